@@ -1,0 +1,1 @@
+"""Structured prediction on CPUs."""

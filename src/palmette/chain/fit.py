@@ -1,0 +1,307 @@
+"""From a corpus to a trained chain model: labels, constraints, attributes, weights, passes, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from palmette.chain import grow
+from palmette.chain.data import Collected, allow_table, encode_corpus, known_labels, seen_combinations
+from palmette.chain.learning import ChainLearning, Dev
+from palmette.chain.model import ChainModel, Names, check_room
+from palmette.chain.weights import ORDERS, Seen, Shape, everything_allowed, new_chain, used_rows
+from palmette.errors import DataError, UsageError
+from palmette.features.encode import Encoder
+from palmette.features.resources import Resources
+from palmette.features.templates import TemplateSet
+from palmette.kernels.forms import Chain, Data
+from palmette.learn.online import Outcome, Pass, Progress, train_online
+from palmette.learn.settings import Settings
+from palmette.text.corpus import Corpus
+from palmette.text.schemes import Transitions, allowed_transitions, are_chunk_labels, recognise
+
+LARGE = 2 << 30  # bytes of weights that are worth a warning
+START, END = "<s>", "</s>"
+
+
+@dataclass
+class Wish:
+    """What is asked of `fit_chain` besides the data."""
+
+    templates: TemplateSet | None  # None: ready-made attributes
+    settings: Settings
+    order: int = 1  # for ready-made attributes; templates say it themselves
+    resources: Resources = field(default_factory=Resources)
+    forbidden: Sequence[tuple[str, str]] = ()  # label pairs, with <s> and </s> for the ends
+    resume: ChainModel | None = None
+    checkpoint: bool = False
+    names: bool = True
+    ends: bool = True
+    progress: Progress | None = None
+    say: Callable[[str], None] = lambda message: None
+
+
+def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainModel, Outcome]:
+    """Train a chain on a labelled corpus."""
+    _check_labelled(corpus, "training")
+    old = wish.resume
+    labels = _labels(corpus, old)
+    known = known_labels(corpus, labels, unknown=len(labels))
+    scheme, allowed = _constraints(labels, known, corpus, wish)
+    encoder = _encoder(wish)
+    shape = _shape(len(labels), encoder, wish)
+    check_room(corpus.offset, shape)
+    settings = wish.settings
+    collected = Collected(
+        corpus, encoder, old.alphabets if old else None, settings.min_count, settings.max_attributes
+    )
+    data = collected.data(known, allow_table(len(labels)))
+    _tell_size(collected, shape, wish)
+    chain, clock, best = _start(collected, data, shape, allowed, wish)
+    learning = ChainLearning(chain, data, settings.estimator, _dev(dev, collected, labels, wish), clock)
+    history = _history(old)
+    outcome = train_online(
+        learning, settings.seed, len(history) + settings.passes, settings.patience, history, wish.progress, best
+    )
+    model = ChainModel(
+        labels, shape, allowed, scheme, encoder, collected.alphabets, outcome.best,
+        _names(collected, old) if wish.names else {}, _vocabulary(corpus, old),
+        dict(old.bias) if old else {},
+    )  # fmt: skip
+    model.meta = {
+        "settings": msgspec.to_builtins(settings),
+        "history": msgspec.to_builtins(outcome.history),
+        "best_pass": outcome.best_pass,
+        "ended": outcome.why,
+    }
+    if wish.checkpoint:
+        model.checkpoint = grow.saved_state(learning.chain, learning.clock)
+    if settings.tune_bias:
+        model.bias = _tuned_bias(model, learning.dev, wish)
+    return model, outcome
+
+
+def _check_labelled(corpus: Corpus, what: str) -> None:
+    if corpus.n_tokens == 0:
+        raise DataError(f"no {what} data: there is no sentence in it", file=corpus.source)
+    if corpus.labels is None:
+        raise DataError(f"the {what} data has no labels", file=corpus.source)
+
+
+def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
+    assert corpus.labels is not None
+    labels = list(old.labels) if old else []
+    labels += [label for label in corpus.labels.types if label not in set(labels)]
+    if "" in labels:
+        token = int(np.argmax(corpus.labels.ids == corpus.labels.types.index("")))
+        raise DataError("the label is empty", file=corpus.source, line=corpus.line_of(token))
+    if len(labels) > 32000:
+        raise DataError(
+            f"{len(labels)} different labels", file=corpus.source, hint="is the label column the right one? see --label"
+        )
+    return labels
+
+
+def _constraints(
+    labels: list[str], known: np.ndarray, corpus: Corpus, wish: Wish
+) -> tuple[str | None, Transitions]:
+    """Which labels may follow each other: by the tag scheme, and by the user's list."""
+    asked = wish.settings.constraints
+    scheme = recognise(labels, known, corpus.offset)
+    if asked == "none":
+        allowed = everything_allowed(len(labels))
+    elif asked == "auto":
+        allowed = allowed_transitions(labels, scheme) if scheme else everything_allowed(len(labels))
+    else:
+        allowed = allowed_transitions(labels, asked)
+        scheme = asked.upper()
+    allowed = Transitions(*(block.copy() for block in allowed))
+    for before, after in wish.forbidden:
+        _forbid(allowed, labels, before, after)
+    if asked not in ("none", "auto") or wish.forbidden:
+        _check_gold(known, allowed, labels, corpus)
+    return scheme, allowed
+
+
+def _forbid(allowed: Transitions, labels: list[str], before: str, after: str) -> None:
+    for label in (before, after):
+        if label not in labels and label not in (START, END):
+            raise UsageError(f"forbidden transition {before} {after}: no label {label!r} in the training data")
+    if before == START:
+        allowed.start[labels.index(after)] = False
+    elif after == END:
+        allowed.end[labels.index(before)] = False
+    else:
+        allowed.pair[labels.index(before), labels.index(after)] = False
+
+
+def _check_gold(known: np.ndarray, allowed: Transitions, labels: list[str], corpus: Corpus) -> None:
+    """The training data itself must keep to the constraints."""
+    first, last = corpus.offset[:-1], corpus.offset[1:] - 1
+    inside = np.ones(known.size, np.bool_)
+    inside[first] = False
+    places = np.flatnonzero(inside)
+    bad = places[~allowed.pair[known[places - 1], known[places]]]
+    bad = np.concatenate((bad, first[~allowed.start[known[first]]], last[~allowed.end[known[last]]]))
+    if bad.size:
+        token = int(bad.min())
+        before = labels[known[token - 1]] if inside[token] else START
+        raise DataError(
+            f"the label {labels[known[token]]!r} after {before!r} is forbidden, and the training data has it",
+            file=corpus.source,
+            line=corpus.line_of(token),
+            hint="mend the data, or use --constraints none or another --forbid list",
+        )
+
+
+def _encoder(wish: Wish) -> Encoder | None:
+    if wish.resume is not None:
+        return wish.resume.encoder
+    return None if wish.templates is None else Encoder(wish.templates, wish.resources)
+
+
+def _shape(n_labels: int, encoder: Encoder | None, wish: Wish) -> Shape:
+    if wish.resume is not None:
+        return wish.resume.shape._replace(n_labels=n_labels)
+    if encoder is None:
+        return Shape(n_labels, wish.order, wish.ends, wish.order >= 1, wish.order >= 2)
+    order = encoder.templates.order
+    return Shape(n_labels, order, wish.ends, encoder.is_bare(2), encoder.is_bare(3))
+
+
+def _tell_size(collected: Collected, shape: Shape, wish: Wish) -> None:
+    """How many weights there can be, and a warning where they are many."""
+    sizes = collected.sizes
+    dense = {k: n * shape.n_labels**k for k, n in sizes.items()}
+    if wish.settings.edge_features == "seen":
+        dense = {k: n for k, n in dense.items() if k == 1}
+    total = sum(dense.values())
+    found = sum(collected.found.values())
+    kept = f" of {found:,}" if found != sum(sizes.values()) else ""
+    wish.say(
+        f"{collected.corpus.n_sentences:,} sentences, {collected.corpus.n_tokens:,} tokens, {shape.n_labels} labels, "
+        f"{sum(sizes.values()):,}{kept} attributes, order {shape.order}, up to {total:,} weights"
+    )
+    if total * 12 > LARGE:
+        wish.say(
+            f"warning: if every weight moves, they take {total * 12 / 2**30:.1f} GB; "
+            "--edge-features seen, --min-count 2 or --max-attributes make them fewer"
+        )
+
+
+def _start(
+    collected: Collected, data: Data, shape: Shape, allowed: Transitions, wish: Wish
+) -> tuple[Chain, float, Chain | None]:
+    """The weights to start from, the clock, and the best weights so far of a training that goes on."""
+    old = wish.resume
+    seen: dict[int, Seen] = {}
+    if wish.settings.edge_features == "seen":
+        seen = {k: seen_combinations(data, shape, k, n) for k, n in collected.sizes.items() if k > 1}
+    if old is None:
+        return new_chain(shape, collected.sizes, allowed, seen), 1.0, None
+    for order, rows in zip(ORDERS, (old.chain.one, old.chain.two, old.chain.three), strict=True):
+        if rows.first.size:
+            there = Seen(rows.first, grow.moved_combos(rows.combo, order, old.shape, shape))
+            here = seen.get(order) or seen_combinations(data, shape, order, collected.sizes[order])
+            seen[order] = grow.united(there, here, shape.width(order))
+    chain = new_chain(shape, collected.sizes, allowed, seen)
+    averaged = new_chain(shape, collected.sizes, allowed, seen)
+    _carry(averaged, old, old.chain, shape)
+    if not old.checkpoint:
+        wish.say("resumed from the averaged weights (the model has no checkpoint)")
+        return averaged, 1.0, None
+    wish.say("resumed exactly where training stopped")
+    clock = _restore(chain, old, shape)
+    return chain, clock, averaged if any(p.dev is not None for p in _history(old)) else None
+
+
+def _carry(chain: Chain, old: ChainModel, source: Chain, shape: Shape) -> None:
+    """The weights of `source` into a new, larger chain."""
+    grow.place_bare(chain, source.bare._asdict(), old.shape, sums=False)
+    pairs = zip(ORDERS, chain[-3:], source[-3:], strict=True)
+    none = np.zeros(0)
+    for order, new, rows in pairs:
+        if rows.first.size:
+            combo = grow.moved_combos(rows.combo, order, old.shape, shape)
+            grow.place_seen(new, rows.first, combo, rows.w, none, shape.width(order))
+        elif rows.slot.size:
+            grow.place_rows(new, order, rows.slot, rows.w[: used_rows(rows)], none, old.shape, shape)
+
+
+def _restore(chain: Chain, old: ChainModel, shape: Shape) -> float:
+    """The raw weights and accumulators of a checkpoint; the clock."""
+    state = old.checkpoint
+    for sums, head in ((False, "bare"), (True, "sums")):
+        blocks = {name: state[f"{head}.{name}"] for name in chain.bare._fields}
+        grow.place_bare(chain, blocks, old.shape, sums)
+    for order, new, rows in zip(ORDERS, chain[-3:], old.chain[-3:], strict=True):
+        w, a = state[f"{order}.w"], state[f"{order}.a"]
+        if rows.first.size:
+            combo = grow.moved_combos(rows.combo, order, old.shape, shape)
+            grow.place_seen(new, rows.first, combo, w, a, shape.width(order))
+        elif rows.slot.size:
+            grow.place_rows(new, order, state[f"{order}.slot"], w, a, old.shape, shape)
+    return float(state["clock"][0])
+
+
+def _history(old: ChainModel | None) -> list[Pass]:
+    return [] if old is None else msgspec.convert(old.meta.get("history", []), list[Pass])
+
+
+def _dev(dev: Corpus | None, collected: Collected, labels: list[str], wish: Wish) -> Dev | None:
+    if dev is None:
+        if wish.settings.patience is not None or wish.settings.tune_bias:
+            raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
+        return None
+    _check_labelled(dev, "development")
+    assert dev.labels is not None
+    names = labels + [label for label in dev.labels.types if label not in set(labels)]
+    if len(names) > len(labels):
+        wish.say(f"labels that only the development data has count as errors: {', '.join(names[len(labels) :][:10])}")
+    gold = known_labels(dev, names, unknown=0)
+    free = np.full(dev.n_tokens, len(labels), np.int32)
+    data = encode_corpus(dev, collected.encoder, collected.alphabets, free, allow_table(len(labels)))
+    metric = wish.settings.metric
+    if metric == "auto":
+        metric = "f1" if are_chunk_labels(labels) else "accuracy"
+    return Dev(data, gold, names, metric)
+
+
+def _names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:
+    """The attributes' strings: those of the old model, then the new ones."""
+    names = {}
+    for order in collected.alphabets:
+        data, offset = collected.names(order)
+        if old is not None and np.any(collected.first[order] < 0):
+            if order not in old.names:
+                continue  # the old model was stripped: half of the names would be worse than none
+            data = np.concatenate((old.names[order].data, data))
+            offset = np.concatenate((old.names[order].offset, old.names[order].offset[-1] + offset[1:]))
+        names[order] = Names(data, offset)
+    return names
+
+
+def _vocabulary(corpus: Corpus, old: ChainModel | None) -> np.ndarray:
+    """Hashes of the words of the training data, to tell unseen words from seen ones."""
+    words = corpus.columns[0].hash if corpus.columns else np.zeros(0, np.uint64)
+    return np.union1d(words, old.vocabulary) if old is not None else np.sort(words)
+
+
+def _tuned_bias(model: ChainModel, dev: Dev | None, wish: Wish) -> dict[str, float]:
+    """The number to add to the outside label's score that gives the best F on dev, by trying a grid."""
+    assert dev is not None
+    if "O" not in model.labels:
+        raise UsageError("--tune-bias trades precision for recall of spans, and there is no label O")
+    weights = model.chain.one.w
+    scale = float(np.abs(weights[weights != 0]).mean()) if np.any(weights) else 1.0
+    figures = {0.0: dev.figure(model.with_bias({}))}
+    for step in (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0):
+        for value in (-step * scale, step * scale):
+            figures[value] = dev.figure(model.with_bias({"O": value}))
+    best = max(figures, key=lambda value: (figures[value], -abs(value)))
+    wish.say(f"bias O={best:.4g}: {dev.metric} {figures[best]:.4f} on dev, {figures[0.0]:.4f} without")
+    return {"O": best} if best else {}
+

@@ -1,0 +1,61 @@
+"""A chain in training: what the online trainer asks of a structure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from palmette.chain.weights import estimated
+from palmette.kernels.forms import Chain, Data
+from palmette.kernels.train import decode, train_perceptron
+from palmette.learn.online import Counts
+from palmette.metrics.scores import Scores, score
+
+
+@dataclass
+class Dev:
+    """Development data, encoded with the training alphabets."""
+
+    data: Data
+    gold: np.ndarray  # i32[N] into `labels`
+    labels: list[str]  # those of the model, then those only dev has
+    metric: str  # f1 or accuracy
+
+    def scores(self, chain: Chain) -> Scores:
+        guess = np.zeros(self.gold.size, np.int32)
+        decode(chain, self.data, guess, np.zeros(self.data.offset.size - 1), False)
+        return score(self.gold, guess, self.data.offset, self.labels)
+
+    def figure(self, chain: Chain) -> float:
+        found = self.scores(chain)
+        return float(found.f1 if self.metric == "f1" and found.f1 is not None else found.accuracy)
+
+
+class ChainLearning:
+    """Weights, training data and clock of a chain; `Learning` for the online trainer."""
+
+    def __init__(self, chain: Chain, data: Data, estimator: str, dev: Dev | None, clock: float = 1.0) -> None:
+        self.chain = chain
+        self.data = data
+        self.estimator = estimator
+        self.dev = dev
+        self.clock = clock
+        self.impossible = 0  # sentences whose known labels no allowed path can give
+
+    @property
+    def cost(self) -> np.ndarray:
+        return np.diff(self.data.offset)
+
+    def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
+        self.clock, updates, wrong, impossible = train_perceptron(
+            self.chain, self.data, order, first, last, self.clock
+        )
+        self.impossible += impossible
+        return Counts(updates, wrong)
+
+    def snapshot(self) -> Chain:
+        return estimated(self.chain, self.clock if self.estimator == "avg" else None)
+
+    def evaluate(self, snapshot: Chain) -> float | None:
+        return None if self.dev is None else self.dev.figure(snapshot)

@@ -1,0 +1,257 @@
+"""A trained chain model: everything that tagging needs and everything that is saved.
+
+In the file (see model_file): the weights as arrays, `keys`/`numbers` of each alphabet as tables that are used
+where they are mapped, the attributes' names (unless stripped), and as JSON the labels, templates, layout,
+settings and history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from palmette import model_file
+from palmette.chain.data import allow_table, encode_corpus
+from palmette.chain.weights import ORDERS, Shape, new_chain
+from palmette.errors import DataError, ModelError, UsageError
+from palmette.features.encode import Encoder
+from palmette.features.resources import Resources
+from palmette.features.templates import parse, to_text
+from palmette.kernels.encode import Alphabet
+from palmette.kernels.forms import Bare, BareSums, Chain, Data, Rows, no_rows, stride_of
+from palmette.kernels.train import decode
+from palmette.text.corpus import Corpus
+from palmette.text.schemes import Transitions
+
+PARTS = {1: "label", 2: "pair", 3: "triple"}
+
+
+@dataclass
+class Names:
+    """The strings of the attributes of one order."""
+
+    data: np.ndarray  # u8[]
+    offset: np.ndarray  # i64[A+1]
+
+    def __getitem__(self, attribute: int) -> str:
+        return self.data[self.offset[attribute] : self.offset[attribute + 1]].tobytes().decode(errors="replace")
+
+    def __len__(self) -> int:
+        return self.offset.size - 1
+
+
+@dataclass
+class ChainModel:
+    """Labels, features and weights of a chain."""
+
+    labels: list[str]
+    shape: Shape
+    allowed: Transitions
+    scheme: str | None
+    encoder: Encoder | None  # None: ready-made attributes
+    alphabets: dict[int, Alphabet]
+    chain: Chain
+    names: dict[int, Names] = field(default_factory=dict)
+    vocabulary: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))  # hashes of training words
+    bias: dict[str, float] = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=dict)  # settings, history, layout: plain JSON
+    checkpoint: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def with_bias(self, bias: dict[str, float]) -> Chain:
+        """The chain with numbers added to the score of some labels."""
+        row = np.zeros(stride_of(len(self.labels)), np.float32)
+        for label, value in bias.items():
+            if label not in self.labels:
+                raise UsageError(f"bias: the model has no label {label!r}; it has {_some(self.labels)}")
+            row[self.labels.index(label)] = value
+        return self.chain._replace(bias=row)
+
+    def check_columns(self, corpus: Corpus) -> None:
+        if self.encoder is not None and len(corpus.columns) < self.encoder.n_columns and corpus.n_tokens:
+            raise DataError(
+                f"the model reads {self.encoder.n_columns} columns and the input has {len(corpus.columns)}",
+                file=corpus.source,
+                line=corpus.line_of(0),
+                hint="add the columns, or let another model make them: --with pos=pos.palm",
+            )
+
+    def encode(self, corpus: Corpus, known: np.ndarray | None = None, sets: np.ndarray | None = None) -> Data:
+        """The corpus for the kernels; `known` i32[N] are rows of the allow table (default: everything)."""
+        self.check_columns(corpus)
+        Y = len(self.labels)
+        if known is None:
+            known = np.full(corpus.n_tokens, Y, np.int32)
+        return encode_corpus(corpus, self.encoder, self.alphabets, known, allow_table(Y, sets))
+
+    def tag(
+        self, corpus: Corpus, bias: dict[str, float] | None = None,
+        known: np.ndarray | None = None, sets: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """The label of each token i32[N] and the score of each sentence f64[S]."""
+        out = np.zeros(corpus.n_tokens, np.int32)
+        scores = np.zeros(corpus.n_sentences)
+        if corpus.n_tokens:
+            check_room(corpus.offset, self.shape)
+            data = self.encode(corpus, known, sets)
+            chain = self.with_bias(self.bias if bias is None else bias)
+            decode(chain, data, out, scores, known is not None)
+        return out, scores
+
+    def save(self, path: str) -> None:
+        model_file.save(path, *_packed(self))
+
+
+ROOM = 8 << 30
+
+
+def check_room(offset: np.ndarray, shape: Shape) -> None:
+    """A table of order 2 for a very long sentence may not fit: say so before it is tried."""
+    longest = int(np.diff(offset).max(initial=0))
+    cells = longest * shape.width(min(3, shape.order + 1)) * (2 if shape.order == 2 else 1) * 4
+    if cells > ROOM:
+        s = int(np.argmax(np.diff(offset)))
+        raise DataError(
+            f"sentence {s + 1} has {longest:,} tokens: its order {shape.order} table with {shape.n_labels} labels "
+            f"would take {cells / 2**30:.0f} GB",
+            hint="split the sentence, or use a model of a lower order",
+        )
+
+
+def _some(labels: Sequence[str], most: int = 12) -> str:
+    return ", ".join(labels[:most]) + (", ..." if len(labels) > most else "")
+
+
+def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the JSON of a model file."""
+    chain, arrays = model.chain, {}
+    for order, rows in zip(ORDERS, (chain.one, chain.two, chain.three), strict=True):
+        if order not in model.alphabets:
+            continue
+        part = PARTS[order]
+        alphabet = model.alphabets[order]
+        arrays |= {f"{part}.keys": alphabet.keys, f"{part}.numbers": alphabet.numbers, f"{part}.weights": rows.w}
+        if rows.first.size:
+            arrays |= {f"{part}.first": rows.first, f"{part}.combo": rows.combo}
+        else:
+            arrays[f"{part}.slot"] = rows.slot
+        if order in model.names:
+            arrays |= {f"{part}.names": model.names[order].data, f"{part}.name_offset": model.names[order].offset}
+    arrays |= {f"bare.{name}": getattr(chain.bare, name) for name in Bare._fields}
+    arrays |= {f"allowed.{name}": getattr(model.allowed, name) for name in Transitions._fields}
+    arrays["vocabulary"] = model.vocabulary
+    arrays |= {f"checkpoint.{name}": array for name, array in model.checkpoint.items()}
+    encoder = model.encoder
+    meta = {
+        "task": "chain",
+        "labels": model.labels,
+        "shape": model.shape._asdict(),
+        "scheme": model.scheme,
+        "templates": None if encoder is None else {
+            "text": to_text(encoder.templates), "syntax": encoder.templates.syntax, "name": encoder.templates.name,
+        },
+        "resources": Resources().to_dict() if encoder is None else encoder.resources.to_dict(),
+        "sizes": {PARTS[order]: alphabet.size for order, alphabet in model.alphabets.items()},
+        "bias": model.bias,
+        **model.meta,
+    }  # fmt: skip
+    return arrays, meta
+
+
+def load_chain(path: str) -> ChainModel:
+    """Read a model file. Every index is checked before a kernel may follow it."""
+    arrays, meta = model_file.load(path)
+    try:
+        return _unpacked(arrays, meta, path)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"damaged model: its description lacks or misstates {error}", file=path) from None
+    except ModelError as error:
+        raise ModelError(str(error).partition("\n")[0], hint=error.hint, file=error.file or path) from None
+
+
+def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) -> ChainModel:
+    if meta.get("task") != "chain":
+        raise ModelError(f"a model for the task {meta.get('task')!r}, which this version does not know", file=path)
+    labels = meta.pop("labels")
+    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+        raise ModelError("damaged model: its labels are not a list of names", file=path)
+    shape = _shape(meta.pop("shape"), len(labels), path)
+    allowed = Transitions(
+        model_file.require(arrays, "allowed.start", np.bool_, (shape.n_labels,), file=path),
+        model_file.require(arrays, "allowed.pair", np.bool_, (shape.n_labels, shape.n_labels), file=path),
+        model_file.require(arrays, "allowed.end", np.bool_, (shape.n_labels,), file=path),
+    )
+    encoder = _encoder(meta.pop("templates"), meta.pop("resources"), path)
+    sizes = meta.pop("sizes")
+    alphabets, rows, names = {}, dict.fromkeys(ORDERS, no_rows()), {}
+    for order in (1,) if encoder is None else encoder.programs:
+        size = sizes[PARTS[order]]
+        if type(size) is not int or size < 0:
+            raise ModelError("damaged model: the number of attributes is not a number", file=path)
+        alphabets[order] = _alphabet(arrays, PARTS[order], size, path)
+        rows[order] = _rows(arrays, PARTS[order], size, shape.width(order), path)
+        if f"{PARTS[order]}.names" in arrays:
+            names[order] = _names(arrays, PARTS[order], size, path)
+    blank = new_chain(shape, {}, allowed, {})
+    bare = Bare(*(
+        model_file.require(arrays, f"bare.{name}", np.float32, getattr(blank.bare, name).shape, file=path)
+        for name in Bare._fields
+    ))  # fmt: skip
+    empty = BareSums(*(np.zeros((0,) * block.ndim) for block in bare))
+    chain = blank._replace(bare=bare, bare_a=empty, one=rows[1], two=rows[2], three=rows[3])
+    vocabulary = model_file.require(arrays, "vocabulary", np.uint64, (None,), file=path)
+    checkpoint = {k.removeprefix("checkpoint."): v for k, v in arrays.items() if k.startswith("checkpoint.")}
+    bias = {str(k): float(v) for k, v in meta.pop("bias").items()}
+    scheme = meta.pop("scheme")
+    meta.pop("task")
+    return ChainModel(
+        labels, shape, allowed, scheme, encoder, alphabets, chain, names, vocabulary, bias, meta, checkpoint
+    )
+
+
+def _shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
+    shape = Shape(**given)
+    if shape.n_labels != n_labels or shape.order not in (0, 1, 2):
+        raise ModelError("damaged model: its shape does not fit its labels", file=path)
+    return Shape(n_labels, shape.order, bool(shape.ends), bool(shape.transitions), bool(shape.triples))
+
+
+def _encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:
+    if templates is None:
+        return None
+    try:
+        made = parse(templates["text"], templates["name"], templates["syntax"])
+        return Encoder(made, Resources.from_dict(resources))
+    except (DataError, UsageError) as error:
+        raise ModelError(f"damaged model: its templates cannot be read ({error})", file=path) from None
+
+
+def _alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Alphabet:
+    keys = model_file.require(arrays, f"{part}.keys", np.uint64, (None,), file=path)
+    numbers = model_file.require(arrays, f"{part}.numbers", np.int32, (keys.size,), low=-1, high=size, file=path)
+    full = int(np.count_nonzero(keys))
+    if keys.size < 2 or keys.size & (keys.size - 1) or full >= keys.size or full > size:
+        raise ModelError(f"damaged model: the table {part}.keys is not a table", file=path)
+    if full and int(numbers[keys != 0].min()) < 0:
+        raise ModelError(f"damaged model: the table {part}.keys has a key without a number", file=path)
+    return Alphabet(keys, numbers, size)
+
+
+def _rows(arrays: dict[str, np.ndarray], part: str, size: int, width: int, path: str) -> Rows:
+    base = no_rows()
+    if f"{part}.first" in arrays:
+        combo = model_file.require(arrays, f"{part}.combo", np.int32, (None,), low=0, high=width, file=path)
+        first = model_file.require_offsets(arrays, f"{part}.first", np.int64, size + 1, combo.size, file=path)
+        w = model_file.require(arrays, f"{part}.weights", np.float32, (combo.size, 1), file=path)
+        return base._replace(slot=np.full(size, -1, np.int32), first=first, combo=combo, w=w)
+    w = model_file.require(arrays, f"{part}.weights", np.float32, (None, width), file=path)
+    slot = model_file.require(arrays, f"{part}.slot", np.int32, (size,), low=-1, high=w.shape[0], file=path)
+    return base._replace(slot=slot, used=np.array([w.shape[0]], np.int64), w=w)
+
+
+def _names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Names:
+    data = model_file.require(arrays, f"{part}.names", np.uint8, (None,), file=path)
+    offset = model_file.require_offsets(arrays, f"{part}.name_offset", np.int64, size + 1, data.size, file=path)
+    return Names(data, offset)

@@ -1,0 +1,126 @@
+"""The weights of a chain: made, averaged, copied for tagging, grown for more training.
+
+H states, W stride (see kernels.forms), Y labels. Widths of a row: W for labels, H*W for pairs, H*H*W for
+triples. Dense rows are virtual memory until they are first changed, so an attribute that never moves costs
+four bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.errors import UsageError
+from palmette.kernels.forms import Bare, BareSums, Chain, Rows, no_rows, stride_of
+from palmette.text.schemes import Transitions
+
+ORDERS = (1, 2, 3)
+
+
+class Shape(NamedTuple):
+    """What a chain has, apart from its numbers."""
+
+    n_labels: int
+    order: int  # 0, 1 or 2
+    ends: bool = True  # start and end weights
+    transitions: bool = True  # plain pair weights
+    triples: bool = False  # plain triple weights
+
+    def width(self, order: int) -> int:
+        """Numbers in a row of label n-grams of that order (1, 2, 3)."""
+        return self.n_labels ** (order - 1) * stride_of(self.n_labels)
+
+
+class Seen(NamedTuple):
+    """The label combinations of each attribute that occurred in training."""
+
+    first: np.ndarray  # i64[A+1]
+    combo: np.ndarray  # i32[places]
+
+
+def everything_allowed(n_labels: int) -> Transitions:
+    return Transitions(
+        np.ones(n_labels, np.bool_), np.ones((n_labels, n_labels), np.bool_), np.ones(n_labels, np.bool_)
+    )
+
+
+def forbidding(allowed: np.ndarray, width: int) -> np.ndarray:
+    """0 where allowed, -inf where not; f32[.., width]."""
+    out = np.zeros((*allowed.shape[:-1], width), np.float32)
+    out[..., : allowed.shape[-1]][~allowed] = -np.inf
+    return out
+
+
+def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen: Mapping[int, Seen]) -> Chain:
+    """A chain of zeros with accumulators, ready to learn. sizes: attributes of each order 1, 2, 3."""
+    H = shape.n_labels
+    W = stride_of(H)
+    cubes = H if shape.order >= 2 else 0
+    try:
+        rows = {k: _new_rows(sizes.get(k, 0), shape.width(k), seen.get(k)) for k in ORDERS}
+    except (MemoryError, ValueError) as error:
+        raise UsageError(
+            f"the weights do not fit into memory ({error}); "
+            "use --edge-features seen, --min-count 2, or fewer templates on label pairs and triples"
+        ) from None
+    return Chain(
+        shape.order, np.arange(H, dtype=np.int32), shape.ends, shape.transitions, shape.triples,
+        forbidding(allowed.pair, W), forbidding(allowed.start, W), forbidding(allowed.end, W), np.zeros(W, np.float32),
+        Bare(*(np.zeros(s, np.float32) for s in ((2, W), (H, W), (cubes, H, W)))),
+        BareSums(*(np.zeros(s, np.float64) for s in ((2, W), (H, W), (cubes, H, W)))),
+        rows[1], rows[2], rows[3],
+    )  # fmt: skip
+
+
+def _new_rows(n_attributes: int, width: int, seen: Seen | None) -> Rows:
+    if n_attributes == 0:
+        return no_rows()
+    if seen is None:
+        first, combo = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        shape = (n_attributes, width)
+    else:
+        first, combo = seen
+        shape = (combo.size, 1)
+    slot = np.full(n_attributes, -1, np.int32)
+    return Rows(slot, np.zeros(1, np.int64), first, combo, np.zeros(shape, np.float32), np.zeros(shape, np.float64))
+
+
+def used_rows(rows: Rows) -> int:
+    """Rows that hold something: those given out, or all places of the seen kind."""
+    return int(rows.w.shape[0] if rows.first.size else rows.used[0])
+
+
+def estimated(chain: Chain, clock: float | None) -> Chain:
+    """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all."""
+
+    def block(w: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return w.copy() if clock is None else (w - a / clock).astype(np.float32)
+
+    def rows(r: Rows) -> Rows:
+        n = used_rows(r)
+        w = _averaged_rows(r.w[:n], r.a[:n], clock)
+        return r._replace(slot=r.slot.copy(), used=r.used.copy(), w=w, a=np.zeros((0, 1), np.float64))
+
+    bare = Bare(*(block(w, a) for w, a in zip(chain.bare, chain.bare_a, strict=True)))
+    empty = BareSums(*(np.zeros((0,) * w.ndim, np.float64) for w in bare))
+    return chain._replace(
+        bare=bare, bare_a=empty, one=rows(chain.one), two=rows(chain.two), three=rows(chain.three)
+    )
+
+
+def _averaged_rows(w: np.ndarray, a: np.ndarray, clock: float | None) -> np.ndarray:
+    """In slices: a float64 copy of everything would double the peak of memory."""
+    out = w.copy()
+    if clock is not None:
+        step = max(1, (1 << 20) // max(1, w.shape[1]))
+        for k in range(0, w.shape[0], step):
+            out[k : k + step] -= a[k : k + step] / clock
+    return out
+
+
+def n_weights(chain: Chain) -> int:
+    """Weights that are not zero."""
+    blocks = [*chain.bare, *(r.w[: used_rows(r)] for r in (chain.one, chain.two, chain.three))]
+    return int(sum(np.count_nonzero(block) for block in blocks))

@@ -1,0 +1,46 @@
+"""The errors a user can meet. Each says where, what was found, and what to do.
+
+The command line turns them into one message on stderr and the exit code of the class; nothing here
+imports anything, so that every other module may raise them.
+"""
+
+from __future__ import annotations
+
+
+class PalmetteError(Exception):
+    """Base of all errors that are the input's fault and not ours."""
+
+    exit_code = 1
+
+
+class UsageError(PalmetteError):
+    """Wrong option or argument; also a wrong parameter in Python."""
+
+    exit_code = 2
+
+
+class DataError(PalmetteError):
+    """A file or a value that cannot be read as what it should be.
+
+    `file` and `line` (counted from 1) tell where; `hint` tells what to do about it.
+    """
+
+    def __init__(
+        self, message: str, *, file: str | None = None, line: int | None = None, hint: str | None = None
+    ) -> None:
+        where = file or ""
+        if line is not None:
+            where = f"{where}:{line}" if where else f"line {line}"
+        text = f"{where}: {message}" if where else message
+        super().__init__(f"{text}\n  {hint}" if hint else text)
+        self.file = file
+        self.line = line
+        self.hint = hint
+
+
+class TemplateError(DataError):
+    """A template or pattern file that cannot be understood."""
+
+
+class ModelError(DataError):
+    """A model file that is damaged, hostile, too new, or not a model."""

@@ -1,0 +1,205 @@
+"""From cells to attribute numbers: templates compiled to arrays once, atoms computed once a type.
+
+`compile_templates` gives one program for each order of label n-grams (1 label, 2 pair, 3 triple); bare
+templates (`B` without a cell) are the chain's own transition weights and have no program. An `Alphabet`
+maps the 64-bit key of an attribute's string to its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.errors import TemplateError
+from palmette.features.atoms import atom_function, lexicon_name
+from palmette.features.resources import Resources, match
+from palmette.features.templates import Macro, Template, TemplateSet, outside
+from palmette.kernels import encode as kernels
+from palmette.kernels.columns import join_types
+from palmette.kernels.encode import Alphabet, Cells, Program
+from palmette.kernels.hashing import hash_pieces
+from palmette.kernels.spell import Texts, spell
+from palmette.text.corpus import Column, Corpus, bytes_of
+
+LEXICON = "lexicon:"
+ANCHORS = {"here": kernels.HERE, "first": kernels.FIRST, "last": kernels.LAST}
+_MEMO = 1 << 18  # types whose atoms are remembered between blocks of a stream
+
+
+class View(NamedTuple):
+    """A column seen through an atom."""
+
+    column: int
+    atom: str
+
+
+class Encoder:
+    """A template set with its resources, ready to encode corpora."""
+
+    def __init__(self, templates: TemplateSet, resources: Resources) -> None:
+        self.templates = templates
+        self.resources = resources
+        self.views = sorted({View(m.column, m.atom) for t in templates.templates for m in t.macros})
+        self._atoms = {v: self._atom(v.atom) for v in self.views}
+        self.programs = {
+            order: self._program(order)
+            for order in (1, 2, 3)
+            if any(order in t.orders and (t.macros or order == 1) for t in templates.templates)
+        }
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the templates read."""
+        return max((view.column + 1 for view in self.views), default=0)
+
+    def of_order(self, order: int) -> list[Template]:
+        """The templates with weights of that order. A bare one of order 1 fires everywhere: a label's bias."""
+        return [t for t in self.templates.templates if order in t.orders and (t.macros or order == 1)]
+
+    def is_bare(self, order: int) -> bool:
+        """Whether plain transitions of that order are asked for."""
+        return any(order in t.orders and not t.macros for t in self.templates.templates)
+
+    def _atom(self, name: str) -> Callable[[str], str | None] | None:
+        lexicon = lexicon_name(name)
+        if lexicon is not None and lexicon not in self.resources.lexicons:
+            given = ", ".join(self.resources.lexicons) or "none"
+            raise TemplateError(
+                f"the templates ask for the lexicon `{lexicon}`",
+                hint=f"given: {given}; give a file of that name",
+            )
+        if not name or lexicon is not None:
+            return None
+        return lru_cache(_MEMO)(atom_function(name, self.resources))
+
+    def _program(self, order: int) -> Program:
+        templates = self.of_order(order)
+        macros = [macro for t in templates for macro in t.macros]
+        numbers = {view: k for k, view in enumerate(self.views)}
+        before, tail, edge = self._literal_texts(order)
+        shape = (max(1, len(self.views)), -1)
+        edge_hash, edge_power = hash_pieces(edge.data, edge.offset)
+        edge_power[[value is None for value in self._edges(order)]] = 0
+        return Program(
+            np.cumsum([0, *(len(t.macros) for t in templates)]).astype(np.int32),
+            np.array([m.row for m in macros], np.int32),
+            np.array([ANCHORS[m.anchor] for m in macros], np.int32),
+            np.array([numbers[_view(m)] for m in macros], np.int32),
+            *hash_pieces(before.data, before.offset),
+            *hash_pieces(tail.data, tail.offset),
+            edge_hash.reshape(shape),
+            edge_power.reshape(shape),
+            order - 1,
+        )
+
+    def _edges(self, order: int) -> list[str | None]:
+        """What each view shows outside of the sentence, at the distances -R..R."""
+        reach = max((abs(m.row) for t in self.of_order(order) for m in t.macros), default=0)
+        distances = range(-reach, reach + 1)
+        return [self._outside(v, d) for v in self.views for d in distances] or [None]
+
+    def _outside(self, view: View, distance: int) -> str | None:
+        if distance == 0:
+            return None
+        atom = self._atoms[view] or (lambda cell: cell)
+        return outside(self.templates.syntax, distance, atom)
+
+    def _literal_texts(self, order: int) -> tuple[Texts, Texts, Texts]:
+        """The literals before the macros, those behind the last one, and the cells outside."""
+        templates = self.of_order(order)
+        before = [t.literals[k] for t in templates for k in range(len(t.macros))]
+        tail = [t.literals[-1] for t in templates]
+        edge = [value or "" for value in self._edges(order)]
+        return Texts(*bytes_of(before)), Texts(*bytes_of(tail)), Texts(*bytes_of(edge))
+
+    def cells(self, corpus: Corpus) -> Cells:
+        """The hashes of every view of the corpus' types."""
+        ids = [column.ids for column in corpus.columns]
+        column_of, hashes, powers = [], [], []
+        for view in self.views:
+            column = corpus.columns[view.column]
+            if view.atom.startswith(LEXICON):
+                matched, values = self._matched(view, corpus)
+                hash, power = hash_optional(values)
+                column_of.append(len(ids))
+                ids.append(matched)
+            elif view.atom:
+                hash, power = hash_optional(self._values(view, column))
+                column_of.append(view.column)
+            else:
+                hash, power = column.hash, column.power
+                column_of.append(view.column)
+            hashes.append(hash)
+            powers.append(power)
+        start = np.cumsum([0, *(hash.size for hash in hashes)]).astype(np.int64)
+        if not ids:
+            ids = [np.zeros(corpus.n_tokens, np.int32)]
+        empty = [np.zeros(0, np.uint64)]
+        return Cells(
+            np.stack(ids), np.array(column_of, np.int32), start,
+            np.concatenate(hashes or empty), np.concatenate(powers or empty),
+        )  # fmt: skip
+
+    def _values(self, view: View, column: Column) -> list[str | None]:
+        atom = self._atoms[view]
+        assert atom is not None
+        return [atom(cell) for cell in column.types]
+
+    def _matched(self, view: View, corpus: Corpus) -> tuple[np.ndarray, list[str | None]]:
+        lexicon = self.resources.lexicons[view.atom.removeprefix(LEXICON)]
+        column = corpus.columns[view.column]
+        return match(lexicon, column.ids, corpus.offset, column.types)
+
+    def _cell_texts(self, corpus: Corpus) -> Texts:
+        """The strings behind `cells`, in the same order."""
+        pieces = []
+        for view in self.views:
+            column = corpus.columns[view.column]
+            if not view.atom:
+                text, offset = join_types(column.data, column.start, column.end)
+            else:
+                in_lexicon = view.atom.startswith(LEXICON)
+                values = self._matched(view, corpus)[1] if in_lexicon else self._values(view, column)
+                text, offset = bytes_of([value or "" for value in values])
+                text = text[: offset[-1]]
+            pieces.append((text, np.diff(offset)))
+        sizes = np.concatenate([size for _, size in pieces] or [np.zeros(0, np.int64)])
+        return Texts(
+            np.concatenate([*(text for text, _ in pieces), np.zeros(1, np.uint8)]),
+            np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        )
+
+    def spell(
+        self, order: int, corpus: Corpus, cells: Cells, first: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Bytes and offsets of the strings of the attributes that were made at `first`."""
+        texts = self._cell_texts(corpus)
+        return spell(self.programs[order], cells, corpus.offset, first, texts, *self._literal_texts(order))
+
+    def encode(
+        self, order: int, cells: Cells, offset: np.ndarray, alphabet: Alphabet, grow: bool
+    ) -> tuple[np.ndarray, np.ndarray, Alphabet, np.ndarray]:
+        """(ptr, att, alphabet, first) of one order; see the kernel."""
+        program = self.programs[order]
+        ptr, att, keys, numbers, first = kernels.encode(program, cells, offset, alphabet, grow)
+        return ptr, att, Alphabet(keys, numbers, first.size if grow else alphabet.size), first
+
+
+def _view(macro: Macro) -> View:
+    return View(macro.column, macro.atom)
+
+
+def hash_optional(values: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]:
+    """Hash and power of each string; power 0 where there is none."""
+    hash, power = hash_pieces(*bytes_of([value or "" for value in values]))
+    power[[k for k, value in enumerate(values) if value is None]] = 0
+    return hash, power
+
+
+def new_alphabet(room: int = 1 << 12) -> Alphabet:
+    """An empty alphabet with places for about `room` attributes."""
+    size = 1 << max(12, int(2 * room - 1).bit_length())
+    return Alphabet(np.zeros(size, np.uint64), np.full(size, -1, np.int32), 0)

@@ -1,0 +1,222 @@
+"""Lexicons and word clusters: what a user knows about words beyond the training data.
+
+A `Lexicon` is a list of phrases with classes. Its file has a phrase a line, `phrase TAB class`; the words of
+a phrase are separated by spaces, as they are tokens in the corpus. Without a class the name of the lexicon is
+the class, so that a plain list of cities can be called `city`. A phrase with several classes gets them all,
+`city+person`. There are no comments: `#` may be a word.
+
+`Clusters` give each word one class. Two formats, told apart by the first line: Brown paths,
+`path TAB word TAB count` with a path of 0 and 1, and `word TAB class`.
+
+Templates name them: `%x[0,0,lexicon:city]` gives `B-city` on the first token of the longest phrase, `I-city`
+inside, and is absent elsewhere; `%x[0,0,cluster:brown]` gives the class, `%x[0,0,cluster:brown:4]` its first
+four characters. Both are saved with the model, so that tagging needs no other file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from palmette.errors import DataError, ModelError, UsageError
+from palmette.text.files import FilePath, check_utf8, read_all, shown
+
+_NAME = re.compile(r"[^\s:,\]]+")  # it must fit between the brackets of a macro
+
+
+class Lexicon(msgspec.Struct, frozen=True, dict=True):
+    """Phrases (words joined by one space) with their classes; `fold`: case does not matter."""
+
+    name: str
+    classes: dict[str, str]
+    fold: bool = False
+
+    @cached_property
+    def longest(self) -> dict[str, int]:
+        """First word of a phrase -> number of words of the longest phrase that begins with it."""
+        longest: dict[str, int] = {}
+        for phrase in self.classes:
+            first = phrase.partition(" ")[0]
+            n_words = phrase.count(" ") + 1
+            if n_words > longest.get(first, 0):
+                longest[first] = n_words
+        return longest
+
+
+class Clusters(msgspec.Struct, frozen=True):
+    """Word -> class; `paths`: the classes are Brown paths, whose prefixes are coarser classes."""
+
+    name: str
+    classes: dict[str, str]
+    paths: bool = False
+
+    def find(self, word: str) -> str | None:
+        """The class of the word, else that of its lower-cased form: many cluster files have only those."""
+        found = self.classes.get(word)
+        return found if found is not None else self.classes.get(word.lower())
+
+
+class Resources(msgspec.Struct, frozen=True):
+    """All that is known beyond the corpus, by name."""
+
+    lexicons: dict[str, Lexicon] = {}
+    clusters: dict[str, Clusters] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON types, for the model file."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
+
+    @staticmethod
+    def from_dict(plain: object) -> Resources:
+        try:
+            resources = msgspec.convert(plain, Resources)
+        except msgspec.ValidationError as error:
+            raise ModelError(f"the lexicons or clusters of the model cannot be read: {error}") from None
+        for table in (resources.lexicons, resources.clusters):
+            if any(key != value.name or not _NAME.fullmatch(key) for key, value in table.items()):
+                raise ModelError("the lexicons or clusters of the model have wrong names")
+        return resources
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def read_lexicon(path: FilePath, name: str | None = None, *, fold: bool = False) -> Lexicon:
+    """Read `phrase TAB class` or `phrase` lines; the name is that of the file without its ending."""
+    name = _resource_name(path, name)
+    same: Callable[[str], str] = str.casefold if fold else str
+    found: dict[str, set[str]] = {}
+    for line, fields in _rows(path):
+        if len(fields) > 2:
+            raise DataError(
+                f"{len(fields)} fields separated by TAB, expected a phrase or a phrase and its class",
+                file=shown(path),
+                line=line,
+                hint="write `phrase TAB class`, the words of the phrase separated by spaces",
+            )
+        phrase = " ".join(fields[0].split())
+        label = fields[1].strip() if len(fields) == 2 else name
+        if not phrase or not label:
+            missing = "class" if phrase else "phrase"
+            raise DataError(f"the {missing} is empty", file=shown(path), line=line, hint="remove the TAB")
+        found.setdefault(same(phrase), set()).add(label)
+    if not found:
+        raise DataError("no phrase found", file=shown(path), hint="a lexicon has a phrase a line")
+    return Lexicon(name, {phrase: "+".join(sorted(labels)) for phrase, labels in found.items()}, fold)
+
+
+def read_clusters(path: FilePath, name: str | None = None) -> Clusters:
+    """Read Brown paths (`path TAB word TAB count`) or `word TAB class`."""
+    name = _resource_name(path, name)
+    classes: dict[str, str] = {}
+    n_fields = 0
+    for line, fields in _rows(path):
+        n_fields = n_fields or len(fields)
+        word, label = _cluster_row(fields, n_fields, shown(path), line)
+        if classes.setdefault(word, label) != label:
+            raise DataError(
+                f"{word!r} has a second class {label!r}, the first was {classes[word]!r}",
+                file=shown(path),
+                line=line,
+                hint="a word has one cluster: remove one of the lines",
+            )
+    if not classes:
+        raise DataError(
+            "no word found", file=shown(path), hint="write `path TAB word TAB count` or `word TAB class`"
+        )
+    return Clusters(name, classes, paths=n_fields == 3)
+
+
+def _cluster_row(fields: list[str], n_fields: int, file: str, line: int) -> tuple[str, str]:
+    if len(fields) != n_fields or n_fields not in (2, 3):
+        expected = f"{n_fields} as on the first line" if n_fields in (2, 3) else "2 or 3"
+        raise DataError(
+            f"{len(fields)} fields separated by TAB, expected {expected}",
+            file=file,
+            line=line,
+            hint="write `path TAB word TAB count` (Brown) or `word TAB class` on every line",
+        )
+    label, word = fields[:2] if n_fields == 3 else fields[::-1]
+    if n_fields == 3 and label.strip("01"):
+        raise DataError(
+            f"{label!r} is not a Brown path of 0 and 1",
+            file=file,
+            line=line,
+            hint="three fields mean `path TAB word TAB count`; otherwise write `word TAB class`",
+        )
+    if not word or not label:
+        raise DataError("a field is empty", file=file, line=line, hint="remove the line or fill the field")
+    return word, label
+
+
+def _resource_name(path: FilePath, name: str | None) -> str:
+    name = name or Path(path).name.partition(".")[0]
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot name a lexicon or clusters: templates need a name without space : , ]"
+        )
+    return name
+
+
+def _rows(path: FilePath) -> Iterator[tuple[int, list[str]]]:
+    """Number (from 1) and TAB-separated fields of each line that is not blank."""
+    data = read_all(path)
+    check_utf8(data, shown(path))
+    for number, line_text in enumerate(data.decode().split("\n"), 1):
+        line_text = line_text.removesuffix("\r")
+        if line_text.strip():
+            yield number, line_text.split("\t")
+
+
+# --- matching -----------------------------------------------------------------------------------------------
+
+
+def match(
+    lexicon: Lexicon, ids: np.ndarray, offset: np.ndarray, types: list[str]
+) -> tuple[np.ndarray, list[str | None]]:
+    """Longest phrases of the lexicon, left to right, within each sentence.
+
+    ids: int32[N], the type of each token; offset: int64[S+1], the first token of each sentence; types: their
+    strings. Gives int32[N] value ids, and the values: None at id 0 (no phrase), `B-class`, `I-class`.
+    """
+    words = [word.casefold() for word in types] if lexicon.fold else types
+    longest = np.array([lexicon.longest.get(word, 0) for word in words], dtype=np.int32)
+    values: list[str | None] = [None]
+    value_ids: dict[str, int] = {}
+    found = np.zeros(len(ids), dtype=np.int32)
+    if len(ids) == 0:
+        return found, values
+
+    # Few tokens begin a phrase: only those are looked at in Python.
+    candidates = np.flatnonzero(longest[ids])
+    sentences = np.searchsorted(offset, candidates, side="right")
+    free = 0  # first token after the last match
+    for at, end in zip(candidates.tolist(), offset[sentences].tolist(), strict=True):
+        if at < free:
+            continue
+        window = [words[i] for i in ids[at : min(end, at + int(longest[ids[at]]))].tolist()]
+        label, n_words = _longest_phrase(lexicon.classes, window)
+        if label is None:
+            continue
+        if label not in value_ids:
+            value_ids[label] = len(values)
+            values += [f"B-{label}", f"I-{label}"]
+        found[at] = value_ids[label]
+        found[at + 1 : at + n_words] = value_ids[label] + 1
+        free = at + n_words
+    return found, values
+
+
+def _longest_phrase(classes: dict[str, str], window: list[str]) -> tuple[str | None, int]:
+    for n_words in range(len(window), 0, -1):
+        label = classes.get(" ".join(window[:n_words]))
+        if label is not None:
+            return label, n_words
+    return None, 0

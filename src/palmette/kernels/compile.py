@@ -1,0 +1,127 @@
+"""The one decorator of all kernels: `@kernel` is `njit(nogil=True)` with a disk cache of our own.
+
+Numba's own cache keeps an index file that two cold processes can overwrite for each other, keeps a
+damaged entry for ever, and does not see that a called function in another file has changed. Ours is
+one file an entry, named by a hash of everything that matters (all kernel sources, the signature, the
+machine, the versions), written beside and renamed. An entry that cannot be read counts as missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config
+from numba.core.caching import CompileResultCacheImpl, NullCache
+from numba.core.serialize import dumps
+
+# Called with the kernel's name just before something is compiled; the command line sets it.
+on_compile: list[Callable[[str], None]] = []
+
+
+def cache_folder_choices() -> list[Path]:
+    """Where compiled code may be kept, best place first."""
+    choices = []
+    for variable in ("PALMETTE_CACHE_DIR", "NUMBA_CACHE_DIR"):
+        if os.environ.get(variable):
+            choices.append(Path(os.environ[variable]))
+    home_cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        home_cache = os.environ["LOCALAPPDATA"]
+    choices.append(Path(home_cache) / "palmette")
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    choices.append(Path(tempfile.gettempdir()) / f"palmette-{user}")
+    return choices
+
+
+def _usable(folder: Path) -> bool:
+    """The cache holds code, so a folder that belongs to somebody else is not used."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+            return False
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The folder in use, or None when no place can be written: then every run compiles."""
+    return next((folder for folder in cache_folder_choices() if _usable(folder)), None)
+
+
+@cache
+def _stamp() -> bytes:
+    """A hash of all kernel sources and of what compiles them."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    settings = (numba.__version__, sys.version, config.BOUNDSCHECK, config.OPT, config.CPU_NAME)
+    digest.update(repr(settings).encode())
+    return digest.digest()
+
+
+class _OneFileCache(NullCache):
+    """One file for each kernel and signature. It has the interface that a Numba dispatcher expects."""
+
+    def __init__(self, py_func: Callable[..., Any], folder: Path) -> None:
+        self._name = f"{py_func.__module__.rpartition('.')[2]}.{py_func.__qualname__}"
+        self._folder = folder
+        self._rebuild = CompileResultCacheImpl.rebuild
+        self._reduce = CompileResultCacheImpl.reduce
+
+    @property
+    def cache_path(self) -> str:
+        return str(self._folder)
+
+    def _path(self, signature: Any, codegen: Any) -> Path:
+        key = hashlib.sha256(_stamp() + repr((self._name, signature, codegen.magic_tuple())).encode())
+        return self._folder / f"{self._name}-{key.hexdigest()[:24]}.kernel"
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        path = self._path(signature, target_context.codegen())
+        try:
+            return self._rebuild(None, target_context, pickle.loads(path.read_bytes()))
+        except Exception:  # missing, damaged or made by something else: compile again
+            for listener in on_compile:
+                listener(self._name)
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        path = self._path(signature, result.codegen)
+        beside = path.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            beside.write_bytes(dumps(self._reduce(None, result)))
+            os.replace(beside, path)
+        except OSError:  # a full disk costs the next run some seconds, not this run its result
+            beside.unlink(missing_ok=True)
+
+
+def kernel(py_func: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile `py_func` on first call for the types it gets, and keep the code on disk."""
+    if config.DISABLE_JIT:
+        return py_func
+    dispatcher = numba.njit(nogil=True)(py_func)
+    folder = cache_folder()
+    if folder is not None:
+        dispatcher._cache = _OneFileCache(py_func, folder)
+    return dispatcher
+
+
+def inline(py_func: Callable[..., Any]) -> Callable[..., Any]:
+    """A small body that is folded into its caller: no cache entry, and no wrapper to call it from Python
+    (a test that wants it calls it through a kernel of its own; wrappers would double the compile time)."""
+    if config.DISABLE_JIT:
+        return py_func
+    return numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(py_func)

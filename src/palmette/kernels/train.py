@@ -1,0 +1,105 @@
+"""The four lines that everything shares, in one compiled loop over a slice of the corpus:
+
+score a trellis; search it; search it again under what is known; move the weights apart.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compile import inline, kernel
+from .forms import Chain, Data, Trellis
+from .score import restrict, score
+from .update import move
+from .viterbi import viterbi
+
+
+@inline
+def make_room(m: Chain, x: Data, first: int, last: int, order: np.ndarray) -> Trellis:
+    """A trellis large enough for the sentences order[first:last]."""
+    H = m.label_of.size
+    W = m.bias.size
+    longest = 1
+    most = 1
+    for k in range(first, last):
+        lo, hi = x.offset[order[k]], x.offset[order[k] + 1]
+        longest = max(longest, hi - lo)
+        for i in range(lo, hi):
+            most = max(most, x.one.ptr[i + 1] - x.one.ptr[i])
+            if x.two.ptr.size > 0:
+                most = max(most, x.two.ptr[i + 1] - x.two.ptr[i])
+            if x.three.ptr.size > 0:
+                most = max(most, x.three.ptr[i + 1] - x.three.ptr[i])
+    edges = longest if x.two.ptr.size > 0 and m.order >= 1 else 1
+    triples = longest if x.three.ptr.size > 0 and m.order >= 2 else 1
+    return Trellis(
+        np.empty((longest, W), np.float32),
+        np.empty((edges, H if m.order >= 1 else 0, W), np.float32),
+        np.empty((triples, H if m.order >= 2 else 0, H, W), np.float32),
+        np.empty((longest, H if m.order >= 2 else 1, W), np.float32),
+        np.empty(most, np.int64),
+    )
+
+
+@inline
+def gold_path(T: Trellis, m: Chain, x: Data, lo: int, n: int, path: np.ndarray) -> bool:
+    """The best path under what is known. False: none is allowed."""
+    Y = x.allow.shape[1]
+    H = m.label_of.size
+    if H == Y:
+        certain = True
+        for i in range(n):
+            path[i] = x.known[lo + i]
+            certain = certain and x.known[lo + i] < Y
+        if certain:
+            return True
+    restrict(T.U, n, m, x, lo)
+    return viterbi(T, n, m.order, H, path) > -np.inf
+
+
+@inline
+def _right(m: Chain, x: Data, lo: int, n: int, path: np.ndarray) -> bool:
+    """Whether the path's labels are all among those known."""
+    for i in range(n):
+        if not x.allow[x.known[lo + i], m.label_of[path[i]]]:
+            return False
+    return True
+
+
+@kernel
+def train_perceptron(m: Chain, x: Data, order: np.ndarray, first: int, last: int, clock: float) -> tuple:
+    """One slice of a pass: (clock, updates, tokens wrong, sentences without an allowed path)."""
+    T = make_room(m, x, first, last, order)
+    H = m.label_of.size
+    guess = np.empty(T.U.shape[0], np.int32)
+    gold = np.empty(T.U.shape[0], np.int32)
+    updates = 0
+    wrong = 0
+    impossible = 0
+    for k in range(first, last):
+        s = order[k]
+        lo = x.offset[s]
+        n = score(T, m, x, s)
+        viterbi(T, n, m.order, H, guess)
+        if not _right(m, x, lo, n, guess):
+            if gold_path(T, m, x, lo, n, gold):
+                wrong += move(m, x, s, gold, guess, float(x.weight[s]), clock)
+                updates += 1
+            else:
+                impossible += 1
+        clock += 1.0
+    return clock, updates, wrong, impossible
+
+
+@kernel
+def decode(m: Chain, x: Data, out: np.ndarray, scores: np.ndarray, restricted: bool) -> None:
+    """The best state of each token into out i32[N], the score of each sentence into scores f64[S]."""
+    S = x.offset.size - 1
+    order = np.arange(S)
+    T = make_room(m, x, 0, S, order)
+    for s in range(S):
+        n = score(T, m, x, s)
+        lo = x.offset[s]
+        if restricted:
+            restrict(T.U, n, m, x, lo)
+        scores[s] = viterbi(T, n, m.order, m.label_of.size, out[lo : lo + n])

@@ -1,0 +1,109 @@
+"""Add `step * (features(gold) - features(guess))` to the weights; what the two paths share cancels.
+
+Every change of a weight is also added, times the clock c, to an accumulator: w - a/c is then the mean of
+all weight vectors so far. The accumulators are float64: after millions of small steps float32 loses them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compile import inline
+from .forms import Active, Chain, Data, Rows
+
+
+@inline
+def _change(r: Rows, attribute: int, combo: int, change: float, c: float) -> None:
+    """Change one weight. A dense row is given out on its first change; a combination that was not seen
+    has no weight and stays zero."""
+    if r.first.size > 0:
+        for place in range(r.first[attribute], r.first[attribute + 1]):
+            if r.combo[place] == combo:
+                r.w[place, 0] += change
+                r.a[place, 0] += c * change
+        return
+    s = np.int64(r.slot[attribute])
+    if s < 0:
+        s = r.used[0]
+        r.slot[attribute] = s
+        r.used[0] = s + 1
+    r.w[s, combo] += change
+    r.a[s, combo] += c * change
+
+
+@inline
+def _move(r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
+    """Token i's attributes: `step` more on the combination `plus`, less on `minus`."""
+    for k in range(x.ptr[i], x.ptr[i + 1]):
+        change = step if x.val.size == 0 else step * x.val[k]
+        _change(r, x.att[k], plus, change, c)
+        _change(r, x.att[k], minus, -change, c)
+
+
+@inline
+def _move_bare(w: np.ndarray, a: np.ndarray, plus: int, minus: int, step: float, c: float) -> None:
+    w[plus] += step
+    a[plus] += c * step
+    w[minus] -= step
+    a[minus] -= c * step
+
+
+@inline
+def _move_states(
+    m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
+) -> int:
+    wrong = 0
+    for i in range(n):
+        if gold[i] != guess[i]:
+            wrong += 1
+            _move(m.one, x.one, lo + i, gold[i], guess[i], step, c)
+    if m.ends:
+        _move_bare(m.bare.end[0], m.bare_a.end[0], gold[0], guess[0], step, c)
+        _move_bare(m.bare.end[1], m.bare_a.end[1], gold[n - 1], guess[n - 1], step, c)
+    return wrong
+
+
+@inline
+def _move_pairs(
+    m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
+) -> None:
+    W = m.bias.size
+    w, a = m.bare.pair.reshape(-1), m.bare_a.pair.reshape(-1)
+    for i in range(1, n):
+        plus = gold[i - 1] * W + gold[i]
+        minus = guess[i - 1] * W + guess[i]
+        if plus != minus:
+            if m.transitions:
+                _move_bare(w, a, plus, minus, step, c)
+            if x.two.ptr.size > 0:
+                _move(m.two, x.two, lo + i, plus, minus, step, c)
+
+
+@inline
+def _move_triples(
+    m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
+) -> None:
+    H = m.label_of.size
+    W = m.bias.size
+    w, a = m.bare.triple.reshape(-1), m.bare_a.triple.reshape(-1)
+    for i in range(2, n):
+        plus = (gold[i - 2] * H + gold[i - 1]) * W + gold[i]
+        minus = (guess[i - 2] * H + guess[i - 1]) * W + guess[i]
+        if plus != minus:
+            if m.triples:
+                _move_bare(w, a, plus, minus, step, c)
+            if x.three.ptr.size > 0:
+                _move(m.three, x.three, lo + i, plus, minus, step, c)
+
+
+@inline
+def move(m: Chain, x: Data, s: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float) -> int:
+    """w += step * (f(gold) - f(guess)) for sentence s at time c; the number of tokens that differ."""
+    lo = x.offset[s]
+    n = x.offset[s + 1] - lo
+    wrong = _move_states(m, x, lo, n, gold, guess, step, c)
+    if m.order >= 1:
+        _move_pairs(m, x, lo, n, gold, guess, step, c)
+    if m.order >= 2:
+        _move_triples(m, x, lo, n, gold, guess, step, c)
+    return wrong

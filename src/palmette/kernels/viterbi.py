@@ -1,0 +1,176 @@
+"""The best path through a trellis, exactly. Ties go to the smaller state, from the last token backwards.
+
+    order 0, 1:  D[i, h]    = U[i, h] + max over g of D[i-1, g] + E[i, g, h]
+    order 2:     D[i, g, h] = U[i, h] + E[i, g, h] + max over f of D[i-1, f, g] + S[i, f, g, h]
+
+The inner loop runs over the contiguous current state h, in order 1 with four previous states at a time;
+there are no back-pointers: on the way back one column is computed again, which is cheaper than storing
+all of them. float32 sums lose small differences in a long sentence, so every 64 tokens the best score is
+moved into a float64. Rows are taken as views before the inner loop: a computed index would be checked for
+being negative at each step, and the loop would not become vector code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compile import inline
+from .forms import Trellis
+
+RESCALE = 64
+
+
+@inline
+def _argmax(row: np.ndarray, size: int) -> int:
+    best = 0
+    for h in range(1, size):
+        if row[h] > row[best]:
+            best = h
+    return best
+
+
+@inline
+def _taken_out(D: np.ndarray, H: int) -> float:
+    """Subtract the best score from all of D[.., W]; what was subtracted (0 when all are forbidden)."""
+    top = np.float32(-np.inf)
+    for g in range(D.shape[0]):
+        for h in range(H):
+            if D[g, h] > top:
+                top = D[g, h]
+    if top == np.float32(-np.inf):
+        return 0.0
+    for g in range(D.shape[0]):
+        for h in range(D.shape[1]):
+            D[g, h] -= top
+    return float(top)
+
+
+@inline
+def _best_previous(before: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.ndarray) -> None:
+    """out[h] = u[h] + max over g of before[g] + e[g, h]"""
+    H = e.shape[0]
+    e0 = e[0]
+    for h in range(out.size):
+        out[h] = before[0] + e0[h]
+    g = 1
+    while g + 4 <= H:
+        a, b, c, d = before[g], before[g + 1], before[g + 2], before[g + 3]
+        e0, e1, e2, e3 = e[g], e[g + 1], e[g + 2], e[g + 3]
+        for h in range(out.size):
+            p = max(a + e0[h], b + e1[h])
+            q = max(c + e2[h], d + e3[h])
+            out[h] = max(out[h], max(p, q))
+        g += 4
+    while g < H:
+        a = before[g]
+        e0 = e[g]
+        for h in range(out.size):
+            out[h] = max(out[h], a + e0[h])
+        g += 1
+    for h in range(out.size):
+        out[h] += u[h]
+
+
+@inline
+def viterbi_states(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
+    total = 0.0
+    for i in range(n):
+        path[i] = _argmax(T.U[i], H)
+        total += T.U[i, path[i]]
+    return total
+
+
+@inline
+def viterbi_pairs(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
+    total = 0.0
+    several = T.E.shape[0] > 1
+    D = T.D
+    for h in range(D.shape[2]):
+        D[0, 0, h] = T.U[0, h]
+    for i in range(1, n):
+        _best_previous(D[i - 1, 0], T.E[i if several else 0], T.U[i], D[i, 0])
+        if i % RESCALE == 0:
+            total += _taken_out(D[i], H)
+    h = _argmax(D[n - 1, 0], H)
+    total += D[n - 1, 0, h]
+    path[n - 1] = h
+    for i in range(n - 1, 0, -1):
+        before, e = D[i - 1, 0], T.E[i if several else 0]
+        best = 0
+        top = before[0] + e[0, h]
+        for g in range(1, H):
+            value = before[g] + e[g, h]
+            if value > top:
+                top = value
+                best = g
+        h = best
+        path[i - 1] = h
+    return total
+
+
+@inline
+def _best_before(
+    before: np.ndarray, s: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.ndarray, H: int
+) -> None:
+    """out[g, h] = u[h] + e[g, h] + max over f of before[f, g] + s[f, g, h]"""
+    for g in range(H):
+        o, row, edge = out[g], s[0, g], e[g]
+        a = before[0, g]
+        for h in range(o.size):
+            o[h] = a + row[h]
+        for f in range(1, H):
+            a = before[f, g]
+            row = s[f, g]
+            for h in range(o.size):
+                o[h] = max(o[h], a + row[h])
+        for h in range(o.size):
+            o[h] += edge[h] + u[h]
+
+
+@inline
+def viterbi_triples(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
+    if n == 1:
+        return viterbi_states(T, n, H, path)
+    total = 0.0
+    e_several = T.E.shape[0] > 1
+    s_several = T.S.shape[0] > 1
+    D = T.D
+    e = T.E[1 if e_several else 0]
+    for g in range(H):
+        for h in range(D.shape[2]):
+            D[1, g, h] = T.U[0, g] + e[g, h] + T.U[1, h]
+    for i in range(2, n):
+        _best_before(D[i - 1], T.S[i if s_several else 0], T.E[i if e_several else 0], T.U[i], D[i], H)
+        if i % RESCALE == 0:
+            total += _taken_out(D[i], H)
+    g, h = 0, 0
+    for a in range(H):
+        b = _argmax(D[n - 1, a], H)
+        if D[n - 1, a, b] > D[n - 1, g, h]:
+            g, h = a, b
+    total += D[n - 1, g, h]
+    path[n - 1] = h
+    path[n - 2] = g
+    for i in range(n - 1, 1, -1):
+        before, s = D[i - 1], T.S[i if s_several else 0]
+        best = 0
+        top = before[0, g] + s[0, g, h]
+        for f in range(1, H):
+            value = before[f, g] + s[f, g, h]
+            if value > top:
+                top = value
+                best = f
+        h = g
+        g = best
+        path[i - 2] = g
+    return total
+
+
+@inline
+def viterbi(T: Trellis, n: int, order: int, H: int, path: np.ndarray) -> float:
+    """Write the best path into path[:n]; its score (-inf: no path is allowed)."""
+    if order == 0:
+        return viterbi_states(T, n, H, path)
+    if order == 1:
+        return viterbi_pairs(T, n, H, path)
+    return viterbi_triples(T, n, H, path)

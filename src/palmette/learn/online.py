@@ -1,0 +1,157 @@
+"""The online trainer: passes over shuffled examples, in slices short enough for progress and Ctrl-C.
+
+It knows nothing of the structure. It asks a `Learning` to learn from examples, and to say how good it has
+become; what an example, a trellis or a weight is stays behind that interface.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+
+SLICE_SECONDS = 0.1
+
+
+class Counts(NamedTuple):
+    """What happened in a slice or a pass."""
+
+    updates: int = 0
+    wrong: int = 0  # tokens that the guess had wrong
+
+    def __add__(self, other: Counts) -> Counts:  # type: ignore[override]
+        return Counts(self.updates + other.updates, self.wrong + other.wrong)
+
+
+class Learning(Protocol):
+    """A structure's weights in training."""
+
+    @property
+    def cost(self) -> np.ndarray:
+        """i64[S]: the work of each example, in tokens."""
+        ...
+
+    def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
+        """Learn from the examples order[first:last]."""
+        ...
+
+    def snapshot(self) -> Any:
+        """The weights that would come out now."""
+        ...
+
+    def evaluate(self, snapshot: Any) -> float | None:
+        """How good the weights are on development data (None: there are none)."""
+        ...
+
+
+class Pass(msgspec.Struct, frozen=True):
+    """A line of the history."""
+
+    number: int
+    updates: int
+    wrong: int
+    train_accuracy: float
+    seconds: float
+    dev: float | None = None
+
+
+class Progress(Protocol):
+    def __call__(self, number: int, done: int, total: int, finished: Pass | None) -> None: ...
+
+
+class Outcome(NamedTuple):
+    """What training gives back."""
+
+    best: Any  # a snapshot
+    best_pass: int
+    history: list[Pass]
+    interrupted: bool
+    why: str  # why it ended
+
+
+def shuffled(seed: int, number: int, n: int) -> np.ndarray:
+    """The order of pass `number`: a function of both, so that a resumed training goes on as it would have."""
+    return np.random.default_rng([seed, number]).permutation(n)
+
+
+def train_online(
+    learning: Learning,
+    seed: int,
+    passes: int,
+    patience: int | None,
+    history: list[Pass],
+    progress: Progress | None,
+    best: Any = None,
+) -> Outcome:
+    """Go on from `history` (empty: from the start) and its best snapshot, up to `passes` passes in all.
+
+    With development data the best pass is kept, and `patience` passes without a better one end it.
+    """
+    history = list(history)
+    scored = [p for p in history if p.dev is not None]
+    best_pass = max(scored, key=lambda p: (p.dev, -p.number)).number if scored else 0
+    best_score = max((p.dev for p in scored if p.dev is not None), default=-np.inf)
+    sharing = _Slices(learning.cost)
+    why = f"{passes} passes"
+    for number in range(len(history) + 1, passes + 1):
+        try:
+            counts, seconds = _one_pass(learning, shuffled(seed, number, learning.cost.size), number, sharing, progress)
+            snapshot = learning.snapshot()
+            dev = learning.evaluate(snapshot)
+        except KeyboardInterrupt:
+            kept = best if best is not None else learning.snapshot()
+            return Outcome(kept, best_pass or number, history, True, f"interrupted in pass {number}")
+        accuracy = 1.0 - counts.wrong / max(1, int(learning.cost.sum()))
+        history.append(Pass(number, counts.updates, counts.wrong, accuracy, seconds, dev))
+        if dev is None or dev > best_score or best is None:
+            best, best_pass = snapshot, number
+            best_score = dev if dev is not None else best_score
+        if progress is not None:
+            progress(number, sharing.total, sharing.total, history[-1])
+        if counts.updates == 0:
+            why = f"no error was left after {number} passes"
+            break
+        if dev is not None and patience is not None and number - best_pass >= patience:
+            why = f"no better pass than {best_pass} in {patience} passes"
+            break
+    if best is None:  # nothing left to do: the history already had all passes
+        best, best_pass = learning.snapshot(), len(history)
+    return Outcome(best, best_pass, history, False, why)
+
+
+class _Slices:
+    """Cuts an order of examples into slices of about SLICE_SECONDS, learning the speed as it goes."""
+
+    def __init__(self, cost: np.ndarray) -> None:
+        self.cost = cost
+        self.total = int(cost.sum())
+        self.size = 2000.0
+
+    def after(self, order: np.ndarray, first: int) -> int:
+        """The end of the slice that begins at `first`."""
+        reach = np.cumsum(self.cost[order[first : first + int(self.size) + 1]])
+        return min(order.size, first + 1 + int(np.searchsorted(reach, self.size)))
+
+    def took(self, tokens: int, seconds: float) -> None:
+        speed = tokens / max(seconds, 1e-6)
+        self.size = max(500.0, min(4 * self.size, speed * SLICE_SECONDS))
+
+
+def _one_pass(
+    learning: Learning, order: np.ndarray, number: int, slices: _Slices, progress: Progress | None
+) -> tuple[Counts, float]:
+    counts, done, first = Counts(), 0, 0
+    begin = time.perf_counter()
+    while first < order.size:
+        last = slices.after(order, first)
+        start = time.perf_counter()
+        counts = counts + learning.learn(order, first, last)
+        tokens = int(slices.cost[order[first:last]].sum())
+        slices.took(tokens, time.perf_counter() - start)
+        done += tokens
+        first = last
+        if progress is not None:
+            progress(number, done, slices.total, None)
+    return counts, time.perf_counter() - begin

@@ -1,0 +1,366 @@
+"""The only place that opens the user's files: where the road begins and where it ends.
+
+Reading: a path, or `-` for standard input; gzip is known by its first bytes and not by its name, a byte
+order mark at the very start is skipped. Writing: whole or not at all, beside the target and then renamed
+over it; `-` is standard output, and devices and pipes are written straight. What the operating system
+says becomes a DataError that names the file and says what to do.
+
+A reader that goes away (`palmette tag ... | head -1`) is no fault of the input: writing to standard output
+then raises BrokenPipeError, and standard output already points to the null device, so that nothing more
+is printed when Python flushes it at exit. The command line catches BrokenPipeError, prints nothing, and ends.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import errno
+import gzip
+import io
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, TypeAlias, cast
+
+from palmette.errors import DataError
+
+FilePath: TypeAlias = str | os.PathLike[str]
+
+BLOCK = 4 << 20
+"""Bytes that `read_blocks` asks for at a time."""
+
+_BOM = codecs.BOM_UTF8
+_GZIP = b"\x1f\x8b"
+# While the head is one of these it may still become a mark or a magic number, so one more read is needed;
+# any other head goes out at once, so that a tagger answers the first line typed at a terminal.
+_UNDECIDED = (b"", _GZIP[:1], _BOM[:1], _BOM[:2])
+_WRITE_BUFFER = 1 << 20
+
+_REASONS: dict[int, tuple[str, str | None]] = {
+    errno.ENOENT: ("no such file", None),
+    errno.EISDIR: ("is a folder, not a file", None),
+    errno.ENOTDIR: ("a part of the path is a file, not a folder", None),
+    errno.EACCES: ("permission denied", "check the rights of the file and of its folder"),
+    errno.EPERM: ("permission denied", "check the rights of the file and of its folder"),
+    errno.EROFS: ("the file system is read-only", None),
+    errno.ENOSPC: ("the disk is full", "make room or choose another place"),
+    errno.EDQUOT: ("the disk quota is used up", "make room or choose another place"),
+    errno.EFBIG: ("the file would be larger than the system allows", "see `ulimit -f`"),
+    errno.EPIPE: ("the program that reads this pipe has ended", None),
+    errno.ENAMETOOLONG: ("the file name is too long", None),
+    errno.ELOOP: ("symbolic links that lead in a circle", None),
+}
+
+
+def shown(path: FilePath, standard: str = "<stdin>") -> str:
+    """The name of a file as messages give it."""
+    name = os.fspath(path)
+    return standard if name == "-" else name
+
+
+# Reading
+
+
+def read_blocks(path: FilePath, block: int = BLOCK) -> Iterator[bytes]:
+    """The bytes of a file in pieces of about `block`, or of what has arrived when they come from a pipe."""
+    with _reading(shown(path)), _input(path) as file:
+        read = file.read1
+        head = _head(read, block)
+        if head.startswith(_GZIP):
+            unread = cast(BinaryIO, _Rest(head, file))
+            read = gzip.GzipFile(fileobj=unread, mode="rb").read
+            head = _head(read, block)
+        if head := head.removeprefix(_BOM):
+            yield head
+        while data := read(block):
+            yield data
+
+
+def read_all(path: FilePath) -> bytes:
+    """The bytes of a file; one read of the right size for a plain file."""
+    with _reading(shown(path)), _input(path) as file:
+        data = file.read()
+        if data.startswith(_GZIP):
+            data = gzip.decompress(data)
+    return data.removeprefix(_BOM)
+
+
+def _head(read: Callable[[int], bytes], block: int) -> bytes:
+    head = b""
+    while head in _UNDECIDED and (data := read(block)):
+        head += data
+    return head
+
+
+class _Rest:
+    """A stream of which the head has already been read, as much of a file as the decompressor needs."""
+
+    def __init__(self, head: bytes, file: io.BufferedReader) -> None:
+        self.head = io.BytesIO(head)
+        self.file = file
+
+    def read(self, size: int) -> bytes:
+        data = self.head.read(size)
+        return data if len(data) == size else data + self.file.read(size - len(data))
+
+
+@contextlib.contextmanager
+def _input(path: FilePath) -> Iterator[io.BufferedReader]:
+    name = os.fspath(path)
+    if name == "-":
+        standard = getattr(sys.stdin, "buffer", None)
+        if standard is None:
+            raise DataError("standard input is closed", file=shown(path))
+        yield standard
+        return
+    _check_name(name)
+    with open(name, "rb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def _reading(file: str) -> Iterator[None]:
+    try:
+        yield
+    except EOFError:
+        raise DataError("truncated gzip file", file=file, hint="fetch or compress it again") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"damaged gzip file: {error}", file=file, hint="see `gzip -t`") from None
+    except OSError as error:
+        raise _failure(error, "cannot read", file) from error
+
+
+def _failure(error: OSError, verb: str, file: str) -> DataError:
+    reason, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), None))
+    return DataError(f"{verb}: {reason}", file=file, hint=hint)
+
+
+def _check_name(name: str) -> None:
+    if not name or "\0" in name:
+        raise DataError(f"{name!r} is not a file name")
+
+
+def check_utf8(data: bytes, file: str, first_line: int = 1) -> None:
+    """Raise DataError at the first byte that is not UTF-8.
+
+    `data` begins at the start of line `first_line` and does not end inside a line.
+    """
+    if data.isascii():
+        return
+    view = memoryview(data)
+    at = 0
+    # By slices: one emoji makes a Python string four bytes a character, and the string is thrown away.
+    while at < len(data):
+        end = at + BLOCK
+        try:
+            at += codecs.utf_8_decode(view[at:end], "strict", end >= len(data))[1]
+        except UnicodeDecodeError as error:
+            raise _not_utf8(data, at + error.start, error.reason, file, first_line) from None
+
+
+def _not_utf8(data: bytes, at: int, reason: str, file: str, first_line: int) -> DataError:
+    line = first_line + data.count(b"\n", 0, at)
+    column = at - data.rfind(b"\n", 0, at)  # rfind is -1 on the first line: bytes count from 1 on every line
+    hint = "convert the file to UTF-8, for example from Latin-1: iconv -f LATIN1 -t UTF-8"
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        hint = "this looks like UTF-16; convert it: iconv -f UTF-16 -t UTF-8"
+    message = f"not UTF-8: byte 0x{data[at]:02x} at byte {column} of the line ({reason})"
+    return DataError(message, file=file, line=line, hint=hint)
+
+
+# Writing
+
+
+def check_output(path: FilePath) -> None:
+    """Raise DataError if it is already clear that `write_whole(path)` cannot work; writes nothing.
+
+    Call it before hours of training, not after them.
+    """
+    name = os.fspath(path)
+    if not _is_standard(name):
+        _target(name)
+
+
+@contextlib.contextmanager
+def write_whole(path: FilePath, *, sync: bool = False) -> Iterator[BinaryIO]:
+    """A binary file to write to, which appears under its name complete or not at all.
+
+    If the body raises, the new bytes go and an old file stays as it was. A name that ends in `.gz` is
+    compressed, with no time stamp inside, so that equal content gives equal bytes. An old file keeps its
+    mode and owner; of a symbolic link the target is replaced. `sync` waits until the disk has the bytes.
+    Standard output, devices and pipes get their bytes at once, and keep what was written before an error.
+    """
+    name = os.fspath(path)
+    if _is_standard(name):
+        with _standard_output() as out:
+            yield out
+        return
+    target, old = _target(name)
+    if old is None or stat.S_ISREG(old.st_mode):
+        with _beside(name, target, old, sync) as fd, _stream(fd, name, keep=False) as out:
+            yield out
+        return
+    with _owner(name, name, os.O_WRONLY, 0) as owner, _stream(owner.fileno(), name, keep=True) as out:
+        yield out
+
+
+def _is_standard(name: str) -> bool:
+    # /dev/stdout may lead to a plain file that the shell has opened, which must not be replaced or cut.
+    return name in ("-", "/dev/stdout")
+
+
+def _target(name: str) -> tuple[str, os.stat_result | None]:
+    """The real path to write, and what is there now; DataError if nothing can be written there."""
+    _check_name(name)
+    try:
+        old: os.stat_result | None = os.stat(name)
+    except FileNotFoundError:
+        old = None
+    except OSError as error:
+        raise _failure(error, "cannot write", name) from error
+    if (old is not None and stat.S_ISDIR(old.st_mode)) or name.endswith(("/", os.sep)):
+        raise DataError("cannot write: is a folder, not a file", file=name)
+    if old is not None and not os.access(name, os.W_OK):
+        # A rename would succeed on a read-only file; whoever made it read-only does not want that.
+        raise DataError("cannot write: the file is read-only", file=name, hint="choose another name")
+    target = os.path.realpath(name)
+    folder = os.path.dirname(target)
+    if old is None and not os.path.isdir(folder):
+        raise DataError(f"cannot write: no folder {folder}", file=name, hint="make the folder first")
+    if (old is None or stat.S_ISREG(old.st_mode)) and not os.access(folder, os.W_OK | os.X_OK):
+        raise DataError(f"cannot write: no permission to make files in {folder}", file=name)
+    return target, old
+
+
+@contextlib.contextmanager
+def _beside(name: str, target: str, old: os.stat_result | None, sync: bool) -> Iterator[int]:
+    """The descriptor of a new file in the target's folder, renamed over the target at the end."""
+    folder = os.path.dirname(target)
+    temporary = os.path.join(folder, f".palmette-{os.urandom(6).hex()}.tmp")
+    # Never wider than the old file's mode, not even for a moment; a new file gets what the umask gives.
+    mode = 0o666 if old is None else stat.S_IMODE(old.st_mode) & 0o777
+    with _owner(name, temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode) as owner:
+        try:
+            yield owner.fileno()
+            with _writing(name):
+                if sync:
+                    os.fsync(owner.fileno())
+                owner.close()  # Windows renames closed files only; some file systems tell of a full disk here
+                if old is not None:
+                    _keep_owner_and_mode(temporary, old)
+                os.replace(temporary, target)
+        except BaseException:
+            owner.close()
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    if sync:
+        _sync_folder(folder)
+
+
+@contextlib.contextmanager
+def _writing(file: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _failure(error, "cannot write", file) from error
+
+
+def _owner(name: str, path: str, flags: int, mode: int) -> io.FileIO:
+    """The one object that closes the descriptor, whatever the writer does with the file it is given."""
+    with _writing(name):
+        return io.FileIO(os.open(path, flags | getattr(os, "O_BINARY", 0), mode), "wb")
+
+
+def _keep_owner_and_mode(temporary: str, old: os.stat_result) -> None:
+    new = os.stat(temporary)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        with contextlib.suppress(OSError):  # only root may give a file away; others keep their own
+            os.chown(temporary, old.st_uid, old.st_gid)
+    os.chmod(temporary, stat.S_IMODE(old.st_mode))
+
+
+def _sync_folder(folder: str) -> None:
+    # The name itself is on disk only when its folder is; some file systems refuse, and that is no error.
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+@contextlib.contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    if sys.stdout is None:
+        raise DataError("standard output is closed", file="<stdout>")
+    try:
+        sys.stdout.flush()  # what was printed before comes before
+    except BrokenPipeError:
+        _silence(sys.stdout.fileno())
+        raise
+    try:
+        fd = sys.stdout.fileno()
+    except (OSError, ValueError):  # replaced by an object in memory: a test, a notebook
+        yield cast(BinaryIO, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    with _stream(fd, "<stdout>", keep=True) as out:
+        yield out
+
+
+class _Output(io.FileIO):
+    """A raw file whose failures are DataErrors that name it.
+
+    Translated here and not around the body, where an OSError may well be another file's. `muted` swallows
+    what buffers still hold, so that they can be closed after a failure without a second one.
+    """
+
+    def __init__(self, fd: int, file: str) -> None:
+        super().__init__(fd, "wb", closefd=False)
+        self.file = file
+        self.muted = False
+
+    def write(self, data: Any, /) -> int:
+        if self.muted:
+            return memoryview(data).nbytes
+        try:
+            return super().write(data)
+        except BrokenPipeError as error:
+            if self.file != "<stdout>":
+                raise _failure(error, "cannot write", self.file) from error
+            _silence(self.fileno())
+            raise
+        except OSError as error:
+            raise _failure(error, "cannot write", self.file) from error
+
+
+def _silence(fd: int) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, fd)
+    os.close(null)
+
+
+@contextlib.contextmanager
+def _stream(fd: int, name: str, keep: bool) -> Iterator[BinaryIO]:
+    """Buffer and compressor over a descriptor; `keep` what was written before an error, or drop it."""
+    raw = _Output(fd, name)
+    buffered = io.BufferedWriter(raw, _WRITE_BUFFER)
+    out: Any = buffered
+    if name.lower().endswith(".gz"):
+        out = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=buffered, mtime=0)
+    try:
+        yield out
+        out.close()
+        buffered.close()
+    except BaseException:
+        with contextlib.suppress(Exception):
+            if keep:
+                buffered.flush()
+        raw.muted = True
+        with contextlib.suppress(Exception):
+            out.close()
+            buffered.close()
+        raise

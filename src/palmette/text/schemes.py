@@ -1,0 +1,267 @@
+"""Tag schemes: how a chunking is written as one label a token, and how it is read back.
+
+A label is a letter and a type ("B-NP"), a bare letter where there is only one type ("B"), or "O". A
+scheme says which letters exist, where a chunk gets which one, and which neighbours a letter needs; all
+of it is data, one row of `SCHEMES` each. From those rows follow the transitions a search may take, the
+scheme a corpus is written in, and the conversion from one scheme to another, always through spans.
+
+BILOU, BMES and the like are IOBES in other letters: L is E, U and W are S, M is I.
+Y is the number of labels, N of tokens, S of sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.errors import UsageError
+
+# How a letter is written -> the letter it stands for.
+LETTERS: Mapping[str, str] = {
+    "B": "B", "I": "I", "O": "O", "E": "E", "S": "S",
+    "M": "I", "L": "E", "U": "S", "W": "S",
+}  # fmt: skip
+
+
+class Scheme(NamedTuple):
+    """A row of the table: how chunks are written, and what each letter needs beside it.
+
+    Inside a chunk stands I. `only_beside` ("previous" or "next"): the first or last letter is written
+    only where the chunk touches one of the same type on that side, elsewhere it is I too.
+    `before`: a letter -> the letters of the same type one of which must stand before it; `after`: the
+    same for the next token. Start and end of a sentence count as O.
+    """
+
+    letters: str
+    single: str
+    first: str
+    last: str
+    only_beside: str = ""
+    before: Mapping[str, str] = {}
+    after: Mapping[str, str] = {}
+
+
+# Strictest first: `recognise` takes the first row that fits.
+SCHEMES: Mapping[str, Scheme] = {
+    "IOBES": Scheme("BIESO", "S", "B", "E", before={"I": "BI", "E": "BI"}, after={"B": "IE", "I": "IE"}),
+    "IOB2": Scheme("BIO", "B", "B", "I", before={"I": "BI"}),
+    "IOE2": Scheme("IEO", "E", "I", "E", after={"I": "IE"}),
+    "IOB1": Scheme("BIO", "B", "B", "I", only_beside="previous", before={"B": "BI"}),
+    "IOE1": Scheme("IEO", "E", "I", "E", only_beside="next", after={"E": "IE"}),
+}
+_OTHER_NAMES = {
+    "BIO": "IOB2", "BIOES": "IOBES", "BILOU": "IOBES", "BILUO": "IOBES",
+    "BMES": "IOBES", "BMEWO": "IOBES", "O+C": "IOBES",
+}  # fmt: skip
+
+
+class Transitions(NamedTuple):
+    """What may follow what."""
+
+    start: np.ndarray  # bool[Y]: may open a sentence
+    pair: np.ndarray  # bool[Y, Y]: (previous, current)
+    end: np.ndarray  # bool[Y]: may close a sentence
+
+
+class Span(NamedTuple):
+    """A chunk: its type ("" with bare letters), its first token, and the token after its last."""
+
+    type: str
+    start: int
+    end: int
+
+
+def scheme_named(name: str) -> Scheme:
+    """The row of a scheme, also by its other names (BIO, BIOES, BILOU, ...)."""
+    row = SCHEMES.get(_OTHER_NAMES.get(name.upper(), name.upper()))
+    if row is None:
+        known = ", ".join([*SCHEMES, *_OTHER_NAMES])
+        raise UsageError(f"unknown tag scheme {name!r}; the schemes are {known}")
+    return row
+
+
+def split_label(label: str) -> tuple[str, str]:
+    """Letter (B, I, O, E or S) and type: "B-NP" -> ("B", "NP"), "U-PER" -> ("S", "PER"), "B" -> ("B", "").
+
+    What is no chunk label ("NN", "O-x") has no letter: ("", "NN"). The type may itself contain "-".
+    """
+    written, dash, kind = label.partition("-")
+    letter = LETTERS.get(written, "")
+    if not letter or (letter == "O" and dash):
+        return "", label
+    return letter, kind
+
+
+def are_chunk_labels(labels: Iterable[str]) -> bool:
+    """Whether all labels are of the form letter-type, bare letter or O, and some label is not O.
+
+    A set of bare letters needs a B or an I, so that a small set of one-letter word classes is not
+    taken for chunks.
+    """
+    names = set(labels) - {"O"}
+    typed = any("-" in name for name in names)
+    return all(split_label(name)[0] for name in names) and (typed or not names.isdisjoint({"B", "I"}))
+
+
+def with_boundaries(ids: np.ndarray, offset: np.ndarray, outside: int) -> np.ndarray:
+    """`ids` (i32[N]) with the mark `outside` before, between and after the sentences: i64[N + S + 1].
+
+    Neighbours in the result are then all pairs (previous, current), those at the edges included.
+    """
+    lengths = np.diff(offset)
+    if len(offset) == 0 or offset[0] != 0 or offset[-1] != len(ids) or (lengths < 0).any():
+        raise UsageError(f"sentence offsets must rise from 0 to the number of tokens, {len(ids)}")
+    if len(ids) and not (ids.min() >= 0 and ids.max() < outside):
+        raise UsageError(f"label ids must be between 0 and {outside - 1}; found {ids.min()} to {ids.max()}")
+    marked = np.full(len(ids) + len(offset), outside, dtype=np.int64)
+    marked[np.arange(len(ids)) + np.repeat(np.arange(1, len(offset)), lengths)] = ids
+    return marked
+
+
+def recognise(
+    labels: Sequence[str], ids: np.ndarray | None = None, offset: np.ndarray | None = None
+) -> str | None:
+    """The strictest scheme that fits, or None where there is none (word classes, ill-formed chunks).
+
+    `ids` (i32[N]) and `offset` (i64[S+1]) are the label sequences: a scheme fits only if every one of
+    them is well-formed in it, so that no gold path is ever forbidden. Without them the letters alone
+    decide: IOB1 then shows only where a type has no B, and IOE1 not at all.
+    """
+    if not are_chunk_labels(labels):
+        return None
+    if (ids is None) != (offset is None):
+        raise UsageError("label sequences are given by both `ids` and `offset`, or by neither")
+    letters = {split_label(label)[0] for label in labels}
+    seen = None if ids is None or offset is None else _seen_pairs(ids, offset, labels)
+    for name, row in SCHEMES.items():
+        if letters <= set(row.letters) and (
+            _every_label_usable(labels, row) if seen is None else _every_pair_allowed(seen, labels, name)
+        ):
+            return name
+    return None
+
+
+def _seen_pairs(ids: np.ndarray, offset: np.ndarray, labels: Sequence[str]) -> np.ndarray | None:
+    """bool[Y+1, Y+1], index Y = outside of the sentence; None if there is no chunk to learn from."""
+    Y = len(labels)
+    marked = with_boundaries(ids, offset, Y)
+    seen = np.zeros((Y + 1, Y + 1), dtype=bool)
+    seen[marked[:-1], marked[1:]] = True
+    is_chunk = np.array([label != "O" for label in labels] + [False])
+    return seen if seen[:, is_chunk].any() else None
+
+
+def _every_pair_allowed(seen: np.ndarray, labels: Sequence[str], scheme: str) -> bool:
+    start, pair, end = allowed_transitions(labels, scheme)
+    wrong = (seen[:-1, :-1] & ~pair).any() or (seen[-1, :-1] & ~start).any() or (seen[:-1, -1] & ~end).any()
+    return not wrong
+
+
+def _every_label_usable(labels: Sequence[str], row: Scheme) -> bool:
+    """Whether each label can stand in some well-formed sentence: in IOB2 an I-NP needs a B-NP, say."""
+    of_type: dict[str, set[str]] = {}
+    for label in labels:
+        letter, kind = split_label(label)
+        of_type.setdefault(kind, set()).add(letter)
+    for letters in of_type.values():
+        for needs in (row.before, row.after):
+            for letter in letters & needs.keys():
+                # A chain of needs (I after I after I) must end in a letter that needs nothing.
+                if letters.isdisjoint(set(needs[letter]) - needs.keys()):
+                    return False
+    return True
+
+
+def allowed_transitions(labels: Sequence[str], scheme: str) -> Transitions:
+    """The transitions between `labels` that keep a sentence well-formed in `scheme`."""
+    row = scheme_named(scheme)
+    parts = [split_label(label) for label in labels]
+    for label, (letter, _) in zip(labels, parts, strict=True):
+        if not letter or letter not in row.letters:
+            raise UsageError(f"label {label!r} does not belong to {scheme}, whose letters are {row.letters}")
+    letters = np.array([letter for letter, _ in parts], dtype="U1")
+    types = np.array([kind for _, kind in parts], dtype=str)
+    same = types[:, None] == types[None, :]  # bool[Y, Y]
+    start, end = np.ones(len(labels), dtype=bool), np.ones(len(labels), dtype=bool)
+    pair = np.ones((len(labels), len(labels)), dtype=bool)
+    for letter, needed in row.before.items():
+        who = letters == letter
+        start &= ~who
+        pair &= ~who[None, :] | (same & np.isin(letters, list(needed))[:, None])
+    for letter, needed in row.after.items():
+        who = letters == letter
+        end &= ~who
+        pair &= ~who[:, None] | (same & np.isin(letters, list(needed))[None, :])
+    return Transitions(start, pair, end)
+
+
+def is_wellformed(labels: Sequence[str], scheme: str) -> bool:
+    """Whether one label sequence obeys a scheme; a letter the scheme does not have is ill-formed too."""
+    row = scheme_named(scheme)
+    names = sorted(set(labels))
+    if not all(letter and letter in row.letters for letter, _ in map(split_label, names)):
+        return False
+    if not names:
+        return True
+    start, pair, end = allowed_transitions(names, scheme)
+    ids = np.array([names.index(label) for label in labels])
+    return bool(start[ids[0]] and end[ids[-1]] and pair[ids[:-1], ids[1:]].all())
+
+
+def spans(labels: Sequence[str], scheme: str | None = None) -> list[Span]:
+    """The chunks of one sentence by conlleval's rules, which read all five schemes.
+
+    Ill-formed sequences are read as conlleval does: an I after O or after another type opens a chunk.
+    `scheme`, if given, only checks that the letters are its own. A label that is no chunk label is an
+    error.
+    """
+    letters = scheme_named(scheme).letters if scheme else "BIESO"
+    found: list[Span] = []
+    start = 0
+    before, before_type = "O", ""
+    for i, label in enumerate([*labels, "O"]):
+        letter, kind = split_label(label)
+        if not letter or letter not in letters:
+            raise UsageError(f"label {label!r} at token {i} is no chunk label with a letter of {letters}")
+        # The same test closes the chunk on the left and opens the one on the right.
+        if before in "OES" or letter in "OBS" or before_type != kind:
+            if before != "O":
+                found.append(Span(before_type, start, i))
+            start = i
+        before, before_type = letter, kind
+    return found
+
+
+def from_spans(chunks: Iterable[Span], n: int, scheme: str) -> list[str]:
+    """The labels of a sentence of `n` tokens with these chunks, which may come in any order."""
+    row = scheme_named(scheme)
+    ordered = sorted((Span(*chunk) for chunk in chunks), key=lambda chunk: chunk.start)
+    labels = ["O"] * n
+    for i, chunk in enumerate(ordered):
+        earliest = ordered[i - 1].end if i else 0
+        if not earliest <= chunk.start < chunk.end <= n:
+            raise UsageError(f"{chunk} is empty, overlaps another chunk or leaves the {n} tokens")
+        beside = {
+            "previous": i > 0 and _touch(ordered[i - 1], chunk),
+            "next": i + 1 < len(ordered) and _touch(chunk, ordered[i + 1]),
+        }
+        marked = beside.get(row.only_beside, True)
+        letters = _letters(chunk.end - chunk.start, row) if marked else "I" * (chunk.end - chunk.start)
+        suffix = f"-{chunk.type}" if chunk.type else ""
+        labels[chunk.start : chunk.end] = [letter + suffix for letter in letters]
+    return labels
+
+
+def _touch(left: Span, right: Span) -> bool:
+    return left.end == right.start and left.type == right.type
+
+
+def _letters(length: int, row: Scheme) -> str:
+    return row.single if length == 1 else row.first + "I" * (length - 2) + row.last
+
+
+def convert(labels: Sequence[str], scheme: str) -> list[str]:
+    """The same chunks written in another scheme; ill-formed input is read by conlleval's rules."""
+    return from_spans(spans(labels), len(labels), scheme)
