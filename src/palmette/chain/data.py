@@ -100,12 +100,16 @@ class Collected:
             old = self.alphabets.get(1, new_alphabet(given.names.hash.size))
             keys, numbers, of_type, first = add_all(old.keys, old.numbers, old.size, mixed_all(given.names.hash))
             self.alphabets[1] = Alphabet(keys, numbers, first.size)
-            self.actives[1] = Active(given.ptr, of_type[given.names.ids], given.val)
+            self.actives[1] = Active(given.ptr.copy(), of_type[given.names.ids], given.val.copy())
             self.first[1] = first
             return
         assert self.cells is not None
         T = len(self.encoder.of_order(order))
-        old = self.alphabets.get(order, new_alphabet(self.corpus.n_tokens * T // 8))
+        old = self.alphabets.get(order)
+        if old is None:
+            old = new_alphabet(self.corpus.n_tokens * T // 8)
+        else:  # the kernel adds in place, and the old model may still be in use
+            old = Alphabet(old.keys.copy(), old.numbers.copy(), old.size)
         ptr, att, alphabet, first = self.encoder.encode(order, self.cells, self.corpus.offset, old, grow=True)
         self.alphabets[order], self.actives[order], self.first[order] = alphabet, Active(ptr, att, ONES), first
 
@@ -115,6 +119,7 @@ class Collected:
         self.found[order] = alphabet.size
         if min_count <= 1 and (most is None or alphabet.size <= most):
             return
+        most = None if most is None else max(most, int(np.count_nonzero(first < 0)))
         count = np.bincount(att, minlength=alphabet.size)
         keep = (count >= min_count) | (first < 0)
         if most is not None and np.count_nonzero(keep) > most:

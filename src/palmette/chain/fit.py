@@ -77,7 +77,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
         "best_pass": outcome.best_pass,
         "ended": outcome.why,
     }
-    if wish.checkpoint:
+    if wish.checkpoint and not outcome.interrupted:  # in the middle of a pass nothing exact can be kept
         model.checkpoint = grow.saved_state(learning.chain, learning.clock)
     if settings.tune_bias:
         model.bias = _tuned_bias(model, learning.dev, wish)

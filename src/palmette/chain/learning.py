@@ -57,5 +57,10 @@ class ChainLearning:
     def snapshot(self) -> Chain:
         return estimated(self.chain, self.clock if self.estimator == "avg" else None)
 
-    def evaluate(self, snapshot: Chain) -> float | None:
-        return None if self.dev is None else self.dev.figure(snapshot)
+    @property
+    def has_dev(self) -> bool:
+        return self.dev is not None
+
+    def evaluate(self, snapshot: Chain) -> float:
+        assert self.dev is not None
+        return self.dev.figure(snapshot)

@@ -245,9 +245,11 @@ def _rows(arrays: dict[str, np.ndarray], part: str, size: int, width: int, path:
         combo = model_file.require(arrays, f"{part}.combo", np.int32, (None,), low=0, high=width, file=path)
         first = model_file.require_offsets(arrays, f"{part}.first", np.int64, size + 1, combo.size, file=path)
         w = model_file.require(arrays, f"{part}.weights", np.float32, (combo.size, 1), file=path)
-        return base._replace(slot=np.full(size, -1, np.int32), first=first, combo=combo, w=w)
+        return base._replace(slot=np.zeros(size, np.int32), first=first, combo=combo, w=w)
     w = model_file.require(arrays, f"{part}.weights", np.float32, (None, width), file=path)
-    slot = model_file.require(arrays, f"{part}.slot", np.int32, (size,), low=-1, high=w.shape[0], file=path)
+    slot = model_file.require(arrays, f"{part}.slot", np.int32, (size,), low=0, high=w.shape[0], file=path)
+    if not w.shape[0] or w[0].any():
+        raise ModelError(f"damaged model: row 0 of {part}.weights is not zero", file=path)
     return base._replace(slot=slot, used=np.array([w.shape[0]], np.int64), w=w)
 
 

@@ -76,19 +76,19 @@ def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen
 
 def _new_rows(n_attributes: int, width: int, seen: Seen | None) -> Rows:
     if n_attributes == 0:
-        return no_rows()
+        return no_rows()._replace(w=np.zeros((1, width), np.float32), a=np.zeros((1, width), np.float64))
     if seen is None:
         first, combo = np.zeros(0, np.int64), np.zeros(0, np.int32)
-        shape = (n_attributes, width)
+        shape = (n_attributes + 1, width)
     else:
         first, combo = seen
         shape = (combo.size, 1)
-    slot = np.full(n_attributes, -1, np.int32)
-    return Rows(slot, np.zeros(1, np.int64), first, combo, np.zeros(shape, np.float32), np.zeros(shape, np.float64))
+    slot = np.zeros(n_attributes, np.int32)
+    return Rows(slot, np.ones(1, np.int64), first, combo, np.zeros(shape, np.float32), np.zeros(shape, np.float64))
 
 
 def used_rows(rows: Rows) -> int:
-    """Rows that hold something: those given out, or all places of the seen kind."""
+    """Rows in use: row 0 and those given out, or all places of the seen kind."""
     return int(rows.w.shape[0] if rows.first.size else rows.used[0])
 
 

@@ -52,7 +52,7 @@ def check_columns(templates: TemplateSet, n_columns: int, file: str | None = Non
             if macro.column >= n_columns:
                 columns = f"columns 0 to {n_columns - 1}" if n_columns > 1 else "column 0 only"
                 raise TemplateError(
-                    f"column {macro.column} does not exist: {template.text!r}",
+                    f"column {macro.column} does not exist: `{template.text}`",
                     file=file or templates.name,
                     line=template.line,
                     hint=f"the data have feature {columns}; the label column is not available to templates",
@@ -66,7 +66,7 @@ def _doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
     for template in templates:
         if template.text in texts:
             message = (
-                f"{template.text!r} is on line {texts[template.text]} already: its attributes count twice"
+                f"`{template.text}` is on line {texts[template.text]} already: its attributes count twice"
             )
             yield LintWarning(template.line, "duplicate", message)
             continue
@@ -78,7 +78,7 @@ def _doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
             orders = sorted(set(template.orders) & {order for other in earlier for order in other.orders})
             ngrams = " and ".join(_NGRAMS[order] for order in orders)
             message = (
-                f"{template.text!r} says of {ngrams} what {earlier[0].text!r} (line {earlier[0].line}) says"
+                f"`{template.text}` says of {ngrams} what `{earlier[0].text}` (line {earlier[0].line}) says"
             )
             yield LintWarning(template.line, "redundant", message)
         for order in template.orders:
@@ -92,7 +92,7 @@ def _shared(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
         other = first.setdefault(template.literals, template)
         if template.macros and other.macros != template.macros:
             message = (
-                f"{template.text!r} shares its weights with {other.text!r} (line {other.line}); "
+                f"`{template.text}` shares its weights with `{other.text}` (line {other.line}); "
                 "give it a name of its own unless a bag of words is meant"
             )
             yield LintWarning(template.line, "shared", message)
@@ -101,7 +101,7 @@ def _shared(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
 def _repeated(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
     for template in templates:
         if len(set(template.macros)) < len(template.macros):
-            message = f"{template.text!r} has the same cell twice, which adds nothing"
+            message = f"`{template.text}` has the same cell twice, which adds nothing"
             yield LintWarning(template.line, "repeated", message)
 
 
@@ -109,7 +109,7 @@ def _bias(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
     constant = [template for template in templates if template.orders == (1,) and not template.macros]
     if constant:
         more = f"; {len(constant)} lines do so, one is enough" if len(constant) > 1 else ""
-        message = f"{constant[0].text!r} has no macro: it fires on every token, a bias for each label{more}"
+        message = f"`{constant[0].text}` has no macro: it fires on every token, a bias for each label{more}"
         yield LintWarning(constant[0].line, "bias", message)
 
 
@@ -126,7 +126,7 @@ def _missing(templates: tuple[Template, ...], syntax: str) -> Iterator[LintWarni
         if absent:
             told.update(absent)
             listed = ", ".join(_shown(cells, order, syntax) for cells, order in absent)
-            message = f"{template.text!r} has no smaller templates to fall back on: {listed}"
+            message = f"`{template.text}` has no smaller templates to fall back on: {listed}"
             yield LintWarning(template.line, "missing", message)
 
 

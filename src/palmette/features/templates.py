@@ -158,7 +158,8 @@ def _bad_first_character(text: str, line: int, file: str, rules: _Syntax) -> Tem
 
 # --- CRF++ --------------------------------------------------------------------------------------------------
 
-_MACRO = re.compile(r"%x\[([-+]?[0-9]{1,6}),([0-9]{1,6})(?:,([^\s\]](?:[^\]]*[^\s\]])?))?\]")
+# Three digits are far more than any context needs, and keep tables of boundaries small.
+_MACRO = re.compile(r"%x\[([-+]?[0-9]{1,3}),([0-9]{1,3})(?:,([^\s\]](?:[^\]]*[^\s\]])?))?\]")
 
 
 def _clean_crfpp(line: str) -> str:
@@ -173,7 +174,7 @@ def _read_crfpp_macro(text: str, position: int, file: str | None, line: int) -> 
             f"not a macro: {text[position : position + 30]!r}",
             file=file,
             line=line,
-            hint="write %x[row,column] or %x[row,column,atom] without spaces; % has no other use",
+            hint="write %x[row,column] or %x[row,column,atom], no spaces, 3 digits at most; % is for macros",
         )
     return (int(found[1]), int(found[2]), found[3] or "", "here"), found.end()
 

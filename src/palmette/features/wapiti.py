@@ -41,10 +41,10 @@ RawMacro = tuple[int, int, str, str]
 
 # Wapiti reads numbers with scanf, which skips spaces before a number but not after it; its own example
 # files have `%x[ 0,0]`. A leading zero would be octal there: we refuse what the two would read differently.
-_NUMBER = r"0|[1-9][0-9]{0,5}"
+_NUMBER = r"0|[1-9][0-9]{0,2}"
 _HEAD = re.compile(rf"%([a-zA-Z])\[(@?)\s*([-+]?(?:{_NUMBER})),\s*({_NUMBER})")
 _REGEX = re.compile(r',"((?:[^"\\]|\\.)*)"')
-_FORMS = 'the forms are %x[row,column], %t[row,column,"regex"] and %m[row,column,"regex"]'
+_FORMS = 'the forms are %x[row,column], %t[row,column,"regex"], %m[row,column,"regex"]; % has no other use'
 
 
 def clean_line(line: str) -> str:

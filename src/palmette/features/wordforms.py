@@ -127,13 +127,12 @@ _GREEK_NAMES = frozenset(
 
 def greek(word: str) -> str | None:
     """A Greek letter, as a character or by its English name: NF-kappaB is none, NF-kappa-B is one."""
-    if word.isascii():
-        parts = [word] if word.isalpha() else _LETTERS.findall(word)
-        return "greek" if any(part.lower() in _GREEK_NAMES for part in parts) else None
-    return "greek" if _GREEK_LETTER.search(word) else None
+    parts = [word] if word.isalpha() else _LETTERS.findall(word)
+    named = any(part.lower() in _GREEK_NAMES for part in parts)
+    return "greek" if named or (not word.isascii() and _GREEK_LETTER.search(word)) else None
 
 
-# --- numbers and dates: the first row that matches the whole word --------------------------------------------
+# --- numbers and dates: the first row that matches the whole word -------------------------------------------
 
 _Table = tuple[tuple[str, re.Pattern[str]], ...]
 

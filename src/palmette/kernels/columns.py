@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compile import inline, kernel
+from .compile import inline, kernel, part
 from .hashing import BASE, hash_bytes, mixed, power_of
 
-TAB, NEWLINE, RETURN, SPACE, HASH, DASH, DOT = 9, 10, 13, 32, 35, 45, 46
+TAB, NEWLINE, RETURN, SPACE, HASH, DASH, DOT, ZERO, NINE = 9, 10, 13, 32, 35, 45, 46, 48, 57
+RUNS = 0  # the separator that stands for runs of spaces and TABs
 BLANK_LINE, TOKEN_LINE, OTHER_LINE, MARK_LINE = 0, 1, 2, 3  # other: comments, ranges; mark: -DOCSTART-
 DOCSTART = np.frombuffer(b"-DOCSTART-", np.uint8)
 
@@ -35,15 +36,19 @@ def _is_docstart(data: np.ndarray, start: int, end: int) -> bool:
 
 @inline
 def _is_other_conllu(data: np.ndarray, start: int, end: int) -> bool:
-    """A comment, a range `1-2` or an empty node `8.1`."""
+    """A comment, a range `1-2` or an empty node `8.1`; anything else is a word, or an error that will be told."""
     if data[start] == HASH:
         return True
-    for i in range(start, end):
-        if data[i] == TAB:
-            return False
-        if data[i] == DASH or data[i] == DOT:
-            return True
-    return False
+    at = start
+    while at < end and ZERO <= data[at] <= NINE:
+        at += 1
+    if at == start or at == end or (data[at] != DASH and data[at] != DOT):
+        return False
+    second = at + 1
+    at = second
+    while at < end and ZERO <= data[at] <= NINE:
+        at += 1
+    return at > second and (at == end or data[at] == TAB)
 
 
 @kernel
@@ -75,25 +80,32 @@ def split_lines(data: np.ndarray, n_lines: int, conllu: bool) -> tuple[np.ndarra
 
 @kernel
 def split_cells(
-    data: np.ndarray, start: np.ndarray, end: np.ndarray, tokens: np.ndarray, n_columns: int, by_tab: bool
+    data: np.ndarray, start: np.ndarray, end: np.ndarray, tokens: np.ndarray, n_columns: int, separator: int
 ) -> tuple[np.ndarray, np.ndarray, int, int]:
-    """Cell starts i64[C, N] and ends of the token lines `tokens`; (.., bad line or -1, columns found there)."""
+    """Cell starts i64[C, N] and ends of the token lines `tokens`; (.., bad line or -1, columns found there).
+
+    `separator` is one byte, of which each one separates, or RUNS."""
     cell_start = np.empty((n_columns, tokens.size), np.int64)
     cell_end = np.empty((n_columns, tokens.size), np.int64)
+    runs = separator == RUNS
     for n in range(tokens.size):
         line = tokens[n]
         at = start[line]
         stop = end[line]
         found = 0
         while True:
-            if not by_tab:
+            if runs:
                 while at < stop and (data[at] == SPACE or data[at] == TAB):
                     at += 1
                 if at >= stop:
                     break
             first = at
-            while at < stop and data[at] != TAB and (by_tab or data[at] != SPACE):
-                at += 1
+            if runs:
+                while at < stop and data[at] != TAB and data[at] != SPACE:
+                    at += 1
+            else:
+                while at < stop and data[at] != separator:
+                    at += 1
             if found < n_columns:
                 cell_start[found, n] = first
                 cell_end[found, n] = at
@@ -114,7 +126,7 @@ def _same_bytes(data: np.ndarray, a: int, b: int, size: int) -> bool:
     return True
 
 
-@inline
+@part
 def _grown(slots: np.ndarray, hashes: np.ndarray, n_types: int) -> np.ndarray:
     larger = np.full(slots.size * 2, -1, np.int32)
     mask = np.uint64(larger.size - 1)

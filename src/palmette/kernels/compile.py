@@ -119,9 +119,18 @@ def kernel(py_func: Callable[..., Any]) -> Callable[..., Any]:
     return dispatcher
 
 
-def inline(py_func: Callable[..., Any]) -> Callable[..., Any]:
-    """A small body that is folded into its caller: no cache entry, and no wrapper to call it from Python
-    (a test that wants it calls it through a kernel of its own; wrappers would double the compile time)."""
+def part(py_func: Callable[..., Any]) -> Callable[..., Any]:
+    """A piece of a kernel: no cache entry, and no wrapper to call it from Python (a test that wants it calls
+    it through a kernel of its own; wrappers would double the compile time)."""
     if config.DISABLE_JIT:
         return py_func
     return numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(py_func)
+
+
+def inline(py_func: Callable[..., Any]) -> Callable[..., Any]:
+    """A small piece of an inner loop, always folded into its caller: a call counts references of every array
+    it passes, which costs more than the body. Larger pieces are `part`s: folding them all took three times
+    as long to compile."""
+    if config.DISABLE_JIT:
+        return py_func
+    return numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(py_func)

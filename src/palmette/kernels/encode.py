@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compile import inline, kernel
+from .compile import inline, kernel, part
 from .hashing import mixed
 from .table import ABSENT, find, find_or_add, grown
 
@@ -77,7 +77,7 @@ def _template_hash(p: Program, c: Cells, t: int, i: int, lo: int, hi: int) -> tu
     return True, h * p.tail_power[t] + p.tail_hash[t]
 
 
-@inline
+@part
 def _memo_starts(p: Program, c: Cells) -> tuple[np.ndarray, int]:
     """Templates of one cell get the same attribute for the same type: a place for each to remember it."""
     T = p.macro.size - 1
@@ -113,9 +113,8 @@ def _encode_token(p: Program, c: Cells, i: int, lo: int, hi: int, starts: np.nda
                 if grow:
                     a = find_or_add(keys, numbers, mixed(h), A)
                     if a == A:
-                        A += 1
-                    if first[a] < 0:
                         first[a] = i * T + t
+                        A += 1
                 else:
                     a = find(keys, numbers, mixed(h))
             if place >= 0:

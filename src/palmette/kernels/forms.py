@@ -25,11 +25,12 @@ class Active(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The weights of one order. Dense: attribute a owns the row slot[a] (-1: it never moved, all zero).
-    Seen: a owns the places first[a]..first[a+1], each for one combination of labels."""
+    """The weights of one order. Dense: attribute a owns the row slot[a]; row 0 stays zero and is shared by
+    all attributes that never moved. Seen: a owns the places first[a]..first[a+1], each for one combination
+    of labels."""
 
     slot: np.ndarray  # i32[A]
-    used: np.ndarray  # i64[1]     rows given out so far
+    used: np.ndarray  # i64[1]     rows given out so far, row 0 included
     first: np.ndarray  # i64[A+1], or of size 0 when dense
     combo: np.ndarray  # i32[places]  index into a dense row
     w: np.ndarray  # f32[rows, width] or f32[places, 1]
@@ -90,16 +91,15 @@ class Trellis(NamedTuple):
     E: np.ndarray  # f32[1 or n, H, W]      (previous, current); E[0] when the edges are all alike
     S: np.ndarray  # f32[1 or n, H, H, W]   (before, previous, current); of order 2 only
     D: np.ndarray  # f32[n, 1 or H, W]      best score of a path that ends here
-    rows: np.ndarray  # i64[most attributes of a token]
 
 
 def no_rows(n_attributes: int = 0) -> Rows:
     return Rows(
-        np.full(n_attributes, -1, np.int32),
-        np.zeros(1, np.int64),
+        np.zeros(n_attributes, np.int32),
+        np.ones(1, np.int64),
         np.zeros(0, np.int64),
         np.zeros(0, np.int32),
-        np.zeros((0, 1), np.float32),
+        np.zeros((1, 1), np.float32),
         np.zeros((0, 1), np.float64),
     )
 

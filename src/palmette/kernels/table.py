@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compile import inline, kernel
+from .compile import inline, kernel, part
 
 ABSENT = -1
 
@@ -39,7 +39,7 @@ def find_or_add(keys: np.ndarray, numbers: np.ndarray, key: np.uint64, fresh: in
     return fresh
 
 
-@inline
+@part
 def grown(keys: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same table with twice the places."""
     more_keys = np.zeros(keys.size * 2, np.uint64)

@@ -7,29 +7,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compile import inline, kernel
+from .compile import inline, kernel, part
 from .forms import Chain, Data, Trellis
 from .score import restrict, score
 from .update import move
 from .viterbi import viterbi
 
 
-@inline
+@part
 def make_room(m: Chain, x: Data, first: int, last: int, order: np.ndarray) -> Trellis:
     """A trellis large enough for the sentences order[first:last]."""
     H = m.label_of.size
     W = m.bias.size
     longest = 1
-    most = 1
     for k in range(first, last):
-        lo, hi = x.offset[order[k]], x.offset[order[k] + 1]
-        longest = max(longest, hi - lo)
-        for i in range(lo, hi):
-            most = max(most, x.one.ptr[i + 1] - x.one.ptr[i])
-            if x.two.ptr.size > 0:
-                most = max(most, x.two.ptr[i + 1] - x.two.ptr[i])
-            if x.three.ptr.size > 0:
-                most = max(most, x.three.ptr[i + 1] - x.three.ptr[i])
+        longest = max(longest, x.offset[order[k] + 1] - x.offset[order[k]])
     edges = longest if x.two.ptr.size > 0 and m.order >= 1 else 1
     triples = longest if x.three.ptr.size > 0 and m.order >= 2 else 1
     return Trellis(
@@ -37,11 +29,10 @@ def make_room(m: Chain, x: Data, first: int, last: int, order: np.ndarray) -> Tr
         np.empty((edges, H if m.order >= 1 else 0, W), np.float32),
         np.empty((triples, H if m.order >= 2 else 0, H, W), np.float32),
         np.empty((longest, H if m.order >= 2 else 1, W), np.float32),
-        np.empty(most, np.int64),
     )
 
 
-@inline
+@part
 def gold_path(T: Trellis, m: Chain, x: Data, lo: int, n: int, path: np.ndarray) -> bool:
     """The best path under what is known. False: none is allowed."""
     Y = x.allow.shape[1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compile import inline
+from .compile import inline, part
 from .forms import Active, Chain, Data, Rows
 
 
@@ -23,7 +23,7 @@ def _change(r: Rows, attribute: int, combo: int, change: float, c: float) -> Non
                 r.a[place, 0] += c * change
         return
     s = np.int64(r.slot[attribute])
-    if s < 0:
+    if s == 0:
         s = r.used[0]
         r.slot[attribute] = s
         r.used[0] = s + 1
@@ -31,7 +31,7 @@ def _change(r: Rows, attribute: int, combo: int, change: float, c: float) -> Non
     r.a[s, combo] += c * change
 
 
-@inline
+@part
 def _move(r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
     """Token i's attributes: `step` more on the combination `plus`, less on `minus`."""
     for k in range(x.ptr[i], x.ptr[i + 1]):
@@ -48,7 +48,7 @@ def _move_bare(w: np.ndarray, a: np.ndarray, plus: int, minus: int, step: float,
     a[minus] -= c * step
 
 
-@inline
+@part
 def _move_states(
     m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
 ) -> int:
@@ -63,7 +63,7 @@ def _move_states(
     return wrong
 
 
-@inline
+@part
 def _move_pairs(
     m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
 ) -> None:
@@ -79,7 +79,7 @@ def _move_pairs(
                 _move(m.two, x.two, lo + i, plus, minus, step, c)
 
 
-@inline
+@part
 def _move_triples(
     m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
 ) -> None:
@@ -96,7 +96,7 @@ def _move_triples(
                 _move(m.three, x.three, lo + i, plus, minus, step, c)
 
 
-@inline
+@part
 def move(m: Chain, x: Data, s: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float) -> int:
     """w += step * (f(gold) - f(guess)) for sentence s at time c; the number of tokens that differ."""
     lo = x.offset[s]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compile import inline
+from .compile import inline, part
 from .forms import Trellis
 
 RESCALE = 64
@@ -71,7 +71,7 @@ def _best_previous(before: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.nda
         out[h] += u[h]
 
 
-@inline
+@part
 def viterbi_states(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     total = 0.0
     for i in range(n):
@@ -80,7 +80,7 @@ def viterbi_states(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     return total
 
 
-@inline
+@part
 def viterbi_pairs(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     total = 0.0
     several = T.E.shape[0] > 1
@@ -127,7 +127,7 @@ def _best_before(
             o[h] += edge[h] + u[h]
 
 
-@inline
+@part
 def viterbi_triples(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     if n == 1:
         return viterbi_states(T, n, H, path)
@@ -146,7 +146,7 @@ def viterbi_triples(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     g, h = 0, 0
     for a in range(H):
         b = _argmax(D[n - 1, a], H)
-        if D[n - 1, a, b] > D[n - 1, g, h]:
+        if D[n - 1, a, b] > D[n - 1, g, h] or (D[n - 1, a, b] == D[n - 1, g, h] and b < h):
             g, h = a, b
     total += D[n - 1, g, h]
     path[n - 1] = h
@@ -166,7 +166,7 @@ def viterbi_triples(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     return total
 
 
-@inline
+@part
 def viterbi(T: Trellis, n: int, order: int, H: int, path: np.ndarray) -> float:
     """Write the best path into path[:n]; its score (-inf: no path is allowed)."""
     if order == 0:

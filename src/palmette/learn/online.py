@@ -6,7 +6,11 @@ become; what an example, a trellis or a weight is stays behind that interface.
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
 import time
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -41,8 +45,13 @@ class Learning(Protocol):
         """The weights that would come out now."""
         ...
 
-    def evaluate(self, snapshot: Any) -> float | None:
-        """How good the weights are on development data (None: there are none)."""
+    @property
+    def has_dev(self) -> bool:
+        """Whether there is development data."""
+        ...
+
+    def evaluate(self, snapshot: Any) -> float:
+        """How good the weights are on development data."""
         ...
 
 
@@ -76,6 +85,27 @@ def shuffled(seed: int, number: int, n: int) -> np.ndarray:
     return np.random.default_rng([seed, number]).permutation(n)
 
 
+@contextlib.contextmanager
+def interruptible() -> Iterator[list[bool]]:
+    """Ctrl-C inside fills the list instead of raising, so that weights and clock stay in step; a second
+    Ctrl-C raises as usual. Outside of the main thread signals cannot be handled, and nothing changes."""
+    pressed: list[bool] = []
+
+    def remember(signum: int, frame: Any) -> None:
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(True)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def train_online(
     learning: Learning,
     seed: int,
@@ -90,24 +120,27 @@ def train_online(
     With development data the best pass is kept, and `patience` passes without a better one end it.
     """
     history = list(history)
-    scored = [p for p in history if p.dev is not None]
+    scored = [p for p in history if p.dev is not None] if best is not None else []
     best_pass = max(scored, key=lambda p: (p.dev, -p.number)).number if scored else 0
     best_score = max((p.dev for p in scored if p.dev is not None), default=-np.inf)
     sharing = _Slices(learning.cost)
     why = f"{passes} passes"
     for number in range(len(history) + 1, passes + 1):
-        try:
-            counts, seconds = _one_pass(learning, shuffled(seed, number, learning.cost.size), number, sharing, progress)
-            snapshot = learning.snapshot()
-            dev = learning.evaluate(snapshot)
-        except KeyboardInterrupt:
+        order = shuffled(seed, number, learning.cost.size)
+        with interruptible() as interrupted:
+            counts, seconds = _one_pass(learning, order, number, sharing, progress, interrupted)
+        if interrupted:
             kept = best if best is not None else learning.snapshot()
             return Outcome(kept, best_pass or number, history, True, f"interrupted in pass {number}")
+        # Without development data only the end counts, and a snapshot takes as long as a tenth of a pass.
+        snapshot = learning.snapshot() if learning.has_dev else None
+        dev = learning.evaluate(snapshot) if learning.has_dev else None
         accuracy = 1.0 - counts.wrong / max(1, int(learning.cost.sum()))
         history.append(Pass(number, counts.updates, counts.wrong, accuracy, seconds, dev))
-        if dev is None or dev > best_score or best is None:
-            best, best_pass = snapshot, number
-            best_score = dev if dev is not None else best_score
+        if dev is None:
+            best_pass = number
+        elif dev > best_score:
+            best, best_pass, best_score = snapshot, number, dev
         if progress is not None:
             progress(number, sharing.total, sharing.total, history[-1])
         if counts.updates == 0:
@@ -116,7 +149,7 @@ def train_online(
         if dev is not None and patience is not None and number - best_pass >= patience:
             why = f"no better pass than {best_pass} in {patience} passes"
             break
-    if best is None:  # nothing left to do: the history already had all passes
+    if not learning.has_dev or best is None:
         best, best_pass = learning.snapshot(), len(history)
     return Outcome(best, best_pass, history, False, why)
 
@@ -140,11 +173,16 @@ class _Slices:
 
 
 def _one_pass(
-    learning: Learning, order: np.ndarray, number: int, slices: _Slices, progress: Progress | None
+    learning: Learning,
+    order: np.ndarray,
+    number: int,
+    slices: _Slices,
+    progress: Progress | None,
+    interrupted: list[bool],
 ) -> tuple[Counts, float]:
     counts, done, first = Counts(), 0, 0
     begin = time.perf_counter()
-    while first < order.size:
+    while first < order.size and not interrupted:
         last = slices.after(order, first)
         start = time.perf_counter()
         counts = counts + learning.learn(order, first, last)

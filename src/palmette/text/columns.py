@@ -5,6 +5,7 @@ The bytes go through two kernels (lines, cells) and one more a column that is wa
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -15,20 +16,43 @@ from palmette.text.corpus import Column, Corpus, Lines, offsets_from_lines
 from palmette.text.files import check_utf8
 
 CONLLU_FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-SEPARATORS = {"tab": True, "space": False}
+SEPARATORS = {"tab": kernels.TAB, "space": kernels.RUNS, "comma": 44, "semicolon": 59, "bar": 124}
+_LONGEST_ID = 9  # digits of a word number: more is no such number, and might not fit into an i64
 
 
 class Layout(NamedTuple):
     """Which cells of a line are what. None means: to be seen from the file.
 
-    `columns`: the file's columns that templates see as 0, 1, ...; default all but the label.
-    `label`: the label's column (negative counts from the end; None when there are no labels).
+    `columns`: the file's columns that templates see as 0, 1, ... (negative counts from the end); default all
+    but the label. `label`: the label's column; None when there is none. `labelled` False: the labels are not
+    read. Then the last column counts as a feature, since the input may or may not have the label there; a
+    label column elsewhere is left out. In CoNLL-U the label's field is where a label will be written.
+    `n_columns`: what every line must have; default what the first one has.
     """
 
     conllu: bool = False
     separator: str = "auto"
     columns: tuple[int, ...] | None = None
     label: int | None = -1
+    labelled: bool = True
+    n_columns: int | None = None
+
+
+class Cells(NamedTuple):
+    """The cells of N token lines."""
+
+    raw: np.ndarray  # u8[]
+    start: np.ndarray  # i64[C, N]
+    end: np.ndarray  # i64[C, N]
+    separator: int
+
+    @property
+    def n_columns(self) -> int:
+        return self.start.shape[0]
+
+    def column(self, c: int) -> Column:
+        ids, start, end, hash, power = kernels.intern_cells(self.raw, self.start[c], self.end[c])
+        return Column(ids, self.raw, start, end, hash, power)
 
 
 def field_number(name: str, conllu: bool) -> int:
@@ -46,104 +70,140 @@ def parse_columns(data: bytes, layout: Layout, source: str, first_line: int = 1)
     """A corpus from the bytes of whole lines."""
     check_utf8(data, source, first_line)
     raw = np.frombuffer(data, np.uint8)
-    n_lines = data.count(b"\n") + (not data.endswith(b"\n") and len(data) > 0)
-    start, end, kind = kernels.split_lines(raw, n_lines, layout.conllu)
-    tokens = np.flatnonzero(kind == kernels.TOKEN_LINE)
+    lines = _lines(raw, data.count(b"\n") + (not data.endswith(b"\n") and len(data) > 0), layout, first_line)
+    tokens = lines.tokens
     if tokens.size == 0:
-        lines = Lines(raw, start, end, kind, tokens, tokens, tokens, 0, first_line)
-        return Corpus(np.zeros(1, np.int64), [], None, lines=lines, source=source)
-    first = bytes(raw[start[tokens[0]] : end[tokens[0]]])
-    by_tab = _by_tab(first, layout)
-    n_columns = 10 if layout.conllu else len(first.split(b"\t") if by_tab else first.split())
-    cell_start, cell_end, bad, found = kernels.split_cells(raw, start, end, tokens, n_columns, by_tab)
-    if bad >= 0:
-        _ragged(raw[start[bad] : end[bad]].tobytes(), found, n_columns, by_tab, source, first_line + bad)
-    label = _label_column(layout.label, n_columns, source)
-    wanted = layout.columns if layout.columns is not None else range(n_columns)
-    features = [c for c in wanted if layout.columns is not None or c != label]
-    for c in features:
-        if not 0 <= c < n_columns:
-            raise DataError(
-                f"column {c} is needed, and the lines have {n_columns}", file=source,
-                line=first_line + int(tokens[0]), hint="columns are counted from 0",
-            )  # fmt: skip
-    made = {c: Column(*_interned(raw, cell_start[c], cell_end[c])) for c in {*features, label} - {None}}
-    lines = _lines(raw, start, end, kind, tokens, cell_start, cell_end, label, layout, by_tab, first_line)
+        return Corpus(np.zeros(1, np.int64), lines=lines, source=source)
+    cells = _cells(raw, lines, tokens, layout, source)
+    offset = offsets_from_lines(lines.kind, tokens)
     if layout.conllu:
-        _check_ids(raw, cell_start[0], cell_end[0], tokens, offsets_from_lines(kind, tokens), lines, source)
+        _check_conllu(cells, lines, offset, source)
+    label, features = _chosen(layout, cells.n_columns, source, first_line + int(tokens[0]))
+    wanted = [*features, label] if layout.labelled and label is not None else features
+    made = {c: cells.column(c) for c in dict.fromkeys(wanted)}
+    _place_labels(lines, cells, label, layout)
     return Corpus(
-        offsets_from_lines(kind, tokens),
+        offset,
         [made[c] for c in features],
-        made[label] if label is not None else None,
+        made[label] if layout.labelled and label is not None else None,
         lines=lines,
         source=source,
     )
 
 
-def _interned(raw: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple:
-    ids, type_start, type_end, hash, power = kernels.intern_cells(raw, start, end)
-    return ids, raw, type_start, type_end, hash, power
+def settled(layout: Layout, corpus: Corpus) -> Layout:
+    """The layout with what was seen in this corpus: what follows in a stream must look the same."""
+    if corpus.n_tokens == 0 or corpus.lines is None:
+        return layout
+    return layout._replace(n_columns=corpus.lines.n_columns, separator=_name_of(corpus.lines.between))
 
 
-def _by_tab(first: bytes, layout: Layout) -> bool:
+def _lines(raw: np.ndarray, n_lines: int, layout: Layout, first_line: int) -> Lines:
+    start, end, kind = kernels.split_lines(raw, n_lines, layout.conllu)
+    tokens = np.flatnonzero(kind == kernels.TOKEN_LINE)
+    lines = Lines(raw, start, end, kind, tokens, end[tokens], end[tokens], 0, first_line)
+    # A block of a stream may hold nothing but a document mark, which gets a label too.
+    shown = tokens if tokens.size else np.flatnonzero(kind == kernels.MARK_LINE)
+    if shown.size:
+        first = raw[start[shown[0]] : end[shown[0]]].tobytes()
+        lines.between = _separator(first, layout)
+        lines.n_columns = layout.n_columns or (10 if layout.conllu else _count(first, lines.between))
+        lines.separator = lines.between or (kernels.SPACE if lines.n_columns > 1 else kernels.TAB)
+    return lines
+
+
+def _separator(first: bytes, layout: Layout) -> int:
     if layout.conllu:
-        return True
+        return kernels.TAB
     if layout.separator == "auto":
-        return b"\t" in first
-    if layout.separator not in SEPARATORS:
-        raise UsageError(f"unknown separator {layout.separator!r}: choose auto, {', '.join(SEPARATORS)}")
-    return SEPARATORS[layout.separator]
-
-
-def _ragged(line: bytes, found: int, expected: int, by_tab: bool, source: str, number: int) -> None:
-    rule = "TAB" if by_tab else "spaces"
-    raise DataError(
-        f"{found} columns where {expected} are expected (separated by {rule}): {line[:60].decode(errors='replace')!r}",
-        file=source,
-        line=number,
-        hint="CoNLL-U has ten fields" if expected == 10 and by_tab else "each line needs as many columns as the first",
+        return kernels.TAB if b"\t" in first else kernels.RUNS
+    if layout.separator in SEPARATORS:
+        return SEPARATORS[layout.separator]
+    if len(layout.separator) == 1 and layout.separator.isascii() and layout.separator not in " \r\n\0":
+        return ord(layout.separator)
+    raise UsageError(
+        f"unknown separator {layout.separator!r}: choose auto, {', '.join(SEPARATORS)}, or give one character"
     )
 
 
-def _label_column(label: int | None, n_columns: int, source: str) -> int | None:
+def _name_of(separator: int) -> str:
+    return next((name for name, byte in SEPARATORS.items() if byte == separator), chr(separator))
+
+
+def _count(line: bytes, separator: int) -> int:
+    if separator == kernels.RUNS:
+        return len(re.findall(rb"[^ \t]+", line))
+    return line.count(separator) + 1
+
+
+def _cells(raw: np.ndarray, lines: Lines, which: np.ndarray, layout: Layout, source: str) -> Cells:
+    """The cells of some lines; an error at the first line that has another number of them."""
+    start, end, bad, found = kernels.split_cells(
+        raw, lines.start, lines.end, which, lines.n_columns, lines.between
+    )
+    if bad >= 0:
+        line = raw[lines.start[bad] : lines.end[bad]][:60].tobytes().decode(errors="replace")
+        name = {"tab": "TAB", "space": "spaces"}.get(_name_of(lines.between), _name_of(lines.between))
+        hint = f"every line needs as many as the first; the separator can be chosen: {', '.join(SEPARATORS)}"
+        if layout.conllu:
+            hint = "CoNLL-U has ten fields with TABs between them; for other files choose the format columns"
+        message = f"{found} columns where {lines.n_columns} are expected (separated by {name}): {line!r}"
+        raise DataError(message, file=source, line=lines.first_line + bad, hint=hint)
+    return Cells(raw, start, end, lines.between)
+
+
+def _chosen(layout: Layout, n_columns: int, source: str, line: int) -> tuple[int | None, list[int]]:
+    """The label's column and the features' columns, counted from 0."""
+    label = layout.label
+    if label is not None and not layout.labelled and not layout.conllu:
+        # Only a column that is not the last one is surely the label's; see Layout.
+        label = None if label == -1 or not -n_columns <= label < n_columns else label
+    for c in (*(layout.columns or ()), *(() if label is None else (label,))):
+        if not -n_columns <= c < n_columns:
+            what = "the label is in" if c == label else "there is no"
+            raise DataError(
+                f"{what} column {c}, and the lines have {n_columns}", file=source, line=line,
+                hint="columns are counted from 0, or from the end: -1 is the last",
+            )  # fmt: skip
+    label = None if label is None else label % n_columns
+    if layout.columns is not None:
+        return label, [c % n_columns for c in layout.columns]
+    return label, [c for c in range(n_columns) if c != label]
+
+
+def _place_labels(lines: Lines, cells: Cells, label: int | None, layout: Layout) -> None:
+    """Where a label goes: in CoNLL-U into its field (nowhere if there is none), else behind the line."""
+    if not layout.conllu:
+        return
+    lines.separator = 0
     if label is None:
-        return None
-    place = label + n_columns if label < 0 else label
-    if not 0 <= place < n_columns:
-        raise DataError(f"there is no column {label}: the lines have {n_columns}", file=source)
-    return place
+        lines.cut = lines.resume = np.zeros(0, np.int64)
+    else:
+        lines.cut, lines.resume = cells.start[label], cells.end[label]
 
 
-def _lines(
-    raw: np.ndarray, start: np.ndarray, end: np.ndarray, kind: np.ndarray, tokens: np.ndarray,
-    cell_start: np.ndarray, cell_end: np.ndarray, label: int | None, layout: Layout, by_tab: bool, first_line: int,
-) -> Lines:  # fmt: skip
-    """Where a label goes: in CoNLL-U into its field, else behind the line."""
-    if layout.conllu and label is not None:
-        return Lines(raw, start, end, kind, tokens, cell_start[label], cell_end[label], 0, first_line)
-    separator = kernels.TAB if by_tab else kernels.SPACE
-    if cell_start.shape[0] == 1:
-        separator = kernels.TAB
-    return Lines(raw, start, end, kind, tokens, end[tokens], end[tokens], separator, first_line)
-
-
-def _check_ids(
-    raw: np.ndarray, start: np.ndarray, end: np.ndarray, tokens: np.ndarray, offset: np.ndarray, lines: Lines, source: str
-) -> None:  # fmt: skip
-    """CoNLL-U words are numbered 1, 2, ...; anything else means a lost or doubled line."""
-    ids, type_start, type_end, _, _ = kernels.intern_cells(raw, start, end)
-    numbers = np.array(
-        [int(t) if t.isdigit() else -1 for t in (raw[a:b].tobytes() for a, b in zip(type_start, type_end, strict=True))]
-    )
-    expected = np.arange(1, tokens.size + 1) - np.repeat(offset[:-1], np.diff(offset))
-    bad = np.flatnonzero(numbers[ids] != expected)
+def _check_conllu(cells: Cells, lines: Lines, offset: np.ndarray, source: str) -> None:
+    """Ranges and empty nodes have ten fields too, and words are numbered 1, 2, ...: anything else means a lost
+    or doubled line."""
+    others = np.flatnonzero(lines.kind == kernels.OTHER_LINE)
+    others = others[cells.raw[lines.start[others]] != kernels.HASH]
+    if others.size:
+        _cells(cells.raw, lines, others, Layout(conllu=True), source)
+    ids = cells.column(0)
+    numbers = np.array([int(t) if _is_number(t) else -1 for t in ids.types])
+    expected = np.arange(1, ids.ids.size + 1) - np.repeat(offset[:-1], np.diff(offset))
+    bad = np.flatnonzero(numbers[ids.ids] != expected)
     if bad.size:
         token = int(bad[0])
-        found = raw[start[token] : end[token]].tobytes().decode(errors="replace")
         raise DataError(
-            f"word number {found!r} where {expected[token]} is expected", file=source,
-            line=lines.first_line + int(tokens[token]), hint="CoNLL-U numbers the words of a sentence 1, 2, 3, ...",
+            f"word number {ids.types[ids.ids[token]][:20]!r} where {expected[token]} is expected", file=source,
+            line=lines.first_line + int(lines.tokens[token]),
+            hint="CoNLL-U numbers the words of a sentence 1, 2, 3, ... and puts a blank line behind each sentence",
         )  # fmt: skip
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID
 
 
 def paste(corpus: Corpus, labels: np.ndarray, label_text: np.ndarray, label_offset: np.ndarray, mark: int) -> bytes:

@@ -92,6 +92,16 @@ class Lines:
     resume: np.ndarray  # i64[N]
     separator: int  # byte to put before the label, 0 for none
     first_line: int = 1
+    n_columns: int = 0  # cells of a line, and the byte between them (see kernels.split_cells): the blocks that
+    between: int = kernels.TAB  # follow in a stream must look the same
+
+
+@dataclass
+class Surface:
+    """The raw text that a tokeniser cut into tokens."""
+
+    sentences: list[str]
+    span: np.ndarray  # i64[N, 2]  characters of each token in its sentence
 
 
 @dataclass
@@ -104,6 +114,7 @@ class Corpus:
     attributes: Attributes | None = None
     weight: np.ndarray | None = None  # f32[S]
     lines: Lines | None = None
+    surface: Surface | None = None
     source: str = "the input"
 
     @property

@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m bench` runs them all, with python-crfsuite in the same run where it can do the work."""

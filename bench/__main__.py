@@ -1,0 +1,37 @@
+"""`python -m bench [NAME ...] [--data FOLDER] [--times 5]`: run benchmarks; without names, all of them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import quality, scale, speed
+from bench.measure import data_folder
+from bench.report import write_report
+
+BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
+    "train": speed.bench_train,
+    "tag": speed.bench_tag,
+    "chunking": lambda data, times: quality.bench_chunking(data),
+    "np": lambda data, times: quality.bench_np(data),
+    "ewt": lambda data, times: quality.bench_ewt(data),
+    "jnlpba": lambda data, times: quality.bench_jnlpba(data),
+    "scale": lambda data, times: scale.bench_scale(data),
+    "report": lambda data, times: write_report(),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], help="; ".join(BENCHMARKS))
+    parser.add_argument("--data", help="folder of the corpora (default ../shared/data)")
+    parser.add_argument("--times", type=int, default=5, help="runs of each side")
+    given = parser.parse_args()
+    data = data_folder(given.data)
+    for name in given.names or BENCHMARKS:
+        print(f"== {name}", flush=True)
+        BENCHMARKS[name](data, given.times)
+
+
+main()

@@ -1,0 +1,92 @@
+"""Clocks, whole processes with their peak memory, and the record that a benchmark leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
+TEMPLATES = HERE / "templates"
+
+
+def data_folder(given: str | None = None) -> Path:
+    """Where the corpora are: --data, $PALMETTE_DATA, or ../shared/data beside the project."""
+    folder = Path(given or os.environ.get("PALMETTE_DATA") or HERE.parent.parent / "shared" / "data")
+    if not folder.is_dir():
+        sys.exit(f"no corpora in {folder}: give --data FOLDER (with conll2000/, jnlpba/, ud-ewt/)")
+    return folder
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def alternating(sides: dict[str, Callable[[], Any]], times: int = 5) -> dict[str, list[float]]:
+    """Run the sides in turn, so that whatever the machine does meets both."""
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    for turn in range(times):
+        for name, work in sides.items():
+            found[name].append(seconds(work))
+            print(f"  {name:<18} run {turn + 1}: {found[name][-1]:.3f} s", file=sys.stderr, flush=True)
+    return found
+
+
+def process(command: Sequence[str]) -> tuple[float, float]:
+    """Seconds and peak memory (MB) of a whole process."""
+    begun = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert child.stderr is not None
+    complaint = child.stderr.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    took = time.perf_counter() - begun
+    if child.returncode:
+        sys.exit(f"{' '.join(command)} failed: {complaint.decode()}")
+    return took, usage.ru_maxrss / 1024
+
+
+def processes(sides: dict[str, Sequence[str]], times: int = 5) -> dict[str, dict[str, list[float]]]:
+    """Whole processes in turn."""
+    found: dict[str, dict[str, list[float]]] = {name: {"seconds": [], "megabytes": []} for name in sides}
+    for turn in range(times):
+        for name, command in sides.items():
+            took, peak = process(command)
+            found[name]["seconds"].append(took)
+            found[name]["megabytes"].append(peak)
+            print(f"  {name:<18} run {turn + 1}: {took:.3f} s, {peak:.0f} MB", file=sys.stderr, flush=True)
+    return found
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+def keep(name: str, result: dict[str, Any]) -> None:
+    """Leave the figures with the command, versions and machine that made them."""
+    RESULTS.mkdir(exist_ok=True)
+    about = {
+        "command": "python -m bench " + " ".join(sys.argv[1:]),
+        "date": time.strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "packages": {p: version(p) for p in ("palmette", "numpy", "numba", "python-crfsuite")},
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "result": result,
+    }
+    (RESULTS / f"{name}.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+
+
+def load(name: str) -> dict[str, Any] | None:
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

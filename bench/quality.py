@@ -1,0 +1,106 @@
+"""How good the models are: CoNLL-2000, NP chunking of order 2, UD English-EWT, JNLPBA.
+
+Passes and features were chosen on development data (a tenth of the training sentences where the corpus has no dev
+file); the test file is read once, at the end, for each seed that was fixed in advance.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.measure import TEMPLATES, keep
+from palmette import Reading, Tagger
+from palmette.metrics.scores import Scores
+from palmette.text.read import read_corpus
+
+SEEDS = (1, 2, 3, 4, 5)
+
+
+def _mean(values: list[float]) -> str:
+    spread = statistics.stdev(values) if len(values) > 1 else 0.0
+    return f"{100 * statistics.mean(values):.2f} (spread {100 * spread:.2f})"
+
+
+def bench_chunking(data: Path) -> None:
+    """All chunks of CoNLL-2000 with the 19 CRF++ templates, 10 passes, five seeds."""
+    train, test = (data / "conll2000" / f"{name}.txt" for name in ("train", "test"))
+    gold = read_corpus(test, Reading())
+    found = []
+    for seed in SEEDS:
+        tagger = Tagger(template=TEMPLATES / "crfpp.txt", passes=10, seed=seed).fit_file(train)
+        found.append(_f1(tagger.evaluate(gold)))
+    keep("chunking", {"seeds": SEEDS, "f1": found})
+    print(f"CoNLL-2000, all chunks, averaged perceptron, 10 passes: F1 {_mean(found)}")
+
+
+def np_file(source: Path, target: Path) -> Path:
+    """The corpus with B-NP and I-NP as B and I, and every other label O."""
+    lines = []
+    for line in source.read_text(encoding="utf-8").split("\n"):
+        cells = line.split(" ")
+        if len(cells) == 3:
+            cells[2] = {"B-NP": "B", "I-NP": "I"}.get(cells[2], "O")
+        lines.append(" ".join(cells))
+    target.write_text("\n".join(lines), encoding="utf-8")
+    return target
+
+
+def bench_np(data: Path) -> None:
+    """NP chunking: observations on labels and pairs (order 1), and on triples too (order 2)."""
+    result: dict[str, Any] = {"seeds": SEEDS[:3]}
+    with tempfile.TemporaryDirectory() as folder:
+        train = np_file(data / "conll2000" / "train.txt", Path(folder, "train.txt"))
+        test = np_file(data / "conll2000" / "test.txt", Path(folder, "test.txt"))
+        gold = read_corpus(test, Reading())
+        for order, name in ((1, "np.txt"), (2, "np2.txt")):
+            figures, passes = [], []
+            for seed in SEEDS[:3]:
+                tagger = Tagger(template=TEMPLATES / name, passes=12, seed=seed).fit_file(train)
+                figures.append(_f1(tagger.evaluate(gold)))
+                passes += [row["seconds"] for row in tagger.history_[1:]]
+            result[f"order {order}"] = {"f1": figures, "seconds_a_pass": statistics.median(passes)}
+            print(f"NP chunking, order {order}: F1 {_mean(figures)}, {statistics.median(passes):.3f} s a pass")
+    ratio = result["order 2"]["seconds_a_pass"] / result["order 1"]["seconds_a_pass"]
+    print(f"  a pass of order 2 takes {ratio:.2f} times a pass of order 1")
+    keep("np", result | {"ratio": ratio})
+
+
+def bench_ewt(data: Path) -> None:
+    """UD English-EWT, gold tokens, the named set `pos`; the best pass on dev, three seeds."""
+    files = {part: data / "ud-ewt" / f"en_ewt-ud-{part}.conllu" for part in ("train", "dev", "test")}
+    result: dict[str, Any] = {"seeds": SEEDS[:3]}
+    for label in ("upos", "xpos"):
+        reading = Reading(label=label)
+        gold = read_corpus(files["test"], reading)
+        scores, began = [], time.perf_counter()
+        for seed in SEEDS[:3]:
+            tagger = Tagger("pos", passes=30, patience=3, seed=seed).fit_file(files["train"], files["dev"], reading=reading)
+            scores.append(tagger.evaluate(gold))
+        accuracy = [s.accuracy for s in scores]
+        unseen = [s.unseen_accuracy or 0.0 for s in scores]
+        took = (time.perf_counter() - began) / len(scores)
+        result[label] = {"accuracy": accuracy, "unseen": unseen, "seconds": took}
+        print(f"EWT {label}: accuracy {_mean(accuracy)}, on unseen words {_mean(unseen)}, {took:.1f} s a training")
+    keep("ewt", result)
+
+
+def bench_jnlpba(data: Path) -> None:
+    """JNLPBA entities with the named set `ner`; the best pass on dev, three seeds."""
+    files = {part: data / "jnlpba" / f"{part}.txt" for part in ("train", "dev", "test")}
+    gold = read_corpus(files["test"], Reading())
+    figures, began = [], time.perf_counter()
+    for seed in SEEDS[:3]:
+        tagger = Tagger("ner", passes=30, patience=3, seed=seed).fit_file(files["train"], files["dev"])
+        figures.append(_f1(tagger.evaluate(gold)))
+    took = (time.perf_counter() - began) / len(figures)
+    keep("jnlpba", {"seeds": SEEDS[:3], "f1": figures, "seconds": took})
+    print(f"JNLPBA: F1 {_mean(figures)}, {took:.1f} s a training")
+
+
+def _f1(scores: Scores) -> float:
+    assert scores.f1 is not None
+    return scores.f1

@@ -1,0 +1,96 @@
+"""The README's table and chart, made from the figures that the benchmarks left in bench/results."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+from bench.measure import HERE, load, median
+
+BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+
+
+def _result(name: str) -> dict[str, Any]:
+    found = load(name)
+    if found is None:
+        raise SystemExit(f"bench/results/{name}.json is missing: run `python -m bench {name}` first")
+    result: dict[str, Any] = found["result"]
+    return result
+
+
+def speed_rows() -> list[tuple[str, str, str, str]]:
+    """(work, palmette, python-crfsuite, ratio)"""
+    train, tag = _result("train"), _result("tag")
+    rows = []
+    for what, found in (("train: file to saved model, warm", train), ("tag: file to file, warm", tag)):
+        rows.append(_speed_row(what, median(found["warm"]["palmette"]), median(found["warm"]["python-crfsuite"])))
+    for what, found in (("train, whole process", train), ("tag, whole process", tag)):
+        sides = [median(found["whole"][side]["seconds"]) for side in ("palmette", "python-crfsuite")]
+        rows.append(_speed_row(what, *sides))
+    memory = [max(train["whole"][side]["megabytes"]) for side in ("palmette", "python-crfsuite")]
+    rows.append(("train, peak memory", f"{memory[0]:.0f} MB", f"{memory[1]:.0f} MB", f"{memory[1] / memory[0]:.1f}x less"))
+    return rows
+
+
+def _speed_row(what: str, mine: float, theirs: float) -> tuple[str, str, str, str]:
+    return what, f"{mine:.2f} s", f"{theirs:.2f} s", f"**{theirs / mine:.1f}x**"
+
+
+def quality_rows() -> list[tuple[str, str]]:
+    chunking, np, ewt, jnlpba = (_result(name) for name in ("chunking", "np", "ewt", "jnlpba"))
+    percent = lambda values: f"{100 * statistics.mean(values):.2f}"  # noqa: E731
+    return [
+        ("CoNLL-2000, all chunks, the 19 CRF++ templates", f"F1 {percent(chunking['f1'])}"),
+        ("CoNLL-2000, NP, order 2 with observations on pairs and triples", f"F1 {percent(np['order 2']['f1'])}"),
+        ("UD English-EWT, UPOS / XPOS, `--features pos`",
+         f"accuracy {percent(ewt['upos']['accuracy'])} / {percent(ewt['xpos']['accuracy'])}"),
+        ("JNLPBA, five entity types, `--features ner`", f"F1 {percent(jnlpba['f1'])}"),
+    ]  # fmt: skip
+
+
+def table() -> str:
+    lines = ["| CoNLL-2000, averaged perceptron, 10 passes, one core | palmette | python-crfsuite | |", "|---|--:|--:|--:|"]
+    lines += [f"| {' | '.join(row)} |" for row in speed_rows()]
+    lines += ["", "| quality on test, mean over fixed seeds | |", "|---|---|"]
+    lines += [f"| {a} | {b} |" for a, b in quality_rows()]
+    return "\n".join(lines)
+
+
+def write_report() -> None:
+    """Put the table between the marks of the README, and draw the chart."""
+    readme = HERE.parent / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    readme.write_text(f"{head}{BEGIN}\n{table()}\n{END}{tail}", encoding="utf-8")
+    draw(HERE.parent / "docs" / "images" / "bench.png")
+    print(table())
+
+
+def draw(target: Path) -> None:
+    """Seconds of both sides as bars."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    train, tag = _result("train"), _result("tag")
+    names = ("train on CoNLL-2000\n(file to saved model)", "tag 474,000 tokens\n(file to file)")
+    mine = [median(found["warm"]["palmette"]) for found in (train, tag)]
+    theirs = [median(found["warm"]["python-crfsuite"]) for found in (train, tag)]
+    figure, axis = plt.subplots(figsize=(8, 2.6))
+    for k in range(2):
+        y = 1 - k
+        axis.barh(y + 0.19, mine[k], 0.34, color="#2d6a4f")
+        axis.barh(y - 0.19, theirs[k], 0.34, color="#c9c9c9")
+        axis.text(mine[k] + 0.08, y + 0.19, f"palmette  {mine[k]:.2f} s", va="center", fontweight="bold", fontsize=10)
+        label = f"python-crfsuite  {theirs[k]:.2f} s  ({theirs[k] / mine[k]:.0f}x)"
+        axis.text(theirs[k] + 0.08, y - 0.19, label, va="center", fontsize=10)
+    axis.set_yticks([1, 0], names)
+    axis.set_xlim(0, max(theirs) * 1.45)
+    axis.set_xlabel("seconds, one core, same features (19 templates), averaged perceptron")
+    axis.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, dpi=140)

@@ -1,0 +1,93 @@
+"""Training and tagging CoNLL-2000 beside python-crfsuite: warm in one process, and as whole processes."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench import rival
+from bench.measure import TEMPLATES, alternating, keep, median, process, processes
+from palmette import Tagger
+
+CRFPP = TEMPLATES / "crfpp.txt"
+
+
+def _palmette_train(train: Path, model: Path) -> Callable[[], Any]:
+    return lambda: Tagger(template=CRFPP, passes=10, seed=1).fit_file(train).save(model)
+
+
+def bench_train(data: Path, times: int) -> None:
+    """File to saved model, 19 CRF++ templates, averaged perceptron, 10 passes."""
+    train = data / "conll2000" / "train.txt"
+    with tempfile.TemporaryDirectory() as folder:
+        mine, theirs = Path(folder, "mine.palm"), Path(folder, "theirs.crfsuite")
+        steps: list[dict[str, float]] = []
+        _palmette_train(train, mine)()  # compile
+        print("training, warm in one process", file=sys.stderr)
+        warm = alternating(
+            {"palmette": _palmette_train(train, mine), "python-crfsuite": lambda: steps.append(rival.train(train, theirs))},
+            times,
+        )
+        print("training, whole processes", file=sys.stderr)
+        command = ["train", str(train), "-o", str(mine), "--template", str(CRFPP), "--passes", "10", "-q"]
+        whole = processes(
+            {
+                "palmette": [sys.executable, "-m", "palmette", *command],
+                "python-crfsuite": [sys.executable, "-m", "bench.rival", "train", str(train), str(theirs)],
+            },
+            times,
+        )
+    keep("train", {"warm": warm, "rival_steps": _medians(steps), "whole": whole})
+    _tell("training, warm", median(warm["palmette"]), median(warm["python-crfsuite"]))
+    _tell_whole("training, whole process", whole)
+
+
+def bench_tag(data: Path, times: int) -> None:
+    """The test file ten times over, file to file."""
+    train, test = data / "conll2000" / "train.txt", data / "conll2000" / "test.txt"
+    with tempfile.TemporaryDirectory() as folder:
+        mine, theirs = Path(folder, "mine.palm"), Path(folder, "theirs.crfsuite")
+        big = Path(folder, "test10.txt")
+        big.write_bytes((test.read_bytes().rstrip(b"\n") + b"\n\n") * 10)
+        tokens = sum(1 for line in big.open("rb") if line.strip())
+        _palmette_train(train, mine)()
+        rival.train(train, theirs)
+        out = [Path(folder, "mine.txt"), Path(folder, "theirs.txt")]
+        tag_mine = lambda: Tagger.load(mine).tag_file(big, out[0])  # noqa: E731
+        tag_mine()
+        print("tagging, warm in one process", file=sys.stderr)
+        warm = alternating({"palmette": tag_mine, "python-crfsuite": lambda: rival.tag(theirs, big, out[1])}, times)
+        print("tagging, whole processes", file=sys.stderr)
+        whole = processes(
+            {
+                "palmette": [sys.executable, "-m", "palmette", "tag", str(mine), str(big), "-o", str(out[0]), "-q"],
+                "python-crfsuite": [sys.executable, "-m", "bench.rival", "tag", str(theirs), str(big), str(out[1])],
+            },
+            times,
+        )
+        one = Path(folder, "one.txt")
+        one.write_text("Time NN O\nflies VBZ O\n", encoding="utf-8")
+        start = [process([sys.executable, "-m", "palmette", "tag", str(mine), str(one), "-q"])[0] for _ in range(times)]
+        helped = [process([sys.executable, "-m", "palmette", "--help"])[0] for _ in range(times)]
+    keep("tag", {"tokens": tokens, "warm": warm, "whole": whole, "one_sentence": start, "help": helped})
+    _tell("tagging, warm", median(warm["palmette"]), median(warm["python-crfsuite"]), tokens)
+    _tell_whole("tagging, whole process", whole)
+    print(f"tagging one sentence, whole process: {median(start):.2f} s; --help: {median(helped):.2f} s")
+
+
+def _medians(steps: list[dict[str, float]]) -> dict[str, float]:
+    return {name: median([step[name] for step in steps]) for name in steps[0]}
+
+
+def _tell(what: str, mine: float, theirs: float, tokens: int | None = None) -> None:
+    rate = "" if tokens is None else f" ({tokens / mine:,.0f} against {tokens / theirs:,.0f} tokens/s)"
+    print(f"{what}: palmette {mine:.2f} s, python-crfsuite {theirs:.2f} s, {theirs / mine:.1f} times faster{rate}")
+
+
+def _tell_whole(what: str, whole: dict[str, dict[str, list[float]]]) -> None:
+    mine, theirs = whole["palmette"], whole["python-crfsuite"]
+    _tell(what, median(mine["seconds"]), median(theirs["seconds"]))
+    print(f"  peak memory: {max(mine['megabytes']):.0f} MB against {max(theirs['megabytes']):.0f} MB")

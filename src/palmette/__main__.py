@@ -1,0 +1,5 @@
+"""`python -m palmette` is the command `palmette`."""
+
+from palmette.cli import main
+
+main()

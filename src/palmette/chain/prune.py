@@ -1,0 +1,65 @@
+"""A smaller model with the same answers: without attributes whose weights are all zero, without names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from palmette.chain.model import ChainModel, Names
+from palmette.chain.weights import ORDERS
+from palmette.kernels.encode import Alphabet
+from palmette.kernels.forms import Rows
+from palmette.kernels.table import renumbered
+
+
+def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
+    """Drop zero rows (`rows`) and the attributes' names (`names`, which only inspection needs)."""
+    if rows:
+        parts = {o: _prune_order(model, o) for o in model.alphabets}
+        fields = dict(zip(ORDERS, ("one", "two", "three"), strict=True))
+        chain = model.chain._replace(**{fields[o]: part[1] for o, part in parts.items()})
+        model = replace(
+            model,
+            alphabets={o: part[0] for o, part in parts.items()},
+            chain=chain,
+            names={o: part[2] for o, part in parts.items() if part[2] is not None},
+            checkpoint={},  # its rows are numbered by the full alphabets
+        )
+    return replace(model, names={}) if names else model
+
+
+def _prune_order(model: ChainModel, order: int) -> tuple[Alphabet, Rows, Names | None]:
+    part: Rows = model.chain[-3:][order - 1]
+    alphabet, strings = model.alphabets[order], model.names.get(order)
+    small, keep = _small_seen(part) if part.first.size else _small_dense(part)
+    new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+    kept = int(np.count_nonzero(keep))
+    keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
+    return Alphabet(keys, numbers, kept), small, None if strings is None else _some_names(strings, keep)
+
+
+def _small_dense(part: Rows) -> tuple[Rows, np.ndarray]:
+    """Rows with something in them, and which attributes own one."""
+    full = part.w.any(axis=1)
+    keep = full[part.slot]
+    full[0] = True  # the zero row itself
+    place = np.cumsum(full) - 1
+    slot = place[part.slot[keep]].astype(np.int32)
+    return part._replace(slot=slot, used=np.array([int(full.sum())]), w=part.w[full]), keep
+
+
+def _small_seen(part: Rows) -> tuple[Rows, np.ndarray]:
+    full = part.w[:, 0] != 0
+    owner = np.repeat(np.arange(part.first.size - 1), np.diff(part.first))[full]
+    count = np.bincount(owner, minlength=part.first.size - 1)
+    keep = count > 0
+    first = np.concatenate(([0], np.cumsum(count[keep]))).astype(np.int64)
+    slot = np.zeros(int(keep.sum()), np.int32)
+    return part._replace(slot=slot, first=first, combo=part.combo[full], w=part.w[full]), keep
+
+
+def _some_names(names: Names, keep: np.ndarray) -> Names:
+    sizes = np.diff(names.offset)
+    data = names.data[np.repeat(keep, sizes)]
+    return Names(data, np.concatenate(([0], np.cumsum(sizes[keep]))).astype(np.int64))

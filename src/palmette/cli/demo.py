@@ -1,0 +1,127 @@
+"""`palmette demo`: a tagger and a chunker, from nothing to a tagged sentence, in half a minute."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from palmette.cli.options import Quiet, announce_compiling
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from palmette.tagger import Tagger
+
+SENTENCE = "The old ferry had not left the harbour when the first guests arrived with their heavy bags."
+
+
+def demo(
+    *,
+    folder: Annotated[str, Parameter(name=["--output", "-o"])] = ".",
+    text: str | None = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train and show a tagger on a small corpus that ships with palmette.
+
+    Parameters
+    ----------
+    folder: str
+        Where to leave the two model files, pos.palm and chunk.palm.
+    text: str
+        A sentence to tag at the end; on a terminal you are asked for one.
+    quiet: bool
+        No progress.
+    """
+    from rich.console import Console
+
+    from palmette import model_file
+
+    targets = {name: os.path.join(folder, f"{name}.palm") for name in ("pos", "chunk")}
+    for path in targets.values():
+        model_file.check_output(path)
+    console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
+    announce_compiling(quiet)
+    with as_file(files("palmette") / "data") as data:
+        pos = _train(console, "1. A part-of-speech tagger: words to Penn tags", "pos", data, targets["pos"], quiet)
+        chunk = _train(console, "2. A chunker: words and tags to phrases", "chunk", data, targets["chunk"], quiet)
+        _show_scores(console, pos, chunk, data)
+    _show_learnt(console, chunk)
+    _show_sentences(console, pos, chunk, text)
+    _what_next(console, targets)
+
+
+def _train(console: Console, title: str, kind: str, data: Path, target: str, quiet: bool) -> Tagger:
+    from palmette import Reading, Tagger
+    from palmette.report.progress import TrainingDisplay
+
+    console.print(f"\n[bold]{title}[/bold]")
+    reading = Reading(label="1", columns=("0",)) if kind == "pos" else Reading()
+    tagger = Tagger(kind, passes=15, patience=4, seed=1)
+    console.print(f"[dim]palmette train train.txt -o {kind}.palm --features {kind} --dev dev.txt --patience 4[/dim]")
+    sys.stdout.flush()
+    with TrainingDisplay(15, "F1" if kind == "chunk" else "accuracy", quiet) as display:
+        tagger.fit_file(data / "train.txt", data / "dev.txt", reading=reading, progress=display)
+    tagger.save(target)
+    history = tagger.outcome_.history
+    seconds = sum(p.seconds for p in history)
+    model = tagger.model_
+    n = sum(alphabet.size for alphabet in model.alphabets.values())
+    console.print(
+        f"{len(model.labels)} labels, {n:,} attributes, {len(history)} passes in {seconds:.2f} s; "
+        f"pass {tagger.outcome_.best_pass} is best on dev and kept: {target}"
+    )
+    return tagger
+
+
+def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> None:
+    from palmette import Reading
+    from palmette.report.evaluation import figures_table
+    from palmette.text.read import read_corpus
+
+    console.print("\n[bold]3. How good are they on 80 sentences that they have never seen?[/bold]")
+    tags = pos.evaluate(read_corpus(data / "test.txt", Reading(label="1", columns=("0",))))
+    spans = chunk.evaluate(read_corpus(data / "test.txt", Reading()))
+    assert tags.unseen_accuracy is not None
+    assert spans.f1 is not None
+    console.print(
+        f"tags   {100 * tags.accuracy:.1f}% right ({100 * tags.unseen_accuracy:.1f}% on the "
+        f"{tags.unseen_tokens} words that were not in the training data)"
+    )
+    console.print(f"chunks F1 {100 * spans.f1:.1f}, tokens {100 * spans.accuracy:.1f}% right")
+    console.print(figures_table("", spans.by_type, 6))
+
+
+def _show_learnt(console: Console, chunk: Tagger) -> None:
+    from rich.markup import escape
+
+    from palmette.report.inspection import top_attributes
+
+    console.print("[bold]4. What did the chunker learn?[/bold] [dim](palmette inspect chunk.palm)[/dim]")
+    for label in ("B-NP", "I-NP", "B-VP", "B-PP"):
+        rows = top_attributes(chunk.model_, label, 5)
+        console.print(f"{label:6}" + "  ".join(f"{escape(r['attribute'])} [dim]{r['weight']:+.1f}[/dim]" for r in rows))
+
+
+def _show_sentences(console: Console, pos: Tagger, chunk: Tagger, text: str | None) -> None:
+    from palmette.report.sentence import draw_chunks, tag_sentence
+
+    console.print("\n[bold]5. And on a sentence of yours?[/bold]")
+    if text is None and sys.stdin.isatty() and sys.stdout.isatty():
+        console.print("[dim]Type one and press Enter (just Enter for ours):[/dim]")
+        text = sys.stdin.readline()
+    text = text.strip() if text and text.strip() else SENTENCE
+    corpus, labels = tag_sentence(chunk, [pos], text)
+    console.print(draw_chunks(corpus.sentence(0), labels))
+
+
+def _what_next(console: Console, targets: dict[str, str]) -> None:
+    pos, chunk = targets["pos"], targets["chunk"]
+    console.print("\n[bold]Next[/bold]")
+    console.print(f'  palmette tag {chunk} --with pos={pos} --text "Your own sentence here."', soft_wrap=True)
+    console.print(f"  palmette inspect {chunk}", soft_wrap=True)
+    console.print("  palmette train your-file.txt -o my.palm --features ner --dev your-dev.txt", soft_wrap=True)

@@ -1,0 +1,76 @@
+"""`palmette doctor`: what is installed, where compiled code is kept, what is missing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+
+from palmette.cli.options import Json
+
+NEEDED = ("numpy", "numba", "llvmlite", "msgspec", "cyclopts", "rich")
+EXTRAS = {"matplotlib": "plot", "scikit-learn": "sklearn", "python-crfsuite": "bench"}
+
+
+def doctor(*, json: Json = False) -> None:
+    """Tell versions, cache place, threads and what is missing.
+
+    Parameters
+    ----------
+    json: bool
+        Print a JSON object.
+    """
+    from palmette import __version__, model_file
+    from palmette.kernels.compile import cache_folder
+
+    folder = cache_folder()
+    kept = sorted(folder.glob("*.kernel")) if folder else []
+    about = {
+        "palmette": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "packages": {name: _version(name) for name in NEEDED},
+        "extras": {name: _version(name) for name in EXTRAS},
+        "model_format": model_file.VERSION,
+        "cache": str(folder) if folder else None,
+        "cached_kernels": len(kept),
+        "cache_bytes": sum(path.stat().st_size for path in kept),
+    }
+    if json:
+        import msgspec
+
+        print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
+        return
+    print(f"palmette {__version__}, model format {model_file.VERSION}")
+    print(f"Python {about['python']} on {about['platform']}; {about['processor']}, {about['cores']} cores")
+    for name in NEEDED:
+        print(f"  {name:16}{_version(name) or 'MISSING: pip install ' + name}")
+    for name, extra in EXTRAS.items():
+        missing = f"not installed (optional: pip install 'palmette[{extra}]')"
+        print(f"  {name:16}{_version(name) or missing}")
+    if folder is None:
+        print("compiled code: NOWHERE to keep it, so each run compiles anew; set PALMETTE_CACHE_DIR to a folder")
+    else:
+        print(f"compiled code: {len(kept)} kernels, {sum(p.stat().st_size for p in kept) / 1e6:.1f} MB in {folder}")
+        if not kept:
+            print("  nothing compiled yet: `palmette warmup` does it ahead")
+    sys.stdout.flush()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            found = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    except OSError:
+        found = []
+    return found[0] if found else platform.processor() or platform.machine()

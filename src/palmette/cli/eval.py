@@ -1,0 +1,143 @@
+"""`palmette eval`: a model against gold labels, or a file that has both gold and guess."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from palmette.cli.options import Columns, Flag, Helpers, Json, Pairs, biases, load_tagger, pairs
+from palmette.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from palmette.text.guesses import Guesses
+
+STYLES = ("table", "conlleval", "seqeval", "json")
+
+
+def evaluate(
+    model: str | None = None,
+    data: str | None = None,
+    /,
+    *,
+    guess: str | None = None,
+    style: Annotated[str, Parameter(name="--style")] = "table",
+    strict: Flag = False,
+    label: str | None = None,
+    columns: Columns = None,
+    format: str | None = None,
+    separator: str = "auto",
+    with_: Helpers = None,
+    bias: Pairs = None,
+    errors: int = 10,
+    json: Json = False,
+) -> None:
+    """Score a model on gold labels, or a file that has gold and guess in its last two columns.
+
+    Parameters
+    ----------
+    model: str
+        The model file.
+    data: str
+        Labelled sentences.
+    guess: str
+        Instead of a model: a file whose last two columns are gold and guess, as for conlleval.
+    style: str
+        table, conlleval (its text, digit for digit), seqeval (its report) or json.
+    strict: bool
+        Count spans as seqeval's strict mode does, instead of conlleval's way.
+    label: str
+        The gold label's column; default as in training.
+    columns: str
+        Columns that the model's templates see as 0, 1, ...; default as in training.
+    format: str
+        columns, conllu, attributes or jsonl; default as in training.
+    separator: str
+        auto, tab or space.
+    with_: list[str]
+        NAME=MODEL: a column that the data lacks comes from another model; repeatable.
+    bias: list[str]
+        LABEL=NUMBER added to a label's score; repeatable.
+    errors: int
+        How many of the most frequent errors to show in the table.
+    json: bool
+        Print one JSON object; figures are fractions of 1.
+    """
+    if style not in STYLES:
+        raise UsageError(f"--style {style}: choose {', '.join(STYLES)}")
+    style = "json" if json else style
+    if guess is not None:
+        if model is not None:
+            raise UsageError("give a model and a file, or --guess FILE, not both")
+        from palmette.text.guesses import read_guesses
+
+        _show(style, strict, guess, read_guesses(guess, separator), None, errors)
+    elif model is None or data is None:
+        raise UsageError("give a model and a labelled file, or --guess FILE")
+    else:
+        given = (format, separator, columns, label)
+        tagged, unseen = _with_model(model, data, given, pairs(with_, "--with"), biases(bias))
+        _show(style, strict, data, tagged, unseen, errors)
+
+
+def _with_model(
+    model: str,
+    data: str,
+    given: tuple[str | None, str, str | None, str | None],
+    helpers: dict[str, str],
+    bias: dict[str, float] | None,
+) -> tuple[Guesses, np.ndarray | None]:
+    """Gold and guess of a labelled file, and which tokens were not seen in training."""
+    from palmette.cli.options import reading_from
+    from palmette.tagger import with_columns
+    from palmette.text.guesses import Guesses
+    from palmette.text.read import read_corpus
+
+    tagger = load_tagger(model, quiet=False)
+    corpus = read_corpus(data, tagger.reading_for(data, labelled=True).overridden(reading_from(*given)))
+    corpus = with_columns(corpus, [load_tagger(path, False) for path in helpers.values()])
+    gold, guess, labels = tagger.gold_and_guess(corpus, bias)
+    words = corpus.columns[0].cells() if corpus.columns else []
+    return Guesses(gold, guess, corpus.offset, labels, words), tagger.unseen(corpus)
+
+
+def _show(
+    style: str, strict: bool, file: str, tagged: Guesses, unseen: np.ndarray | None, n_errors: int
+) -> None:
+    from palmette.metrics.scores import errors, score
+    from palmette.text.schemes import are_chunk_labels, recognise
+
+    gold, guess, offset, labels, words = tagged
+    scheme = recognise(labels, gold, offset) if strict else None
+    if strict and scheme is None:
+        raise DataError("the gold labels follow no tag scheme: strict span scores need one", file=file)
+    if style in ("conlleval", "seqeval"):
+        if not are_chunk_labels(labels):
+            raise UsageError(f"--style {style} scores spans, and these labels are none; use the table or json")
+        print(_span_text(style, scheme, tagged), end="")
+        return
+    found = score(gold, guess, offset, labels, unseen, scheme, strict=strict)
+    mistakes = errors(gold, guess, offset, labels, words or None, most=max(0, n_errors))
+    if style == "json":
+        import msgspec
+
+        about: dict[str, Any] = found.to_dict() | {"errors": msgspec.to_builtins(mistakes)}
+        print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
+        return
+    from palmette.report.evaluation import print_scores
+
+    print_scores(found, mistakes, words, offset)
+
+
+def _span_text(style: str, scheme: str | None, tagged: Guesses) -> str:
+    from palmette.metrics.spans import ChunkTables, span_counts, strict_span_counts
+    from palmette.metrics.styles import conlleval_text, seqeval_text
+
+    gold, guess, offset, labels, _ = tagged
+    if scheme is not None:
+        counts = strict_span_counts(gold, guess, offset, labels, scheme)
+    else:
+        counts = span_counts(gold, guess, offset, ChunkTables.of(labels))
+    return conlleval_text(counts) if style == "conlleval" else seqeval_text(counts)

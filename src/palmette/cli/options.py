@@ -1,0 +1,102 @@
+"""Options that several verbs share, and small helpers to read what the user typed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from palmette.errors import UsageError
+
+if TYPE_CHECKING:
+    from palmette.tagger import Tagger
+    from palmette.text.read import Reading
+
+Json = Annotated[bool, Parameter(name="--json", negative=())]
+Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())]
+Output = Annotated[str, Parameter(name=["--output", "-o"])]
+Columns = Annotated[str | None, Parameter(name="--columns")]
+Flag = Annotated[bool, Parameter(negative=())]
+Pairs = Annotated[list[str] | None, Parameter(consume_multiple=False, negative=())]
+Helpers = Annotated[list[str] | None, Parameter(name="--with", consume_multiple=False, negative=())]
+
+
+def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
+    """`NAME=VALUE` options as a dictionary."""
+    found = {}
+    for item in given or ():
+        name, equals, value = item.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"{option} {item}: write NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def biases(given: Sequence[str] | None) -> dict[str, float] | None:
+    """`--bias O=-0.5` options; None when there are none, so that the model's own bias counts."""
+    if not given:
+        return None
+    found = {}
+    for item in given:
+        label, equals, value = item.rpartition("=")
+        try:
+            found[label] = float(value)
+        except ValueError:
+            equals = ""
+        if not (label and equals):
+            raise UsageError(f"--bias {item}: write LABEL=NUMBER")
+    return found
+
+
+def forbidden_pairs(path: str | None) -> list[tuple[str, str]]:
+    """A file of `BEFORE AFTER` lines; <s> and </s> stand for the ends of a sentence."""
+    if path is None:
+        return []
+    lines = Path(path).read_text(encoding="utf-8").splitlines() if Path(path).is_file() else None
+    if lines is None:
+        raise UsageError(f"--forbid {path}: no such file")
+    found = []
+    for number, line in enumerate(lines, 1):
+        cells = line.split()
+        if cells and not line.startswith("#"):
+            if len(cells) != 2:
+                raise UsageError(f"{path}:{number}: write two labels, the one before and the one after")
+            found.append((cells[0], cells[1]))
+    return found
+
+
+def say(quiet: bool) -> Any:
+    """A function that tells the user something on stderr, or nothing."""
+    return (lambda message: None) if quiet else (lambda message: print(message, file=sys.stderr))
+
+
+def announce_compiling(quiet: bool) -> None:
+    """A cold first run says once that it is compiling."""
+    from palmette.kernels import compile as compiling
+
+    def first(name: str) -> None:
+        compiling.on_compile.clear()
+        if not quiet:
+            print("compiling for this machine, once (some 20 seconds; see `palmette warmup`) ...", file=sys.stderr)
+
+    compiling.on_compile.append(first)
+
+
+def load_tagger(path: str, quiet: bool) -> Tagger:
+    announce_compiling(quiet)
+    from palmette.tagger import Tagger
+
+    return Tagger.load(path)
+
+
+def reading_from(
+    format: str | None, separator: str, columns: str | None, label: str | None
+) -> Reading:
+    """What the user said about the input's form."""
+    from palmette.text.read import Reading
+
+    names = tuple(columns.replace(",", " ").split()) if columns else None
+    return Reading(format=format or "auto", separator=separator, columns=names, label=label)

@@ -1,0 +1,116 @@
+"""`palmette tag`: a file, standard input or a typed sentence through a model."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from palmette.cli.options import Columns, Flag, Helpers, Pairs, Quiet, biases, load_tagger, pairs
+from palmette.errors import UsageError
+
+if TYPE_CHECKING:
+    from palmette.tagger import Tagger
+    from palmette.text.read import Reading
+
+
+def tag(
+    model: str,
+    data: str = "-",
+    /,
+    *,
+    output: Annotated[str, Parameter(name=["--output", "-o"])] = "-",
+    text: str | None = None,
+    format: str | None = None,
+    to: str | None = None,
+    columns: Columns = None,
+    separator: str = "auto",
+    with_: Helpers = None,
+    bias: Pairs = None,
+    scores: Flag = False,
+    threads: int = 1,
+    quiet: Quiet = False,
+) -> None:
+    """Tag a file, standard input or a typed sentence with a model.
+
+    Parameters
+    ----------
+    model: str
+        The model file.
+    data: str
+        What to tag: columns, CoNLL-U, attributes or JSON lines as in training, or raw text; `-` is standard input.
+    output: str
+        Where to write; `-` is standard output.
+    text: str
+        A sentence to tag instead of a file.
+    format: str
+        columns, conllu, attributes, jsonl, text (a sentence a line) or plain (running text). Default: as in training.
+    to: str
+        Output: columns or jsonl; default as the input (for text: columns).
+    columns: str
+        Columns of the input that the model's templates see as 0, 1, ...
+    separator: str
+        auto, tab or space.
+    with_: list[str]
+        NAME=MODEL: a column that the input lacks comes from another model, such as pos=pos.palm; repeatable, in order.
+    bias: list[str]
+        LABEL=NUMBER added to a label's score, to trade precision for recall; repeatable.
+    scores: bool
+        Tell the score of each sentence's best path.
+    threads: int
+        Threads to tag with.
+    quiet: bool
+        No progress and no messages.
+    """
+    if threads < 1:
+        raise UsageError(f"--threads {threads}: at least 1")
+    tagger = load_tagger(model, quiet)
+    helpers = [load_tagger(path, quiet) for path in pairs(with_, "--with").values()]
+    if text is not None:
+        _tag_text(tagger, helpers, text, biases(bias))
+        return
+    if data == "-" and sys.stdin is not None and sys.stdin.isatty() and not quiet:
+        print("reading from the terminal; end with Ctrl-D (or give a file, or --text)", file=sys.stderr)
+    reading = _reading(tagger, data, format, separator, columns)
+    begun = time.perf_counter()
+    n = tagger.tag_file(
+        data, output, reading=reading, output=to, threads=threads, scores=scores, bias=biases(bias), add=helpers,
+        progress=None if quiet else Meter(),
+    )  # fmt: skip
+    seconds = time.perf_counter() - begun
+    if not quiet and output != "-":
+        print(f"{n:,} tokens in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} a second); wrote {output}", file=sys.stderr)
+
+
+class Meter:
+    """Tells on stderr how far tagging has come, from the second second on."""
+
+    def __init__(self) -> None:
+        self.next = time.perf_counter() + 1.0
+
+    def __call__(self, n_tokens: int) -> None:
+        now = time.perf_counter()
+        if now >= self.next:
+            self.next = now + 1.0
+            live = sys.stderr.isatty()
+            print(f"{n_tokens:,} tokens", end="\r" if live else "\n", file=sys.stderr, flush=True)
+
+
+def _reading(tagger: Tagger, data: str, format: str | None, separator: str, columns: str | None) -> Reading:
+    from palmette.cli.options import reading_from
+
+    if format is None and columns is None and separator == "auto":
+        return tagger.reading_for(data)
+    if format is None:
+        format = tagger.reading_for(data).resolved(data).format
+    given = reading_from(format, separator, columns, None)
+    return tagger.reading_for(data).overridden(given)
+
+
+def _tag_text(tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None) -> None:
+    """Tag a typed sentence and print it as aligned columns."""
+    from palmette.report.sentence import tagged_text
+
+    print(tagged_text(tagger, helpers, text, bias))

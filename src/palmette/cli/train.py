@@ -1,0 +1,206 @@
+"""`palmette train`: from a labelled file to a model file."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from palmette.cli.options import (
+    Columns,
+    Flag,
+    Json,
+    Output,
+    Pairs,
+    Quiet,
+    announce_compiling,
+    forbidden_pairs,
+    pairs,
+    reading_from,
+    say,
+)
+from palmette.errors import UsageError
+
+
+def train(
+    data: str,
+    /,
+    *,
+    output: Output,
+    template: Annotated[str | None, Parameter(name=["--template", "-t"])] = None,
+    features: Annotated[str | None, Parameter(name=["--features", "-f"])] = None,
+    dev: str | None = None,
+    dev_share: float | None = None,
+    label: str | None = None,
+    columns: Columns = None,
+    format: str | None = None,
+    separator: str = "auto",
+    order: int | None = None,
+    learner: str = "perceptron",
+    estimator: str = "avg",
+    passes: int | None = None,
+    patience: int | None = None,
+    metric: str = "auto",
+    seed: int = 1,
+    min_count: int = 1,
+    max_attributes: int | None = None,
+    edge_features: str = "all",
+    constraints: str = "auto",
+    forbid: str | None = None,
+    no_ends: Flag = False,
+    lexicon: Pairs = None,
+    clusters: Pairs = None,
+    tune_bias: Flag = False,
+    resume: str | None = None,
+    checkpoint: Flag = False,
+    prune: Flag = False,
+    strip: Flag = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a tagger from a labelled file.
+
+    Parameters
+    ----------
+    data: str
+        Labelled sentences: columns, CoNLL-U, CRFsuite attributes or JSON lines; `-` is standard input, gzip is fine.
+    output: str
+        The model file to write.
+    template: str
+        CRF++ or Wapiti template file.
+    features: str
+        A named template set instead: pos, chunk, ner or char (`palmette features` shows them).
+    dev: str
+        Development file: the best pass on it is kept.
+    dev_share: float
+        Hold out this share of the training sentences instead, such as 0.1.
+    label: str
+        The label's column: a number from 0 (-1 is the last, the default), or in CoNLL-U a field such as upos, xpos.
+    columns: str
+        Columns that templates see as 0, 1, ...: numbers or CoNLL-U fields with commas. Default: all but the label.
+    format: str
+        columns, conllu, attributes or jsonl; default by the file's name.
+    separator: str
+        auto, tab or space.
+    order: int
+        0, 1 or 2, for named sets and ready-made attributes; a template file says it itself.
+    learner: str
+        perceptron.
+    estimator: str
+        avg (mean of all weights) or last.
+    passes: int
+        Passes over the data (10; with --dev and --patience at most 100). With --resume: more passes.
+    patience: int
+        Stop after this many passes without a better one on the development data.
+    metric: str
+        What is better on dev: f1 (spans), accuracy, or auto.
+    seed: int
+        The same seed gives the same model, bit for bit.
+    min_count: int
+        Leave out attributes that occur less often.
+    max_attributes: int
+        Keep at most so many attributes of each kind, the most frequent ones.
+    edge_features: str
+        Observations on label pairs and triples: weights for all combinations, or for those seen in training.
+    constraints: str
+        auto (by the tag scheme found in the labels), none, or a scheme: IOB1, IOB2, IOE1, IOE2, IOBES, BILOU.
+    forbid: str
+        File of label pairs that may not follow each other, `BEFORE AFTER` a line; <s> and </s> are the ends.
+    no_ends: bool
+        No weights for the first and last label of a sentence.
+    lexicon: list[str]
+        NAME=FILE, phrases with classes; repeatable.
+    clusters: list[str]
+        NAME=FILE, word clusters (Brown paths or word and class); repeatable.
+    tune_bias: bool
+        Choose the bias of label O that gives the best F on the development data.
+    resume: str
+        Go on training this model, also with new data, labels and attributes.
+    checkpoint: bool
+        Keep in the model what --resume needs to go on exactly as if never stopped.
+    prune: bool
+        Leave out attributes whose weights are all zero.
+    strip: bool
+        Leave out the attributes' names, which only `inspect` needs.
+    json: bool
+        Print a JSON object about the training.
+    quiet: bool
+        No progress and no messages.
+    """
+    if dev is not None and dev_share is not None:
+        raise UsageError("give --dev or --dev-share, not both")
+    if resume is not None and (template or features or order is not None):
+        raise UsageError("--resume goes on with the model's own templates: leave --template, --features and --order out")
+    announce_compiling(quiet)
+    from palmette import model_file
+    from palmette.tagger import Tagger
+
+    model_file.check_output(output)
+    if passes is None:
+        passes = 100 if patience is not None else 10
+    tagger = Tagger(
+        features, template=template, order=order, learner=learner, estimator=estimator, passes=passes, seed=seed,
+        patience=patience, dev_share=dev_share, metric=metric, min_count=min_count, max_attributes=max_attributes,
+        edge_features=edge_features, constraints=constraints, forbidden=forbidden_pairs(forbid),
+        lexicons=pairs(lexicon, "--lexicon"), clusters=pairs(clusters, "--clusters"), ends=not no_ends,
+        tune_bias=tune_bias,
+    )  # fmt: skip
+    begun = time.perf_counter()
+    reading = reading_from(format, separator, columns, label)
+    _fit(tagger, data, dev, reading, resume, checkpoint, not strip, quiet or json)
+    tagger.save(output, prune=prune, strip=strip)
+    _tell(tagger, output, time.perf_counter() - begun, json, quiet)
+    if tagger.outcome_.interrupted:
+        raise SystemExit(130)
+
+
+def _fit(
+    tagger: object, data: str, dev: str | None, reading: object, resume: str | None, checkpoint: bool, names: bool, quiet: bool
+) -> None:  # fmt: skip
+    from palmette.report.progress import TrainingDisplay
+    from palmette.tagger import Tagger
+    from palmette.text.read import Reading
+
+    assert isinstance(tagger, Tagger)
+    assert isinstance(reading, Reading)
+    old = Tagger.load(resume).model_ if resume else None
+    metric = None if dev is None and tagger.dev_share is None else tagger.metric.replace("auto", "score")
+    with TrainingDisplay(tagger.passes, metric, quiet) as display:
+        tagger.fit_file(
+            data, dev, reading=reading, resume=old, checkpoint=checkpoint, names=names,
+            progress=display, say=say(quiet),
+        )  # fmt: skip
+
+
+def _tell(tagger: object, output: str, seconds: float, json: bool, quiet: bool) -> None:
+    import os
+
+    from palmette.chain.weights import n_weights
+    from palmette.tagger import Tagger
+
+    assert isinstance(tagger, Tagger)
+    model, outcome = tagger.model_, tagger.outcome_
+    best = next((p.dev for p in outcome.history if p.number == outcome.best_pass), None)
+    if json:
+        import msgspec
+
+        about = {
+            "model": output,
+            "bytes": os.path.getsize(output) if os.path.isfile(output) else None,
+            "labels": len(model.labels),
+            "attributes": sum(a.size for a in model.alphabets.values()),
+            "nonzero_weights": n_weights(model.chain),
+            "scheme": model.scheme,
+            "order": model.shape.order,
+            "best_pass": outcome.best_pass,
+            "dev": best,
+            "interrupted": outcome.interrupted,
+            "ended": outcome.why,
+            "seconds": round(seconds, 3),
+            "history": model.meta["history"],
+        }
+        print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
+    elif not quiet:
+        kept = f"pass {outcome.best_pass}" + (f" (dev {100 * best:.2f})" if best is not None else "")
+        print(f"ended: {outcome.why}; kept {kept}; {seconds:.1f} s in all; saved {output}")

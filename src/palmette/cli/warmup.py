@@ -1,0 +1,27 @@
+"""`palmette warmup`: compile everything ahead, for containers and impatient people."""
+
+from __future__ import annotations
+
+import time
+
+from palmette.cli.options import Quiet
+
+
+def warmup(*, quiet: Quiet = False) -> None:
+    """Compile everything ahead of the first use.
+
+    Parameters
+    ----------
+    quiet: bool
+        Say nothing.
+    """
+    from palmette.kernels import compile as compiling
+    from palmette.warm import compile_all
+
+    made: list[str] = []
+    compiling.on_compile.append(made.append)
+    begun = time.perf_counter()
+    compile_all()
+    if not quiet:
+        folder = compiling.cache_folder() or "nowhere: no folder could be written, each run compiles anew"
+        print(f"{len(made)} kernels compiled in {time.perf_counter() - begun:.1f} s; kept in {folder}")

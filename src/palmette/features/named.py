@@ -1,0 +1,252 @@
+"""Named template sets: `pos`, `chunk`, `ner` and `char`, as template text that a user can print and change.
+
+The text is CRF++ syntax with word atoms. Column 0 is the word (in `char`: the character), column 1 its part
+of speech, which `chunk` needs and `ner` uses when the data have it. `named_set` adds the transitions of the
+order asked for, and lines for the lexicons and clusters that are given.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from palmette.errors import UsageError
+from palmette.features.resources import Resources
+from palmette.features.templates import TemplateSet, parse
+
+
+class NamedSet(NamedTuple):
+    """`text` reads column 0 only, `pos_text` column 1 as well; `needs_pos`: it cannot do without."""
+
+    about: str
+    text: str
+    pos_text: str = ""
+    needs_pos: bool = False
+
+
+_POS_TEXT = """\
+# the word, and the words around
+U00:%x[0,0]
+U01:%x[0,0,lower]
+U02:%x[-1,0,lower]
+U03:%x[1,0,lower]
+U04:%x[-2,0,lower]
+U05:%x[2,0,lower]
+U06:%x[-1,0,lower]/%x[0,0,lower]
+U07:%x[0,0,lower]/%x[1,0,lower]
+U08:%x[-1,0,lower]/%x[1,0,lower]
+# affixes: unknown words are known by them
+U10:%x[0,0,lower.prefix1]
+U11:%x[0,0,lower.prefix2]
+U12:%x[0,0,lower.prefix3]
+U13:%x[0,0,lower.prefix4]
+U15:%x[0,0,lower.suffix1]
+U16:%x[0,0,lower.suffix2]
+U17:%x[0,0,lower.suffix3]
+U18:%x[0,0,lower.suffix4]
+U19:%x[0,0,lower.suffix5]
+U20:%x[-1,0,lower.suffix2]
+U21:%x[-1,0,lower.suffix3]
+U22:%x[1,0,lower.suffix2]
+U23:%x[1,0,lower.suffix3]
+# form
+U30:%x[0,0,short_shape]
+U31:%x[-1,0,short_shape]
+U32:%x[1,0,short_shape]
+U33:%x[-1,0,short_shape]/%x[0,0,short_shape]
+U34:%x[0,0,short_shape]/%x[1,0,short_shape]
+U35:%x[-1,0,lower]/%x[0,0,short_shape]
+U36:%x[0,0,short_shape]/%x[1,0,lower]
+U40:%x[0,0,capital]
+U41:%x[0,0,digits]
+U42:%x[0,0,hyphen]
+U43:%x[0,0,number]
+U44:%x[0,0,date]
+"""
+
+# The 19 templates that CRF++ ships for CoNLL-2000, then what helps with rare words.
+_CHUNK_POS_TEXT = """\
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+U10:%x[-2,1]
+U11:%x[-1,1]
+U12:%x[0,1]
+U13:%x[1,1]
+U14:%x[2,1]
+U15:%x[-2,1]/%x[-1,1]
+U16:%x[-1,1]/%x[0,1]
+U17:%x[0,1]/%x[1,1]
+U18:%x[1,1]/%x[2,1]
+U20:%x[-2,1]/%x[-1,1]/%x[0,1]
+U21:%x[-1,1]/%x[0,1]/%x[1,1]
+U22:%x[0,1]/%x[1,1]/%x[2,1]
+"""
+
+_CHUNK_TEXT = """\
+U30:%x[0,0,lower]
+U31:%x[0,0,lower.suffix2]
+U32:%x[0,0,lower.suffix3]
+U33:%x[0,0,short_shape]
+"""
+
+_NER_TEXT = """\
+# words as they are written
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+# lower case with digits as 0
+U10:%x[-2,0,lower.normal]
+U11:%x[-1,0,lower.normal]
+U12:%x[0,0,lower.normal]
+U13:%x[1,0,lower.normal]
+U14:%x[2,0,lower.normal]
+U15:%x[-1,0,lower.normal]/%x[0,0,lower.normal]
+U16:%x[0,0,lower.normal]/%x[1,0,lower.normal]
+# affixes
+U20:%x[0,0,lower.prefix1]
+U21:%x[0,0,lower.prefix2]
+U22:%x[0,0,lower.prefix3]
+U23:%x[0,0,lower.prefix4]
+U24:%x[0,0,lower.prefix5]
+U25:%x[0,0,lower.suffix1]
+U26:%x[0,0,lower.suffix2]
+U27:%x[0,0,lower.suffix3]
+U28:%x[0,0,lower.suffix4]
+U29:%x[0,0,lower.suffix5]
+# form
+U30:%x[-1,0,shape]
+U31:%x[0,0,shape]
+U32:%x[1,0,shape]
+U33:%x[-2,0,short_shape]
+U34:%x[-1,0,short_shape]
+U35:%x[0,0,short_shape]
+U36:%x[1,0,short_shape]
+U37:%x[2,0,short_shape]
+U38:%x[-1,0,short_shape]/%x[0,0,short_shape]
+U39:%x[0,0,short_shape]/%x[1,0,short_shape]
+U40:%x[-2,0,orthography]
+U41:%x[-1,0,orthography]
+U42:%x[0,0,orthography]
+U43:%x[1,0,orthography]
+U44:%x[2,0,orthography]
+U45:%x[-2,0,orthography]/%x[-1,0,orthography]
+U46:%x[-1,0,orthography]/%x[0,0,orthography]
+U47:%x[0,0,orthography]/%x[1,0,orthography]
+U48:%x[1,0,orthography]/%x[2,0,orthography]
+U50:%x[0,0,number]
+U51:%x[0,0,date]
+U52:%x[0,0,digits]
+U53:%x[0,0,hyphen]
+U54:%x[0,0,greek]
+U55:%x[0,0,length]
+"""
+
+_NER_POS_TEXT = """\
+# parts of speech
+U70:%x[-2,1]
+U71:%x[-1,1]
+U72:%x[0,1]
+U73:%x[1,1]
+U74:%x[2,1]
+U75:%x[-2,1]/%x[-1,1]
+U76:%x[-1,1]/%x[0,1]
+U77:%x[0,1]/%x[1,1]
+U78:%x[1,1]/%x[2,1]
+U80:%x[-2,1]/%x[-1,1]/%x[0,1]
+U81:%x[-1,1]/%x[0,1]/%x[1,1]
+U82:%x[0,1]/%x[1,1]/%x[2,1]
+"""
+
+_CHAR_TEXT = """\
+# characters around the current one
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-2,0]/%x[-1,0]
+U06:%x[-1,0]/%x[0,0]
+U07:%x[0,0]/%x[1,0]
+U08:%x[1,0]/%x[2,0]
+U09:%x[-1,0]/%x[1,0]
+U10:%x[-2,0]/%x[-1,0]/%x[0,0]
+U11:%x[-1,0]/%x[0,0]/%x[1,0]
+U12:%x[0,0]/%x[1,0]/%x[2,0]
+# their scripts
+U20:%x[-1,0,type]
+U21:%x[0,0,type]
+U22:%x[1,0,type]
+U23:%x[-1,0,type]/%x[0,0,type]
+U24:%x[0,0,type]/%x[1,0,type]
+U25:%x[-1,0,type]/%x[0,0,type]/%x[1,0,type]
+U26:%x[-2,0,type]/%x[-1,0,type]/%x[0,0,type]/%x[1,0,type]/%x[2,0,type]
+"""
+
+NAMED_SETS: dict[str, NamedSet] = {
+    "pos": NamedSet("parts of speech, from the words", _POS_TEXT),
+    "chunk": NamedSet("chunks, from words and parts of speech", _CHUNK_TEXT, _CHUNK_POS_TEXT, needs_pos=True),
+    "ner": NamedSet("named entities, from words and, if given, parts of speech", _NER_TEXT, _NER_POS_TEXT),
+    "char": NamedSet("word segmentation, from characters", _CHAR_TEXT),
+}
+
+# Order -> transitions
+_TRANSITIONS = {0: "", 1: "B\n", 2: "B\nT\n"}
+# Prefixes of Brown paths: coarse to fine, as is usual for named entities
+_PATH_SIZES = (4, 6, 10)
+
+
+def named_text(name: str, order: int = 1, n_columns: int = 2, resources: Resources | None = None) -> str:
+    """The template file of a named set; `n_columns` is the number of feature columns that the data have."""
+    if name not in NAMED_SETS:
+        raise UsageError(f"unknown template set {name!r}: choose {', '.join(NAMED_SETS)}, or give a file")
+    if order not in _TRANSITIONS:
+        raise UsageError(f"the order must be 0, 1 or 2, not {order}")
+    chosen = NAMED_SETS[name]
+    if chosen.needs_pos and n_columns < 2:
+        raise UsageError(
+            f"the template set {name!r} needs the part of speech in column 1, the data have only column 0: "
+            "add the column, or choose another set"
+        )
+    parts = [f"# {name}: {chosen.about}\n"]
+    if n_columns >= 2:
+        parts.append(chosen.pos_text)
+    parts.append(chosen.text)
+    parts.append(_resource_text(resources or Resources()))
+    parts.append(_TRANSITIONS[order])
+    return "".join(parts)
+
+
+def named_set(
+    name: str, order: int = 1, n_columns: int = 2, resources: Resources | None = None
+) -> TemplateSet:
+    """A named set, parsed."""
+    return parse(named_text(name, order, n_columns, resources), name, "crfpp")
+
+
+def _resource_text(resources: Resources) -> str:
+    """Each lexicon and each kind of cluster at the token and its neighbours, and the pairs of them."""
+    atoms = [f"lexicon:{name}" for name in sorted(resources.lexicons)]
+    for name in sorted(resources.clusters):
+        atoms.append(f"cluster:{name}")
+        if resources.clusters[name].paths:
+            atoms += [f"cluster:{name}:{size}" for size in _PATH_SIZES]
+    lines = []
+    for atom in atoms:
+        left, here, right = (f"%x[{row},0,{atom}]" for row in (-1, 0, 1))
+        for place, cells in (
+            ("-1", left),
+            ("0", here),
+            ("1", right),
+            ("-1,0", f"{left}/{here}"),
+            ("0,1", f"{here}/{right}"),
+        ):
+            lines.append(f"U:{atom}[{place}]={cells}\n")
+    return "".join(lines)

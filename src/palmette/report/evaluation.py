@@ -1,0 +1,83 @@
+"""The scores of a tagged corpus as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from palmette.metrics.scores import Mistake, Scores
+from palmette.metrics.tokens import Figures
+
+
+def print_scores(
+    found: Scores,
+    mistakes: Sequence[Mistake],
+    words: Sequence[str],
+    offset: np.ndarray,
+    console: Console | None = None,
+) -> None:
+    """Totals, figures by type (or by label), the most frequent errors with a sentence each.
+
+    `words` are those of the sentences that start at `offset`; none for ready-made attributes."""
+    console = console or Console(width=None if Console().is_terminal else 100)
+    console.print(_totals(found))
+    if found.by_type:
+        console.print(figures_table(f"spans by type ({found.chunk_rules}'s rules)", found.by_type, 30))
+    else:
+        console.print(figures_table("labels", found.by_label, 30))
+    if mistakes:
+        console.print(_mistakes(mistakes, words, offset))
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.2f}"
+
+
+def _totals(found: Scores) -> Table:
+    table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
+    table.add_row("tokens", f"{found.tokens:,}", "accuracy", _percent(found.accuracy))
+    table.add_row("sentences", f"{found.sentences:,}", "all right", _percent(found.sentence_accuracy))
+    if found.unseen_tokens is not None:
+        table.add_row("unseen words", f"{found.unseen_tokens:,}", "accuracy on them", _percent(found.unseen_accuracy))
+    if found.f1 is not None:
+        table.add_row("precision", _percent(found.precision), "recall", _percent(found.recall))
+        table.add_row("", "", "[bold]F1[/bold]", f"[bold]{_percent(found.f1)}[/bold]")
+    return table
+
+
+def figures_table(title: str, rows: dict[str, Figures], most: int) -> Table:
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for head in ("precision", "recall", "F1", "gold", "found", "right"):
+        table.add_column(head, justify="right")
+    ordered = sorted(rows.items(), key=lambda item: -item[1].gold)
+    for name, f in ordered[:most]:
+        cells = (_percent(f.precision), _percent(f.recall), _percent(f.f1), f"{f.gold:,}", f"{f.guessed:,}", f"{f.correct:,}")
+        table.add_row(escape(name) or "(no type)", *cells)
+    if len(ordered) > most:
+        table.caption = f"and {len(ordered) - most} rarer ones"
+    return table
+
+
+def _mistakes(mistakes: Sequence[Mistake], words: Sequence[str], offset: np.ndarray) -> Table:
+    table = Table(title="most frequent errors", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for head, justify in (("count", "right"), ("gold", "left"), ("guess", "left"), ("word", "left"), ("for example", "left")):
+        table.add_column(head, justify=justify, no_wrap=head != "for example")  # type: ignore[arg-type]
+    for m in mistakes:
+        table.add_row(str(m.count), escape(m.gold), escape(m.guess), escape(m.word or ""), _around(words, offset, m))
+    return table
+
+
+def _around(words: Sequence[str], offset: np.ndarray, mistake: Mistake, reach: int = 4) -> str:
+    """The words around an error, the word itself in bold."""
+    if not words:
+        return f"sentence {mistake.sentence + 1}"
+    lo, hi = int(offset[mistake.sentence]), int(offset[mistake.sentence + 1])
+    at = lo + mistake.token
+    before = [escape(word) for word in words[max(lo, at - reach) : at]]
+    after = [escape(word) for word in words[at + 1 : min(hi, at + reach + 1)]]
+    return " ".join([*before, f"[bold]{escape(words[at])}[/bold]", *after])

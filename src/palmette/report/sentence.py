@@ -1,0 +1,93 @@
+"""A typed sentence, tagged, for people to read."""
+
+from __future__ import annotations
+
+from rich.table import Table
+from rich.text import Text
+
+from palmette.errors import DataError
+from palmette.tagger import Tagger, with_columns
+from palmette.text.corpus import Corpus
+from palmette.text.items import corpus_from_items
+from palmette.text.raw import tokenise
+from palmette.text.schemes import Span, spans
+
+
+def tag_sentence(
+    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None
+) -> tuple[Corpus, list[str]]:
+    """The words with the columns that helpers made, and the labels."""
+    words = tokenise(text)
+    if not words:
+        raise DataError("there is no word in the text")
+    corpus = with_columns(corpus_from_items([words], None, mode="columns").corpus, helpers)
+    ids, _ = tagger.model_.tag(corpus, bias)
+    return corpus, [tagger.labels_[i] for i in ids.tolist()]
+
+
+def tagged_text(tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None) -> str:
+    """Aligned columns, a token a line: the word, the helpers' columns, the label."""
+    corpus, labels = tag_sentence(tagger, helpers, text, bias)
+    rows = [[*cells, label] for cells, label in zip(corpus.sentence(0), labels, strict=True)]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def draw_chunks(cells: list[list[str]], labels: list[str]) -> Table:
+    """Words with the cells under them and a bar under each span, wrapped to the console's width by rows."""
+    table = Table(box=None, padding=(0, 1, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    for line in _wrapped(cells, labels, 88):
+        for row in line:
+            table.add_row(row)
+        table.add_row(Text(""))
+    return table
+
+
+COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
+
+
+def _wrapped(cells: list[list[str]], labels: list[str], width: int) -> list[list[Text]]:
+    """Blocks of rows: words, further columns, span bars. A span is never broken over two blocks if it fits."""
+    inside = [False] * len(cells)
+    owner: list[Span | None] = [None] * len(cells)
+    for span in spans(labels):
+        for k in range(span.start, span.end):
+            owner[k] = span
+            inside[k] = k > span.start
+    kinds = sorted({span.type for span in owner if span is not None})
+    colour = {kind: COLOURS[k % len(COLOURS)] for k, kind in enumerate(kinds)}
+    widths = [max(*(len(cell) for cell in row), _label_room(owner[k], k)) for k, row in enumerate(cells)]
+    blocks, start = [], 0
+    while start < len(cells):
+        stop, used = start, 0
+        while stop < len(cells) and (used + widths[stop] + 1 <= width or stop == start):
+            used += widths[stop] + 1
+            stop += 1
+        begin = next((k for k in range(stop, start, -1) if k == len(cells) or not inside[k]), stop)
+        stop = begin if begin > start else stop
+        blocks.append(_block(cells, owner, widths, colour, start, stop))
+        start = stop
+    return blocks
+
+
+def _label_room(span: Span | None, k: int) -> int:
+    """A one-token span must be wide enough for its name."""
+    return 0 if span is None or span.end - span.start > 1 else len(span.type)
+
+
+def _block(
+    cells: list[list[str]], owner: list[Span | None], widths: list[int], colour: dict[str, str], start: int, stop: int
+) -> list[Text]:  # fmt: skip
+    rows = [Text() for _ in range(len(cells[0]) + 1)]
+    for k in range(start, stop):
+        span = owner[k]
+        style = "" if span is None else colour[span.type]
+        for c, cell in enumerate(cells[k]):
+            rows[c].append(cell.ljust(widths[k] + 1), "bold" if c == 0 else "dim")
+        joined = span is not None and k + 1 < min(span.end, stop)
+        bar = ("─" if span is not None else " ") * widths[k] + ("─" if joined else " ")
+        if span is not None and k == max(span.start, start):
+            bar = span.type + bar[len(span.type) :]
+        rows[-1].append(bar, style)
+    return rows

@@ -1,0 +1,415 @@
+"""`Tagger`: a sequence labeller in the scikit-learn manner, over Python data or files.
+
+    tagger = Tagger(features="pos").fit(sentences, tags)
+    tagger.predict([["Time", "flies"]])
+
+`__init__` only stores; `fit` learns; learnt things end in `_`. The command line is built on the same class.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from palmette.chain.data import known_labels
+from palmette.chain.fit import Wish, fit_chain
+from palmette.chain.model import ChainModel, load_chain
+from palmette.chain.prune import pruned
+from palmette.errors import DataError, UsageError
+from palmette.features.lint import check_columns, lint
+from palmette.features.named import named_set
+from palmette.features.resources import Resources, read_clusters, read_lexicon
+from palmette.features.templates import TemplateSet, read_templates
+from palmette.learn.online import Progress
+from palmette.learn.settings import Settings
+from palmette.metrics.scores import Scores, score
+from palmette.text.corpus import Corpus, column_of_types
+from palmette.text.files import FilePath, write_whole
+from palmette.text.items import corpus_from_items
+from palmette.text.read import Reading, read_corpus, stream
+from palmette.text.schemes import are_chunk_labels
+from palmette.text.subset import split
+from palmette.text.write import Writer
+
+Say = Callable[[str], None]
+_SETTINGS = tuple(Settings.__struct_fields__)
+
+
+class Tagger:
+    """A chain model with its features: train it, tag with it, save it, look into it.
+
+    features: a named template set (pos, chunk, ner, char); None chooses by the labels.
+    template: a CRF++ or Wapiti template file (or a TemplateSet) instead of a named set.
+    order: 0, 1 or 2 for a named set or ready-made attributes; a template file says it itself.
+    lexicons, clusters: name -> file, for the atoms lexicon:NAME and cluster:NAME.
+    dev_share: hold out this share of the training sentences as development data.
+    The others are explained in `palmette train --help`.
+    """
+
+    def __init__(
+        self,
+        features: str | None = None,
+        *,
+        template: FilePath | TemplateSet | None = None,
+        order: int | None = None,
+        learner: str = "perceptron",
+        estimator: str = "avg",
+        passes: int = 10,
+        seed: int = 1,
+        patience: int | None = None,
+        dev_share: float | None = None,
+        metric: str = "auto",
+        min_count: int = 1,
+        max_attributes: int | None = None,
+        edge_features: str = "all",
+        constraints: str = "auto",
+        forbidden: Sequence[tuple[str, str]] = (),
+        lexicons: Mapping[str, FilePath] | None = None,
+        clusters: Mapping[str, FilePath] | None = None,
+        ends: bool = True,
+        tune_bias: bool = False,
+    ) -> None:
+        self.features = features
+        self.template = template
+        self.order = order
+        self.learner = learner
+        self.estimator = estimator
+        self.passes = passes
+        self.seed = seed
+        self.patience = patience
+        self.dev_share = dev_share
+        self.metric = metric
+        self.min_count = min_count
+        self.max_attributes = max_attributes
+        self.edge_features = edge_features
+        self.constraints = constraints
+        self.forbidden = forbidden
+        self.lexicons = lexicons
+        self.clusters = clusters
+        self.ends = ends
+        self.tune_bias = tune_bias
+
+    # Parameters, as scikit-learn wants them
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _parameters()}
+
+    def set_params(self, **params: Any) -> Tagger:
+        for name, value in params.items():
+            if name not in _parameters():
+                raise UsageError(f"Tagger has no parameter {name!r}; it has {', '.join(_parameters())}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        default = {n: p.default for n, p in inspect.signature(type(self).__init__).parameters.items()}
+        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v != default[k]]
+        return f"Tagger({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None, target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(),
+            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True, dict=True),
+        )  # fmt: skip
+
+    # Training
+
+    def fit(
+        self,
+        X: Iterable[Any],
+        y: Iterable[Any],
+        *,
+        sample_weight: Sequence[float] | None = None,
+        dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
+        progress: Progress | None = None,
+        say: Say | None = None,
+    ) -> Tagger:
+        """Learn from sentences X and their labels y; `dev` are sentences and labels to choose the pass by."""
+        corpus = self._corpus(X, y)
+        if sample_weight is not None:
+            corpus.weight = _weights(sample_weight, corpus)
+        held_out = self._corpus(*dev) if dev is not None else None
+        return self.fit_corpus(corpus, held_out, progress=progress, say=say)
+
+    def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, say: Say | None = None) -> Tagger:
+        """Go on training with more data, which may bring new labels and attributes."""
+        if not hasattr(self, "model_"):
+            return self.fit_corpus(self._corpus(X, y), None, checkpoint=True, say=say)
+        return self.fit_corpus(self._corpus(X, y), None, resume=self.model_, checkpoint=True, say=say)
+
+    def fit_file(
+        self, path: FilePath, dev: FilePath | None = None, *, reading: Reading | None = None, **options: Any
+    ) -> Tagger:
+        """Learn from a labelled file; `options` as for `fit_corpus`."""
+        reading = reading or Reading()
+        corpus = read_corpus(path, reading)
+        held_out = read_corpus(dev, reading) if dev is not None else None
+        self.fit_corpus(corpus, held_out, **options)
+        self.model_.meta["reading"] = msgspec.to_builtins(_explicit(reading.resolved(path), corpus))
+        return self
+
+    def fit_corpus(
+        self,
+        corpus: Corpus,
+        dev: Corpus | None,
+        *,
+        resume: ChainModel | None = None,
+        checkpoint: bool = False,
+        names: bool = True,
+        progress: Progress | None = None,
+        say: Say | None = None,
+    ) -> Tagger:
+        """Learn from a corpus. `checkpoint` keeps what an exact resumption needs; `names` the attributes' names."""
+        say = say or (lambda message: None)
+        if dev is None and self.dev_share is not None:
+            corpus, dev = split(corpus, self.dev_share, self.seed)
+        settings = Settings(**{name: getattr(self, name) for name in _SETTINGS})
+        resources = self._resources()
+        wish = Wish(
+            self._templates(corpus, resources, say) if resume is None else None,
+            settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume, checkpoint,
+            names, self.ends, progress, say,
+        )  # fmt: skip
+        self.model_, self.outcome_ = fit_chain(corpus, dev, wish)
+        if resume is not None and "reading" in resume.meta:
+            self.model_.meta["reading"] = resume.meta["reading"]
+        return self
+
+    def _corpus(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Corpus:
+        return corpus_from_items(X, y, mode=self._mode()).corpus
+
+    def _mode(self) -> str:
+        """Whether a list as a token means columns or attributes."""
+        if hasattr(self, "model_"):
+            return "attributes" if self.model_.encoder is None else "columns"
+        return "auto" if self.features is None and self.template is None else "columns"
+
+    def _resources(self) -> Resources:
+        return Resources(
+            {name: read_lexicon(path, name) for name, path in (self.lexicons or {}).items()},
+            {name: read_clusters(path, name) for name, path in (self.clusters or {}).items()},
+        )
+
+    def _templates(self, corpus: Corpus, resources: Resources, say: Say) -> TemplateSet | None:
+        if self.features is not None and self.template is not None:
+            raise UsageError("give a named set (features) or a template file (template), not both")
+        if corpus.attributes is not None:
+            if self.features is not None or self.template is not None:
+                raise UsageError("the data has ready-made attributes: templates and named sets do not apply")
+            if self.order not in (None, 0, 1, 2):
+                raise UsageError(f"the order must be 0, 1 or 2, not {self.order}")
+            return None
+        if self.template is None:
+            return self._named(corpus, resources, say)
+        given = self.template
+        templates = given if isinstance(given, TemplateSet) else read_templates(given)
+        if self.order is not None and self.order != templates.order:
+            raise UsageError(
+                f"--order {self.order} conflicts with the templates, which make an order {templates.order} model: "
+                + ("add a line `B`" if self.order == 1 else "add a line `T`" if self.order == 2 else "drop B and T lines")
+                + ", or leave --order out"
+            )
+        check_columns(templates, len(corpus.columns), templates.name)
+        for warning in lint(templates):
+            say(f"{templates.name}:{warning.line}: {warning.message}")
+        return templates
+
+    def _named(self, corpus: Corpus, resources: Resources, say: Say) -> TemplateSet:
+        name = self.features
+        if name is None:
+            assert corpus.labels is not None
+            spans = are_chunk_labels(corpus.labels.types)
+            name = "ner" if spans else "pos"
+            say(f"no features were chosen: taking the named set `{name}` (see `palmette features {name}`)")
+        return named_set(name, 1 if self.order is None else self.order, len(corpus.columns), resources)
+
+    # Using
+
+    def predict(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[list[str]]:
+        """The labels of each sentence. `allowed`: for each sentence a list with, for each token, None
+        (anything), a label, or a set of labels."""
+        return self.predict_scored(X, allowed=allowed)[0]
+
+    def predict_scored(
+        self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None
+    ) -> tuple[list[list[str]], list[float]]:
+        """The labels and the score of the best path of each sentence."""
+        model = self._fitted()
+        items = corpus_from_items(X, None, mode=self._mode())
+        known, sets = (None, None) if allowed is None else _restrictions(allowed, items.corpus, model.labels)
+        ids, scores = model.tag(items.corpus, known=known, sets=sets)
+        if known is not None and not np.all(np.isfinite(scores)):
+            bad = int(np.flatnonzero(~np.isfinite(scores))[0])
+            raise DataError(f"sentence {bad + 1}: no sequence of labels satisfies what is allowed")
+        labels = [model.labels[i] for i in ids.tolist()]
+        cuts = items.corpus.offset.tolist()
+        tagged = [labels[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        return items.with_empty(tagged, list), items.with_empty(scores.tolist(), float)
+
+    def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Any = None) -> float:
+        """Token accuracy."""
+        return self.evaluate(self._corpus(X, y)).accuracy
+
+    def evaluate(self, corpus: Corpus, bias: dict[str, float] | None = None) -> Scores:
+        """All scores on a labelled corpus."""
+        gold, guess, labels = self.gold_and_guess(corpus, bias)
+        return score(gold, guess, corpus.offset, labels, self.unseen(corpus))
+
+    def gold_and_guess(
+        self, corpus: Corpus, bias: dict[str, float] | None = None
+    ) -> tuple[np.ndarray, np.ndarray, list[str]]:
+        """Gold and guess as numbers i32[N], and the labels that they number (the model's first)."""
+        model = self._fitted()
+        if corpus.labels is None or corpus.n_tokens == 0:
+            raise DataError("no labelled sentence to score", file=corpus.source)
+        guess, _ = model.tag(corpus, bias)
+        labels = model.labels + [label for label in corpus.labels.types if label not in set(model.labels)]
+        return known_labels(corpus, labels, unknown=0), guess, labels
+
+    def unseen(self, corpus: Corpus) -> np.ndarray | None:
+        """Which tokens' words (column 0) were not in the training data, bool[N]; None when nobody knows."""
+        model = self._fitted()
+        if not corpus.columns or not model.vocabulary.size:
+            return None
+        return ~np.isin(corpus.columns[0].hash, model.vocabulary)[corpus.columns[0].ids]
+
+    def tag_file(
+        self, source: FilePath, target: FilePath, *, reading: Reading | None = None, output: str | None = None,
+        threads: int = 1, scores: bool = False, bias: dict[str, float] | None = None,
+        add: Sequence[Tagger] = (), progress: Callable[[int], None] | None = None,
+    ) -> int:  # fmt: skip
+        """Tag a file of any size in bounded memory; the number of tokens."""
+        model = self._fitted()
+        model.with_bias(bias or {})
+        reading = reading or self.reading_for(source)
+        writer = Writer(reading.resolved(source).format, output, model.labels, scores=scores)
+        n_tokens = 0
+
+        def work(corpus: Corpus) -> tuple[int, bytes]:
+            corpus = with_columns(corpus, add)
+            ids, points = model.tag(corpus, bias)
+            return corpus.n_tokens, writer.write(corpus, ids, points)
+
+        with write_whole(target) as out:
+            for n, data in _in_order(work, stream(source, reading), threads):
+                out.write(data)
+                n_tokens += n
+                if progress is not None:
+                    progress(n_tokens)
+        return n_tokens
+
+    def reading_for(self, source: FilePath, *, labelled: bool = False) -> Reading:
+        """How to read input that looks like the training data, with its labels or without."""
+        trained = self._fitted().meta.get("reading") or Reading()
+        reading = Reading().like(trained, source)
+        return reading.labelled() if labelled else reading
+
+    # Keeping
+
+    def save(self, path: FilePath, *, prune: bool = False, strip: bool = False) -> None:
+        """Write the model file, whole or not at all."""
+        model = self._fitted()
+        (pruned(model, rows=prune, names=strip) if prune or strip else model).save(str(path))
+
+    @classmethod
+    def load(cls, path: FilePath) -> Tagger:
+        """Read a model file."""
+        model = load_chain(str(path))
+        settings = model.meta.get("settings", {})
+        tagger = cls(**{name: settings[name] for name in _SETTINGS if name in settings})
+        tagger.model_ = model
+        return tagger
+
+    @property
+    def labels_(self) -> list[str]:
+        return self._fitted().labels
+
+    @property
+    def classes_(self) -> list[str]:
+        return self._fitted().labels
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        return self._fitted().meta["history"]
+
+    def _fitted(self) -> ChainModel:
+        if not hasattr(self, "model_"):
+            raise UsageError("this Tagger has not been trained: call fit, or Tagger.load")
+        return self.model_
+
+
+def _parameters() -> list[str]:
+    return [name for name in inspect.signature(Tagger.__init__).parameters if name != "self"]
+
+
+def _explicit(reading: Reading, corpus: Corpus) -> Reading:
+    """Name the feature columns when the label is not the last one: without labels they would shift."""
+    if reading.format != "columns" or reading.columns is not None or reading.label is None:
+        return reading
+    n = len(corpus.columns) + 1
+    label = int(reading.label) % n
+    if label == n - 1:
+        return reading
+    return msgspec.structs.replace(reading, columns=tuple(str(c) for c in range(n) if c != label))
+
+
+def _weights(given: Sequence[float], corpus: Corpus) -> np.ndarray:
+    weight = np.asarray(given, np.float32)
+    if weight.shape != (corpus.n_sentences,):
+        raise DataError(f"{weight.size} sample weights for {corpus.n_sentences} sentences")
+    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
+        raise DataError("sample weights must be finite and not negative")
+    return weight
+
+
+def _restrictions(allowed: Iterable[Any], corpus: Corpus, labels: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the allow table for each token i32[N], and the extra rows bool[G, Y]."""
+    Y = len(labels)
+    numbers = {label: k for k, label in enumerate(labels)}
+    rows: dict[frozenset[str], int] = {}
+    known: list[int] = []
+    for s, sentence in enumerate(allowed):
+        for i, wanted in enumerate(sentence):
+            names = frozenset((wanted,)) if isinstance(wanted, str) else frozenset(wanted or ())
+            unknown = [name for name in names if name not in numbers]
+            if unknown:
+                raise DataError(f"sentence {s + 1}, token {i + 1}: the model has no label {unknown[0]!r}")
+            known.append(Y if not names else rows.setdefault(names, Y + 1 + len(rows)))
+    if len(known) != corpus.n_tokens:
+        raise DataError(f"`allowed` has {len(known)} tokens and the input {corpus.n_tokens}")
+    sets = np.zeros((len(rows), Y), np.bool_)
+    for names, row in rows.items():
+        sets[row - Y - 1, [numbers[name] for name in names]] = True
+    return np.array(known, np.int32), sets
+
+
+def with_columns(corpus: Corpus, models: Sequence[Tagger]) -> Corpus:
+    """The corpus with a column more for each model, made by it."""
+    for tagger in models:
+        model = tagger._fitted()
+        ids, _ = model.tag(corpus)
+        corpus.columns = [*corpus.columns, column_of_types(ids, model.labels)]
+    return corpus
+
+
+def _in_order(work: Callable[[Any], Any], blocks: Iterator[Any], threads: int) -> Iterator[Any]:
+    """work(block) for each block, in their order, on several threads; few blocks are under way at once."""
+    if threads <= 1:
+        yield from map(work, blocks)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[Any]] = deque()
+        for block in blocks:
+            waiting.append(pool.submit(work, block))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

@@ -1,0 +1,187 @@
+"""Tags written back: the input's own text with the labels put in, or a simpler format made from its cells.
+
+PAIRS is the table of what can be written from what; the first output of an input is its default. A Writer has no
+state that changes, so several threads may use it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from palmette.errors import DataError, UsageError
+from palmette.kernels.columns import BLANK_LINE, HASH, OTHER_LINE, SPACE
+from palmette.text.attributes import escaped
+from palmette.text.columns import paste
+from palmette.text.corpus import Corpus, Lines, bytes_of
+from palmette.text.jsonl import SCORE, TAGS, with_tags
+
+MARK = "O"  # the label of document marks
+_BREAKING = re.compile(r"[\t\n\r]")
+
+
+class Writer:
+    """Corpora with guessed labels to bytes.
+
+    source: the format that was read. format: what to write; None: the default for that source. scores: tell the
+    score of each sentence too: a line `# score ...` before it, or a key in JSON.
+    """
+
+    def __init__(self, source: str, format: str | None, labels: Sequence[str], *, scores: bool = False) -> None:
+        choices = {output: write for (given, output), write in PAIRS.items() if given == source}
+        if not choices:
+            raise UsageError(f"unknown format {source!r}: choose {', '.join(dict(PAIRS))}")
+        self.format = next(iter(choices)) if format in (None, "auto") else str(format)
+        if self.format not in choices:
+            raise UsageError(f"from {source} one can write {', '.join(choices)}, not {format}")
+        self._write = choices[self.format]
+        self.labels = list(labels)
+        self.scores = scores
+        broken = [label for label in self.labels if _BREAKING.search(label)]
+        if broken and self.format != "jsonl":
+            raise UsageError(f"the label {broken[0]!r} holds a TAB or line end: write jsonl instead of {self.format}")
+        written = [escaped(label) for label in self.labels] if self.format == "attributes" else self.labels
+        self.label_text = bytes_of([*written, MARK])
+
+    def write(self, corpus: Corpus, label_ids: np.ndarray, scores: np.ndarray | None = None) -> bytes:
+        """The text of a corpus with the labels i32[N] and, if asked for, the scores f64[S]."""
+        if self.scores and scores is None:
+            raise UsageError("scores were asked for and none are given")
+        return self._write(self, corpus, np.ascontiguousarray(label_ids, np.int32), scores if self.scores else None)
+
+
+Write = Callable[[Writer, Corpus, np.ndarray, np.ndarray | None], bytes]
+
+
+def _score_text(score: float) -> str:
+    return format(score, ".6g")
+
+
+def _pasted(writer: Writer, corpus: Corpus, label_ids: np.ndarray, scores: np.ndarray | None) -> bytes:
+    """The input's lines, each with its label."""
+    lines = corpus.lines
+    assert lines is not None
+    if lines.cut.size != corpus.n_tokens:
+        raise UsageError(
+            "say which CoNLL-U field the label goes to (label=upos, xpos, ...), or write columns or jsonl"
+        )
+    if lines.separator == SPACE and (spaced := [label for label in writer.labels if " " in label]):
+        raise DataError(
+            f"the label {spaced[0]!r} holds a space, which separates the columns here", file=corpus.source,
+            hint="separate the input by TAB, or write jsonl",
+        )  # fmt: skip
+    text, offset = writer.label_text
+    out = paste(corpus, label_ids, text, offset, len(writer.labels))
+    equals = "= " if writer.format == "conllu" else ""
+    return out if scores is None else _with_scores(out, corpus.offset, lines, scores, equals)
+
+
+def _with_scores(out: bytes, offset: np.ndarray, lines: Lines, scores: np.ndarray, equals: str) -> bytes:
+    """A line with the score before each sentence. In CoNLL-U that is behind the other comments, and before a
+    range or empty node that comes before the first word."""
+    rows = out.split(b"\n")
+    made: list[bytes] = []
+    done = 0
+    for token, score in zip(offset[:-1].tolist(), scores.tolist(), strict=True):
+        line = int(lines.tokens[token])
+        while line > 0 and lines.kind[line - 1] == OTHER_LINE and lines.data[lines.start[line - 1]] != HASH:
+            line -= 1
+        made += rows[done:line]
+        made.append(f"# score {equals}{_score_text(score)}".encode())
+        done = line
+    return b"\n".join(made + rows[done:])
+
+
+def _tag_lists(writer: Writer, corpus: Corpus, label_ids: np.ndarray) -> Iterator[list[str]]:
+    """The tags of each sentence."""
+    tags = [writer.labels[k] for k in label_ids.tolist()]
+    marks = corpus.offset.tolist()
+    for start, end in pairwise(marks):
+        yield tags[start:end]
+
+
+def _cells(writer: Writer, corpus: Corpus, label_ids: np.ndarray, scores: np.ndarray | None) -> bytes:
+    """The corpus' columns and the label, separated by TAB, with a blank line behind each sentence."""
+    for column in corpus.columns:
+        if cell := next(filter(_BREAKING.search, column.types), None):
+            raise DataError(
+                f"the cell {cell[:20]!r} holds a TAB or a line end", file=corpus.source, hint="write jsonl"
+            )
+    tags = [writer.labels[k] for k in label_ids.tolist()]
+    rows = ["\t".join(row) for row in zip(*(column.cells() for column in corpus.columns), tags, strict=True)]
+    return _sentences(rows, corpus, scores)
+
+
+def _labels(writer: Writer, corpus: Corpus, label_ids: np.ndarray, scores: np.ndarray | None) -> bytes:
+    """One label a line, as `crfsuite tag` writes them."""
+    return _sentences([writer.labels[k] for k in label_ids.tolist()], corpus, scores)
+
+
+def _sentences(rows: list[str], corpus: Corpus, scores: np.ndarray | None) -> bytes:
+    marks = corpus.offset.tolist()
+    made = []
+    for s, (start, end) in enumerate(pairwise(marks)):
+        if scores is not None:
+            made.append(f"# score {_score_text(scores[s])}")
+        made += rows[start:end]
+        made.append("")
+    return "".join(row + "\n" for row in made).encode()
+
+
+def _objects(writer: Writer, corpus: Corpus, label_ids: np.ndarray, scores: np.ndarray | None) -> bytes:
+    """A JSON object a sentence: its tokens (the first column) and tags; of raw text also the text itself and the
+    characters where each token starts and ends."""
+    words = corpus.columns[0].cells() if corpus.columns else []
+    made = []
+    for s, tags in enumerate(_tag_lists(writer, corpus, label_ids)):
+        start, end = int(corpus.offset[s]), int(corpus.offset[s + 1])
+        fields: dict[str, Any] = {}
+        if corpus.surface is not None:
+            fields["text"] = corpus.surface.sentences[s]
+        fields["tokens"] = words[start:end]
+        if corpus.surface is not None:
+            fields["offsets"] = corpus.surface.span[start:end].tolist()
+        fields[TAGS] = tags
+        if scores is not None:
+            fields[SCORE] = float(scores[s])
+        made.append(msgspec.json.encode(fields) + b"\n")
+    return b"".join(made)
+
+
+def _records(writer: Writer, corpus: Corpus, label_ids: np.ndarray, scores: np.ndarray | None) -> bytes:
+    """The JSON objects of the input with their tags replaced or added; all other keys stay."""
+    lines = corpus.lines
+    assert lines is not None
+    data = lines.data.tobytes()
+    tags = _tag_lists(writer, corpus, label_ids)
+    scored = iter(() if scores is None else scores.tolist())
+    made = []
+    for start, end, kind in zip(lines.start.tolist(), lines.end.tolist(), lines.kind.tolist(), strict=True):
+        if kind == BLANK_LINE:
+            continue
+        empty = kind == OTHER_LINE
+        score = None if scores is None else 0.0 if empty else next(scored)
+        made.append(with_tags(data[start:end], [] if empty else next(tags), score) + b"\n")
+    return b"".join(made)
+
+
+PAIRS: dict[tuple[str, str], Write] = {
+    ("columns", "columns"): _pasted,
+    ("columns", "jsonl"): _objects,
+    ("conllu", "conllu"): _pasted,
+    ("conllu", "columns"): _cells,
+    ("conllu", "jsonl"): _objects,
+    ("attributes", "labels"): _labels,
+    ("attributes", "attributes"): _pasted,
+    ("jsonl", "jsonl"): _records,
+    ("jsonl", "columns"): _cells,
+    ("text", "columns"): _cells,
+    ("text", "jsonl"): _objects,
+    ("plain", "columns"): _cells,
+    ("plain", "jsonl"): _objects,
+}

@@ -1,0 +1,28 @@
+"""Compile every kernel by using each way through the package once, on next to nothing."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from palmette.tagger import Tagger
+from palmette.text.read import Reading
+
+COLUMNS = "a x B-N\nb y I-N\nc x O\n\nb x O\na y B-N\n\n"
+ATTRIBUTES = "B\tw=a\tv:2.5\nI\tw=b\n\nB\tw=a\n\n"
+CONLLU = "1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n2\tb\tb\tY\tY\t_\t1\tdep\t_\t_\n\n"
+TEMPLATES = "U0:%x[0,0]/%x[0,1]\n*1:%x[0,0]\nB\nT\n"
+
+
+def compile_all() -> None:
+    """Train and tag with columns, CoNLL-U and attributes; with orders 1 and 2, a dev set, names and pruning."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: Path(folder, name) for name in ("c.txt", "a.crfsuite", "u.conllu", "t.txt", "m.palm")}
+        for name, text in (("c.txt", COLUMNS), ("a.crfsuite", ATTRIBUTES), ("u.conllu", CONLLU), ("t.txt", TEMPLATES)):
+            files[name].write_text(text, encoding="utf-8")
+        tagger = Tagger(template=files["t.txt"], passes=2, min_count=1).fit_file(files["c.txt"], files["c.txt"])
+        tagger.save(files["m.palm"], prune=True)
+        Tagger.load(files["m.palm"]).tag_file(files["c.txt"], Path(folder, "out.txt"))
+        Tagger(passes=1, min_count=2).fit_file(files["a.crfsuite"])
+        Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=Reading(label="upos"))
+        tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])

@@ -1,0 +1,96 @@
+"""Training in a line for tests, the naive twin of a template set, and weights compared with a twin's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from naive_chain import Example, Feature, Model, Trained, parts
+
+from palmette.chain.fit import Wish, fit_chain
+from palmette.chain.model import ChainModel
+from palmette.features.templates import TemplateSet, parse
+from palmette.learn.online import Outcome, shuffled
+from palmette.learn.settings import Settings
+from palmette.text.corpus import Corpus
+
+TEMPLATES = {
+    0: "U0:%x[0,0]\nU1:%x[-1,0]",
+    1: "U0:%x[0,0]\nU1:%x[-1,0]\nB\nB1:%x[0,1]",
+    2: "*0:%x[0,0]\nU1:%x[-1,0]\nB\nT",
+}
+ESTIMATES = {"avg": lambda trained: trained.mean, "last": lambda trained: trained.last}
+
+
+def fit(
+    corpus: Corpus, templates: str | None, dev: Corpus | None = None, **options
+) -> tuple[ChainModel, Outcome]:
+    """Train without constraints unless they are asked for; what is not a setting is a wish."""
+    wishes = {
+        k: options.pop(k) for k in ("order", "ends", "forbidden", "resume", "checkpoint") if k in options
+    }
+    settings = Settings(**{"constraints": "none", **options})
+    return fit_chain(corpus, dev, Wish(None if templates is None else parse(templates), settings, **wishes))
+
+
+def twin_of(templates: TemplateSet, n_labels: int) -> Model:
+    """The naive model with the weights that the templates ask for."""
+    bare = {order for t in templates.templates if not t.macros for order in t.orders}
+    return Model(templates.order, n_labels, transitions=2 in bare, triples=3 in bare)
+
+
+def seen_features(examples: list[Example], order: int) -> frozenset[Feature]:
+    """The features on pairs and triples that occur on gold paths."""
+    paths = [(e.sentence, tuple(min(states) for states in e.allowed)) for e in examples]
+    found = (feature for sentence, path in paths for feature, _ in parts(Model(order, 1), sentence, path))
+    return frozenset(feature for feature in found if feature[0] in ("two", "three"))
+
+
+def labelled(weights: dict[Feature, float], names: list[str]) -> dict[Feature, float]:
+    """Features with the names of labels instead of their numbers."""
+    out = {}
+    for (kind, *rest), weight in weights.items():
+        attribute = rest[:1] if kind in ("one", "two", "three") else []
+        out[(kind, *attribute, *(names[h] for h in rest[len(attribute) :]))] = weight
+    return out
+
+
+def assert_equal_weights(found: dict[Feature, float], expected: dict[Feature, float]) -> None:
+    for feature in found.keys() | expected.keys():
+        assert found.get(feature, 0.0) == pytest.approx(expected.get(feature, 0.0), rel=1e-6, abs=1e-6), (
+            feature
+        )
+
+
+def orders(seed: int, outcome: Outcome, n: int) -> list[np.ndarray]:
+    return [shuffled(seed, p.number, n) for p in outcome.history]
+
+
+def assert_counts(outcome: Outcome, trained: Trained, n_tokens: int) -> None:
+    assert sum(p.updates for p in outcome.history) == trained.updates
+    assert sum(p.wrong for p in outcome.history) == trained.wrong
+    last = outcome.history[-1]
+    assert last.train_accuracy == pytest.approx(1 - last.wrong / n_tokens)
+
+
+def noisy(seed: int = 0, n_sentences: int = 40, labels: str = "NVD") -> tuple[list, list]:
+    """Words that say something about their labels, and noise that keeps the perceptron busy."""
+    rng = np.random.default_rng(seed)
+    sentences, golds = [], []
+    for _ in range(n_sentences):
+        own = rng.integers(0, len(labels), rng.integers(1, 8))
+        words = np.where(rng.random(own.size) < 0.7, own, rng.integers(0, 9, own.size))
+        sentences.append([[f"w{word}", f"c{word % 2}"] for word in words])
+        golds.append([labels[y] for y in own])
+    return sentences, golds
+
+
+def arrays(model: ChainModel) -> list[np.ndarray]:
+    """Everything that was learnt."""
+    chain = model.chain
+    rows = [array for r in (chain.one, chain.two, chain.three) for array in r]
+    return [*chain.bare, *rows, *(a for alphabet in model.alphabets.values() for a in alphabet[:2])]
+
+
+def same_bits(one: ChainModel, other: ChainModel) -> bool:
+    pairs = zip(arrays(one), arrays(other), strict=True)
+    return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
