@@ -207,6 +207,8 @@ def _start(
             there = Seen(rows.first, grow.moved_combos(rows.combo, order, old.shape, shape))
             here = seen.get(order) or seen_combinations(data, shape, order, collected.sizes[order])
             seen[order] = grow.united(there, here, shape.width(order))
+        elif rows.slot.size:  # what a model's edge features are was decided when it began
+            seen.pop(order, None)
     chain = new_chain(shape, collected.sizes, allowed, seen)
     averaged = new_chain(shape, collected.sizes, allowed, seen)
     _carry(averaged, old, old.chain, shape)

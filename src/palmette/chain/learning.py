@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from palmette.chain.model import best_labels
 from palmette.chain.weights import estimated
 from palmette.kernels.forms import Chain, Data
-from palmette.kernels.train import decode, train_perceptron
+from palmette.kernels.train import train_perceptron
 from palmette.learn.online import Counts
 from palmette.metrics.scores import Scores, score
 
@@ -23,8 +24,7 @@ class Dev:
     metric: str  # f1 or accuracy
 
     def scores(self, chain: Chain) -> Scores:
-        guess = np.zeros(self.gold.size, np.int32)
-        decode(chain, self.data, guess, np.zeros(self.data.offset.size - 1), False)
+        guess, _ = best_labels(chain, self.data, restricted=False)
         return score(self.gold, guess, self.data.offset, self.labels)
 
     def figure(self, chain: Chain) -> float:
@@ -46,6 +46,9 @@ class ChainLearning:
     @property
     def cost(self) -> np.ndarray:
         return np.diff(self.data.offset)
+
+    def begin_pass(self, number: int) -> None:
+        """Nothing to do for the perceptron."""
 
     def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
         self.clock, updates, wrong, impossible = train_perceptron(

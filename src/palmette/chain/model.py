@@ -15,7 +15,7 @@ import numpy as np
 
 from palmette import model_file
 from palmette.chain.data import allow_table, encode_corpus
-from palmette.chain.weights import ORDERS, Shape, new_chain
+from palmette.chain.weights import ORDERS, Shape, new_chain, used_rows
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
@@ -91,17 +91,23 @@ class ChainModel:
         known: np.ndarray | None = None, sets: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """The label of each token i32[N] and the score of each sentence f64[S]."""
-        out = np.zeros(corpus.n_tokens, np.int32)
-        scores = np.zeros(corpus.n_sentences)
-        if corpus.n_tokens:
-            check_room(corpus.offset, self.shape)
-            data = self.encode(corpus, known, sets)
-            chain = self.with_bias(self.bias if bias is None else bias)
-            decode(chain, data, out, scores, known is not None)
-        return out, scores
+        if not corpus.n_tokens:
+            return np.zeros(0, np.int32), np.zeros(0)
+        check_room(corpus.offset, self.shape)
+        data = self.encode(corpus, known, sets)
+        chain = self.with_bias(self.bias if bias is None else bias)
+        return best_labels(chain, data, restricted=known is not None)
 
     def save(self, path: str) -> None:
         model_file.save(path, *_packed(self))
+
+
+def best_labels(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The label of each token's best state i32[N] and the score of each sentence f64[S]."""
+    states = np.zeros(data.known.size, np.int32)
+    scores = np.zeros(data.offset.size - 1)
+    decode(chain, data, states, scores, restricted)
+    return (states if chain.plain else chain.label_of[states]), scores
 
 
 ROOM = 8 << 30
@@ -132,7 +138,8 @@ def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             continue
         part = PARTS[order]
         alphabet = model.alphabets[order]
-        arrays |= {f"{part}.keys": alphabet.keys, f"{part}.numbers": alphabet.numbers, f"{part}.weights": rows.w}
+        arrays |= {f"{part}.keys": alphabet.keys, f"{part}.numbers": alphabet.numbers}
+        arrays[f"{part}.weights"] = rows.w[: used_rows(rows)]  # a loaded model counts all of them as given out
         if rows.first.size:
             arrays |= {f"{part}.first": rows.first, f"{part}.combo": rows.combo}
         else:

@@ -66,7 +66,7 @@ def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen
             "use --edge-features seen, --min-count 2, or fewer templates on label pairs and triples"
         ) from None
     return Chain(
-        shape.order, np.arange(H, dtype=np.int32), shape.ends, shape.transitions, shape.triples,
+        shape.order, True, np.arange(H, dtype=np.int32), shape.ends, shape.transitions, shape.triples,
         forbidding(allowed.pair, W), forbidding(allowed.start, W), forbidding(allowed.end, W), np.zeros(W, np.float32),
         Bare(*(np.zeros(s, np.float32) for s in ((2, W), (H, W), (cubes, H, W)))),
         BareSums(*(np.zeros(s, np.float64) for s in ((2, W), (H, W), (cubes, H, W)))),

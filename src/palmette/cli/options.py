@@ -75,6 +75,8 @@ def say(quiet: bool) -> Any:
 
 def announce_compiling(quiet: bool) -> None:
     """A cold first run says once that it is compiling."""
+    # Numba imports SciPy where it finds it, for linear algebra that no kernel of ours uses: half a second.
+    sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
     from palmette.kernels import compile as compiling
 
     def first(name: str) -> None:

@@ -1,7 +1,7 @@
 """CRFsuite attribute lines from bytes to cells: where each label and each name stands, and the values as numbers.
 
-One pass, no copies. Names are numbered afterwards by columns.intern_cells; what is rare (escapes, values with
-many digits) is only found here and left to Python.
+One pass, no copies. Names are numbered afterwards by columns.intern_cells; escapes are undone once a
+distinct name; values with many digits are only found here and left to Python.
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ MANTISSA = 1 << 53
 
 
 @inline
+def _is_escape(data: np.ndarray, at: int, stop: int) -> bool:
+    return data[at] == BACKSLASH and at + 1 < stop and (data[at + 1] == COLON or data[at + 1] == BACKSLASH)
+
+
+@inline
 def _cell(data: np.ndarray, at: int, stop: int) -> tuple[int, int, bool]:
     """The end of the cell at `at`, its first colon (-1 for none) and whether it has an escape."""
     colon = -1
     escaped = False
     while at < stop and data[at] != TAB:
-        if data[at] == BACKSLASH and at + 1 < stop and (data[at + 1] == COLON or data[at + 1] == BACKSLASH):
-            # An escape in the value is an error that is told later; in the name it is for Python.
+        if _is_escape(data, at, stop):
             escaped = True
             at += 1
         elif data[at] == COLON and colon < 0:
@@ -132,3 +136,25 @@ def split_attributes(
         label_start, label_end, ptr, name_start[:z].copy(), name_end[:z].copy(), val[:z].copy(),
         labels_escaped, names_escaped, wrong, where, bad_start, bad_end,
     )  # fmt: skip
+
+
+@kernel
+def unescaped(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The strings data[start[t]:end[t]] without their escapes, one after the other, and their offsets i64[T+1]."""
+    T = start.size
+    offset = np.zeros(T + 1, np.int64)
+    size = 0
+    for t in range(T):
+        size += end[t] - start[t]
+    text = np.empty(size, np.uint8)
+    to = 0
+    for t in range(T):
+        at = start[t]
+        while at < end[t]:
+            if _is_escape(data, at, end[t]):
+                at += 1
+            text[to] = data[at]
+            to += 1
+            at += 1
+        offset[t + 1] = to
+    return text, offset

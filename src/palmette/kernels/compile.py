@@ -71,12 +71,19 @@ def _stamp() -> bytes:
     return digest.digest()
 
 
+@cache
+def _file_stamp(source: Path) -> bytes:
+    return source.read_bytes() if source.is_file() else b""
+
+
 class _OneFileCache(NullCache):
     """One file for each kernel and signature. It has the interface that a Numba dispatcher expects."""
 
     def __init__(self, py_func: Callable[..., Any], folder: Path) -> None:
         self._name = f"{py_func.__module__.rpartition('.')[2]}.{py_func.__qualname__}"
         self._folder = folder
+        # A kernel of a test or a plug-in lives outside of this folder: its own file counts too.
+        self._source = Path(py_func.__code__.co_filename)
         self._rebuild = CompileResultCacheImpl.rebuild
         self._reduce = CompileResultCacheImpl.reduce
 
@@ -85,7 +92,7 @@ class _OneFileCache(NullCache):
         return str(self._folder)
 
     def _path(self, signature: Any, codegen: Any) -> Path:
-        key = hashlib.sha256(_stamp() + repr((self._name, signature, codegen.magic_tuple())).encode())
+        key = hashlib.sha256(_stamp() + _file_stamp(self._source) + repr((self._name, signature, codegen.magic_tuple())).encode())
         return self._folder / f"{self._name}-{key.hexdigest()[:24]}.kernel"
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:

@@ -57,6 +57,7 @@ class Chain(NamedTuple):
     """All weights and restrictions of a chain model."""
 
     order: int
+    plain: bool  # states are labels
     label_of: np.ndarray  # i32[H]
     ends: bool  # whether bare start and end weights are learnt,
     transitions: bool  # bare pair weights,

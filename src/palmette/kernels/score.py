@@ -108,10 +108,11 @@ def score(T: Trellis, m: Chain, x: Data, s: int) -> int:
 
 
 @part
-def restrict(U: np.ndarray, n: int, m: Chain, x: Data, lo: int) -> None:
-    """Forbid every state whose label is not among those known for its token."""
+def restrict(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> None:
+    """Forbid every state whose label is not among those known for its token. This destroys scores in T.U, so a
+    restricted search comes last."""
     for i in range(n):
         known = x.known[lo + i]
         for h in range(m.label_of.size):
             if not x.allow[known, m.label_of[h]]:
-                U[i, h] = -np.inf
+                T.U[i, h] = -np.inf

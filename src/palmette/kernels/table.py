@@ -43,7 +43,7 @@ def find_or_add(keys: np.ndarray, numbers: np.ndarray, key: np.uint64, fresh: in
 def grown(keys: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same table with twice the places."""
     more_keys = np.zeros(keys.size * 2, np.uint64)
-    more_numbers = np.empty(keys.size * 2, np.int32)
+    more_numbers = np.full(keys.size * 2, ABSENT, np.int32)
     for k in range(keys.size):
         if keys[k] != np.uint64(0):
             find_or_add(more_keys, more_numbers, keys[k], numbers[k])

@@ -25,43 +25,41 @@ def make_room(m: Chain, x: Data, first: int, last: int, order: np.ndarray) -> Tr
     edges = longest if x.two.ptr.size > 0 and m.order >= 1 else 1
     triples = longest if x.three.ptr.size > 0 and m.order >= 2 else 1
     return Trellis(
-        np.empty((longest, W), np.float32),
-        np.empty((edges, H if m.order >= 1 else 0, W), np.float32),
-        np.empty((triples, H if m.order >= 2 else 0, H, W), np.float32),
-        np.empty((longest, H if m.order >= 2 else 1, W), np.float32),
+        np.empty((longest, W), m.bias.dtype),
+        np.empty((edges, H if m.order >= 1 else 0, W), m.bias.dtype),
+        np.empty((triples, H if m.order >= 2 else 0, H, W), m.bias.dtype),
+        np.empty((longest, H if m.order >= 2 else 1, W), m.bias.dtype),
     )
+
+
+@part
+def wrong_labels(m: Chain, x: Data, lo: int, n: int, path: np.ndarray) -> int:
+    """How many tokens have a label that is not among those known."""
+    wrong = 0
+    for i in range(n):
+        if not x.allow[x.known[lo + i], m.label_of[path[i]]]:
+            wrong += 1
+    return wrong
 
 
 @part
 def gold_path(T: Trellis, m: Chain, x: Data, lo: int, n: int, path: np.ndarray) -> bool:
     """The best path under what is known. False: none is allowed."""
     Y = x.allow.shape[1]
-    H = m.label_of.size
-    if H == Y:
-        certain = True
-        for i in range(n):
-            path[i] = x.known[lo + i]
-            certain = certain and x.known[lo + i] < Y
-        if certain:
-            return True
-    restrict(T.U, n, m, x, lo)
-    return viterbi(T, n, m.order, H, path) > -np.inf
-
-
-@inline
-def _right(m: Chain, x: Data, lo: int, n: int, path: np.ndarray) -> bool:
-    """Whether the path's labels are all among those known."""
+    certain = m.plain
     for i in range(n):
-        if not x.allow[x.known[lo + i], m.label_of[path[i]]]:
-            return False
-    return True
+        path[i] = x.known[lo + i]
+        certain = certain and x.known[lo + i] < Y
+    if certain:
+        return True
+    restrict(T, m, x, lo, n)
+    return viterbi(T, m, n, path) > -np.inf
 
 
 @kernel
 def train_perceptron(m: Chain, x: Data, order: np.ndarray, first: int, last: int, clock: float) -> tuple:
     """One slice of a pass: (clock, updates, tokens wrong, sentences without an allowed path)."""
     T = make_room(m, x, first, last, order)
-    H = m.label_of.size
     guess = np.empty(T.U.shape[0], np.int32)
     gold = np.empty(T.U.shape[0], np.int32)
     updates = 0
@@ -71,10 +69,12 @@ def train_perceptron(m: Chain, x: Data, order: np.ndarray, first: int, last: int
         s = order[k]
         lo = x.offset[s]
         n = score(T, m, x, s)
-        viterbi(T, n, m.order, H, guess)
-        if not _right(m, x, lo, n, guess):
+        viterbi(T, m, n, guess)
+        missed = wrong_labels(m, x, lo, n, guess)
+        if missed > 0:
+            wrong += missed
             if gold_path(T, m, x, lo, n, gold):
-                wrong += move(m, x, s, gold, guess, float(x.weight[s]), clock)
+                move(m, x, s, gold, guess, float(x.weight[s]), clock)
                 updates += 1
             else:
                 impossible += 1
@@ -92,5 +92,5 @@ def decode(m: Chain, x: Data, out: np.ndarray, scores: np.ndarray, restricted: b
         n = score(T, m, x, s)
         lo = x.offset[s]
         if restricted:
-            restrict(T.U, n, m, x, lo)
-        scores[s] = viterbi(T, n, m.order, m.label_of.size, out[lo : lo + n])
+            restrict(T, m, x, lo, n)
+        scores[s] = viterbi(T, m, n, out[lo : lo + n])

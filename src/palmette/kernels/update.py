@@ -51,16 +51,13 @@ def _move_bare(w: np.ndarray, a: np.ndarray, plus: int, minus: int, step: float,
 @part
 def _move_states(
     m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
-) -> int:
-    wrong = 0
+) -> None:
     for i in range(n):
         if gold[i] != guess[i]:
-            wrong += 1
             _move(m.one, x.one, lo + i, gold[i], guess[i], step, c)
     if m.ends:
         _move_bare(m.bare.end[0], m.bare_a.end[0], gold[0], guess[0], step, c)
         _move_bare(m.bare.end[1], m.bare_a.end[1], gold[n - 1], guess[n - 1], step, c)
-    return wrong
 
 
 @part
@@ -97,13 +94,12 @@ def _move_triples(
 
 
 @part
-def move(m: Chain, x: Data, s: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float) -> int:
-    """w += step * (f(gold) - f(guess)) for sentence s at time c; the number of tokens that differ."""
+def move(m: Chain, x: Data, s: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float) -> None:
+    """w += step * (f(gold) - f(guess)) for sentence s at time c."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    wrong = _move_states(m, x, lo, n, gold, guess, step, c)
+    _move_states(m, x, lo, n, gold, guess, step, c)
     if m.order >= 1:
         _move_pairs(m, x, lo, n, gold, guess, step, c)
     if m.order >= 2:
         _move_triples(m, x, lo, n, gold, guess, step, c)
-    return wrong

@@ -6,7 +6,7 @@
 The inner loop runs over the contiguous current state h, in order 1 with four previous states at a time;
 there are no back-pointers: on the way back one column is computed again, which is cheaper than storing
 all of them. float32 sums lose small differences in a long sentence, so every 64 tokens the best score is
-moved into a float64. Rows are taken as views before the inner loop: a computed index would be checked for
+moved into a float64 (D is comparable within one token only). Rows are taken as views before the inner loop: a computed index would be checked for
 being negative at each step, and the loop would not become vector code.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compile import inline, part
-from .forms import Trellis
+from .forms import Chain, Trellis
 
 RESCALE = 64
 
@@ -167,10 +167,11 @@ def viterbi_triples(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
 
 
 @part
-def viterbi(T: Trellis, n: int, order: int, H: int, path: np.ndarray) -> float:
+def viterbi(T: Trellis, m: Chain, n: int, path: np.ndarray) -> float:
     """Write the best path into path[:n]; its score (-inf: no path is allowed)."""
-    if order == 0:
+    H = m.label_of.size
+    if m.order == 0:
         return viterbi_states(T, n, H, path)
-    if order == 1:
+    if m.order == 1:
         return viterbi_pairs(T, n, H, path)
     return viterbi_triples(T, n, H, path)

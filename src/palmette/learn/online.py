@@ -37,6 +37,10 @@ class Learning(Protocol):
         """i64[S]: the work of each example, in tokens."""
         ...
 
+    def begin_pass(self, number: int) -> None:
+        """Called before each pass, counted from 1."""
+        ...
+
     def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
         """Learn from the examples order[first:last]."""
         ...
@@ -127,6 +131,7 @@ def train_online(
     why = f"{passes} passes"
     for number in range(len(history) + 1, passes + 1):
         order = shuffled(seed, number, learning.cost.size)
+        learning.begin_pass(number)
         with interruptible() as interrupted:
             counts, seconds = _one_pass(learning, order, number, sharing, progress, interrupted)
         if interrupted:

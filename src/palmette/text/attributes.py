@@ -15,10 +15,9 @@ import numpy as np
 from palmette.errors import DataError
 from palmette.kernels import attributes as kernels
 from palmette.kernels.columns import BLANK_LINE, MARK_LINE, OTHER_LINE, TOKEN_LINE, intern_cells, split_lines
-from palmette.text.corpus import Attributes, Column, Corpus, Lines, column_of_types, offsets_from_lines
+from palmette.text.corpus import Attributes, Column, Corpus, Lines, offsets_from_lines
 from palmette.text.files import check_utf8
 
-_ESCAPE = re.compile(r"\\([:\\])")
 _COLON = re.compile(r"\\[:\\]|:")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WEIGHT = b"@weight"
@@ -77,13 +76,13 @@ def _advice(cell: str) -> str:
 
 def _column(raw: np.ndarray, start: np.ndarray, end: np.ndarray, has_escapes: bool) -> Column:
     ids, type_start, type_end, hash, power = intern_cells(raw, start, end)
-    column = Column(ids, raw, type_start, type_end, hash, power)
     if not has_escapes:
-        return column
+        return Column(ids, raw, type_start, type_end, hash, power)
+    text, offset = kernels.unescaped(raw, type_start, type_end)
+    text.flags.writeable = False  # like `raw`: else the kernel is compiled once more
     # Two spellings may be one name: a lone backslash and an escaped one.
-    numbers: dict[str, int] = {}
-    new = [numbers.setdefault(_ESCAPE.sub(r"\1", name), len(numbers)) for name in column.types]
-    return column_of_types(np.array(new, np.int32)[ids], list(numbers))
+    number, type_start, type_end, hash, power = intern_cells(text, offset[:-1], offset[1:])
+    return Column(number[ids], text, type_start, type_end, hash, power)
 
 
 def _values(data: bytes, val: np.ndarray, name_end: np.ndarray, ptr: np.ndarray, corpus: Corpus) -> np.ndarray:

@@ -22,7 +22,7 @@ from palmette.errors import DataError, UsageError
 from palmette.text.corpus import Attributes, Column, Corpus, column_of_types
 
 MODES = ("auto", "columns", "attributes")
-_GROUPS = (list, set, tuple, frozenset)
+_GROUPS = list | set | tuple | frozenset
 _T = TypeVar("_T")
 
 
@@ -205,7 +205,9 @@ class _Attributes:
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
-        self.pairs: dict[Any, dict[str, int]] = {}  # key -> value -> number of `key:value`: no string is made twice
+        # key -> value -> number: of `key:value` for strings, of `key` for whatever equals 1. Most attributes of a
+        # corpus are found here, and their string is not made again.
+        self.known: dict[Any, dict[Any, int]] = {}
         self.ids: list[int] = []
         self.ptr = [0]
         self.odd: dict[int, float] = {}
@@ -224,17 +226,14 @@ class _Attributes:
             self.ptr.append(len(self.ids))
 
     def _add_dict(self, token: Mapping[Any, Any]) -> None:
+        known, append = self.known, self.ids.append
         for key, value in token.items():
-            if type(value) is str:
-                values = self.pairs.get(key)
-                if values is None:
-                    values = self.pairs[_checked(key, "")] = {}
-                number = values.get(value)
-                if number is None:
-                    number = values[value] = self._number(f"{key}:{value}")
-                self.ids.append(number)
-            else:
+            try:
+                append(known[key][value])
+            except (KeyError, TypeError):  # new; or a value that is neither a string nor 1
                 self._add_value(_checked(key, ""), value)
+                if isinstance(value, str) or (isinstance(value, numbers.Real) and value == 1):
+                    known.setdefault(key, {})[value] = self.ids[-1]
 
     def _add_value(self, name: str, value: Any) -> None:
         if isinstance(value, str):

@@ -19,6 +19,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -182,7 +183,7 @@ def _penn_quotes(text: str, tokens: list[str], spans: Spans) -> list[str]:
             open_quote = opens
         elif token in ("‘", "’", "'"):
             token = "`" if token == "‘" or (token == "'" and after and not before) else "'"
-        made.append(token)
+        made.append(token.replace("’", "'"))
     return made
 
 
@@ -276,7 +277,8 @@ def _corpus(
     none, at = np.zeros(0, np.int64), np.array([line for line, _ in sentences], np.int64)
     places = np.repeat(at, np.array(sizes, np.int64))
     lines = Lines(np.zeros(0, np.uint8), none, none, np.zeros(0, np.uint8), places, none, none, TAB, first_line)
-    surface = Surface([text for _, text in sentences], np.array(spans, np.int64).reshape(-1, 2))
+    span = np.fromiter(chain.from_iterable(spans), np.int64, 2 * len(spans))
+    surface = Surface([text for _, text in sentences], span.reshape(-1, 2))
     offset = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     columns = [column_of_strings(tokens)] if tokens else []
     return Corpus(offset, columns, lines=lines, surface=surface, source=source)
