@@ -29,7 +29,9 @@ def speed_rows() -> list[tuple[str, str, str, str]]:
         sides = [median(found["whole"][side]["seconds"]) for side in ("palmette", "python-crfsuite")]
         rows.append(_speed_row(what, *sides))
     memory = [max(train["whole"][side]["megabytes"]) for side in ("palmette", "python-crfsuite")]
-    rows.append(("train, peak memory", f"{memory[0]:.0f} MB", f"{memory[1]:.0f} MB", f"{memory[1] / memory[0]:.1f}x less"))
+    rows.append(
+        ("train, peak memory", f"{memory[0]:.0f} MB", f"{memory[1]:.0f} MB", f"{memory[1] / memory[0]:.1f}x less")
+    )
     return rows
 
 
@@ -50,7 +52,10 @@ def quality_rows() -> list[tuple[str, str]]:
 
 
 def table() -> str:
-    lines = ["| CoNLL-2000, averaged perceptron, 10 passes, one core | palmette | python-crfsuite | |", "|---|--:|--:|--:|"]
+    lines = [
+        "| CoNLL-2000, averaged perceptron, 10 passes, one core | palmette | python-crfsuite | |",
+        "|---|--:|--:|--:|",
+    ]
     lines += [f"| {' | '.join(row)} |" for row in speed_rows()]
     lines += ["", "| quality on test, mean over fixed seeds | |", "|---|---|"]
     lines += [f"| {a} | {b} |" for a, b in quality_rows()]

@@ -28,7 +28,10 @@ def bench_train(data: Path, times: int) -> None:
         _palmette_train(train, mine)()  # compile
         print("training, warm in one process", file=sys.stderr)
         warm = alternating(
-            {"palmette": _palmette_train(train, mine), "python-crfsuite": lambda: steps.append(rival.train(train, theirs))},
+            {
+                "palmette": _palmette_train(train, mine),
+                "python-crfsuite": lambda: steps.append(rival.train(train, theirs)),
+            },
             times,
         )
         print("training, whole processes", file=sys.stderr)

@@ -45,17 +45,19 @@ class Case(NamedTuple):
     def n_labels(self) -> int:
         return max(self.label_of) + 1
 
+    @property
+    def plain(self) -> bool:
+        """Whether states are labels."""
+        return self.label_of == tuple(range(self.n_labels))
+
     def allowed(self, s: int) -> list[frozenset[int]]:
         """The states that the known labels of sentence s allow."""
-        of_label = [[h for h, label in enumerate(self.label_of) if label == y] for y in range(self.n_labels)]
-        return [frozenset(h for y in labels for h in of_label[y]) for labels in self.known[s]]
+        return [frozenset(h for h, y in enumerate(self.label_of) if y in labels) for labels in self.known[s]]
 
     def examples(self) -> list[Example]:
-        plain = self.n_labels == self.model.n_states
+        certain = [self.plain and all(len(labels) == 1 for labels in known) for known in self.known]
         return [
-            Example(
-                sentence, self.allowed(s), self.weights[s], plain and all(len(k) == 1 for k in self.known[s])
-            )
+            Example(sentence, self.allowed(s), self.weights[s], certain[s])
             for s, sentence in enumerate(self.sentences)
         ]
 
@@ -85,8 +87,8 @@ def chain_of(case: Case) -> Chain:
         {"start": first, "end": last, "pair": forbid}[kind][tuple(place)] = -np.inf
     rows = [_rows(case, order) for order in (1, 2, 3)]
     return Chain(
-        model.order, np.array(case.label_of, np.int32), model.ends, model.transitions, model.triples,
-        forbid, first, last, bias, bare, BareSums(*(np.zeros(b.shape) for b in bare)), *rows,
+        model.order, case.plain, np.array(case.label_of, np.int32), model.ends, model.transitions,
+        model.triples, forbid, first, last, bias, bare, BareSums(*(np.zeros(b.shape) for b in bare)), *rows,
     )  # fmt: skip
 
 

@@ -212,15 +212,16 @@ def perceptron(
 
 def _learn(model: Model, example: Example, now: Trained) -> None:
     guess = best_path(model, example.sentence).path
-    if all(state in allowed for state, allowed in zip(guess, example.allowed, strict=True)):
+    missed = sum(state not in allowed for state, allowed in zip(guess, example.allowed, strict=True))
+    if not missed:
         return
+    now.wrong += missed
     gold = _gold(model, example)
     if gold is None:
         now.impossible += 1
         return
     _move(model, example, gold, guess)
     now.updates += 1
-    now.wrong += sum(a != b for a, b in zip(gold, guess, strict=True))
 
 
 def _gold(model: Model, example: Example) -> Path | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Reading", "Tagger", "__version__"]
+__all__ = ["Reading", "Tagger", "__version__", "load_demo"]
 
 if TYPE_CHECKING:
+    from palmette.demo_data import load_demo
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
 
@@ -18,6 +19,10 @@ def __getattr__(name: str) -> Any:
         from palmette.tagger import Tagger
 
         return Tagger
+    if name == "load_demo":
+        from palmette.demo_data import load_demo
+
+        return load_demo
     if name == "Reading":
         from palmette.text.read import Reading
 

@@ -12,6 +12,7 @@ import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -214,7 +215,13 @@ class Tagger:
         if self.order is not None and self.order != templates.order:
             raise UsageError(
                 f"--order {self.order} conflicts with the templates, which make an order {templates.order} model: "
-                + ("add a line `B`" if self.order == 1 else "add a line `T`" if self.order == 2 else "drop B and T lines")
+                + (
+                    "add a line `B`"
+                    if self.order == 1
+                    else "add a line `T`"
+                    if self.order == 2
+                    else "drop B and T lines"
+                )
                 + ", or leave --order out"
             )
         check_columns(templates, len(corpus.columns), templates.name)
@@ -251,7 +258,7 @@ class Tagger:
             raise DataError(f"sentence {bad + 1}: no sequence of labels satisfies what is allowed")
         labels = [model.labels[i] for i in ids.tolist()]
         cuts = items.corpus.offset.tolist()
-        tagged = [labels[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        tagged = [labels[a:b] for a, b in pairwise(cuts)]
         return items.with_empty(tagged, list), items.with_empty(scores.tolist(), float)
 
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Any = None) -> float:

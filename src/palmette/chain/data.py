@@ -9,6 +9,7 @@ import numpy as np
 from palmette.chain.weights import ORDERS, Seen, Shape
 from palmette.errors import DataError
 from palmette.features.encode import Encoder, new_alphabet
+from palmette.kernels.columns import join_types
 from palmette.kernels.encode import Alphabet, Cells, keep_attributes
 from palmette.kernels.forms import Active, Data, no_active, stride_of
 from palmette.kernels.hashing import mixed_all
@@ -105,10 +106,9 @@ class Collected:
             return
         assert self.cells is not None
         T = len(self.encoder.of_order(order))
-        old = self.alphabets.get(order)
-        if old is None:
-            old = new_alphabet(self.corpus.n_tokens * T // 8)
-        else:  # the kernel adds in place, and the old model may still be in use
+        room = new_alphabet(self.corpus.n_tokens * T // 8)
+        old = self.alphabets.get(order, room)
+        if old is not room:  # the kernel adds in place, and the old model may still be in use
             old = Alphabet(old.keys.copy(), old.numbers.copy(), old.size)
         ptr, att, alphabet, first = self.encoder.encode(order, self.cells, self.corpus.offset, old, grow=True)
         self.alphabets[order], self.actives[order], self.first[order] = alphabet, Active(ptr, att, ONES), first
@@ -149,8 +149,6 @@ class Collected:
         if self.encoder is not None:
             assert self.cells is not None
             return self.encoder.spell(order, self.corpus, self.cells, new)
-        from palmette.kernels.columns import join_types
-
         column = _attributes_of(self.corpus).names
         return join_types(column.data, column.start[new], column.end[new])
 

@@ -55,9 +55,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     shape = _shape(len(labels), encoder, wish)
     check_room(corpus.offset, shape)
     settings = wish.settings
-    collected = Collected(
-        corpus, encoder, old.alphabets if old else None, settings.min_count, settings.max_attributes
-    )
+    collected = Collected(corpus, encoder, old.alphabets if old else None, settings.min_count, settings.max_attributes)
     data = collected.data(known, allow_table(len(labels)))
     _tell_size(collected, shape, wish)
     chain, clock, best = _start(collected, data, shape, allowed, wish)
@@ -105,9 +103,7 @@ def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
     return labels
 
 
-def _constraints(
-    labels: list[str], known: np.ndarray, corpus: Corpus, wish: Wish
-) -> tuple[str | None, Transitions]:
+def _constraints(labels: list[str], known: np.ndarray, corpus: Corpus, wish: Wish) -> tuple[str | None, Transitions]:
     """Which labels may follow each other: by the tag scheme, and by the user's list."""
     asked = wish.settings.constraints
     scheme = recognise(labels, known, corpus.offset)
@@ -306,4 +302,3 @@ def _tuned_bias(model: ChainModel, dev: Dev | None, wish: Wish) -> dict[str, flo
     best = max(figures, key=lambda value: (figures[value], -abs(value)))
     wish.say(f"bias O={best:.4g}: {dev.metric} {figures[best]:.4f} on dev, {figures[0.0]:.4f} without")
     return {"O": best} if best else {}
-

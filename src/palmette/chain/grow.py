@@ -29,7 +29,9 @@ def place_bare(target: Chain, blocks: dict[str, np.ndarray], old: Shape, sums: b
         out[real] = block[real]
 
 
-def place_rows(target: Rows, order: int, slot: np.ndarray, w: np.ndarray, a: np.ndarray, old: Shape, new: Shape) -> None:
+def place_rows(
+    target: Rows, order: int, slot: np.ndarray, w: np.ndarray, a: np.ndarray, old: Shape, new: Shape
+) -> None:
     """Copy dense rows (and accumulators, unless empty) of the first attributes into new, empty rows."""
     n = w.shape[0]
     target.slot[: slot.size] = slot

@@ -51,9 +51,7 @@ class ChainLearning:
         """Nothing to do for the perceptron."""
 
     def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
-        self.clock, updates, wrong, impossible = train_perceptron(
-            self.chain, self.data, order, first, last, self.clock
-        )
+        self.clock, updates, wrong, impossible = train_perceptron(self.chain, self.data, order, first, last, self.clock)
         self.impossible += impossible
         return Counts(updates, wrong)
 

@@ -132,7 +132,8 @@ def _some(labels: Sequence[str], most: int = 12) -> str:
 
 def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the JSON of a model file."""
-    chain, arrays = model.chain, {}
+    chain = model.chain
+    arrays: dict[str, np.ndarray] = {}
     for order, rows in zip(ORDERS, (chain.one, chain.two, chain.three), strict=True):
         if order not in model.alphabets:
             continue

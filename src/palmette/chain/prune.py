@@ -17,8 +17,8 @@ def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
     """Drop zero rows (`rows`) and the attributes' names (`names`, which only inspection needs)."""
     if rows:
         parts = {o: _prune_order(model, o) for o in model.alphabets}
-        fields = dict(zip(ORDERS, ("one", "two", "three"), strict=True))
-        chain = model.chain._replace(**{fields[o]: part[1] for o, part in parts.items()})
+        one, two, three = (parts[o][1] if o in parts else model.chain[-3:][o - 1] for o in ORDERS)
+        chain = model.chain._replace(one=one, two=two, three=three)
         model = replace(
             model,
             alphabets={o: part[0] for o, part in parts.items()},
@@ -41,7 +41,7 @@ def _prune_order(model: ChainModel, order: int) -> tuple[Alphabet, Rows, Names |
 
 def _small_dense(part: Rows) -> tuple[Rows, np.ndarray]:
     """Rows with something in them, and which attributes own one."""
-    full = part.w.any(axis=1)
+    full: np.ndarray = np.asarray(part.w.any(axis=1))
     keep = full[part.slot]
     full[0] = True  # the zero row itself
     place = np.cumsum(full) - 1

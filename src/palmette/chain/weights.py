@@ -105,9 +105,7 @@ def estimated(chain: Chain, clock: float | None) -> Chain:
 
     bare = Bare(*(block(w, a) for w, a in zip(chain.bare, chain.bare_a, strict=True)))
     empty = BareSums(*(np.zeros((0,) * w.ndim, np.float64) for w in bare))
-    return chain._replace(
-        bare=bare, bare_a=empty, one=rows(chain.one), two=rows(chain.two), three=rows(chain.three)
-    )
+    return chain._replace(bare=bare, bare_a=empty, one=rows(chain.one), two=rows(chain.two), three=rows(chain.three))
 
 
 def _averaged_rows(w: np.ndarray, a: np.ndarray, clock: float | None) -> np.ndarray:

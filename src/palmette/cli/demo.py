@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from palmette.cli.options import Quiet, announce_compiling
+from palmette.cli.options import Flag, Quiet, announce_compiling
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +24,7 @@ def demo(
     *,
     folder: Annotated[str, Parameter(name=["--output", "-o"])] = ".",
     text: str | None = None,
+    corpus: Flag = False,
     quiet: Quiet = False,
 ) -> None:
     """Train and show a tagger on a small corpus that ships with palmette.
@@ -34,6 +35,8 @@ def demo(
         Where to leave the two model files, pos.palm and chunk.palm.
     text: str
         A sentence to tag at the end; on a terminal you are asked for one.
+    corpus: bool
+        Leave the corpus there too, as train.txt, dev.txt and test.txt.
     quiet: bool
         No progress.
     """
@@ -44,6 +47,8 @@ def demo(
     targets = {name: os.path.join(folder, f"{name}.palm") for name in ("pos", "chunk")}
     for path in targets.values():
         model_file.check_output(path)
+    if corpus:
+        _leave_corpus(folder)
     console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
     announce_compiling(quiet)
     with as_file(files("palmette") / "data") as data:
@@ -53,6 +58,15 @@ def demo(
     _show_learnt(console, chunk)
     _show_sentences(console, pos, chunk, text)
     _what_next(console, targets)
+
+
+def _leave_corpus(folder: str) -> None:
+    from palmette.demo_data import PARTS, demo_text
+    from palmette.text.files import write_whole
+
+    for part in PARTS:
+        with write_whole(os.path.join(folder, f"{part}.txt")) as out:
+            out.write(demo_text(part).encode())
 
 
 def _train(console: Console, title: str, kind: str, data: Path, target: str, quiet: bool) -> Tagger:

@@ -103,9 +103,7 @@ def _with_model(
     return Guesses(gold, guess, corpus.offset, labels, words), tagger.unseen(corpus)
 
 
-def _show(
-    style: str, strict: bool, file: str, tagged: Guesses, unseen: np.ndarray | None, n_errors: int
-) -> None:
+def _show(style: str, strict: bool, file: str, tagged: Guesses, unseen: np.ndarray | None, n_errors: int) -> None:
     from palmette.metrics.scores import errors, score
     from palmette.text.schemes import are_chunk_labels, recognise
 

@@ -94,9 +94,7 @@ def load_tagger(path: str, quiet: bool) -> Tagger:
     return Tagger.load(path)
 
 
-def reading_from(
-    format: str | None, separator: str, columns: str | None, label: str | None
-) -> Reading:
+def reading_from(format: str | None, separator: str, columns: str | None, label: str | None) -> Reading:
     """What the user said about the input's form."""
     from palmette.text.read import Reading
 

@@ -81,7 +81,9 @@ def tag(
     )  # fmt: skip
     seconds = time.perf_counter() - begun
     if not quiet and output != "-":
-        print(f"{n:,} tokens in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} a second); wrote {output}", file=sys.stderr)
+        print(
+            f"{n:,} tokens in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} a second); wrote {output}", file=sys.stderr
+        )
 
 
 class Meter:

@@ -131,7 +131,9 @@ def train(
     if dev is not None and dev_share is not None:
         raise UsageError("give --dev or --dev-share, not both")
     if resume is not None and (template or features or order is not None):
-        raise UsageError("--resume goes on with the model's own templates: leave --template, --features and --order out")
+        raise UsageError(
+            "--resume goes on with the model's own templates: leave --template, --features and --order out"
+        )
     announce_compiling(quiet)
     from palmette import model_file
     from palmette.tagger import Tagger

@@ -81,6 +81,8 @@ class Encoder:
         numbers = {view: k for k, view in enumerate(self.views)}
         before, tail, edge = self._literal_texts(order)
         shape = (max(1, len(self.views)), -1)
+        before_hash, before_power = hash_pieces(before.data, before.offset)
+        tail_hash, tail_power = hash_pieces(tail.data, tail.offset)
         edge_hash, edge_power = hash_pieces(edge.data, edge.offset)
         edge_power[[value is None for value in self._edges(order)]] = 0
         return Program(
@@ -88,8 +90,10 @@ class Encoder:
             np.array([m.row for m in macros], np.int32),
             np.array([ANCHORS[m.anchor] for m in macros], np.int32),
             np.array([numbers[_view(m)] for m in macros], np.int32),
-            *hash_pieces(before.data, before.offset),
-            *hash_pieces(tail.data, tail.offset),
+            before_hash,
+            before_power,
+            tail_hash,
+            tail_power,
             edge_hash.reshape(shape),
             edge_power.reshape(shape),
             order - 1,
@@ -172,9 +176,7 @@ class Encoder:
             np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
         )
 
-    def spell(
-        self, order: int, corpus: Corpus, cells: Cells, first: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def spell(self, order: int, corpus: Corpus, cells: Cells, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bytes and offsets of the strings of the attributes that were made at `first`."""
         texts = self._cell_texts(corpus)
         return spell(self.programs[order], cells, corpus.offset, first, texts, *self._literal_texts(order))

@@ -126,7 +126,7 @@ def _missing(templates: tuple[Template, ...], syntax: str) -> Iterator[LintWarni
         if absent:
             told.update(absent)
             listed = ", ".join(_shown(cells, order, syntax) for cells, order in absent)
-            message = f"`{template.text}` has no smaller templates to fall back on: {listed}"
+            message = f"`{template.text}` lacks smaller templates to fall back on: {listed}"
             yield LintWarning(template.line, "missing", message)
 
 

@@ -1,4 +1,4 @@
-"""CRFsuite attribute lines from bytes to cells: where each label and each name stands, and the values as numbers.
+"""CRFsuite attribute lines from bytes to cells: where labels and names stand, and the values as numbers.
 
 One pass, no copies. Names are numbered afterwards by columns.intern_cells; escapes are undone once a
 distinct name; values with many digits are only found here and left to Python.
@@ -48,7 +48,7 @@ def _small_integer(data: np.ndarray, at: int, stop: int) -> tuple[int, int]:
     number = 0
     last = min(stop, at + 3)
     while at < last and ZERO <= data[at] <= NINE:
-        number = number * 10 + data[at] - ZERO
+        number = number * 10 + int(data[at]) - ZERO
         at += 1
     return sign * number, at
 
@@ -65,7 +65,7 @@ def _number(data: np.ndarray, at: int, stop: int) -> float:
     seen_dot = False
     while at < stop and mantissa < MANTISSA // 10 - 1:
         if ZERO <= data[at] <= NINE:
-            mantissa = mantissa * 10 + data[at] - ZERO
+            mantissa = mantissa * 10 + int(data[at]) - ZERO
             digits += 1
             exponent -= seen_dot
         elif data[at] == DOT and not seen_dot:
@@ -87,14 +87,12 @@ def _number(data: np.ndarray, at: int, stop: int) -> float:
 
 
 @kernel
-def split_attributes(
-    data: np.ndarray, body: np.ndarray, end: np.ndarray, tokens: np.ndarray, room: int
-) -> tuple:
+def split_attributes(data: np.ndarray, body: np.ndarray, end: np.ndarray, tokens: np.ndarray, room: int) -> tuple:
     """The cells of N token lines, line tokens[n] from body[n] to end[tokens[n]].
 
-    Gives label start i64[N] and end i64[N], ptr i64[N+1], name start i64[z] and end i64[z], val f32[z] (NaN: left to
-    Python), whether a label and whether a name has an escape; then what is wrong (FINE: nothing), in which token,
-    from which byte to which. `room` is at least z."""
+    Gives label start i64[N] and end i64[N], ptr i64[N+1], name start i64[z] and end i64[z], val f32[z] (NaN:
+    left to Python), whether a label and whether a name has an escape; then what is wrong (FINE: nothing), in
+    which token, from which byte to which. `room` is at least z."""
     N = tokens.size
     label_start, label_end = np.empty(N, np.int64), np.empty(N, np.int64)
     ptr = np.zeros(N + 1, np.int64)
@@ -140,7 +138,7 @@ def split_attributes(
 
 @kernel
 def unescaped(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The strings data[start[t]:end[t]] without their escapes, one after the other, and their offsets i64[T+1]."""
+    """The strings data[start[t]:end[t]] without escapes, one after the other, and their offsets i64[T+1]."""
     T = start.size
     offset = np.zeros(T + 1, np.int64)
     size = 0

@@ -17,7 +17,7 @@ DOCSTART = np.frombuffer(b"-DOCSTART-", np.uint8)
 
 @inline
 def _is_blank(data: np.ndarray, start: int, end: int) -> bool:
-    for i in range(start, end):
+    for i in range(start, end):  # noqa: SIM110 (no generators in kernels)
         if data[i] != SPACE and data[i] != TAB:
             return False
     return True
@@ -36,13 +36,13 @@ def _is_docstart(data: np.ndarray, start: int, end: int) -> bool:
 
 @inline
 def _is_other_conllu(data: np.ndarray, start: int, end: int) -> bool:
-    """A comment, a range `1-2` or an empty node `8.1`; anything else is a word, or an error that will be told."""
+    """A comment, a range `1-2` or an empty node `8.1`. Anything else is a word, or will be an error."""
     if data[start] == HASH:
         return True
     at = start
     while at < end and ZERO <= data[at] <= NINE:
         at += 1
-    if at == start or at == end or (data[at] != DASH and data[at] != DOT):
+    if at == start or at >= end or (data[at] != DASH and data[at] != DOT):
         return False
     second = at + 1
     at = second
@@ -120,7 +120,7 @@ def split_cells(
 
 @inline
 def _same_bytes(data: np.ndarray, a: int, b: int, size: int) -> bool:
-    for i in range(size):
+    for i in range(size):  # noqa: SIM110
         if data[a + i] != data[b + i]:
             return False
     return True
@@ -164,7 +164,7 @@ def intern_cells(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple:
                 break
             k = (k + np.uint64(1)) & mask
         if t < 0:
-            if T == capacity:
+            if capacity == T:
                 type_start = np.concatenate((type_start, np.empty(capacity, np.int64)))
                 type_end = np.concatenate((type_end, np.empty(capacity, np.int64)))
                 hashes = np.concatenate((hashes, np.empty(capacity, np.uint64)))
@@ -175,7 +175,7 @@ def intern_cells(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple:
             type_end[t] = end[n]
             hashes[t] = h
             T += 1
-            if T * 2 > slots.size:
+            if slots.size < T * 2:
                 slots = _grown(slots, hashes, T)
         ids[n] = t
     powers = np.empty(T, np.uint64)
@@ -186,8 +186,17 @@ def intern_cells(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple:
 
 @kernel
 def paste_labels(
-    data: np.ndarray, start: np.ndarray, end: np.ndarray, kind: np.ndarray, cut: np.ndarray, resume: np.ndarray,
-    labels: np.ndarray, text: np.ndarray, offset: np.ndarray, separator: int, mark_label: int,
+    data: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    kind: np.ndarray,
+    cut: np.ndarray,
+    resume: np.ndarray,
+    labels: np.ndarray,
+    text: np.ndarray,
+    offset: np.ndarray,
+    separator: int,
+    mark_label: int,
 ) -> np.ndarray:
     """The lines again, each token line with its label's text in place of the bytes cut..resume.
 

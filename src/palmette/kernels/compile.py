@@ -19,9 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config
+import numba.core.config
 from numba.core.caching import CompileResultCacheImpl, NullCache
 from numba.core.serialize import dumps
+
+config: Any = numba.core.config  # its settings are made at import, so that no checker sees them
+njit: Any = numba.njit
 
 # Called with the kernel's name just before something is compiled; the command line sets it.
 on_compile: list[Callable[[str], None]] = []
@@ -76,6 +79,17 @@ def _file_stamp(source: Path) -> bytes:
     return source.read_bytes() if source.is_file() else b""
 
 
+def _sealed(code: bytes) -> bytes:
+    """With a checksum in front: a flipped bit in machine code would kill the process."""
+    return hashlib.sha256(code).digest() + code
+
+
+def _unsealed(data: bytes) -> bytes:
+    if hashlib.sha256(data[32:]).digest() != data[:32]:
+        raise ValueError("damaged")
+    return data[32:]
+
+
 class _OneFileCache(NullCache):
     """One file for each kernel and signature. It has the interface that a Numba dispatcher expects."""
 
@@ -84,22 +98,25 @@ class _OneFileCache(NullCache):
         self._folder = folder
         # A kernel of a test or a plug-in lives outside of this folder: its own file counts too.
         self._source = Path(py_func.__code__.co_filename)
-        self._rebuild = CompileResultCacheImpl.rebuild
-        self._reduce = CompileResultCacheImpl.reduce
+        impl: Any = CompileResultCacheImpl
+        self._rebuild = impl.rebuild
+        self._reduce = impl.reduce
 
     @property
     def cache_path(self) -> str:
         return str(self._folder)
 
     def _path(self, signature: Any, codegen: Any) -> Path:
-        key = hashlib.sha256(_stamp() + _file_stamp(self._source) + repr((self._name, signature, codegen.magic_tuple())).encode())
+        key = hashlib.sha256(
+            _stamp() + _file_stamp(self._source) + repr((self._name, signature, codegen.magic_tuple())).encode()
+        )
         return self._folder / f"{self._name}-{key.hexdigest()[:24]}.kernel"
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         target_context.refresh()
         path = self._path(signature, target_context.codegen())
         try:
-            return self._rebuild(None, target_context, pickle.loads(path.read_bytes()))
+            return self._rebuild(None, target_context, pickle.loads(_unsealed(path.read_bytes())))
         except Exception:  # missing, damaged or made by something else: compile again
             for listener in on_compile:
                 listener(self._name)
@@ -109,7 +126,7 @@ class _OneFileCache(NullCache):
         path = self._path(signature, result.codegen)
         beside = path.with_suffix(f".{os.getpid()}.tmp")
         try:
-            beside.write_bytes(dumps(self._reduce(None, result)))
+            beside.write_bytes(_sealed(dumps(self._reduce(None, result))))
             os.replace(beside, path)
         except OSError:  # a full disk costs the next run some seconds, not this run its result
             beside.unlink(missing_ok=True)
@@ -119,7 +136,7 @@ def kernel(py_func: Callable[..., Any]) -> Callable[..., Any]:
     """Compile `py_func` on first call for the types it gets, and keep the code on disk."""
     if config.DISABLE_JIT:
         return py_func
-    dispatcher = numba.njit(nogil=True)(py_func)
+    dispatcher: Any = njit(nogil=True)(py_func)
     folder = cache_folder()
     if folder is not None:
         dispatcher._cache = _OneFileCache(py_func, folder)
@@ -131,7 +148,8 @@ def part(py_func: Callable[..., Any]) -> Callable[..., Any]:
     it through a kernel of its own; wrappers would double the compile time)."""
     if config.DISABLE_JIT:
         return py_func
-    return numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(py_func)
+    made: Callable[..., Any] = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(py_func)
+    return made
 
 
 def inline(py_func: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,4 +158,6 @@ def inline(py_func: Callable[..., Any]) -> Callable[..., Any]:
     as long to compile."""
     if config.DISABLE_JIT:
         return py_func
-    return numba.njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(py_func)
+    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": True}
+    made: Callable[..., Any] = njit(**options)(py_func)
+    return made

@@ -92,9 +92,21 @@ def _memo_starts(p: Program, c: Cells) -> tuple[np.ndarray, int]:
 
 
 @inline
-def _encode_token(p: Program, c: Cells, i: int, lo: int, hi: int, starts: np.ndarray, memo: np.ndarray,
-                  keys: np.ndarray, numbers: np.ndarray, A: int, grow: bool, first: np.ndarray,
-                  out: np.ndarray) -> tuple[int, int]:
+def _encode_token(
+    p: Program,
+    c: Cells,
+    i: int,
+    lo: int,
+    hi: int,
+    starts: np.ndarray,
+    memo: np.ndarray,
+    keys: np.ndarray,
+    numbers: np.ndarray,
+    A: int,
+    grow: bool,
+    first: np.ndarray,
+    out: np.ndarray,
+) -> tuple[int, int]:
     """The attributes of token i into `out`: (how many, A). With `grow` an unknown one gets the number A."""
     T = p.macro.size - 1
     z = 0
@@ -149,9 +161,7 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: Alphabet, grow: b
                 first = np.concatenate((first, np.full(first.size, -1, np.int64)))
         for i in range(lo, hi):
             if i - lo >= p.skip:
-                more, A = _encode_token(
-                    p, c, i, lo, hi, starts, memo, keys, numbers, A, grow, first, att[z : z + T]
-                )
+                more, A = _encode_token(p, c, i, lo, hi, starts, memo, keys, numbers, A, grow, first, att[z : z + T])
                 z += more
             ptr[i + 1] = z
     return ptr, att[:z], keys, numbers, first[:A] if grow else first

@@ -29,8 +29,19 @@ def _put(text: Texts, k: int, out: np.ndarray, at: int, write: bool) -> int:
 
 @inline
 def _spell_one(
-    p: Program, c: Cells, t: int, i: int, lo: int, hi: int,
-    cells: Texts, before: Texts, tail: Texts, edge: Texts, out: np.ndarray, at: int, write: bool,
+    p: Program,
+    c: Cells,
+    t: int,
+    i: int,
+    lo: int,
+    hi: int,
+    cells: Texts,
+    before: Texts,
+    tail: Texts,
+    edge: Texts,
+    out: np.ndarray,
+    at: int,
+    write: bool,
 ) -> int:
     """Write (or only measure) the string of template t at token i; where it ends."""
     R = p.edge_hash.shape[1] // 2
@@ -52,8 +63,14 @@ def _spell_one(
 
 @kernel
 def spell(
-    p: Program, c: Cells, sentences: np.ndarray, first: np.ndarray,
-    cells: Texts, before: Texts, tail: Texts, edge: Texts,
+    p: Program,
+    c: Cells,
+    sentences: np.ndarray,
+    first: np.ndarray,
+    cells: Texts,
+    before: Texts,
+    tail: Texts,
+    edge: Texts,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bytes and offsets of the strings of attributes made at `first` i64[A] (token * T + template)."""
     T = p.macro.size - 1
@@ -62,11 +79,11 @@ def spell(
     for write in (False, True):
         if write:
             out = np.empty(offset[-1], np.uint8)
+        s = 0
         for a in range(first.size):
             i, t = first[a] // T, first[a] % T
-            s = np.searchsorted(sentences, i, side="right") - 1
-            end = _spell_one(
-                p, c, t, i, sentences[s], sentences[s + 1], cells, before, tail, edge, out, offset[a], write
-            )
-            offset[a + 1] = end
+            while sentences[s + 1] <= i:  # attributes are numbered as they were made, so `first` only rises
+                s += 1
+            lo, hi = sentences[s], sentences[s + 1]
+            offset[a + 1] = _spell_one(p, c, t, i, lo, hi, cells, before, tail, edge, out, offset[a], write)
     return out, offset

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compile import inline, kernel, part
+from .compile import kernel, part
 from .forms import Chain, Data, Trellis
 from .score import restrict, score
 from .update import move

@@ -61,9 +61,7 @@ def _move_states(
 
 
 @part
-def _move_pairs(
-    m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
-) -> None:
+def _move_pairs(m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float) -> None:
     W = m.bias.size
     w, a = m.bare.pair.reshape(-1), m.bare_a.pair.reshape(-1)
     for i in range(1, n):

@@ -56,7 +56,14 @@ def figures_table(title: str, rows: dict[str, Figures], most: int) -> Table:
         table.add_column(head, justify="right")
     ordered = sorted(rows.items(), key=lambda item: -item[1].gold)
     for name, f in ordered[:most]:
-        cells = (_percent(f.precision), _percent(f.recall), _percent(f.f1), f"{f.gold:,}", f"{f.guessed:,}", f"{f.correct:,}")
+        cells = (
+            _percent(f.precision),
+            _percent(f.recall),
+            _percent(f.f1),
+            f"{f.gold:,}",
+            f"{f.guessed:,}",
+            f"{f.correct:,}",
+        )
         table.add_row(escape(name) or "(no type)", *cells)
     if len(ordered) > most:
         table.caption = f"and {len(ordered) - most} rarer ones"
@@ -65,7 +72,13 @@ def figures_table(title: str, rows: dict[str, Figures], most: int) -> Table:
 
 def _mistakes(mistakes: Sequence[Mistake], words: Sequence[str], offset: np.ndarray) -> Table:
     table = Table(title="most frequent errors", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for head, justify in (("count", "right"), ("gold", "left"), ("guess", "left"), ("word", "left"), ("for example", "left")):
+    for head, justify in (
+        ("count", "right"),
+        ("gold", "left"),
+        ("guess", "left"),
+        ("word", "left"),
+        ("for example", "left"),
+    ):
         table.add_column(head, justify=justify, no_wrap=head != "for example")  # type: ignore[arg-type]
     for m in mistakes:
         table.add_row(str(m.count), escape(m.gold), escape(m.guess), escape(m.word or ""), _around(words, offset, m))

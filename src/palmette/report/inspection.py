@@ -79,7 +79,9 @@ def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
     strongest = np.argsort(-np.abs(weight), axis=None, kind="stable")[: 2 * top]
     pairs = [divmod(int(k), Y) for k in strongest]
     return [
-        {"from": model.labels[a], "to": model.labels[b], "weight": float(weight[a, b])} for a, b in pairs if weight[a, b]
+        {"from": model.labels[a], "to": model.labels[b], "weight": float(weight[a, b])}
+        for a, b in pairs
+        if weight[a, b]
     ]
 
 
@@ -111,7 +113,9 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     if len(shown) < len(about["top"]):
         console.print(f"\n... and {len(about['top']) - len(shown)} more labels: --label NAME, or --json")
     if about["transitions"]:
-        cells = "  ".join(f"{escape(t['from'])} > {escape(t['to'])} [dim]{t['weight']:+.2f}[/dim]" for t in about["transitions"])
+        cells = "  ".join(
+            f"{escape(t['from'])} > {escape(t['to'])} [dim]{t['weight']:+.2f}[/dim]" for t in about["transitions"]
+        )
         console.print(f"\n[bold]transitions[/bold]  {cells}")
 
 

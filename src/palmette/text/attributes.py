@@ -1,8 +1,8 @@
 r"""CRFsuite attribute files: `label TAB attribute[:value] TAB ...`, blank line between sequences.
 
-`\:` and `\\` stand for a colon and a backslash in a name or label; any other backslash is itself. No value means
-1. `@weight:2` before the label, or on a line of its own, weights the whole sequence. CRFsuite takes what follows an
-unescaped colon for a number and reads garbage as 0: here a name with such a colon is an error.
+`\:` and `\\` stand for a colon and a backslash in a name or label; any other backslash is itself. No value
+means 1. `@weight:2` before the label, or on a line of its own, weights the whole sequence. CRFsuite takes
+what follows an unescaped colon for a number and reads garbage as 0: here such a name is an error.
 """
 
 from __future__ import annotations
@@ -99,8 +99,9 @@ def _values(data: bytes, val: np.ndarray, name_end: np.ndarray, ptr: np.ndarray,
         if not abs(value) <= _LARGEST:
             first = max(data.rfind(b"\t", 0, int(name_end[k])), 0) + 1
             cell = data[first : stop if tab < 0 else tab].decode()
+            what = "not a number" if math.isnan(value) else "too large"
             raise DataError(
-                f"the value of {cell[:60]!r} is {'not a number' if math.isnan(value) else 'too large'}: {text[:20]!r}",
+                f"the value of {cell[:60]!r} is {what}: {text[:20]!r}",
                 file=corpus.source, line=lines.first_line + line, hint=_advice(cell),
             )  # fmt: skip
         val[k] = value
@@ -108,7 +109,7 @@ def _values(data: bytes, val: np.ndarray, name_end: np.ndarray, ptr: np.ndarray,
 
 
 def _check_comments(corpus: Corpus) -> None:
-    """CRFsuite skips `# ...` lines. We have no comments; a lone `#` is a label (of Penn's tag set, for one)."""
+    """CRFsuite skips `# ...` lines. We have no comments; a lone `#` is a label (in Penn's tag set, say)."""
     labels, attributes = corpus.labels, corpus.attributes
     assert labels is not None
     assert attributes is not None
@@ -122,7 +123,8 @@ def _check_comments(corpus: Corpus) -> None:
 
 
 def _declared(
-    data: bytes, start: np.ndarray, end: np.ndarray, kind: np.ndarray, body: np.ndarray, source: str, first_line: int
+    data: bytes, start: np.ndarray, end: np.ndarray, kind: np.ndarray, body: np.ndarray,
+    source: str, first_line: int,
 ) -> dict[int, float]:  # fmt: skip
     """The weights by line; the bodies of these lines start behind the declaration."""
     weights = {}

@@ -138,9 +138,7 @@ def _count(line: bytes, separator: int) -> int:
 
 def _cells(raw: np.ndarray, lines: Lines, which: np.ndarray, layout: Layout, source: str) -> Cells:
     """The cells of some lines; an error at the first line that has another number of them."""
-    start, end, bad, found = kernels.split_cells(
-        raw, lines.start, lines.end, which, lines.n_columns, lines.between
-    )
+    start, end, bad, found = kernels.split_cells(raw, lines.start, lines.end, which, lines.n_columns, lines.between)
     if bad >= 0:
         line = raw[lines.start[bad] : lines.end[bad]][:60].tobytes().decode(errors="replace")
         name = {"tab": "TAB", "space": "spaces"}.get(_name_of(lines.between), _name_of(lines.between))
@@ -183,8 +181,8 @@ def _place_labels(lines: Lines, cells: Cells, label: int | None, layout: Layout)
 
 
 def _check_conllu(cells: Cells, lines: Lines, offset: np.ndarray, source: str) -> None:
-    """Ranges and empty nodes have ten fields too, and words are numbered 1, 2, ...: anything else means a lost
-    or doubled line."""
+    """Ranges and empty nodes have ten fields too, and words are numbered 1, 2, ...: anything else means that
+    a line was lost or doubled."""
     others = np.flatnonzero(lines.kind == kernels.OTHER_LINE)
     others = others[cells.raw[lines.start[others]] != kernels.HASH]
     if others.size:
@@ -196,9 +194,9 @@ def _check_conllu(cells: Cells, lines: Lines, offset: np.ndarray, source: str) -
     if bad.size:
         token = int(bad[0])
         raise DataError(
-            f"word number {ids.types[ids.ids[token]][:20]!r} where {expected[token]} is expected", file=source,
-            line=lines.first_line + int(lines.tokens[token]),
-            hint="CoNLL-U numbers the words of a sentence 1, 2, 3, ... and puts a blank line behind each sentence",
+            f"word number {ids.types[ids.ids[token]][:20]!r} where {expected[token]} is expected",
+            file=source, line=lines.first_line + int(lines.tokens[token]),
+            hint="CoNLL-U numbers the words of a sentence 1, 2, ... and puts a blank line behind it",
         )  # fmt: skip
 
 

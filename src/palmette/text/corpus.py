@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Column:
         text, offset = kernels.join_types(self.data, self.start, self.end)
         raw = text.tobytes()
         marks = offset.tolist()
-        return [raw[a:b].decode() for a, b in zip(marks[:-1], marks[1:], strict=True)]
+        return [raw[a:b].decode() for a, b in pairwise(marks)]
 
     def cells(self) -> list[str]:
         types = self.types

@@ -3,17 +3,17 @@
 X is an iterable of sentences, a sentence an iterable of tokens; generators are fine. A token is
 - a string: one column, the word
 - a tuple of strings: columns (also a list, with mode="columns")
-- a dict, list or set: attributes, as python-crfsuite takes them. In a dict a number is a value, True is 1 and False
-  is 0, the string in {"k": "v"} makes the attribute `k:v`, a dict, list or set makes attributes that start with `k:`
+- a dict, list or set: attributes, as python-crfsuite takes them. In a dict a number is a value, True is 1 and
+  False is 0, the string in {"k": "v"} makes the attribute `k:v`, a dict, list or set makes attributes that
+  start with `k:`
 Errors name the place as X[sentence][token], counted from 0.
 """
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from numbers import Number, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -129,7 +129,9 @@ def _column(ids: list[int], types: Mapping[Any, int], place: Callable[[int], str
         if not isinstance(value, str) or not _is_unicode(value):
             name = place(int(np.argmax(found == k)))
             if isinstance(value, str):
-                raise DataError(f"{name} is not valid Unicode: {value[:20]!r}", hint="it holds half of a surrogate pair")
+                raise DataError(
+                    f"{name} is not valid Unicode: {value[:20]!r}", hint="it holds half of a surrogate pair"
+                )
             raise DataError(f"{name} is {_a(value)}: {what} is a string", hint=_string_hint(value))
     return column_of_types(found, strings)
 
@@ -137,7 +139,7 @@ def _column(ids: list[int], types: Mapping[Any, int], place: Callable[[int], str
 def _string_hint(value: Any) -> str | None:
     if isinstance(value, bytes):
         return "decode it first: value.decode()"
-    return "make strings of numbers first: str(value)" if isinstance(value, numbers.Number) else None
+    return "make strings of numbers first: str(value)" if isinstance(value, Number) else None
 
 
 def _is_unicode(text: str) -> bool:
@@ -205,8 +207,8 @@ class _Attributes:
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
-        # key -> value -> number: of `key:value` for strings, of `key` for whatever equals 1. Most attributes of a
-        # corpus are found here, and their string is not made again.
+        # key -> value -> number: of `key:value` for strings, of `key` for whatever equals 1. Most attributes
+        # of a corpus are found here, and their string is not made again.
         self.known: dict[Any, dict[Any, int]] = {}
         self.ids: list[int] = []
         self.ptr = [0]
@@ -232,13 +234,13 @@ class _Attributes:
                 append(known[key][value])
             except (KeyError, TypeError):  # new; or a value that is neither a string nor 1
                 self._add_value(_checked(key, ""), value)
-                if isinstance(value, str) or (isinstance(value, numbers.Real) and value == 1):
+                if isinstance(value, str) or (isinstance(value, Real) and value == 1):
                     known.setdefault(key, {})[value] = self.ids[-1]
 
     def _add_value(self, name: str, value: Any) -> None:
         if isinstance(value, str):
             self.ids.append(self._number(f"{name}:{value}"))
-        elif isinstance(value, numbers.Real | np.bool_):
+        elif isinstance(value, Real | np.bool_):
             if value != 1:
                 self.odd[len(self.ids)] = _finite(value, name)
             self.ids.append(self._number(name))
@@ -281,7 +283,10 @@ class _Wrong(Exception):
 
 def _checked(key: Any, name: str) -> str:
     if not isinstance(key, str):
-        raise _Wrong(f" has an attribute {_a(key)}{f' in {name!r}' if name else ''}: a name is a string", _string_hint(key))
+        raise _Wrong(
+            f" has an attribute {_a(key)}{f' in {name!r}' if name else ''}: a name is a string",
+            _string_hint(key),
+        )
     return key
 
 
@@ -319,7 +324,7 @@ class _Labels:
             raise DataError(f"y[{s}][{i}] is {_a(tag)}: a label is a string") from None
 
     def finish(self, size: int) -> None:
-        if sum(1 for _ in zip(self.rest, repeat(None, 1))):
+        if any(True for _ in self.rest):
             raise DataError(f"y has more sentences than X, which has {size}")
 
     def column(self, where: _Places) -> Column:

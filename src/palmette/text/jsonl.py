@@ -1,8 +1,8 @@
 """JSON lines: one sentence an object, `{"tokens": [...], "tags": [...]}`.
 
-Columns are lists of strings of equal length (`tokens`, and more if asked for). The labels stand under the first of
-LABEL_KEYS that the first object has, unless told: strings, or numbers as in Hugging Face data sets, which need the
-list of their names. All other keys are kept when tags are written back.
+Columns are lists of strings of equal length (`tokens`, and more if asked for). The labels stand under the
+first of LABEL_KEYS that the first object has, unless told: strings, or numbers as in Hugging Face data sets,
+which need the list of their names. All other keys are kept when tags are written back.
 """
 
 from __future__ import annotations
@@ -74,9 +74,7 @@ class JsonlParser:
     def _add(self, row: bytes, columns: list[list[str]], labels: list[str], line: int) -> int:
         """Append the cells of one object; the number of its tokens."""
         fields = self._decoded(_object, row, "", line)
-        cells = [
-            self._decoded(_strings, self._field(fields, key, line), key, line) for key in self.keys.columns
-        ]
+        cells = [self._decoded(_strings, self._field(fields, key, line), key, line) for key in self.keys.columns]
         size = len(cells[0])
         for key, column, found in zip(self.keys.columns, columns, cells, strict=True):
             self._check_length(key, len(found), size, line)

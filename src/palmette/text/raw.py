@@ -3,14 +3,14 @@
 Words are cut at white space, then:
 - punctuation, quotes, brackets, currency and percent signs become tokens; `--`, `...`, two backquotes and two
   apostrophes stay whole, and so does a run of symbols (an emoji with its modifiers)
-- kept whole: words with inner - & / . ' (hard-fought, AT&T, and/or, O'Neil), numbers (3.5, 1,000, -5, 10:30, 1/2,
-  '90s), addresses of web and e-mail, @names and #tags, Penn's brackets (-LRB-)
+- kept whole: words with inner - & / . ' (hard-fought, AT&T, and/or, O'Neil), numbers (3.5, 1,000, -5, 10:30,
+  1/2, '90s), addresses of web and e-mail, @names and #tags, Penn's brackets (-LRB-)
 - clitics are cut off: do n't, it 's, they 're; so is can not
 - a period stays with an abbreviation (Mr. etc. Inc.), an acronym (U.S. e.g.) and an initial (J.)
 - quotes stay as they are; with `penn_quotes` they become `` and '', for models trained on Penn data
 
-Text without spaces (Chinese, Japanese, Thai) gives one token between punctuation marks; models over characters
-want `unit="char"`, where each character that is not white space is a token.
+Text without spaces (Chinese, Japanese, Thai) gives one token between punctuation marks; models over
+characters want `unit="char"`, where each character that is not white space is a token.
 """
 
 from __future__ import annotations
@@ -31,16 +31,20 @@ from palmette.text.files import check_utf8
 Spans = list[tuple[int, int]]
 UNITS = ("word", "char")
 
-TITLES = frozenset(
-    "mr mrs ms dr prof rev hon gen col lt capt sgt maj cmdr gov sen rep pres messrs mme mlle st mt ft".split()
-)
-ABBREVIATIONS = TITLES | frozenset(
-    "jr sr inc corp co ltd bros dept univ assn etc al cf ca vs viz approx vol pp ph.d jan feb apr aug sep sept oct "
-    "nov dec tues thurs fri ave blvd rd".split()
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+TITLES = _words("mr mrs ms dr prof rev hon gen col lt capt sgt maj cmdr gov sen rep pres messrs mme mlle st mt ft")
+ABBREVIATIONS = TITLES | _words(
+    "jr sr inc corp co ltd bros dept univ assn etc al cf ca vs viz approx vol pp ph.d jan feb apr aug sep "
+    "sept oct nov dec tues thurs fri ave blvd rd"
 )
 # After an abbreviation that may end a sentence, these words in capitals tell that it did.
-STARTERS = frozenset("The A An In On At It He She We They This That These Those But And I If When There His Her".split())
+STARTERS = _words("The A An In On At It He She We They This That These Those But And I If When There His Her")
 
+_REMEMBERED = 64  # characters: the memory is for words
 _CHUNK = re.compile(r"\S+")
 _ADDRESS = re.compile(
     r"(?:https?://|ftp://|www\.)\S+|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+|-[LR][RSC]B-", re.IGNORECASE
@@ -92,10 +96,7 @@ def token_spans(text: str) -> Spans:
     spans: Spans = []
     for found in _CHUNK.finditer(text):
         at, stop = found.span()
-        if stop - at > 64:  # the memory is for words
-            sizes = _pieces(found[0])
-        else:
-            sizes = _remembered_pieces(found[0])
+        sizes = _remembered_pieces(found[0]) if stop - at <= _REMEMBERED else _pieces(found[0])
         for size in sizes:
             spans.append((at, at + size))
             at += size
@@ -147,12 +148,12 @@ def _special(chunk: str, shape: str, at: int) -> int:
 
 def _clitics(chunk: str, start: int, stop: int) -> list[int]:
     """Where the word is cut before its clitics."""
-    if chunk[start:stop].lower() == "cannot":
-        return [start + 3]
     cuts: list[int] = []
     while (found := _CLITIC.search(chunk, max(start, stop - 3), stop)) and found.start() > start:
         stop = found.start()
         cuts.append(stop)
+    if chunk[start:stop].lower() == "cannot":
+        cuts.append(start + 3)
     return cuts[::-1]
 
 
@@ -170,8 +171,8 @@ def _is_abbreviation(word: str) -> bool:
 
 
 def _penn_quotes(text: str, tokens: list[str], spans: Spans) -> list[str]:
-    """Double quotes as `` and '', single ones as ` and '. A quote opens where a word follows it directly and none
-    stands before it; one with spaces on both sides opens if the last one has closed."""
+    """Double quotes as `` and '', single ones as ` and '. A quote opens where a word follows it directly and
+    none stands before it; one with spaces on both sides opens if the last one has closed."""
     made = []
     open_quote = False
     for token, (start, end) in zip(tokens, spans, strict=True):
@@ -193,11 +194,11 @@ _END = re.compile(r"(?:[.!?]+|…)[\"'”’»)\]]*(?=\s|\Z)|[。！？｡]+[」
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where the sentences of running text start and end: at . ! ? before a word that does not begin in lower case,
-    unless the period belongs to an abbreviation; and at blank lines."""
+    """Where the sentences of running text start and end: at . ! ? before a word that does not begin in lower
+    case, unless the period belongs to an abbreviation; and at blank lines."""
     start = 0
     for found in _END.finditer(text):
-        if _ends_sentence(text, found):
+        if _ends_sentence(text, start, found):
             yield from _trimmed(text, start, found.end())
             start = found.end()
     yield from _trimmed(text, start, len(text))
@@ -210,7 +211,7 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield start, start + len(piece)
 
 
-def _ends_sentence(text: str, found: re.Match[str]) -> bool:
+def _ends_sentence(text: str, first: int, found: re.Match[str]) -> bool:
     mark = found[0]
     if mark[0] in "\n。！？｡":
         return True
@@ -223,7 +224,7 @@ def _ends_sentence(text: str, found: re.Match[str]) -> bool:
     if mark[0] != "." or mark.startswith(".."):
         return True
     start = found.start()
-    while start > 0 and not text[start - 1].isspace():
+    while start > first and not text[start - 1].isspace():
         start -= 1
     word = text[start : found.start()].lstrip("\"'“‘«([`")
     if word.lower() in TITLES or (len(word) == 1 and word.isupper() and word != "I"):
@@ -261,9 +262,7 @@ def parse_plain(
     return _corpus(sentences, source, first_line, unit, penn_quotes)
 
 
-def _corpus(
-    sentences: list[tuple[int, str]], source: str, first_line: int, unit: str, penn_quotes: bool
-) -> Corpus:
+def _corpus(sentences: list[tuple[int, str]], source: str, first_line: int, unit: str, penn_quotes: bool) -> Corpus:
     cut = _cutter(unit)
     tokens: list[str] = []
     spans: Spans = []
@@ -297,4 +296,3 @@ def last_sentence(data: bytes) -> int:
     for start, _ in sentence_spans(text):  # noqa: B007
         pass
     return len(text[:start].encode(errors="surrogateescape"))
-

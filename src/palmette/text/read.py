@@ -1,12 +1,13 @@
 """The one door for files: any format, whole or as a stream of blocks in bounded memory.
 
-`Reading` is what the user says about a file, as it is typed and as it is saved with a model. A format is a row in
-FORMATS: how to make its parser (bytes of whole sentences -> Corpus) and where a stream may be cut.
+`Reading` is what the user says about a file, as it is typed and as it is saved with a model. A format is a
+row in FORMATS: how to make its parser (bytes of whole sentences -> Corpus) and where a stream may be cut.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -41,11 +42,12 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         auto: by the end of the file's name, columns if it says nothing.
     separator: of columns: auto (TAB if the first line has one), tab, space (runs of spaces and TABs), comma,
         semicolon, bar, or one ASCII character.
-    columns: what templates see as 0, 1, ...: column numbers, CoNLL-U fields, JSON keys. Default: all columns but
-        the label; `form`; `tokens`.
+    columns: what templates see as 0, 1, ...: column numbers, CoNLL-U fields, JSON keys. Default: all columns
+        but the label; `form`; `tokens`.
     label: the label's column, field or key. Default: the last column; `upos`; see jsonl.LABEL_KEYS.
-    has_label: False: do not read labels. Then a columns file may have the label in its last column or not, and that
-        column is a feature like the others, which templates need not look at.
+    has_label: False: do not read labels. Then a columns file may have the label in its last column or not,
+        and that column is a feature like the others, which templates need not look at. A label column
+        elsewhere is left out; in CoNLL-U the label's field is where a writer puts the guess.
     tag_names: the names of labels that are numbers in JSON.
     unit: what a token of raw text is: word or char.
     penn_quotes: make `` and '' of the quotes in raw text.
@@ -70,8 +72,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(made, **missing)
 
     def like(self, trained: Mapping[str, Any] | Reading, path: FilePath) -> Reading:
-        """How to read a file to tag it with a model that was trained with that reading: without labels, with the
-        same columns if the format is the same. The file's name decides the format if it tells one."""
+        """How to read a file to tag it with a model that was trained with that reading: without labels, with
+        the same columns if the format is the same. The file's name decides the format if it tells one."""
         if not isinstance(trained, Reading):
             try:
                 trained = msgspec.convert(trained, Reading)
@@ -110,10 +112,11 @@ def read_corpus(path: FilePath, reading: Reading | None = None) -> Corpus:
 
 
 def stream(path: FilePath, reading: Reading | None = None, block: int = BLOCK) -> Iterator[Corpus]:
-    """A file in corpora of about `block` bytes, cut between sentences; from a pipe, as soon as a sentence is there.
+    """A file in corpora of about `block` bytes, cut between sentences; from a pipe, as soon as one is there.
 
     A sentence is never cut, however long. What the first block shows (separator, number of columns, where the
-    labels are) holds for all. Parts without a sentence come too, with lines only, so that they can be written back.
+    labels are) holds for all. Parts without a sentence come too, with lines only, so that they can be written
+    back.
     """
     reading = (reading or Reading()).resolved(path)
     parse = parser_for(reading, shown(path))
@@ -172,11 +175,13 @@ def _raw_parser(reading: Reading, source: str) -> Parser:
 
 
 class Cut(NamedTuple):
-    """Where bytes of whole lines may be cut: behind the position `last` gives, 0 for nowhere. For sentences that do
-    not end at line ends, `long` finds a place in more than a block without one."""
+    """Where bytes of whole lines may be cut: behind the position `last` gives, 0 for nowhere. For sentences
+    that do not end at line ends, `long` finds a place in more than a block without one. The first block is held
+    back until it is `ready`."""
 
     last: Callable[[bytes], int]
     long: Callable[[bytes], int] | None = None
+    ready: Callable[[bytes], object] = bool
 
 
 def _behind_blank_line(data: bytes) -> int:
@@ -193,7 +198,7 @@ def _behind_blank_line(data: bytes) -> int:
 def _cut_blocks(path: FilePath, cut: Cut, block: int) -> Iterator[tuple[int, bytes]]:
     """Pieces of the file that end between sentences, each with the number of its first line.
 
-    Every byte is looked at once: `whole` holds lines without a place to cut, `tail` the start of the last line."""
+    Every byte is looked at once: `whole` has lines without a place to cut, `tail` the last line's start."""
     line = 1
     whole: list[bytes] = []
     tail: list[bytes] = []
@@ -216,6 +221,9 @@ def _cut_blocks(path: FilePath, cut: Cut, block: int) -> Iterator[tuple[int, byt
             continue
         data = b"".join([*whole, fresh[:at]])
         whole = [fresh[at:]]
+        if line == 1 and not cut.ready(data):
+            whole.insert(0, data)
+            continue
         yield line, data
         line += data.count(b"\n")
     if rest := b"".join([*whole, *tail]):
@@ -231,10 +239,12 @@ class Format(NamedTuple):
 
 
 _SENTENCES = Cut(_behind_blank_line)
+# A document mark gets a label too, and only a token tells how the columns are separated.
+_COLUMNS = Cut(_behind_blank_line, ready=re.compile(rb"^(?!-DOCSTART-\s)[ \t]*[^ \t\r\n]", re.MULTILINE).search)
 _LINES = Cut(len)
 
 FORMATS = {
-    "columns": Format(_ColumnsParser, _SENTENCES, ("columns", "label", "separator")),
+    "columns": Format(_ColumnsParser, _COLUMNS, ("columns", "label", "separator")),
     "conllu": Format(_ColumnsParser, _SENTENCES, ("columns", "label")),
     "attributes": Format(_attributes_parser, _SENTENCES),
     "jsonl": Format(_jsonl_parser, _LINES, ("columns", "label", "tag_names")),

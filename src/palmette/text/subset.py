@@ -30,9 +30,7 @@ def _picked(column: Column, tokens: np.ndarray) -> Column:
     new = np.empty(used.size, np.int32)
     new[by_occurrence] = np.arange(used.size, dtype=np.int32)
     kept = used[by_occurrence]
-    return Column(
-        new[ids], column.data, column.start[kept], column.end[kept], column.hash[kept], column.power[kept]
-    )
+    return Column(new[ids], column.data, column.start[kept], column.end[kept], column.hash[kept], column.power[kept])
 
 
 def _attributes(given: Attributes, tokens: np.ndarray) -> Attributes:
@@ -47,7 +45,7 @@ def split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
     """Hold out a share of the sentences, drawn by seed: (the rest, the share)."""
     if not 0.0 < share < 1.0:
         raise UsageError(f"the share to hold out must be between 0 and 1, not {share}")
-    n = int(round(share * corpus.n_sentences))
+    n = round(share * corpus.n_sentences)
     if not 0 < n < corpus.n_sentences:
         raise UsageError(f"a share of {share} of {corpus.n_sentences} sentences leaves one side empty")
     drawn = np.random.default_rng([seed, 0]).permutation(corpus.n_sentences)

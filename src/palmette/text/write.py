@@ -1,7 +1,7 @@
 """Tags written back: the input's own text with the labels put in, or a simpler format made from its cells.
 
-PAIRS is the table of what can be written from what; the first output of an input is its default. A Writer has no
-state that changes, so several threads may use it.
+PAIRS is the table of what can be written from what; the first output of an input is its default. A Writer has
+no state that changes, so several threads may use it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ _BREAKING = re.compile(r"[\t\n\r]")
 class Writer:
     """Corpora with guessed labels to bytes.
 
-    source: the format that was read. format: what to write; None: the default for that source. scores: tell the
-    score of each sentence too: a line `# score ...` before it, or a key in JSON.
+    source: the format that was read. format: what to write; None: the default for that source. scores: tell
+    the score of each sentence too: a line `# score ...` before it, or a key in JSON.
     """
 
     def __init__(self, source: str, format: str | None, labels: Sequence[str], *, scores: bool = False) -> None:
         choices = {output: write for (given, output), write in PAIRS.items() if given == source}
         if not choices:
-            raise UsageError(f"unknown format {source!r}: choose {', '.join(dict(PAIRS))}")
+            raise UsageError(
+                f"unknown format {source!r}: choose {', '.join(dict.fromkeys(given for given, _ in PAIRS))}"
+            )
         self.format = next(iter(choices)) if format in (None, "auto") else str(format)
         if self.format not in choices:
             raise UsageError(f"from {source} one can write {', '.join(choices)}, not {format}")
@@ -67,9 +69,7 @@ def _pasted(writer: Writer, corpus: Corpus, label_ids: np.ndarray, scores: np.nd
     lines = corpus.lines
     assert lines is not None
     if lines.cut.size != corpus.n_tokens:
-        raise UsageError(
-            "say which CoNLL-U field the label goes to (label=upos, xpos, ...), or write columns or jsonl"
-        )
+        raise UsageError("say which CoNLL-U field the label goes to (label=upos, xpos, ...), or write columns or jsonl")
     if lines.separator == SPACE and (spaced := [label for label in writer.labels if " " in label]):
         raise DataError(
             f"the label {spaced[0]!r} holds a space, which separates the columns here", file=corpus.source,
@@ -109,9 +109,7 @@ def _cells(writer: Writer, corpus: Corpus, label_ids: np.ndarray, scores: np.nda
     """The corpus' columns and the label, separated by TAB, with a blank line behind each sentence."""
     for column in corpus.columns:
         if cell := next(filter(_BREAKING.search, column.types), None):
-            raise DataError(
-                f"the cell {cell[:20]!r} holds a TAB or a line end", file=corpus.source, hint="write jsonl"
-            )
+            raise DataError(f"the cell {cell[:20]!r} holds a TAB or a line end", file=corpus.source, hint="write jsonl")
     tags = [writer.labels[k] for k in label_ids.tolist()]
     rows = ["\t".join(row) for row in zip(*(column.cells() for column in corpus.columns), tags, strict=True)]
     return _sentences(rows, corpus, scores)
@@ -134,8 +132,8 @@ def _sentences(rows: list[str], corpus: Corpus, scores: np.ndarray | None) -> by
 
 
 def _objects(writer: Writer, corpus: Corpus, label_ids: np.ndarray, scores: np.ndarray | None) -> bytes:
-    """A JSON object a sentence: its tokens (the first column) and tags; of raw text also the text itself and the
-    characters where each token starts and ends."""
+    """A JSON object a sentence: its tokens (the first column) and tags; of raw text also the text itself and
+    the characters where each token starts and ends."""
     words = corpus.columns[0].cells() if corpus.columns else []
     made = []
     for s, tags in enumerate(_tag_lists(writer, corpus, label_ids)):

@@ -1,0 +1,77 @@
+"""The examples of README and docs, run as they stand: Python as doctests, console blocks command by command."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ["README.md", "docs/usage.md", "docs/templates.md"]
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def blocks(page: str, kind: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)
+
+
+def commands(block: str) -> list[tuple[str, str]]:
+    """(command, expected output) pairs of a console block."""
+    found: list[tuple[str, str]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], ""))
+        else:
+            found[-1] = (found[-1][0], found[-1][1] + line + "\n")
+    return found
+
+
+def run(command: str, folder: Path) -> str:
+    shell = (
+        command.replace("palmette ", f"{sys.executable} -m palmette ", 1) if command.startswith("palmette") else command
+    )
+    environment = os.environ | {"COLUMNS": "100", "TERM": "dumb"}
+    made = subprocess.run(shell, shell=True, cwd=folder, capture_output=True, text=True, env=environment, timeout=300)
+    assert made.returncode == 0, f"{command}\n{made.stderr}"
+    return made.stdout
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_console_blocks(page: str, tmp_path: Path) -> None:
+    pairs = [pair for block in blocks(page, "console") for pair in commands(block)]
+    assert pairs
+    check = doctest.OutputChecker()
+    for command, expected in pairs:
+        found = run(command, tmp_path)
+        assert check.check_output(expected, found, OPTIONS), f"$ {command}\nexpected\n{expected}\nfound\n{found}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/usage.md"])
+def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from palmette.demo_data import PARTS, demo_text
+
+    for part in PARTS:
+        (tmp_path / f"{part}.txt").write_text(demo_text(part), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    source = "".join(blocks(page, "python"))
+    assert ">>>" in source
+    parsed = doctest.DocTestParser().get_doctest(source, {}, page, page, 0)
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    report: list[str] = []
+    runner.run(parsed, out=report.append)
+    assert runner.failures == 0, "".join(report)
+
+
+@pytest.mark.parametrize(
+    "page", sorted(p.relative_to(ROOT).as_posix() for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+)
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / page).parent.joinpath(target).exists(), target

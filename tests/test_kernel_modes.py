@@ -1,0 +1,213 @@
+"""The kernels in other modes of running: without the compiler, with every index checked, and with a cache
+folder that is cold, damaged, shared or missing. Each runs in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palmette.kernels import compile as compiling
+
+TESTS = Path(__file__).parent
+CORE = ["test_viterbi.py", "test_training.py", "test_encode.py"]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """This process's environment without what would choose a mode or a cache folder."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "PALMETTE_", "XDG_CACHE"))}
+    return {**kept, **changes}
+
+
+def run_tests(files: list[str], **changes: str) -> str:
+    """A pytest run of its own; what it printed."""
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *files]
+    ran = subprocess.run(command, cwd=TESTS, env=environment(**changes), capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
+    return ran.stdout
+
+
+# --- modes of the compiler ----------------------------------------------------------------------------------
+
+
+def test_the_core_without_the_compiler(tmp_path: Path) -> None:
+    """Plain Python on the tiny cases; uint64 hashes overflow there on purpose, and NumPy says so."""
+    out = run_tests(
+        ["-W", "ignore:overflow:RuntimeWarning", "-k", "not thousand", *CORE],
+        NUMBA_DISABLE_JIT="1",
+        PALMETTE_TEST_EXAMPLES="4",
+        PALMETTE_CACHE_DIR=str(tmp_path / "cache"),
+    )
+    assert " passed" in out
+    assert not (tmp_path / "cache").exists()  # nothing was compiled
+
+
+def test_the_core_with_every_index_checked(tmp_path: Path) -> None:
+    """An index out of range is silent otherwise. A warm cache would hide it: this one is new."""
+    out = run_tests(
+        [*CORE, "test_resume.py"],
+        NUMBA_BOUNDSCHECK="1",
+        PALMETTE_TEST_EXAMPLES="15",
+        PALMETTE_CACHE_DIR=str(tmp_path),
+    )
+    assert " passed" in out
+    assert any(path.name.startswith("train.") for path in tmp_path.glob("*.kernel"))
+
+
+# --- a small package of kernels with its own cache ----------------------------------------------------------
+
+OTHER = """
+from .compile import part
+
+@part
+def weight(i):
+    return 2 * i + 1
+"""
+SMALL = """
+from .compile import kernel
+from .other import weight
+
+@kernel
+def summed(values):
+    total = 0
+    for i in range(values.size):
+        total += weight(i) * values[i]
+    return total
+
+@kernel
+def element(values, i):
+    return values[i]
+"""
+MAIN = """
+import json, os, sys, time
+import numpy as np
+from kernels.compile import cache_folder, on_compile
+from kernels.small import element, summed
+
+compiled = []
+on_compile.append(compiled.append)
+while len(sys.argv) > 2 and not os.path.exists(sys.argv[2]):
+    time.sleep(0.001)
+answers = {"summed": lambda: summed(np.arange(4)), "outside": lambda: element(np.arange(9)[:2], 5)}
+answer = int(answers[sys.argv[1]]())
+print(json.dumps({"answer": answer, "compiled": compiled, "folder": str(cache_folder())}))
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A folder with `main.py` and a package of two kernels under our decorator."""
+    kernels = tmp_path / "package" / "kernels"
+    kernels.mkdir(parents=True)
+    shutil.copy(compiling.__file__, kernels / "compile.py")
+    (kernels / "__init__.py").touch()
+    (kernels / "other.py").write_text(OTHER)
+    (kernels / "small.py").write_text(SMALL)
+    (kernels.parent / "main.py").write_text(MAIN)
+    return kernels.parent
+
+
+def begun(package: Path, *arguments: str, **changes: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "main.py", *arguments], cwd=package, env=environment(**changes),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def told(process: subprocess.Popen[str]) -> dict[str, Any]:
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors[-2000:]
+    return json.loads(out)
+
+
+def summed(package: Path, **changes: str) -> dict[str, Any]:
+    return told(begun(package, "summed", **changes))
+
+
+def test_compiled_once_and_again_when_a_called_function_changes(package: Path, tmp_path: Path) -> None:
+    cache = {"PALMETTE_CACHE_DIR": str(tmp_path / "cache")}
+    assert summed(package, **cache) == {"answer": 34, "compiled": ["small.summed"], "folder": str(tmp_path / "cache")}
+    assert summed(package, **cache)["compiled"] == []
+    other = package / "kernels" / "other.py"
+    other.write_text(OTHER.replace("2 * i + 1", "3 * i"))
+    changed = summed(package, **cache)
+    assert (changed["answer"], changed["compiled"]) == (42, ["small.summed"])
+
+
+def test_code_with_checks_has_its_own_place_in_the_cache(package: Path, tmp_path: Path) -> None:
+    """The index 5 lies outside of the slice but inside of its array: harmless, and seen only when checked."""
+    cache = {"PALMETTE_CACHE_DIR": str(tmp_path / "cache")}
+    assert told(begun(package, "outside", **cache))["answer"] == 5
+    process = begun(package, "outside", NUMBA_BOUNDSCHECK="1", **cache)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert "IndexError" in errors
+
+
+def flipped(good: bytes) -> bytes:
+    """One byte of the machine code, in the middle of the file, is another one."""
+    middle = len(good) // 2
+    return good[:middle] + bytes([good[middle] ^ 0xFF]) + good[middle + 1 :]
+
+
+def test_a_damaged_entry_is_compiled_again_and_mended(package: Path, tmp_path: Path) -> None:
+    cache = {"PALMETTE_CACHE_DIR": str(tmp_path / "cache")}
+    summed(package, **cache)
+    (entry,) = (tmp_path / "cache").iterdir()
+    good = entry.read_bytes()
+    for damaged in (b"", good[: len(good) // 2], flipped(good)):
+        entry.write_bytes(damaged)
+        again = summed(package, **cache)
+        assert (again["answer"], again["compiled"]) == (34, ["small.summed"])
+        assert entry.read_bytes() != damaged
+    assert summed(package, **cache)["compiled"] == []
+
+
+def test_a_folder_that_cannot_be_written_gives_way_to_the_next(package: Path, tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    home = tmp_path / "home"
+    places = {"PALMETTE_CACHE_DIR": str(in_the_way / "cache"), "XDG_CACHE_HOME": str(home)}
+    assert summed(package, **places)["folder"] == str(home / "palmette")
+    assert len(list((home / "palmette").glob("*.kernel"))) == 1
+
+
+def test_with_no_folder_at_all_every_run_compiles(package: Path, tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    (temporary / f"palmette-{user}").touch()
+    nowhere = {"XDG_CACHE_HOME": str(in_the_way), "LOCALAPPDATA": str(in_the_way), "TMPDIR": str(temporary)}
+    found = summed(package, TEMP=str(temporary), TMP=str(temporary), **nowhere)
+    assert (found["answer"], found["folder"]) == (34, "None")
+
+
+def test_cold_processes_at_once_share_one_folder(package: Path, tmp_path: Path) -> None:
+    """They start on a signal, each finds nothing, each compiles; one whole entry is left, and nothing else."""
+    go, cache = tmp_path / "go", tmp_path / "cache"
+    processes = [begun(package, "summed", str(go), PALMETTE_CACHE_DIR=str(cache)) for _ in range(3)]
+    go.touch()
+    assert [told(process)["answer"] for process in processes] == [34, 34, 34]
+    assert [path.suffix for path in cache.iterdir()] == [".kernel"]
+    assert summed(package, PALMETTE_CACHE_DIR=str(cache))["compiled"] == []
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners here")
+def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiling._usable(tmp_path)
+    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+    assert not compiling._usable(tmp_path)
+
+
+def test_the_folder_that_the_user_names_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PALMETTE_CACHE_DIR", str(tmp_path / "ours"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
+    assert compiling.cache_folder_choices()[:2] == [tmp_path / "ours", tmp_path / "numba"]
