@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import quality, scale, speed
+from bench.fuzz import bench_fuzz
 from bench.measure import data_folder
 from bench.report import write_report
 
@@ -18,6 +19,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "ewt": lambda data, times: quality.bench_ewt(data),
     "jnlpba": lambda data, times: quality.bench_jnlpba(data),
     "scale": lambda data, times: scale.bench_scale(data),
+    "fuzz": lambda data, times: bench_fuzz(60.0),
     "report": lambda data, times: write_report(),
 }
 
@@ -28,7 +30,7 @@ def main() -> None:
     parser.add_argument("--data", help="folder of the corpora (default ../shared/data)")
     parser.add_argument("--times", type=int, default=5, help="runs of each side")
     given = parser.parse_args()
-    data = data_folder(given.data)
+    data = data_folder(given.data) if given.names not in (["report"], ["fuzz"]) else Path()
     for name in given.names or BENCHMARKS:
         print(f"== {name}", flush=True)
         BENCHMARKS[name](data, given.times)

@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from chain_arrays import Case, chain_of, column_corpus, data_of, features_of, tokens_of
+from chain_arrays import Case, column_corpus, data_of, features_of, tokens_of
 from fitting import fit
 from naive_chain import Model, Token, best_path, differences, dot, norm
 from strategies import random_model
 
-from palmette.chain.weights import estimated
+from palmette.chain.weights import Seen, Shape, estimated, everything_allowed, new_chain
 from palmette.features.templates import parse
+from palmette.kernels.forms import Chain, Data
 from palmette.kernels.train import train_perceptron
 
 # --- the mistake bound --------------------------------------------------------------------------------------
@@ -73,38 +74,45 @@ def test_updates_stay_within_the_bound_on_separable_data(order: int, seed: int) 
 # --- the clock ----------------------------------------------------------------------------------------------
 
 
-def flipping(weight: float) -> Case:
-    """Two examples that contradict each other: taken in turn, each of them is an error."""
-    model = Model(0, 2, ends=False)
-    known = [[frozenset([1])], [frozenset([0])]]
-    return Case(model, (0, 1), (1, 0, 0), [[Token(((0, 1.0),))]] * 2, known, [weight] * 2)
+def flipping(n_tokens: int, sizes: tuple[int, int, int]) -> Data:
+    """Two examples of weight 1/4 that contradict each other: taken in turn, each of them is an error."""
+    token = Token(*(((0, 1.0),) if size else () for size in sizes))
+    known = [[frozenset([label])] * n_tokens for label in (1, 0)]
+    return data_of(Case(Model(0, 2), (0, 1), sizes, [[token] * n_tokens] * 2, known, [0.25] * 2))
+
+
+def flipped(shape: Shape, sizes: tuple[int, int, int], seen: bool, n: int, start: float) -> tuple[Chain, float]:
+    """A new chain after n examples, beginning at the clock `start`, and the clock then."""
+    places = {k: Seen(np.array([0, 2]), np.array(_ends(k), np.int32)) for k in (2, 3) if seen}
+    chain = new_chain(shape, dict(enumerate(sizes, 1)), everything_allowed(2), places)
+    order = np.tile(np.arange(2), n // 2)
+    clock, *counts = train_perceptron(chain, flipping(shape.order + 1, sizes), order, 0, n, start)
+    assert clock == start + n
+    assert counts == [n, n * (shape.order + 1), 0]
+    return chain, clock
+
+
+def _ends(order: int) -> list[int]:
+    """The places of label 0 alone and of label 1 alone in a row."""
+    return [0, 2**order - 1]
 
 
 @pytest.mark.parametrize("start", [2.0**24 + 1, 1e9])
-def test_accumulators_keep_small_steps_at_large_clocks(start: float) -> None:
+@pytest.mark.parametrize("seen", [False, True])
+def test_accumulators_keep_small_steps_at_large_clocks(start: float, seen: bool) -> None:
     """A float32 accumulator has steps of 2 at 2^24: the sum of (clock * change) would be far off."""
-    case, n = flipping(0.25), 200_000
-    chain, data = chain_of(case), data_of(case)
-    order = np.tile(np.arange(2), n // 2)
-    clock, updates, wrong, impossible = train_perceptron(chain, data, order, 0, n, start)
-    assert (clock, updates, wrong, impossible) == (start + n, n, n, 0)
-    row = chain.one.slot[0]
-    assert chain.one.w[row].tolist() == [0.0, 0.0]
-    # +c, -(c+1), +(c+2), ...: each pair leaves -1, for label 1; the other way round for label 0
-    assert chain.one.a[row].tolist() == [0.25 * n / 2, -0.25 * n / 2]
-    # label 1 had the weight 1/4 in every second vector, after `start` vectors of zeros
+    n = 20_000
+    chain, clock = flipped(Shape(2, 2, True, True, True), (1, 1, 1), seen, n, start)
+    # +c, -(c+1), +(c+2), ...: each pair of examples leaves -1 for label 1, and +1 for label 0
+    expected = [0.25 * n / 2, -0.25 * n / 2]
+    for order, rows in zip((1, 2, 3), (chain.one, chain.two, chain.three), strict=True):
+        sums = rows.a[:, 0] if rows.first.size else rows.a[rows.slot[0], _ends(order)]
+        times = 4 - order  # a sentence of three tokens has three labels, two pairs, one triple
+        assert sums.tolist() == [times * value for value in expected]
+    assert chain.bare_a.end.tolist() == [expected, expected]
+    assert chain.bare_a.pair.reshape(-1)[_ends(2)].tolist() == [2 * value for value in expected]
+    assert chain.bare_a.triple.reshape(-1)[_ends(3)].tolist() == expected
+    # label 1 had the weight 1/4 at its three tokens in every second vector, after `start` vectors of zeros
     mean = features_of(estimated(chain, clock))
-    assert mean[("one", 0, 1)] == pytest.approx(0.25 * (n / 2) / clock, rel=1e-6)
-    assert mean[("one", 0, 0)] == -mean[("one", 0, 1)]
-
-
-def test_bare_weights_have_float64_accumulators_too() -> None:
-    case = flipping(0.25)
-    case = case._replace(model=Model(1, 2), sizes=(0, 0, 0), sentences=[[Token()] * 2] * 2)
-    case = case._replace(known=[[frozenset([1])] * 2, [frozenset([0])] * 2])
-    chain, data = chain_of(case), data_of(case)
-    n = 50_000
-    train_perceptron(chain, data, np.tile(np.arange(2), n // 2), 0, n, 2.0**24 + 1)
-    for sums in (chain.bare_a.end[0], chain.bare_a.end[1]):
-        assert sums[:2].tolist() == [0.25 * n / 2, -0.25 * n / 2]
-    assert chain.bare_a.pair.tolist() == [[0.25 * n / 2, 0.0], [0.0, -0.25 * n / 2]]
+    assert mean[("one", 0, 1)] == pytest.approx(3 * 0.25 * (n / 2) / clock, rel=1e-6)
+    assert mean[("three", 0, 0, 0, 0)] == pytest.approx(-0.25 * (n / 2) / clock, rel=1e-6)

@@ -20,6 +20,7 @@ import numpy as np
 
 from palmette.chain.data import known_labels
 from palmette.chain.fit import Wish, fit_chain
+from palmette.chain.known import known_from_column, known_from_items
 from palmette.chain.model import ChainModel, load_chain
 from palmette.chain.prune import pruned
 from palmette.errors import DataError, UsageError
@@ -251,11 +252,8 @@ class Tagger:
         """The labels and the score of the best path of each sentence."""
         model = self._fitted()
         items = corpus_from_items(X, None, mode=self._mode())
-        known, sets = (None, None) if allowed is None else _restrictions(allowed, items.corpus, model.labels)
-        ids, scores = model.tag(items.corpus, known=known, sets=sets)
-        if known is not None and not np.all(np.isfinite(scores)):
-            bad = int(np.flatnonzero(~np.isfinite(scores))[0])
-            raise DataError(f"sentence {bad + 1}: no sequence of labels satisfies what is allowed")
+        known = None if allowed is None else known_from_items(allowed, items.corpus, model.labels)
+        ids, scores = model.tag(items.corpus, known=known)
         labels = [model.labels[i] for i in ids.tolist()]
         cuts = items.corpus.offset.tolist()
         tagged = [labels[a:b] for a, b in pairwise(cuts)]
@@ -291,18 +289,25 @@ class Tagger:
     def tag_file(
         self, source: FilePath, target: FilePath, *, reading: Reading | None = None, output: str | None = None,
         threads: int = 1, scores: bool = False, bias: dict[str, float] | None = None,
-        add: Sequence[Tagger] = (), progress: Callable[[int], None] | None = None,
+        add: Sequence[Tagger] = (), known: str | None = None, progress: Callable[[int], None] | None = None,
     ) -> int:  # fmt: skip
-        """Tag a file of any size in bounded memory; the number of tokens."""
+        """Tag a file of any size in bounded memory; the number of tokens.
+
+        `known` names a column that tells what is known about the labels (a label, `A|B`, or `?`); `add` are
+        taggers that make the columns the input lacks.
+        """
         model = self._fitted()
         model.with_bias(bias or {})
         reading = reading or self.reading_for(source)
+        if known is not None:
+            reading = msgspec.structs.replace(reading, label=known, has_label=True)
         writer = Writer(reading.resolved(source).format, output, model.labels, scores=scores)
         n_tokens = 0
 
         def work(corpus: Corpus) -> tuple[int, bytes]:
             corpus = with_columns(corpus, add)
-            ids, points = model.tag(corpus, bias)
+            facts = known_from_column(corpus, model.labels) if known is not None and corpus.n_tokens else None
+            ids, points = model.tag(corpus, bias, facts)
             return corpus.n_tokens, writer.write(corpus, ids, points)
 
         with write_whole(target) as out:
@@ -375,27 +380,6 @@ def _weights(given: Sequence[float], corpus: Corpus) -> np.ndarray:
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise DataError("sample weights must be finite and not negative")
     return weight
-
-
-def _restrictions(allowed: Iterable[Any], corpus: Corpus, labels: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the allow table for each token i32[N], and the extra rows bool[G, Y]."""
-    Y = len(labels)
-    numbers = {label: k for k, label in enumerate(labels)}
-    rows: dict[frozenset[str], int] = {}
-    known: list[int] = []
-    for s, sentence in enumerate(allowed):
-        for i, wanted in enumerate(sentence):
-            names = frozenset((wanted,)) if isinstance(wanted, str) else frozenset(wanted or ())
-            unknown = [name for name in names if name not in numbers]
-            if unknown:
-                raise DataError(f"sentence {s + 1}, token {i + 1}: the model has no label {unknown[0]!r}")
-            known.append(Y if not names else rows.setdefault(names, Y + 1 + len(rows)))
-    if len(known) != corpus.n_tokens:
-        raise DataError(f"`allowed` has {len(known)} tokens and the input {corpus.n_tokens}")
-    sets = np.zeros((len(rows), Y), np.bool_)
-    for names, row in rows.items():
-        sets[row - Y - 1, [numbers[name] for name in names]] = True
-    return np.array(known, np.int32), sets
 
 
 def with_columns(corpus: Corpus, models: Sequence[Tagger]) -> Corpus:

@@ -15,6 +15,7 @@ import numpy as np
 
 from palmette import model_file
 from palmette.chain.data import allow_table, encode_corpus
+from palmette.chain.known import Known, check_possible
 from palmette.chain.weights import ORDERS, Shape, new_chain, used_rows
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.encode import Encoder
@@ -78,25 +79,27 @@ class ChainModel:
                 hint="add the columns, or let another model make them: --with pos=pos.palm",
             )
 
-    def encode(self, corpus: Corpus, known: np.ndarray | None = None, sets: np.ndarray | None = None) -> Data:
-        """The corpus for the kernels; `known` i32[N] are rows of the allow table (default: everything)."""
+    def encode(self, corpus: Corpus, known: Known | None = None) -> Data:
+        """The corpus for the kernels, with what is known about its labels (default: nothing)."""
         self.check_columns(corpus)
         Y = len(self.labels)
-        if known is None:
-            known = np.full(corpus.n_tokens, Y, np.int32)
-        return encode_corpus(corpus, self.encoder, self.alphabets, known, allow_table(Y, sets))
+        rows = np.full(corpus.n_tokens, Y, np.int32) if known is None else known.rows
+        allow = allow_table(Y, None if known is None else known.sets)
+        return encode_corpus(corpus, self.encoder, self.alphabets, rows, allow)
 
     def tag(
-        self, corpus: Corpus, bias: dict[str, float] | None = None,
-        known: np.ndarray | None = None, sets: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        self, corpus: Corpus, bias: dict[str, float] | None = None, known: Known | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The label of each token i32[N] and the score of each sentence f64[S]."""
         if not corpus.n_tokens:
             return np.zeros(0, np.int32), np.zeros(0)
         check_room(corpus.offset, self.shape)
-        data = self.encode(corpus, known, sets)
+        data = self.encode(corpus, known)
         chain = self.with_bias(self.bias if bias is None else bias)
-        return best_labels(chain, data, restricted=known is not None)
+        labels, scores = best_labels(chain, data, restricted=known is not None)
+        if known is not None:
+            check_possible(scores, corpus)
+        return labels, scores
 
     def save(self, path: str) -> None:
         model_file.save(path, *_packed(self))

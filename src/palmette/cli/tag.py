@@ -28,6 +28,7 @@ def tag(
     columns: Columns = None,
     separator: str = "auto",
     with_: Helpers = None,
+    known: str | None = None,
     bias: Pairs = None,
     scores: Flag = False,
     threads: int = 1,
@@ -55,6 +56,8 @@ def tag(
         auto, tab or space.
     with_: list[str]
         NAME=MODEL: a column that the input lacks comes from another model, such as pos=pos.palm; repeatable, in order.
+    known: str
+        A column of the input that tells what is known: a label, `A|B` for one of several, `?` or `_` for anything.
     bias: list[str]
         LABEL=NUMBER added to a label's score, to trade precision for recall; repeatable.
     scores: bool
@@ -77,7 +80,7 @@ def tag(
     begun = time.perf_counter()
     n = tagger.tag_file(
         data, output, reading=reading, output=to, threads=threads, scores=scores, bias=biases(bias), add=helpers,
-        progress=None if quiet else Meter(),
+        known=known, progress=None if quiet else Meter(),
     )  # fmt: skip
     seconds = time.perf_counter() - begun
     if not quiet and output != "-":

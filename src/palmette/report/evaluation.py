@@ -9,8 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from palmette.metrics.scores import Mistake, Scores
+from palmette.metrics.scores import Confusion, Mistake, Scores
 from palmette.metrics.tokens import Figures
+
+
+CONFUSIONS = 12
 
 
 def print_scores(
@@ -29,6 +32,8 @@ def print_scores(
         console.print(figures_table(f"spans by type ({found.chunk_rules}'s rules)", found.by_type, 30))
     else:
         console.print(figures_table("labels", found.by_label, 30))
+    if found.confusions:
+        console.print(_confusions(found.confusions[:CONFUSIONS]))
     if mistakes:
         console.print(_mistakes(mistakes, words, offset))
 
@@ -67,6 +72,22 @@ def figures_table(title: str, rows: dict[str, Figures], most: int) -> Table:
         table.add_row(escape(name) or "(no type)", *cells)
     if len(ordered) > most:
         table.caption = f"and {len(ordered) - most} rarer ones"
+    return table
+
+
+def _confusions(pairs: Sequence[Confusion]) -> Table:
+    """The labels of the most frequent confusions as a matrix: gold in rows, guess in columns."""
+    count = {(c.gold, c.guess): c.count for c in pairs}
+    rows = list(dict.fromkeys(c.gold for c in pairs))
+    columns = list(dict.fromkeys(c.guess for c in pairs))
+    table = Table(
+        title="confusions (gold in rows, guess in columns)", title_justify="left", box=None, padding=(0, 2, 0, 0)
+    )
+    table.add_column("")
+    for name in columns:
+        table.add_column(escape(name), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(escape(row), *(str(count.get((row, column), "")) for column in columns))
     return table
 
 
