@@ -15,18 +15,14 @@ def expand(
     """The attribute's string at token `i`, None when an atom is absent there."""
     pieces = [template.literals[0]]
     for macro, literal in zip(template.macros, template.literals[1:], strict=True):
-        value = _value(
-            macro.position(i, len(sentence)), macro.column, macro.atom, syntax, sentence, resources
-        )
+        value = _value(macro.position(i, len(sentence)), macro.column, macro.atom, syntax, sentence, resources)
         if value is None:
             return None
         pieces += [value, literal]
     return "".join(pieces)
 
 
-def _value(
-    at: int, column: int, atom: str, syntax: str, sentence: Sentence, resources: Resources | None
-) -> str | None:
+def _value(at: int, column: int, atom: str, syntax: str, sentence: Sentence, resources: Resources | None) -> str | None:
     lexicon = lexicon_name(atom)
     inside = 0 <= at < len(sentence)
     if lexicon is not None:
@@ -47,9 +43,7 @@ def phrases(lexicon: Lexicon, words: list[str]) -> list[str | None]:
     found: list[str | None] = []
     while len(found) < len(words):
         start = len(found)
-        ends = [
-            end for end in range(start + 1, len(words) + 1) if " ".join(words[start:end]) in lexicon.classes
-        ]
+        ends = [end for end in range(start + 1, len(words) + 1) if " ".join(words[start:end]) in lexicon.classes]
         if not ends:
             found.append(None)
             continue

@@ -84,9 +84,7 @@ def random_sentence(
 
     def attributes(size: int) -> tuple[tuple[int, float], ...]:
         count = int(rng.integers(0, most + 1)) if size else 0
-        return tuple(
-            (int(rng.integers(size)), float(rng.choice(VALUES)) if valued else 1.0) for _ in range(count)
-        )
+        return tuple((int(rng.integers(size)), float(rng.choice(VALUES)) if valued else 1.0) for _ in range(count))
 
     return [Token(*(attributes(size) for size in sizes)) for _ in range(n)]
 
@@ -102,8 +100,8 @@ def shapes(draw: st.DrawFn, order: int) -> tuple[int, int, int]:
 def cases(
     draw: st.DrawFn, max_states: int = 4, max_tokens: int = 4, latent: bool = False, learning: bool = False
 ) -> Case:
-    """Anything small. `latent`: several states a label; `learning`: starts from no weights, there is always
-    a path to guess, and examples have weights of their own."""
+    """Anything small. `latent`: several states a label; `learning`: the start may be all zeros, there is no
+    bias, there is always a path to guess, and examples have weights of their own."""
     order = draw(st.integers(0, 2))
     n_states = draw(st.integers(1, max_states))
     sizes = draw(shapes(order))
@@ -119,7 +117,8 @@ def cases(
     known = [[draw(knowledge(n_labels)) for _ in range(n)] for n in lengths]
     shares = [float(rng.choice([1.0, 2.0, 0.5, 0.25])) if learning else 1.0 for _ in lengths]
     if learning:
-        model.weights = {}
+        fresh = draw(st.booleans())
+        model.weights = {f: w for f, w in model.weights.items() if f[0] != "bias" and not fresh}
         model.ends, model.transitions, model.triples = (draw(st.booleans()) for _ in range(3))
     return Case(model, label_of, sizes, sentences, known, shares)
 
@@ -162,9 +161,7 @@ def tasks(draw: st.DrawFn, max_sentences: int = 4, max_tokens: int = 4) -> Task:
         lines += draw(st.lists(st.sampled_from(TEMPLATES[level]), max_size=2))
     n_labels = draw(st.integers(1, 3))
     token = st.tuples(st.sampled_from(WORDS), st.sampled_from("xy"), st.sampled_from(LABELS[:n_labels]))
-    drawn = draw(
-        st.lists(st.lists(token, min_size=1, max_size=max_tokens), min_size=1, max_size=max_sentences)
-    )
+    drawn = draw(st.lists(st.lists(token, min_size=1, max_size=max_tokens), min_size=1, max_size=max_sentences))
     sentences = [[[word, kind] for word, kind, _ in sentence] for sentence in drawn]
     labels = [[label for *_, label in sentence] for sentence in drawn]
     return Task(sentences, labels, "\n".join(dict.fromkeys(lines)))

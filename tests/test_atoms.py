@@ -176,9 +176,7 @@ def test_clusters() -> None:
     assert atom_function("suffix3.cluster:brown", RESOURCES)("Prerun") == "1"
 
 
-@pytest.mark.parametrize(
-    "name", ["cluster:", "cluster:brown:", "cluster:brown:0", "cluster:brown:-1", "cluster::4"]
-)
+@pytest.mark.parametrize("name", ["cluster:", "cluster:brown:", "cluster:brown:0", "cluster:brown:-1", "cluster::4"])
 def test_bad_cluster_atoms(name: str) -> None:
     for call in (atom_function, check_atom):
         with pytest.raises(TemplateError, match="bad atom"):

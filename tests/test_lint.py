@@ -58,9 +58,7 @@ def test_columns_that_do_not_exist() -> None:
     templates = parse("U0:%x[0,0]\n\nU1:%x[0,0]/%x[1,2]", "my.txt")
     check_columns(templates, 3)
     for call in (lint, check_columns):
-        with pytest.raises(
-            TemplateError, match=r"my\.txt:3: column 2 .*\n.*columns 0 to 1; the label column"
-        ):
+        with pytest.raises(TemplateError, match=r"my\.txt:3: column 2 .*\n.*columns 0 to 1; the label column"):
             call(templates, 2)
     with pytest.raises(TemplateError, match=r"other\.txt:3: .*\n.*column 0 only"):
         check_columns(templates, 1, "other.txt")

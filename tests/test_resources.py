@@ -119,9 +119,7 @@ PHRASE = st.lists(WORD, min_size=1, max_size=4).map(" ".join)
     st.booleans(),
     st.lists(st.lists(WORD, max_size=8), max_size=4),
 )
-def test_phrases_agree_with_the_naive_matcher(
-    classes: dict[str, str], fold: bool, sentences: list[list[str]]
-) -> None:
+def test_phrases_agree_with_the_naive_matcher(classes: dict[str, str], fold: bool, sentences: list[list[str]]) -> None:
     lexicon = Lexicon("l", {p.casefold(): c for p, c in classes.items()} if fold else classes, fold)
     assert tags(lexicon, sentences) == [phrases(lexicon, sentence) for sentence in sentences]
 

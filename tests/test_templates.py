@@ -221,9 +221,7 @@ def test_a_named_set_has_lines_for_what_is_given() -> None:
         {"city": Lexicon("city", {"Rome": "city"})},
         {"brown": Clusters("brown", {"Rome": "0101"}, paths=True), "topic": Clusters("topic", {"Rome": "7"})},
     )
-    atoms = {
-        m.atom for t in named_set("ner", 1, 1, resources).templates for m in t.macros if m.atom.count(":")
-    }
+    atoms = {m.atom for t in named_set("ner", 1, 1, resources).templates for m in t.macros if m.atom.count(":")}
     assert atoms == {
         "lexicon:city",
         "cluster:brown",

@@ -138,9 +138,7 @@ def _place(named: tuple[str, str, NDArray[Any]]) -> tuple[int, str]:
 def _scalar(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(
-        f"metadata of type {type(value).__name__} cannot be saved; make it an array or plain data"
-    )
+    raise TypeError(f"metadata of type {type(value).__name__} cannot be saved; make it an array or plain data")
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:

@@ -33,7 +33,7 @@ from palmette.learn.settings import Settings
 from palmette.metrics.scores import Scores, score
 from palmette.text.corpus import Corpus, column_of_types
 from palmette.text.files import FilePath, write_whole
-from palmette.text.items import corpus_from_items
+from palmette.text.items import Items, corpus_from_items
 from palmette.text.read import Reading, read_corpus, stream
 from palmette.text.schemes import are_chunk_labels
 from palmette.text.subset import split
@@ -135,9 +135,10 @@ class Tagger:
         say: Say | None = None,
     ) -> Tagger:
         """Learn from sentences X and their labels y; `dev` are sentences and labels to choose the pass by."""
-        corpus = self._corpus(X, y)
+        items = corpus_from_items(X, y, mode=self._mode())
+        corpus = items.corpus
         if sample_weight is not None:
-            corpus.weight = _weights(sample_weight, corpus)
+            corpus.weight = _weights(sample_weight, items)
         held_out = self._corpus(*dev) if dev is not None else None
         return self.fit_corpus(corpus, held_out, progress=progress, say=say)
 
@@ -373,13 +374,13 @@ def _explicit(reading: Reading, corpus: Corpus) -> Reading:
     return msgspec.structs.replace(reading, columns=tuple(str(c) for c in range(n) if c != label))
 
 
-def _weights(given: Sequence[float], corpus: Corpus) -> np.ndarray:
+def _weights(given: Sequence[float], items: Items) -> np.ndarray:
     weight = np.asarray(given, np.float32)
-    if weight.shape != (corpus.n_sentences,):
-        raise DataError(f"{weight.size} sample weights for {corpus.n_sentences} sentences")
+    if weight.shape != (items.size,):
+        raise DataError(f"{weight.size} sample weights for {items.size} sentences")
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise DataError("sample weights must be finite and not negative")
-    return weight
+    return weight[items.places]
 
 
 def with_columns(corpus: Corpus, models: Sequence[Tagger]) -> Corpus:

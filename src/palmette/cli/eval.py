@@ -55,7 +55,7 @@ def evaluate(
     format: str
         columns, conllu, attributes or jsonl; default as in training.
     separator: str
-        auto, tab or space.
+        auto, tab, space (runs of them), comma, semicolon, bar, or one character.
     with_: list[str]
         NAME=MODEL: a column that the data lacks comes from another model; repeatable.
     bias: list[str]

@@ -94,9 +94,17 @@ def load_tagger(path: str, quiet: bool) -> Tagger:
     return Tagger.load(path)
 
 
-def reading_from(format: str | None, separator: str, columns: str | None, label: str | None) -> Reading:
+def listed(given: str | None) -> tuple[str, ...] | None:
+    """Names with commas between them."""
+    return tuple(given.replace(",", " ").split()) if given else None
+
+
+def reading_from(
+    format: str | None, separator: str, columns: str | None, label: str | None, tag_names: str | None = None
+) -> Reading:
     """What the user said about the input's form."""
     from palmette.text.read import Reading
 
-    names = tuple(columns.replace(",", " ").split()) if columns else None
-    return Reading(format=format or "auto", separator=separator, columns=names, label=label)
+    return Reading(
+        format=format or "auto", separator=separator, columns=listed(columns), label=label, tag_names=listed(tag_names)
+    )

@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import Parameter
 
 from palmette.cli.options import Columns, Flag, Helpers, Pairs, Quiet, biases, load_tagger, pairs
@@ -27,6 +28,8 @@ def tag(
     to: str | None = None,
     columns: Columns = None,
     separator: str = "auto",
+    unit: str | None = None,
+    penn_quotes: Flag = False,
     with_: Helpers = None,
     known: str | None = None,
     bias: Pairs = None,
@@ -53,7 +56,11 @@ def tag(
     columns: str
         Columns of the input that the model's templates see as 0, 1, ...
     separator: str
-        auto, tab or space.
+        auto, tab, space (runs of them), comma, semicolon, bar, or one character.
+    unit: str
+        What a token of raw text is: word, or char for models of characters.
+    penn_quotes: bool
+        Turn the quotes of raw text into `` and '', as the Penn Treebank writes them.
     with_: list[str]
         NAME=MODEL: a column that the input lacks comes from another model, such as pos=pos.palm; repeatable, in order.
     known: str
@@ -77,6 +84,8 @@ def tag(
     if data == "-" and sys.stdin is not None and sys.stdin.isatty() and not quiet:
         print("reading from the terminal; end with Ctrl-D (or give a file, or --text)", file=sys.stderr)
     reading = _reading(tagger, data, format, separator, columns)
+    if unit is not None or penn_quotes:
+        reading = msgspec.structs.replace(reading, unit=unit or reading.unit, penn_quotes=penn_quotes)
     begun = time.perf_counter()
     n = tagger.tag_file(
         data, output, reading=reading, output=to, threads=threads, scores=scores, bias=biases(bias), add=helpers,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -22,6 +22,10 @@ from palmette.cli.options import (
 )
 from palmette.errors import UsageError
 
+if TYPE_CHECKING:
+    from palmette.tagger import Tagger
+    from palmette.text.read import Reading
+
 
 def train(
     data: str,
@@ -36,6 +40,7 @@ def train(
     columns: Columns = None,
     format: str | None = None,
     separator: str = "auto",
+    tag_names: str | None = None,
     order: int | None = None,
     learner: str = "perceptron",
     estimator: str = "avg",
@@ -82,7 +87,9 @@ def train(
     format: str
         columns, conllu, attributes or jsonl; default by the file's name.
     separator: str
-        auto, tab or space.
+        auto, tab, space (runs of them), comma, semicolon, bar, or one character.
+    tag_names: str
+        Names of labels that are numbers in JSON lines, with commas: O,B-PER,I-PER.
     order: int
         0, 1 or 2, for named sets and ready-made attributes; a template file says it itself.
     learner: str
@@ -149,7 +156,7 @@ def train(
         tune_bias=tune_bias,
     )  # fmt: skip
     begun = time.perf_counter()
-    reading = reading_from(format, separator, columns, label)
+    reading = reading_from(format, separator, columns, label, tag_names)
     _fit(tagger, data, dev, reading, resume, checkpoint, not strip, quiet or json)
     tagger.save(output, prune=prune, strip=strip)
     _tell(tagger, output, time.perf_counter() - begun, json, quiet)
@@ -158,15 +165,12 @@ def train(
 
 
 def _fit(
-    tagger: object, data: str, dev: str | None, reading: object, resume: str | None, checkpoint: bool, names: bool, quiet: bool
+    tagger: Tagger, data: str, dev: str | None, reading: Reading, resume: str | None, checkpoint: bool, names: bool,
+    quiet: bool,
 ) -> None:  # fmt: skip
     from palmette.report.progress import TrainingDisplay
-    from palmette.tagger import Tagger
-    from palmette.text.read import Reading
 
-    assert isinstance(tagger, Tagger)
-    assert isinstance(reading, Reading)
-    old = Tagger.load(resume).model_ if resume else None
+    old = type(tagger).load(resume).model_ if resume else None
     metric = None if dev is None and tagger.dev_share is None else tagger.metric.replace("auto", "score")
     with TrainingDisplay(tagger.passes, metric, quiet) as display:
         tagger.fit_file(
@@ -175,13 +179,11 @@ def _fit(
         )  # fmt: skip
 
 
-def _tell(tagger: object, output: str, seconds: float, json: bool, quiet: bool) -> None:
+def _tell(tagger: Tagger, output: str, seconds: float, json: bool, quiet: bool) -> None:
     import os
 
     from palmette.chain.weights import n_weights
-    from palmette.tagger import Tagger
 
-    assert isinstance(tagger, Tagger)
     model, outcome = tagger.model_, tagger.outcome_
     best = next((p.dev for p in outcome.history if p.number == outcome.best_pass), None)
     if json:

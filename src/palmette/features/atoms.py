@@ -211,6 +211,4 @@ def _unknown(name: str) -> TemplateError:
 
 def _not_given(kind: str, name: str, given: list[str]) -> TemplateError:
     listed = f"given: {', '.join(sorted(given))}" if given else "none was given"
-    return TemplateError(
-        f"the templates ask for the {kind} `{name}`", hint=f"{listed}; give a file of that name"
-    )
+    return TemplateError(f"the templates ask for the {kind} `{name}`", hint=f"{listed}; give a file of that name")

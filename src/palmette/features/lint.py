@@ -65,9 +65,7 @@ def _doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
     contexts: dict[_Context, Template] = {}
     for template in templates:
         if template.text in texts:
-            message = (
-                f"`{template.text}` is on line {texts[template.text]} already: its attributes count twice"
-            )
+            message = f"`{template.text}` is on line {texts[template.text]} already: its attributes count twice"
             yield LintWarning(template.line, "duplicate", message)
             continue
         texts[template.text] = template.line
@@ -77,9 +75,7 @@ def _doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
         if earlier and (template.macros or template.orders != (1,)):
             orders = sorted(set(template.orders) & {order for other in earlier for order in other.orders})
             ngrams = " and ".join(_NGRAMS[order] for order in orders)
-            message = (
-                f"`{template.text}` says of {ngrams} what `{earlier[0].text}` (line {earlier[0].line}) says"
-            )
+            message = f"`{template.text}` says of {ngrams} what `{earlier[0].text}` (line {earlier[0].line}) says"
             yield LintWarning(template.line, "redundant", message)
         for order in template.orders:
             contexts.setdefault((cells, order), template)

@@ -208,9 +208,7 @@ def named_text(name: str, order: int = 1, n_columns: int = 2, resources: Resourc
     return "".join(parts)
 
 
-def named_set(
-    name: str, order: int = 1, n_columns: int = 2, resources: Resources | None = None
-) -> TemplateSet:
+def named_set(name: str, order: int = 1, n_columns: int = 2, resources: Resources | None = None) -> TemplateSet:
     """A named set, parsed."""
     return parse(named_text(name, order, n_columns, resources), name, "crfpp")
 

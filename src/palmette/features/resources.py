@@ -128,9 +128,7 @@ def read_clusters(path: FilePath, name: str | None = None) -> Clusters:
                 hint="a word has one cluster: remove one of the lines",
             )
     if not classes:
-        raise DataError(
-            "no word found", file=shown(path), hint="write `path TAB word TAB count` or `word TAB class`"
-        )
+        raise DataError("no word found", file=shown(path), hint="write `path TAB word TAB count` or `word TAB class`")
     return Clusters(name, classes, paths=n_fields == 3)
 
 
@@ -159,9 +157,7 @@ def _cluster_row(fields: list[str], n_fields: int, file: str, line: int) -> tupl
 def _resource_name(path: FilePath, name: str | None) -> str:
     name = name or Path(path).name.partition(".")[0]
     if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{name!r} cannot name a lexicon or clusters: templates need a name without space : , ]"
-        )
+        raise UsageError(f"{name!r} cannot name a lexicon or clusters: templates need a name without space : , ]")
     return name
 
 

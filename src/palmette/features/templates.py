@@ -63,16 +63,14 @@ class TemplateSet(msgspec.Struct, frozen=True):
 
 def parse(text: str, name: str = "templates", syntax: str = "auto") -> TemplateSet:
     """Read templates; `syntax` is "crfpp", "wapiti" or "auto"; `name` is the file that errors tell of."""
-    numbered = [(i, line.removesuffix("\r")) for i, line in enumerate(text.split("\n"), 1)]
+    numbered = [(i, line.rstrip("\r")) for i, line in enumerate(text.split("\n"), 1)]
     if syntax == "auto":
         syntax = _guess_syntax([line for _, line in numbered])
     rules = _rules(syntax)
     cleaned = [(i, rules.clean_line(line)) for i, line in numbered]
     templates = [_parse_line(line, i, name, rules) for i, line in cleaned if line]
     if not templates:
-        raise TemplateError(
-            "no template found", file=name, hint="write at least one line such as U00:%x[0,0]"
-        )
+        raise TemplateError("no template found", file=name, hint="write at least one line such as U00:%x[0,0]")
     if any(3 in template.orders for template in templates):
         templates = [_with_triple(template) for template in templates]
     return TemplateSet(tuple(templates), syntax, name)
@@ -151,9 +149,7 @@ def _bad_first_character(text: str, line: int, file: str, rules: _Syntax) -> Tem
     hint = f"a template starts with one of {heads}, a comment with #"
     if text[0] in _SYNTAXES[other].orders:
         hint += f"; {text[0]!r} is for the other syntax, {other}: the file must keep to one"
-    return TemplateError(
-        f"unknown kind of template {text[0]!r} in {text[:30]!r}", file=file, line=line, hint=hint
-    )
+    return TemplateError(f"unknown kind of template {text[0]!r} in {text[:30]!r}", file=file, line=line, hint=hint)
 
 
 # --- CRF++ --------------------------------------------------------------------------------------------------

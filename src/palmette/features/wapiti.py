@@ -131,9 +131,7 @@ def compile_regex(regex: str, *, file: str | None = None, line: int | None = Non
     return re.compile(start + "".join(pieces) + end, re.DOTALL)
 
 
-def _one_character(
-    body: str, position: int, regex: str, file: str | None, line: int | None
-) -> tuple[str, int]:
+def _one_character(body: str, position: int, regex: str, file: str | None, line: int | None) -> tuple[str, int]:
     character = body[position]
     if character in "*?":
         raise TemplateError(

@@ -106,9 +106,7 @@ def score(
         f1=None if total is None else total.f1,
         by_type={} if chunks is None else chunks.by_type(),
         by_label={name: figures(int(c), int(g), int(a)) for name, c, g, a in counts if g or a},
-        confusions=[
-            Confusion(labels[a], labels[b], count) for a, b, count in top_confusions(gold, guess, Y, known)
-        ],
+        confusions=[Confusion(labels[a], labels[b], count) for a, b, count in top_confusions(gold, guess, Y, known)],
     )
 
 

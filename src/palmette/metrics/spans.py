@@ -168,9 +168,7 @@ def _compare(
     _, in_gold, in_guess = np.intersect1d(gold.start, guess.start, assume_unique=True, return_indices=True)
     equal = (gold.end[in_gold] == guess.end[in_guess]) & (gold.type[in_gold] == guess.type[in_guess])
     matched = gold.type[in_gold[equal]]
-    correct, guessed, right = (
-        np.bincount(which, minlength=len(types)) for which in (matched, guess.type, gold.type)
-    )
+    correct, guessed, right = (np.bincount(which, minlength=len(types)) for which in (matched, guess.type, gold.type))
     tokens = Share(int((gold_ids == guess_ids).sum()), len(gold_ids))
     return SpanCounts(types, correct, guessed, right, tokens)
 

@@ -59,9 +59,7 @@ def token_accuracy(gold: np.ndarray, guess: np.ndarray, known: np.ndarray | None
     return Share(int((gold == guess).sum()), len(gold))
 
 
-def unseen_accuracy(
-    gold: np.ndarray, guess: np.ndarray, unseen: np.ndarray, known: np.ndarray | None = None
-) -> Share:
+def unseen_accuracy(gold: np.ndarray, guess: np.ndarray, unseen: np.ndarray, known: np.ndarray | None = None) -> Share:
     """Accuracy on the tokens where `unseen` (bool[N]) holds: words that training did not have."""
     return token_accuracy(gold, guess, unseen if known is None else unseen & known)
 
@@ -84,9 +82,7 @@ def label_counts(gold: np.ndarray, guess: np.ndarray, Y: int, known: np.ndarray 
     return LabelCounts(*tally)
 
 
-def confusion_matrix(
-    gold: np.ndarray, guess: np.ndarray, Y: int, known: np.ndarray | None = None
-) -> np.ndarray:
+def confusion_matrix(gold: np.ndarray, guess: np.ndarray, Y: int, known: np.ndarray | None = None) -> np.ndarray:
     """i64[Y, Y]: how often each label (row) was guessed as each label (column)."""
     gold, guess = counted(gold, guess, known, Y)
     return np.bincount(gold.astype(np.int64) * Y + guess, minlength=Y * Y).reshape(Y, Y)

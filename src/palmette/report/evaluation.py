@@ -12,7 +12,6 @@ from rich.table import Table
 from palmette.metrics.scores import Confusion, Mistake, Scores
 from palmette.metrics.tokens import Figures
 
-
 CONFUSIONS = 12
 
 

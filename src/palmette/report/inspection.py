@@ -94,8 +94,8 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     console = console or Console(width=None if Console().is_terminal else 110, highlight=False)
     settings = about["settings"] or {}
     console.print(
-        f"[bold]{settings.get('learner', '?')}[/bold], {settings.get('estimator', '?')} weights, order {about['order']}, "
-        f"{len(about['labels'])} labels" + (f" ({about['scheme']})" if about["scheme"] else "")
+        f"[bold]{settings.get('learner', '?')}[/bold], {settings.get('estimator', '?')} weights, "
+        f"order {about['order']}, {len(about['labels'])} labels" + (f" ({about['scheme']})" if about["scheme"] else "")
     )
     for part, size in about["attributes"].items():
         console.print(f"  {size:,} {part} attributes, {about['moved'].get(part, 0):,} with weights")

@@ -39,7 +39,7 @@ def _words(text: str) -> frozenset[str]:
 TITLES = _words("mr mrs ms dr prof rev hon gen col lt capt sgt maj cmdr gov sen rep pres messrs mme mlle st mt ft")
 ABBREVIATIONS = TITLES | _words(
     "jr sr inc corp co ltd bros dept univ assn etc al cf ca vs viz approx vol pp ph.d jan feb apr aug sep "
-    "sept oct nov dec tues thurs fri ave blvd rd"
+    "sept oct nov dec tues thurs fri ave blvd rd calif ariz colo conn fla okla tenn minn"
 )
 # After an abbreviation that may end a sentence, these words in capitals tell that it did.
 STARTERS = _words("The A An In On At It He She We They This That These Those But And I If When There His Her")

@@ -120,9 +120,7 @@ def with_boundaries(ids: np.ndarray, offset: np.ndarray, outside: int) -> np.nda
     return marked
 
 
-def recognise(
-    labels: Sequence[str], ids: np.ndarray | None = None, offset: np.ndarray | None = None
-) -> str | None:
+def recognise(labels: Sequence[str], ids: np.ndarray | None = None, offset: np.ndarray | None = None) -> str | None:
     """The strictest scheme that fits, or None where there is none (word classes, ill-formed chunks).
 
     `ids` (i32[N]) and `offset` (i64[S+1]) are the label sequences: a scheme fits only if every one of
