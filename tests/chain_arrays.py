@@ -57,8 +57,7 @@ class Case(NamedTuple):
     def examples(self) -> list[Example]:
         certain = [self.plain and all(len(labels) == 1 for labels in known) for known in self.known]
         return [
-            Example(sentence, self.allowed(s), self.weights[s], certain[s])
-            for s, sentence in enumerate(self.sentences)
+            Example(sentence, self.allowed(s), self.weights[s], certain[s]) for s, sentence in enumerate(self.sentences)
         ]
 
 
@@ -220,9 +219,7 @@ def _weights_of(rows: Rows) -> list[tuple[int, int, float]]:
 
 def weights_by_name(model: ChainModel) -> dict[Feature, float]:
     """The weights of a trained model, with attributes by their strings and labels by their names."""
-    names = [
-        [texts[k] for k in range(len(texts))] for order in (1, 2, 3) for texts in [model.names.get(order, ())]
-    ]
+    names = [[texts[k] for k in range(len(texts))] for order in (1, 2, 3) for texts in [model.names.get(order, ())]]
     labelled = {}
     for (kind, *rest), weight in features_of(model.chain, names).items():
         attribute = rest[:1] if kind in KINDS else []
@@ -253,9 +250,7 @@ def gold_examples(
     """Sentences with all their labels known, for the naive perceptron."""
     numbers = {name: k for k, name in enumerate(names)}
     return [
-        Example(
-            sentence, [frozenset([numbers[label]]) for label in own], weights[s] if weights else 1.0, True
-        )
+        Example(sentence, [frozenset([numbers[label]]) for label in own], weights[s] if weights else 1.0, True)
         for s, (sentence, own) in enumerate(zip(sentences, labels, strict=True))
     ]
 

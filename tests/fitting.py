@@ -21,13 +21,9 @@ TEMPLATES = {
 ESTIMATES = {"avg": lambda trained: trained.mean, "last": lambda trained: trained.last}
 
 
-def fit(
-    corpus: Corpus, templates: str | None, dev: Corpus | None = None, **options
-) -> tuple[ChainModel, Outcome]:
+def fit(corpus: Corpus, templates: str | None, dev: Corpus | None = None, **options) -> tuple[ChainModel, Outcome]:
     """Train without constraints unless they are asked for; what is not a setting is a wish."""
-    wishes = {
-        k: options.pop(k) for k in ("order", "ends", "forbidden", "resume", "checkpoint") if k in options
-    }
+    wishes = {k: options.pop(k) for k in ("order", "ends", "forbidden", "resume", "checkpoint") if k in options}
     settings = Settings(**{"constraints": "none", **options})
     return fit_chain(corpus, dev, Wish(None if templates is None else parse(templates), settings, **wishes))
 
@@ -56,9 +52,7 @@ def labelled(weights: dict[Feature, float], names: list[str]) -> dict[Feature, f
 
 def assert_equal_weights(found: dict[Feature, float], expected: dict[Feature, float]) -> None:
     for feature in found.keys() | expected.keys():
-        assert found.get(feature, 0.0) == pytest.approx(expected.get(feature, 0.0), rel=1e-6, abs=1e-6), (
-            feature
-        )
+        assert found.get(feature, 0.0) == pytest.approx(expected.get(feature, 0.0), rel=1e-6, abs=1e-6), feature
 
 
 def orders(seed: int, outcome: Outcome, n: int) -> list[np.ndarray]:

@@ -79,9 +79,7 @@ def token_parts(model: Model, sentence: Sentence, i: int, path: Path) -> Iterato
 
 def parts(model: Model, sentence: Sentence, path: Path) -> Iterator[tuple[Feature, float]]:
     """Everything that happens along a path."""
-    return itertools.chain.from_iterable(
-        token_parts(model, sentence, i, path[: i + 1]) for i in range(len(sentence))
-    )
+    return itertools.chain.from_iterable(token_parts(model, sentence, i, path[: i + 1]) for i in range(len(sentence)))
 
 
 def summed(model: Model, found: Iterable[tuple[Feature, float]]) -> float:

@@ -41,9 +41,7 @@ ATOMS = [
     "cluster:brown:2",
 ]
 CELLS = st.sampled_from(["a", "b", "B", "ab", "new", "york", "12", "Über", "中文", "", "_B-1"])
-SENTENCES = st.lists(
-    st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1, max_size=5), min_size=1, max_size=3
-)
+SENTENCES = st.lists(st.lists(st.lists(CELLS, min_size=2, max_size=2), min_size=1, max_size=5), min_size=1, max_size=3)
 
 
 @st.composite
@@ -68,12 +66,8 @@ def wapiti_lines(draw: st.DrawFn) -> str:
 
 
 def template_sets() -> st.SearchStrategy[TemplateSet]:
-    crfpp = st.lists(crfpp_lines(), min_size=1, max_size=6).map(
-        lambda ls: parse("\n".join(ls), syntax="crfpp")
-    )
-    wapiti = st.lists(wapiti_lines(), min_size=1, max_size=6).map(
-        lambda ls: parse("\n".join(ls), syntax="wapiti")
-    )
+    crfpp = st.lists(crfpp_lines(), min_size=1, max_size=6).map(lambda ls: parse("\n".join(ls), syntax="crfpp"))
+    wapiti = st.lists(wapiti_lines(), min_size=1, max_size=6).map(lambda ls: parse("\n".join(ls), syntax="wapiti"))
     return st.one_of(crfpp, wapiti)
 
 
@@ -153,9 +147,7 @@ def test_a_locked_alphabet_drops_what_it_does_not_know(
         return
     known = set(names_of(collected))
     expected = [[text for text in token if text in known] for token in expanded(templates, others, 1)]
-    assert [sorted(token) for token in locked(collected, column_corpus(others))] == [
-        sorted(t) for t in expected
-    ]
+    assert [sorted(token) for token in locked(collected, column_corpus(others))] == [sorted(t) for t in expected]
 
 
 def test_boundaries_are_those_of_each_sentence() -> None:
@@ -201,9 +193,7 @@ def test_a_template_twice_counts_twice() -> None:
 
 @few()
 @given(template_sets(), SENTENCES, SENTENCES)
-def test_growing_keeps_the_old_numbers(
-    templates: TemplateSet, sentences: Sentences, others: Sentences
-) -> None:
+def test_growing_keeps_the_old_numbers(templates: TemplateSet, sentences: Sentences, others: Sentences) -> None:
     old = collect(templates, sentences)
     grown = collect(templates, others, alphabets=old.alphabets)
     for order in old.alphabets:
@@ -253,9 +243,7 @@ def test_a_table_grows_with_thousands_of_attributes(n_sentences: int) -> None:
 
 @few()
 @given(template_sets(), SENTENCES, st.integers(2, 4))
-def test_min_count_drops_exactly_the_rare_ones(
-    templates: TemplateSet, sentences: Sentences, least: int
-) -> None:
+def test_min_count_drops_exactly_the_rare_ones(templates: TemplateSet, sentences: Sentences, least: int) -> None:
     everything = collect(templates, sentences)
     cut = collect(templates, sentences, min_count=least)
     for order in everything.alphabets:
@@ -308,9 +296,7 @@ def ready_made(collected: Collected, names: list[str]) -> list[list[tuple[str, f
 def test_ready_made_attributes_keep_their_values() -> None:
     collected = Collected(attribute_corpus(READY), None)
     assert names_of(collected) == ["x", "y", "z"]
-    assert ready_made(collected, ["x", "y", "z"]) == [
-        list(token.one) for sentence in READY for token in sentence
-    ]
+    assert ready_made(collected, ["x", "y", "z"]) == [list(token.one) for sentence in READY for token in sentence]
 
 
 def test_a_count_cut_on_ready_made_attributes_leaves_the_corpus_as_it_was() -> None:

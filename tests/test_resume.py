@@ -37,8 +37,7 @@ def reloaded(model: ChainModel, folder: Path) -> ChainModel:
 def ready_made(seed: int = 0) -> Corpus:
     sentences, labels = noisy(seed)
     tokens = [
-        [Token(((cells[0], 1.0), (cells[1], 0.5), ("always", -1.0))) for cells in sentence]
-        for sentence in sentences
+        [Token(((cells[0], 1.0), (cells[1], 0.5), ("always", -1.0))) for cells in sentence] for sentence in sentences
     ]
     return attribute_corpus(tokens, labels)
 
@@ -99,9 +98,7 @@ def test_a_loaded_model_is_the_same_model(order: int, edges: str, tmp_path: Path
     [("U0:%x[0,0]\nB\nB0:%x[0,0]\nT0:%x[0,0]", 1), ("U0:%x[0,0]\nB0:%x[0,0]\nB", 9)],
 )
 @pytest.mark.parametrize("edges", ["all", "seen"])
-def test_a_model_without_any_attribute_of_an_order(
-    templates: str, min_count: int, edges: str, tmp_path: Path
-) -> None:
+def test_a_model_without_any_attribute_of_an_order(templates: str, min_count: int, edges: str, tmp_path: Path) -> None:
     """One-token sentences have no pairs, and a high cut-off leaves nothing at all."""
     corpus = column_corpus([[["a", "x"]], [["b", "y"]]], [["N"], ["V"]])
     model, _ = fit(corpus, templates, passes=2, min_count=min_count, edge_features=edges, checkpoint=True)
@@ -203,9 +200,7 @@ def test_new_data_labels_and_attributes(task: Task, other: Task, edges: str, est
 @pytest.mark.parametrize("edges", ["all", "seen"])
 @pytest.mark.parametrize("checkpoint", [True, False])
 @pytest.mark.parametrize("order", [1, 2])
-def test_old_weights_stay_when_labels_pass_the_stride(
-    order: int, checkpoint: bool, edges: str, tmp_path: Path
-) -> None:
+def test_old_weights_stay_when_labels_pass_the_stride(order: int, checkpoint: bool, edges: str, tmp_path: Path) -> None:
     """From 3 labels to 11, a row of 16: every old weight is found again at its new place. The new data are
     already right, so nothing moves."""
     options = {"edge_features": edges, "estimator": "last"}

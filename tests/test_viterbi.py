@@ -93,9 +93,7 @@ def test_label_counts_on_both_sides_of_the_stride(order: int, n_states: int) -> 
         assert (score, path) == (best.score, best.path)
 
 
-@pytest.mark.parametrize(
-    ("n_states", "stride"), [(1, 1), (3, 3), (7, 7), (8, 8), (9, 16), (22, 24), (24, 24)]
-)
+@pytest.mark.parametrize(("n_states", "stride"), [(1, 1), (3, 3), (7, 7), (8, 8), (9, 16), (22, 24), (24, 24)])
 def test_rows_are_padded_from_eight_states_on(n_states: int, stride: int) -> None:
     assert stride_of(n_states) == stride
 

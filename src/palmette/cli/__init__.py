@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from palmette import __version__
-from palmette.errors import PalmetteError
+from palmette.errors import PalmetteError, UsageError
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -35,10 +35,18 @@ def overview() -> str:
     )
 
 
-def _app() -> App:
+def _app(needs_help: bool) -> App:
     from cyclopts import App
 
-    app = App(name="palmette", help=ABOUT, version=__version__, help_format="plaintext", result_action="return_value")
+    console = None
+    if needs_help:
+        from palmette.report.console import OutputConsole
+
+        console = OutputConsole(100)
+    app = App(
+        name="palmette", help=ABOUT, version=__version__, help_format="plaintext", result_action="return_value",
+        suppress_keyboard_interrupt=False, console=console,
+    )  # fmt: skip
     for verb, about in VERBS.items():
         function = "evaluate" if verb == "eval" else verb
         app.command(f"palmette.cli.{verb}:{function}", name=verb, help=about)
@@ -48,33 +56,50 @@ def _app() -> App:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exits with 0 (fine), 1 (bad data or model), 2 (wrong usage), 130 (Ctrl-C)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or given in (["--help"], ["-h"], ["help"]):
-        print(overview())
-        return
-    if given == ["--version"]:
-        print(__version__)
-        return
-    _run(given)
+    try:
+        if not given or given in (["--help"], ["-h"], ["help"]):
+            print(overview())
+        elif given == ["--version"]:
+            print(__version__)
+        else:
+            _run(given)
+        sys.stdout.flush()
+    except PalmetteError as error:
+        _end(str(error), error.exit_code)
+    except BrokenPipeError:  # the reader of our output is gone, as with `| head`: nothing to say
+        _forget_output()
+        sys.exit(0)
+    except OSError as error:  # all other files have told by now which they are: this is standard output
+        _forget_output()
+        _end(f"cannot write: {error.strerror or error}", 1)
+    except KeyboardInterrupt:
+        _end("interrupted", 130)
+    except MemoryError:
+        _end("out of memory; see --min-count, --edge-features seen, or a smaller input", 1)
 
 
 def _run(given: list[str]) -> None:
     from cyclopts import CycloptsError
 
     try:
-        _app()(given, exit_on_error=False, print_error=True)
-        sys.stdout.flush()
-    except CycloptsError:
-        sys.exit(2)
-    except PalmetteError as error:
-        print(f"palmette: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output is gone (as with `| head`): nothing to say, and nothing left to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(0)
-    except KeyboardInterrupt:
-        print("\npalmette: interrupted", file=sys.stderr)
-        sys.exit(130)
-    except MemoryError:
-        print("palmette: out of memory; see --min-count, --edge-features seen, or a smaller input", file=sys.stderr)
-        sys.exit(1)
+        _app("--help" in given or "-h" in given)(given, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        verb = f" {given[0]}" if given[0] in VERBS else ""
+        raise UsageError(f"{error}\n  see `palmette{verb} --help`") from None
+    except SystemError as error:  # Ctrl-C inside of compiled code
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _end(message: str, code: int) -> NoReturn:
+    print(f"palmette: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _forget_output() -> None:
+    """What standard output still holds goes to the null device: Python would try again at exit, and complain."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # replaced by an object in memory
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from palmette.cli.options import Flag, Quiet, announce_compiling
+from palmette.cli.options import Flag, Quiet, Text, announce_compiling
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ SENTENCE = "The old ferry had not left the harbour when the first guests arrived
 def demo(
     *,
     folder: Annotated[str, Parameter(name=["--output", "-o"])] = ".",
-    text: str | None = None,
+    text: Text = None,
     corpus: Flag = False,
     quiet: Quiet = False,
 ) -> None:
@@ -40,16 +40,15 @@ def demo(
     quiet: bool
         No progress.
     """
-    from rich.console import Console
-
     from palmette import model_file
+    from palmette.report.console import OutputConsole
 
     targets = {name: os.path.join(folder, f"{name}.palm") for name in ("pos", "chunk")}
     for path in targets.values():
         model_file.check_output(path)
     if corpus:
         _leave_corpus(folder)
-    console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
+    console = OutputConsole(100)
     announce_compiling(quiet)
     with as_file(files("palmette") / "data") as data:
         pos = _train(console, "1. A part-of-speech tagger: words to Penn tags", "pos", data, targets["pos"], quiet)
@@ -107,7 +106,7 @@ def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> No
         f"{tags.unseen_tokens} words that were not in the training data)"
     )
     console.print(f"chunks F1 {100 * spans.f1:.1f}, tokens {100 * spans.accuracy:.1f}% right")
-    console.print(figures_table("", spans.by_type, 6))
+    console.print(figures_table(spans.by_type, 6))
 
 
 def _show_learnt(console: Console, chunk: Tagger) -> None:

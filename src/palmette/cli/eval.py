@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from palmette.cli.options import Columns, Flag, Helpers, Json, Pairs, biases, load_tagger, pairs
+from palmette.cli.options import Columns, Flag, Helpers, Json, MaybeFile, Repeated, biases, load_tagger, pairs
 from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ STYLES = ("table", "conlleval", "seqeval", "json")
 
 def evaluate(
     model: str | None = None,
-    data: str | None = None,
+    data: MaybeFile = None,
     /,
     *,
-    guess: str | None = None,
+    guess: MaybeFile = None,
     style: Annotated[str, Parameter(name="--style")] = "table",
     strict: Flag = False,
     label: str | None = None,
@@ -30,7 +30,7 @@ def evaluate(
     format: str | None = None,
     separator: str = "auto",
     with_: Helpers = None,
-    bias: Pairs = None,
+    bias: Repeated = None,
     errors: int = 10,
     json: Json = False,
 ) -> None:
@@ -71,6 +71,8 @@ def evaluate(
     if guess is not None:
         if model is not None:
             raise UsageError("give a model and a file, or --guess FILE, not both")
+        if (label, columns, format, with_, bias) != (None, None, None, None, None):
+            raise UsageError("--guess scores the last two columns of a file: leave the options of a model out")
         from palmette.text.guesses import read_guesses
 
         _show(style, strict, guess, read_guesses(guess, separator), None, errors)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from palmette.cli.options import Flag
+
 
 def features(
     name: str | None = None,
@@ -14,7 +16,7 @@ def features(
     *,
     order: int = 1,
     columns: Annotated[int, Parameter(name="--columns")] = 2,
-    atoms: Annotated[bool, Parameter(negative=())] = False,
+    atoms: Flag = False,
 ) -> None:
     """Print a named template set, or check a template file.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from palmette.cli.options import Json
+from palmette.cli.options import Json, Repeated
 
 
-def inspect(model: str, /, *, top: int = 10, label: list[str] | None = None, json: Json = False) -> None:
+def inspect(model: str, /, *, top: int = 10, label: Repeated = None, json: Json = False) -> None:
     """Look into a model: settings, history, sizes, strongest weights, transitions.
 
     Parameters

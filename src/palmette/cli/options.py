@@ -4,33 +4,48 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from palmette.errors import UsageError
+from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
 
-Json = Annotated[bool, Parameter(name="--json", negative=())]
-Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative=())]
-Output = Annotated[str, Parameter(name=["--output", "-o"])]
+
+def _no_option(kind: object, value: str | None) -> None:
+    """`-` is standard input or output; whatever else begins so is an option that does not exist."""
+    if value is not None and value.startswith("-") and value != "-":
+        raise ValueError("There is no such option.")
+
+
+_FILE = Parameter(allow_leading_hyphen=True, validator=_no_option)
+_SWITCH = Parameter(negative=(), show_default=False)
+
+File = Annotated[str, _FILE]
+MaybeFile = Annotated[str | None, _FILE]
+Output = Annotated[str, Parameter(name=["--output", "-o"]), _FILE]
+Flag = Annotated[bool, _SWITCH]
+Json = Annotated[bool, Parameter(name="--json"), _SWITCH]
+Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"]), _SWITCH]
 Columns = Annotated[str | None, Parameter(name="--columns")]
-Flag = Annotated[bool, Parameter(negative=())]
-Pairs = Annotated[list[str] | None, Parameter(consume_multiple=False, negative=())]
+Text = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
+# Labels may begin with a hyphen: -LRB-
+Repeated = Annotated[list[str] | None, Parameter(consume_multiple=False, negative=(), allow_leading_hyphen=True)]
 Helpers = Annotated[list[str] | None, Parameter(name="--with", consume_multiple=False, negative=())]
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
-    """`NAME=VALUE` options as a dictionary."""
-    found = {}
+    """`NAME=FILE` options as a dictionary."""
+    found: dict[str, str] = {}
     for item in given or ():
         name, equals, value = item.partition("=")
         if not (name and equals and value):
-            raise UsageError(f"{option} {item}: write NAME=VALUE")
+            raise UsageError(f"{option} {item}: write NAME=FILE")
+        if name in found:
+            raise UsageError(f"{option} {item}: {name} is given twice")
         found[name] = value
     return found
 
@@ -55,15 +70,18 @@ def forbidden_pairs(path: str | None) -> list[tuple[str, str]]:
     """A file of `BEFORE AFTER` lines; <s> and </s> stand for the ends of a sentence."""
     if path is None:
         return []
-    lines = Path(path).read_text(encoding="utf-8").splitlines() if Path(path).is_file() else None
-    if lines is None:
-        raise UsageError(f"--forbid {path}: no such file")
+    from palmette.text.files import check_utf8, read_all, shown
+
+    data = read_all(path)
+    check_utf8(data, shown(path))
     found = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(data.decode().splitlines(), 1):
         cells = line.split()
         if cells and not line.startswith("#"):
             if len(cells) != 2:
-                raise UsageError(f"{path}:{number}: write two labels, the one before and the one after")
+                raise DataError(
+                    f"{len(cells)} labels", file=shown(path), line=number, hint="write the one before and the one after"
+                )
             found.append((cells[0], cells[1]))
     return found
 
@@ -75,9 +93,14 @@ def say(quiet: bool) -> Any:
 
 def announce_compiling(quiet: bool) -> None:
     """A cold first run says once that it is compiling."""
-    # Numba imports SciPy where it finds it, for linear algebra that no kernel of ours uses: half a second.
-    sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
+    # Numba imports SciPy where it finds it, to check its version: half a second. So it does not find it.
+    hidden = "scipy" not in sys.modules
+    if hidden:
+        sys.modules["scipy"] = None  # type: ignore[assignment]
     from palmette.kernels import compile as compiling
+
+    if hidden:
+        del sys.modules["scipy"]
 
     def first(name: str) -> None:
         compiling.on_compile.clear()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
-from cyclopts import Parameter
 
-from palmette.cli.options import Columns, Flag, Helpers, Pairs, Quiet, biases, load_tagger, pairs
+from palmette.cli.options import Columns, File, Flag, Helpers, Output, Quiet, Repeated, Text, biases, load_tagger, pairs
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
 
 def tag(
     model: str,
-    data: str = "-",
+    data: File = "-",
     /,
     *,
-    output: Annotated[str, Parameter(name=["--output", "-o"])] = "-",
-    text: str | None = None,
+    output: Output = "-",
+    text: Text = None,
     format: str | None = None,
     to: str | None = None,
     columns: Columns = None,
@@ -32,7 +31,7 @@ def tag(
     penn_quotes: Flag = False,
     with_: Helpers = None,
     known: str | None = None,
-    bias: Pairs = None,
+    bias: Repeated = None,
     scores: Flag = False,
     threads: int = 1,
     quiet: Quiet = False,
@@ -76,10 +75,14 @@ def tag(
     """
     if threads < 1:
         raise UsageError(f"--threads {threads}: at least 1")
+    if text is not None and ((data, output) != ("-", "-") or format or to or columns or known or scores):
+        raise UsageError("--text prints a typed sentence: leave the file and the options for files out")
     tagger = load_tagger(model, quiet)
     helpers = [load_tagger(path, quiet) for path in pairs(with_, "--with").values()]
     if text is not None:
-        _tag_text(tagger, helpers, text, biases(bias))
+        from palmette.report.sentence import tagged_text
+
+        print(tagged_text(tagger, helpers, text, biases(bias), unit=unit or "word", penn_quotes=penn_quotes))
         return
     if data == "-" and sys.stdin is not None and sys.stdin.isatty() and not quiet:
         print("reading from the terminal; end with Ctrl-D (or give a file, or --text)", file=sys.stderr)
@@ -121,10 +124,3 @@ def _reading(tagger: Tagger, data: str, format: str | None, separator: str, colu
         format = tagger.reading_for(data).resolved(data).format
     given = reading_from(format, separator, columns, None)
     return tagger.reading_for(data).overridden(given)
-
-
-def _tag_text(tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None) -> None:
-    """Tag a typed sentence and print it as aligned columns."""
-    from palmette.report.sentence import tagged_text
-
-    print(tagged_text(tagger, helpers, text, bias))

@@ -16,6 +16,7 @@ from .table import ABSENT, find, find_or_add, grown
 
 HERE, FIRST, LAST = 0, 1, 2  # what a macro's row counts from
 UNKNOWN = -2
+CHUNK = 1024  # tokens that are encoded together
 
 
 class Program(NamedTuple):
@@ -79,7 +80,8 @@ def _template_hash(p: Program, c: Cells, t: int, i: int, lo: int, hi: int) -> tu
 
 @part
 def _memo_starts(p: Program, c: Cells) -> tuple[np.ndarray, int]:
-    """Templates of one cell get the same attribute for the same type: a place for each to remember it."""
+    """Templates of one cell get the same attribute for the same type, and for the same distance outside: where
+    each remembers them (-1: a template of several cells), and how many places there are."""
     T = p.macro.size - 1
     starts = np.full(T, -1, np.int64)
     total = 0
@@ -87,54 +89,79 @@ def _memo_starts(p: Program, c: Cells) -> tuple[np.ndarray, int]:
         m = p.macro[t]
         if p.macro[t + 1] - m == 1 and p.anchor[m] == HERE:
             starts[t] = total
-            total += c.start[p.sight[m] + 1] - c.start[p.sight[m]]
+            total += c.start[p.sight[m] + 1] - c.start[p.sight[m]] + p.edge_hash.shape[1]
     return starts, total
 
 
 @inline
-def _encode_token(
-    p: Program,
-    c: Cells,
-    i: int,
-    lo: int,
-    hi: int,
-    starts: np.ndarray,
-    memo: np.ndarray,
-    keys: np.ndarray,
-    numbers: np.ndarray,
-    A: int,
-    grow: bool,
-    first: np.ndarray,
-    out: np.ndarray,
-) -> tuple[int, int]:
-    """The attributes of token i into `out`: (how many, A). With `grow` an unknown one gets the number A."""
-    T = p.macro.size - 1
-    z = 0
-    for t in range(T):
-        place = -1
-        a = UNKNOWN
-        if starts[t] >= 0:
-            j = i + p.row[p.macro[t]]
-            if lo <= j < hi:
-                place = starts[t] + c.ids[c.column[p.sight[p.macro[t]]], j]
-                a = memo[place]
-        if a == UNKNOWN:
-            fires, h = _template_hash(p, c, t, i, lo, hi)
-            a = ABSENT
-            if fires:
-                if grow:
-                    a = find_or_add(keys, numbers, mixed(h), A)
+def _number(
+    p: Program, c: Cells, t: int, i: int, lo: int, hi: int,
+    keys: np.ndarray, numbers: np.ndarray, A: int, grow: bool, first: np.ndarray,
+) -> int:
+    """The number of the attribute that template t makes at token i; with `grow` an unknown one gets A."""
+    fires, h = _template_hash(p, c, t, i, lo, hi)
+    if not fires:
+        return ABSENT
+    if not grow:
+        return find(keys, numbers, mixed(h))
+    a = find_or_add(keys, numbers, mixed(h), A)
+    if first[a] < 0:
+        first[a] = i * (p.macro.size - 1) + t
+    return a
+
+
+@part
+def _encode_chunk(
+    p: Program, c: Cells, offset: np.ndarray, s0: int, s1: int, starts: np.ndarray, memo: np.ndarray,
+    keys: np.ndarray, numbers: np.ndarray, A: int, grow: bool, first: np.ndarray, out: np.ndarray,
+) -> int:
+    """The attributes of the sentences s0..s1 into out i32[tokens, T] (ABSENT where there is none); the new A.
+
+    Template by template, so that what belongs to one stays in registers."""
+    base = offset[s0]
+    R = p.edge_hash.shape[1] // 2
+    for t in range(p.macro.size - 1):
+        m = p.macro[t]
+        start, row, beyond = starts[t], 0, np.int64(0)
+        ids = c.ids[0]
+        if start >= 0:
+            v = p.sight[m]
+            row = p.row[m]
+            ids = c.ids[c.column[v]]
+            beyond = start + c.start[v + 1] - c.start[v] + R
+        for s in range(s0, s1):
+            lo, hi = offset[s], offset[s + 1]
+            for i in range(lo, min(hi, lo + p.skip)):
+                out[i - base, t] = ABSENT
+            for i in range(lo + p.skip, hi):
+                a = UNKNOWN
+                place = np.int64(0)
+                if start >= 0:
+                    j = i + row
+                    if j < lo:
+                        place = beyond + j - lo
+                    elif j >= hi:
+                        place = beyond + j - hi + 1
+                    else:
+                        place = start + ids[j]
+                    a = memo[place]
+                if a == UNKNOWN:
+                    a = _number(p, c, t, i, lo, hi, keys, numbers, A, grow, first)
                     if a == A:
-                        first[a] = i * T + t
                         A += 1
-                else:
-                    a = find(keys, numbers, mixed(h))
-            if place >= 0:
-                memo[place] = a
-        if a >= 0:
-            out[z] = a
-            z += 1
-    return z, A
+                    if start >= 0:
+                        memo[place] = a
+                out[i - base, t] = a
+    return A
+
+
+@inline
+def _end_of_chunk(offset: np.ndarray, s0: int) -> int:
+    """The sentence after the chunk of about CHUNK tokens that begins with s0."""
+    s1 = s0 + 1
+    while s1 < offset.size - 1 and offset[s1 + 1] - offset[s0] <= CHUNK:
+        s1 += 1
+    return s1
 
 
 @kernel
@@ -150,20 +177,29 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: Alphabet, grow: b
     memo = np.full(total, UNKNOWN, np.int32)
     keys, numbers, A = alphabet.keys, alphabet.numbers, alphabet.size
     first = np.full(max(1024, A * 2) if grow else 0, -1, np.int64)
+    chunk = np.empty((CHUNK, T), np.int32)
     z = 0
     ptr[0] = 0
-    for s in range(offset.size - 1):
-        lo, hi = offset[s], offset[s + 1]
+    s0 = 0
+    while s0 < offset.size - 1:
+        s1 = _end_of_chunk(offset, s0)
+        base, n = offset[s0], offset[s1] - offset[s0]
+        if n > chunk.shape[0]:
+            chunk = np.empty((n, T), np.int32)
         if grow:  # make room for the worst case here: arrays that change inside the loop slow it down 4x
-            while (A + (hi - lo) * T) * 2 > keys.size:
+            while (A + n * T) * 2 > keys.size:
                 keys, numbers = grown(keys, numbers)
-            while A + (hi - lo) * T > first.size:
+            while A + n * T > first.size:
                 first = np.concatenate((first, np.full(first.size, -1, np.int64)))
-        for i in range(lo, hi):
-            if i - lo >= p.skip:
-                more, A = _encode_token(p, c, i, lo, hi, starts, memo, keys, numbers, A, grow, first, att[z : z + T])
-                z += more
-            ptr[i + 1] = z
+        A = _encode_chunk(p, c, offset, s0, s1, starts, memo, keys, numbers, A, grow, first, chunk)
+        for i in range(n):
+            for t in range(T):
+                a = chunk[i, t]
+                if a >= 0:
+                    att[z] = a
+                    z += 1
+            ptr[base + i + 1] = z
+        s0 = s1
     return ptr, att[:z], keys, numbers, first[:A] if grow else first
 
 

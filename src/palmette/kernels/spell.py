@@ -82,8 +82,10 @@ def spell(
         s = 0
         for a in range(first.size):
             i, t = first[a] // T, first[a] % T
-            while sentences[s + 1] <= i:  # attributes are numbered as they were made, so `first` only rises
+            while sentences[s + 1] <= i:  # attributes are numbered about as they were made: never far
                 s += 1
+            while sentences[s] > i:
+                s -= 1
             lo, hi = sentences[s], sentences[s + 1]
             offset[a + 1] = _spell_one(p, c, t, i, lo, hi, cells, before, tail, edge, out, offset[a], write)
     return out, offset

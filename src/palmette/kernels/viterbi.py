@@ -3,11 +3,11 @@
     order 0, 1:  D[i, h]    = U[i, h] + max over g of D[i-1, g] + E[i, g, h]
     order 2:     D[i, g, h] = U[i, h] + E[i, g, h] + max over f of D[i-1, f, g] + S[i, f, g, h]
 
-The inner loop runs over the contiguous current state h, in order 1 with four previous states at a time; there are
-no back-pointers: on the way back one column is computed again, which is cheaper than storing all of them. float32
-sums lose small differences in a long sentence, so every 64 tokens the best score is moved into a float64 (D is
-comparable within one token only). Rows are taken as views before the inner loop: a computed index would be checked
-for being negative at each step, and the loop would not become vector code.
+The inner loop runs over the contiguous current state h, with four previous states at a time. There are no
+back-pointers: on the way back one column is computed again, which is cheaper than storing all of them. float32 sums
+lose small differences in a long sentence, so every 64 tokens the best score is moved into a float64 (D is comparable
+within one token only). Rows are taken as views before the inner loop: a computed index would be checked for being
+negative at each step, and the loop would not become vector code.
 """
 
 from __future__ import annotations
@@ -112,15 +112,26 @@ def viterbi_pairs(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
 def _best_before(before: np.ndarray, s: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.ndarray, H: int) -> None:
     """out[g, h] = u[h] + e[g, h] + max over f of before[f, g] + s[f, g, h]"""
     for g in range(H):
-        o, row, edge = out[g], s[0, g], e[g]
+        o, edge = out[g], e[g]
         a = before[0, g]
+        s0 = s[0, g]
         for h in range(o.size):
-            o[h] = a + row[h]
-        for f in range(1, H):
-            a = before[f, g]
-            row = s[f, g]
+            o[h] = a + s0[h]
+        f = 1
+        while f + 4 <= H:
+            a, b, c, d = before[f, g], before[f + 1, g], before[f + 2, g], before[f + 3, g]
+            s0, s1, s2, s3 = s[f, g], s[f + 1, g], s[f + 2, g], s[f + 3, g]
             for h in range(o.size):
-                o[h] = max(o[h], a + row[h])
+                p = max(a + s0[h], b + s1[h])
+                q = max(c + s2[h], d + s3[h])
+                o[h] = max(o[h], max(p, q))
+            f += 4
+        while f < H:
+            a = before[f, g]
+            s0 = s[f, g]
+            for h in range(o.size):
+                o[h] = max(o[h], a + s0[h])
+            f += 1
         for h in range(o.size):
             o[h] += edge[h] + u[h]
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from palmette.metrics.scores import Confusion, Mistake, Scores
 from palmette.metrics.tokens import Figures
+from palmette.report.console import OutputConsole
 
 CONFUSIONS = 12
 
@@ -25,16 +26,22 @@ def print_scores(
     """Totals, figures by type (or by label), the most frequent errors with a sentence each.
 
     `words` are those of the sentences that start at `offset`; none for ready-made attributes."""
-    console = console or Console(width=None if Console().is_terminal else 100)
+    console = console or OutputConsole(100)
     console.print(_totals(found))
     if found.by_type:
-        console.print(figures_table(f"spans by type ({found.chunk_rules}'s rules)", found.by_type, 30))
+        _print(console, f"spans by type ({found.chunk_rules}'s rules)", figures_table(found.by_type, 30))
     else:
-        console.print(figures_table("labels", found.by_label, 30))
+        _print(console, "labels", figures_table(found.by_label, 30))
     if found.confusions:
-        console.print(_confusions(found.confusions[:CONFUSIONS]))
+        _print(console, "confusions (gold in rows, guess in columns)", _confusions(found.confusions[:CONFUSIONS]))
     if mistakes:
-        console.print(_mistakes(mistakes, words, offset))
+        _print(console, "most frequent errors", _mistakes(mistakes, words, offset))
+
+
+def _print(console: Console, title: str, table: Table) -> None:
+    """A table under its title, which rich itself would break at the width of the table."""
+    console.print(title, style="italic", markup=False)
+    console.print(table)
 
 
 def _percent(value: float | None) -> str:
@@ -53,8 +60,9 @@ def _totals(found: Scores) -> Table:
     return table
 
 
-def figures_table(title: str, rows: dict[str, Figures], most: int) -> Table:
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+def figures_table(rows: dict[str, Figures], most: int) -> Table:
+    """Precision, recall and F of the most frequent types or labels."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
     for head in ("precision", "recall", "F1", "gold", "found", "right"):
         table.add_column(head, justify="right")
@@ -79,9 +87,7 @@ def _confusions(pairs: Sequence[Confusion]) -> Table:
     count = {(c.gold, c.guess): c.count for c in pairs}
     rows = list(dict.fromkeys(c.gold for c in pairs))
     columns = list(dict.fromkeys(c.guess for c in pairs))
-    table = Table(
-        title="confusions (gold in rows, guess in columns)", title_justify="left", box=None, padding=(0, 2, 0, 0)
-    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("")
     for name in columns:
         table.add_column(escape(name), justify="right", no_wrap=True)
@@ -91,7 +97,7 @@ def _confusions(pairs: Sequence[Confusion]) -> Table:
 
 
 def _mistakes(mistakes: Sequence[Mistake], words: Sequence[str], offset: np.ndarray) -> Table:
-    table = Table(title="most frequent errors", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 2, 0, 0))
     for head, justify in (
         ("count", "right"),
         ("gold", "left"),

@@ -14,6 +14,8 @@ from palmette.chain.model import PARTS, ChainModel
 from palmette.chain.weights import n_weights
 from palmette.errors import UsageError
 from palmette.features.templates import to_text
+from palmette.kernels.forms import Rows
+from palmette.report.console import OutputConsole
 
 SHOWN_LABELS = 12
 
@@ -28,7 +30,7 @@ def inspection(model: ChainModel, top: int, labels: Sequence[str] | None = None)
         "scheme": model.scheme,
         "order": model.shape.order,
         "attributes": {PARTS[order]: alphabet.size for order, alphabet in model.alphabets.items()},
-        "moved": {PARTS[o]: int(np.count_nonzero(r.slot)) for o, r in enumerate(model.chain[-3:], 1) if r.slot.size},
+        "moved": {PARTS[o]: _moved(r) for o, r in enumerate(model.chain[-3:], 1) if r.slot.size},
         "nonzero_weights": n_weights(model.chain),
         "forbidden_transitions": int(np.count_nonzero(~model.allowed.pair)),
         "training_words": int(model.vocabulary.size),
@@ -49,10 +51,18 @@ def inspection(model: ChainModel, top: int, labels: Sequence[str] | None = None)
     }
 
 
+def _moved(rows: Rows) -> int:
+    """Attributes with a weight that is not zero."""
+    if not rows.first.size:
+        return int(np.count_nonzero(rows.w.any(axis=1)[rows.slot]))
+    owner = np.repeat(np.arange(rows.first.size - 1), np.diff(rows.first))
+    return int(np.unique(owner[rows.w[:, 0] != 0]).size)
+
+
 def top_attributes(model: ChainModel, label: str, top: int) -> list[dict[str, Any]]:
     """The strongest label weights, for and against."""
     rows = model.chain.one
-    if not rows.w.size or top < 1:
+    if not rows.slot.size or top < 1:
         return []
     column = rows.w[:, model.labels.index(label)]
     n = min(top, column.size)
@@ -91,7 +101,7 @@ def _of_states(model: ChainModel, row: np.ndarray) -> dict[str, float]:
 
 def print_inspection(about: dict[str, Any], all_labels: bool, console: Console | None = None) -> None:
     """The same for people."""
-    console = console or Console(width=None if Console().is_terminal else 110, highlight=False)
+    console = console or OutputConsole(110)
     settings = about["settings"] or {}
     console.print(
         f"[bold]{settings.get('learner', '?')}[/bold], {settings.get('estimator', '?')} weights, "
@@ -102,8 +112,13 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     console.print(f"  {about['nonzero_weights']:,} weights that are not zero")
     if about["forbidden_transitions"]:
         console.print(f"  {about['forbidden_transitions']:,} forbidden label pairs")
-    if about["bias"]:
-        console.print(f"  bias {about['bias']}")
+    for label, value in about["bias"].items():
+        console.print(f"  bias {escape(label)}={value:.4g}")
+    chosen = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+    console.print(f"  settings: {chosen}", markup=False)
+    if about["templates"] is not None:
+        known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
+        console.print("  " + ", ".join([f"{len(about['templates'])} templates", *known]), markup=False)
     console.print(f"  ended: {about['ended']}; kept pass {about['best_pass']}")
     _print_history(about["history"] or [], console)
     shown = about["top"] if all_labels else dict(list(about["top"].items())[:SHOWN_LABELS])

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.table import Table
 from rich.text import Text
 
 from palmette.errors import DataError
 from palmette.tagger import Tagger, with_columns
 from palmette.text.corpus import Corpus
-from palmette.text.items import corpus_from_items
-from palmette.text.raw import tokenise
+from palmette.text.raw import parse_text
 from palmette.text.schemes import Span, spans
 
 
 def tag_sentence(
-    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None
+    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, **tokens: Any
 ) -> tuple[Corpus, list[str]]:
-    """The words with the columns that helpers made, and the labels."""
-    words = tokenise(text)
-    if not words:
+    """The words with the columns that helpers made, and the labels; `tokens` as for `parse_text`."""
+    line = " ".join(text.split()).encode(errors="surrogateescape")
+    corpus = parse_text(line, "--text", **tokens)
+    if not corpus.n_tokens:
         raise DataError("there is no word in the text")
-    corpus = with_columns(corpus_from_items([words], None, mode="columns").corpus, helpers)
+    corpus = with_columns(corpus, helpers)
     ids, _ = tagger.model_.tag(corpus, bias)
     return corpus, [tagger.labels_[i] for i in ids.tolist()]
 
 
-def tagged_text(tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None) -> str:
+def tagged_text(
+    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, **tokens: Any
+) -> str:
     """Aligned columns, a token a line: the word, the helpers' columns, the label."""
-    corpus, labels = tag_sentence(tagger, helpers, text, bias)
+    corpus, labels = tag_sentence(tagger, helpers, text, bias, **tokens)
     rows = [[*cells, label] for cells, label in zip(corpus.sentence(0), labels, strict=True)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
