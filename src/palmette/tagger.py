@@ -18,16 +18,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from palmette.chain.choice import choose_templates
 from palmette.chain.data import known_labels
-from palmette.chain.fit import Wish, fit_chain
+from palmette.chain.fit import Wish, check_labelled, fit_chain
 from palmette.chain.known import known_from_column, known_from_items
 from palmette.chain.model import ChainModel, load_chain
 from palmette.chain.prune import pruned
 from palmette.errors import DataError, UsageError
-from palmette.features.lint import check_columns, lint
-from palmette.features.named import named_set
 from palmette.features.resources import Resources, read_clusters, read_lexicon
-from palmette.features.templates import TemplateSet, read_templates
+from palmette.features.templates import TemplateSet
 from palmette.learn.online import Progress
 from palmette.learn.settings import Settings
 from palmette.metrics.scores import Scores, score
@@ -35,7 +34,6 @@ from palmette.text.corpus import Corpus, column_of_types
 from palmette.text.files import FilePath, write_whole
 from palmette.text.items import Items, corpus_from_items
 from palmette.text.read import Reading, read_corpus, stream
-from palmette.text.schemes import are_chunk_labels
 from palmette.text.subset import split
 from palmette.text.write import Writer
 
@@ -111,7 +109,8 @@ class Tagger:
 
     def __repr__(self) -> str:
         default = {n: p.default for n, p in inspect.signature(type(self).__init__).parameters.items()}
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v != default[k]]
+        given = self.get_params() | ({"template": self.template.name} if isinstance(self.template, TemplateSet) else {})
+        changed = [f"{k}={v!r}" for k, v in given.items() if v != default[k]]
         return f"Tagger({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
@@ -135,11 +134,15 @@ class Tagger:
         say: Say | None = None,
     ) -> Tagger:
         """Learn from sentences X and their labels y; `dev` are sentences and labels to choose the pass by."""
-        items = corpus_from_items(X, y, mode=self._mode())
+        items = corpus_from_items(X, y, mode=self._wanted())
         corpus = items.corpus
         if sample_weight is not None:
             corpus.weight = _weights(sample_weight, items)
-        held_out = self._corpus(*dev) if dev is not None else None
+        held_out = None
+        if dev is not None:
+            if len(dev) != 2:
+                raise UsageError("dev is a pair of sentences and their labels: dev=(X, y)")
+            held_out = corpus_from_items(*dev, mode=self._wanted()).corpus
         return self.fit_corpus(corpus, held_out, progress=progress, say=say)
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, say: Say | None = None) -> Tagger:
@@ -153,6 +156,7 @@ class Tagger:
     ) -> Tagger:
         """Learn from a labelled file; `options` as for `fit_corpus`."""
         reading = reading or Reading()
+        self._settings()  # what is wrong with them is told before anything is read
         corpus = read_corpus(path, reading)
         held_out = read_corpus(dev, reading) if dev is not None else None
         self.fit_corpus(corpus, held_out, **options)
@@ -172,18 +176,23 @@ class Tagger:
     ) -> Tagger:
         """Learn from a corpus. `checkpoint` keeps what an exact resumption needs; `names` the attributes' names."""
         say = say or (lambda message: None)
+        settings = self._settings()
+        check_labelled(corpus, "training")
         if dev is None and self.dev_share is not None:
             corpus, dev = split(corpus, self.dev_share, self.seed)
-        settings = Settings(**{name: getattr(self, name) for name in _SETTINGS})
         resources = self._resources()
+        templates = None
+        if resume is None:
+            templates = choose_templates(self.features, self.template, self.order, corpus, resources, say)
         wish = Wish(
-            self._templates(corpus, resources, say) if resume is None else None,
-            settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume, checkpoint,
-            names, self.ends, progress, say,
+            templates, settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume,
+            checkpoint, names, self.ends, progress, say,
         )  # fmt: skip
         self.model_, self.outcome_ = fit_chain(corpus, dev, wish)
-        if resume is not None and "reading" in resume.meta:
-            self.model_.meta["reading"] = resume.meta["reading"]
+        if resume is None:
+            self.model_.meta["features"] = self.features
+        else:
+            self.model_.meta |= {name: value for name, value in resume.meta.items() if name in ("features", "reading")}
         return self
 
     def _corpus(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Corpus:
@@ -193,52 +202,22 @@ class Tagger:
         """Whether a list as a token means columns or attributes."""
         if hasattr(self, "model_"):
             return "attributes" if self.model_.encoder is None else "columns"
+        return self._wanted()
+
+    def _wanted(self) -> str:
+        """The same for a training that begins anew."""
         return "auto" if self.features is None and self.template is None else "columns"
+
+    def _settings(self) -> Settings:
+        values = {name: getattr(self, name) for name in _SETTINGS}
+        # Grids are often NumPy's numbers.
+        return Settings(**{name: v.item() if isinstance(v, np.generic) else v for name, v in values.items()})
 
     def _resources(self) -> Resources:
         return Resources(
             {name: read_lexicon(path, name) for name, path in (self.lexicons or {}).items()},
             {name: read_clusters(path, name) for name, path in (self.clusters or {}).items()},
         )
-
-    def _templates(self, corpus: Corpus, resources: Resources, say: Say) -> TemplateSet | None:
-        if self.features is not None and self.template is not None:
-            raise UsageError("give a named set (features) or a template file (template), not both")
-        if corpus.attributes is not None:
-            if self.features is not None or self.template is not None:
-                raise UsageError("the data has ready-made attributes: templates and named sets do not apply")
-            if self.order not in (None, 0, 1, 2):
-                raise UsageError(f"the order must be 0, 1 or 2, not {self.order}")
-            return None
-        if self.template is None:
-            return self._named(corpus, resources, say)
-        given = self.template
-        templates = given if isinstance(given, TemplateSet) else read_templates(given)
-        if self.order is not None and self.order != templates.order:
-            raise UsageError(
-                f"--order {self.order} conflicts with the templates, which make an order {templates.order} model: "
-                + (
-                    "add a line `B`"
-                    if self.order == 1
-                    else "add a line `T`"
-                    if self.order == 2
-                    else "drop B and T lines"
-                )
-                + ", or leave --order out"
-            )
-        check_columns(templates, len(corpus.columns), templates.name)
-        for warning in lint(templates):
-            say(f"{templates.name}:{warning.line}: {warning.message}")
-        return templates
-
-    def _named(self, corpus: Corpus, resources: Resources, say: Say) -> TemplateSet:
-        name = self.features
-        if name is None:
-            assert corpus.labels is not None
-            spans = are_chunk_labels(corpus.labels.types)
-            name = "ner" if spans else "pos"
-            say(f"no features were chosen: taking the named set `{name}` (see `palmette features {name}`)")
-        return named_set(name, 1 if self.order is None else self.order, len(corpus.columns), resources)
 
     # Using
 
@@ -306,7 +285,7 @@ class Tagger:
         n_tokens = 0
 
         def work(corpus: Corpus) -> tuple[int, bytes]:
-            corpus = with_columns(corpus, add)
+            corpus = with_columns(corpus, add, self)
             facts = known_from_column(corpus, model.labels) if known is not None and corpus.n_tokens else None
             ids, points = model.tag(corpus, bias, facts)
             return corpus.n_tokens, writer.write(corpus, ids, points)
@@ -336,8 +315,14 @@ class Tagger:
     def load(cls, path: FilePath) -> Tagger:
         """Read a model file."""
         model = load_chain(str(path))
-        settings = model.meta.get("settings", {})
-        tagger = cls(**{name: settings[name] for name in _SETTINGS if name in settings})
+        settings = model.meta["settings"]
+        features, template, encoder = model.meta.get("features"), None, model.encoder
+        if encoder is not None and (not features or encoder.resources.lexicons or encoder.resources.clusters):
+            features, template = None, encoder.templates  # a file's templates, or a set with words from elsewhere
+        tagger = cls(features, template=template, **{name: settings[name] for name in _SETTINGS if name in settings})
+        tagger.forbidden, tagger.ends = tuple(model.meta["forbidden"]), model.shape.ends
+        if template is None and model.shape.order != 1:
+            tagger.order = model.shape.order
         tagger.model_ = model
         return tagger
 
@@ -383,8 +368,14 @@ def _weights(given: Sequence[float], items: Items) -> np.ndarray:
     return weight[items.places]
 
 
-def with_columns(corpus: Corpus, models: Sequence[Tagger]) -> Corpus:
-    """The corpus with a column more for each model, made by it."""
+def with_columns(corpus: Corpus, models: Sequence[Tagger], reader: Tagger) -> Corpus:
+    """The corpus with a column more for each model, made by it, for a reader that lacks them."""
+    encoder = reader._fitted().encoder
+    if models and corpus.n_tokens and encoder is not None and len(corpus.columns) >= encoder.n_columns:
+        raise UsageError(
+            f"the model reads {encoder.n_columns} columns and the input has {len(corpus.columns)}: there is nothing "
+            "for --with to add; choose those of the input with --columns"
+        )
     for tagger in models:
         model = tagger._fitted()
         ids, _ = model.tag(corpus)

@@ -11,7 +11,7 @@ import numpy as np
 from palmette.chain import grow
 from palmette.chain.data import Collected, allow_table, encode_corpus, known_labels, seen_combinations
 from palmette.chain.learning import ChainLearning, Dev
-from palmette.chain.model import ChainModel, Names, check_room
+from palmette.chain.model import ChainModel, Names, check_columns, check_room
 from palmette.chain.weights import ORDERS, Seen, Shape, everything_allowed, new_chain, used_rows
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
@@ -25,6 +25,7 @@ from palmette.text.schemes import Transitions, allowed_transitions, are_chunk_la
 
 LARGE = 2 << 30  # bytes of weights that are worth a warning
 START, END = "<s>", "</s>"
+SAME_COLUMNS = "it needs the columns of the data that training began with"
 
 
 @dataclass
@@ -46,14 +47,16 @@ class Wish:
 
 def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainModel, Outcome]:
     """Train a chain on a labelled corpus."""
-    _check_labelled(corpus, "training")
+    check_labelled(corpus, "training")
     old = wish.resume
+    if old is not None:
+        check_columns(corpus, old.encoder, SAME_COLUMNS)
     labels = _labels(corpus, old)
     known = known_labels(corpus, labels, unknown=len(labels))
     scheme, allowed = _constraints(labels, known, corpus, wish)
     encoder = _encoder(wish)
     shape = _shape(len(labels), encoder, wish)
-    check_room(corpus.offset, shape)
+    check_room(corpus.offset, shape, encoder)
     settings = wish.settings
     collected = Collected(corpus, encoder, old.alphabets if old else None, settings.min_count, settings.max_attributes)
     data = collected.data(known, allow_table(len(labels)))
@@ -64,6 +67,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     outcome = train_online(
         learning, settings.seed, len(history) + settings.passes, settings.patience, history, wish.progress, best
     )
+    _check_weights(outcome.best, data, corpus)
     model = ChainModel(
         labels, shape, allowed, scheme, encoder, collected.alphabets, outcome.best,
         _names(collected, old) if wish.names else {}, _vocabulary(corpus, old),
@@ -71,22 +75,37 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     )  # fmt: skip
     model.meta = {
         "settings": msgspec.to_builtins(settings),
+        "forbidden": _forbidden(wish),
         "history": msgspec.to_builtins(outcome.history),
         "best_pass": outcome.best_pass,
         "ended": outcome.why,
     }
-    if wish.checkpoint and not outcome.interrupted:  # in the middle of a pass nothing exact can be kept
+    if wish.checkpoint and outcome.interrupted:
+        wish.say("no checkpoint is kept: training was interrupted in the middle of a pass")
+    elif wish.checkpoint:
         model.checkpoint = grow.saved_state(learning.chain, learning.clock)
     if settings.tune_bias:
         model.bias = _tuned_bias(model, learning.dev, wish)
     return model, outcome
 
 
-def _check_labelled(corpus: Corpus, what: str) -> None:
+def check_labelled(corpus: Corpus, what: str) -> None:
+    """Training needs sentences, and labels."""
     if corpus.n_tokens == 0:
         raise DataError(f"no {what} data: there is no sentence in it", file=corpus.source)
     if corpus.labels is None:
         raise DataError(f"the {what} data has no labels", file=corpus.source)
+
+
+def _check_weights(chain: Chain, data: Data, corpus: Corpus) -> None:
+    """Large values and sample weights can make numbers that float32 does not have."""
+    if data.one.val.size or (data.weight != 1).any():
+        blocks = [*chain.bare, *(rows.w for rows in chain[-3:])]
+        if not all(np.isfinite(block).all() for block in blocks):
+            raise DataError(
+                "the weights have grown beyond what numbers can hold", file=corpus.source,
+                hint="scale the values of attributes or the weights of sentences down, for example to at most 1",
+            )  # fmt: skip
 
 
 def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
@@ -105,7 +124,7 @@ def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
 
 def _constraints(labels: list[str], known: np.ndarray, corpus: Corpus, wish: Wish) -> tuple[str | None, Transitions]:
     """Which labels may follow each other: by the tag scheme, and by the user's list."""
-    asked = wish.settings.constraints
+    asked, forbidden = wish.settings.constraints, _forbidden(wish)
     scheme = recognise(labels, known, corpus.offset)
     if asked == "none":
         allowed = everything_allowed(len(labels))
@@ -115,17 +134,28 @@ def _constraints(labels: list[str], known: np.ndarray, corpus: Corpus, wish: Wis
         allowed = allowed_transitions(labels, asked)
         scheme = asked.upper()
     allowed = Transitions(*(block.copy() for block in allowed))
-    for before, after in wish.forbidden:
+    for before, after in forbidden:
         _forbid(allowed, labels, before, after)
-    if asked not in ("none", "auto") or wish.forbidden:
+    if asked not in ("none", "auto") or forbidden:
         _check_gold(known, allowed, labels, corpus)
     return scheme, allowed
 
 
+def _forbidden(wish: Wish) -> list[tuple[str, str]]:
+    """The user's list; a training that goes on keeps that of before."""
+    before = [] if wish.resume is None else wish.resume.meta.get("forbidden", [])
+    return list(dict.fromkeys((str(a), str(b)) for a, b in (*before, *wish.forbidden)))
+
+
 def _forbid(allowed: Transitions, labels: list[str], before: str, after: str) -> None:
-    for label in (before, after):
-        if label not in labels and label not in (START, END):
-            raise UsageError(f"forbidden transition {before} {after}: no label {label!r} in the training data")
+    for label, end in ((before, START), (after, END)):
+        if label not in labels and label != end:
+            raise UsageError(
+                f"forbidden transition {before} {after}: no label {label!r} in the training data; "
+                f"{START} may stand first, {END} second"
+            )
+    if (before, after) == (START, END):
+        raise UsageError(f"forbidden transition {START} {END}: one of the two must be a label")
     if before == START:
         allowed.start[labels.index(after)] = False
     elif after == END:
@@ -181,6 +211,8 @@ def _tell_size(collected: Collected, shape: Shape, wish: Wish) -> None:
         f"{collected.corpus.n_sentences:,} sentences, {collected.corpus.n_tokens:,} tokens, {shape.n_labels} labels, "
         f"{sum(sizes.values()):,}{kept} attributes, order {shape.order}, up to {total:,} weights"
     )
+    if not sum(sizes.values()):
+        wish.say("warning: there is no attribute, so only label sequences are learnt; see --template and --min-count")
     if total * 12 > LARGE:
         wish.say(
             f"warning: if every weight moves, they take {total * 12 / 2**30:.1f} GB; "
@@ -236,11 +268,13 @@ def _restore(chain: Chain, old: ChainModel, shape: Shape) -> float:
         blocks = {name: state[f"{head}.{name}"] for name in chain.bare._fields}
         grow.place_bare(chain, blocks, old.shape, sums)
     for order, new, rows in zip(ORDERS, chain[-3:], old.chain[-3:], strict=True):
+        if not rows.slot.size:
+            continue
         w, a = state[f"{order}.w"], state[f"{order}.a"]
         if rows.first.size:
             combo = grow.moved_combos(rows.combo, order, old.shape, shape)
             grow.place_seen(new, rows.first, combo, w, a, shape.width(order))
-        elif rows.slot.size:
+        else:
             grow.place_rows(new, order, state[f"{order}.slot"], w, a, old.shape, shape)
     return float(state["clock"][0])
 
@@ -254,7 +288,8 @@ def _dev(dev: Corpus | None, collected: Collected, labels: list[str], wish: Wish
         if wish.settings.patience is not None or wish.settings.tune_bias:
             raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
         return None
-    _check_labelled(dev, "development")
+    check_labelled(dev, "development")
+    check_columns(dev, collected.encoder, SAME_COLUMNS)
     assert dev.labels is not None
     names = labels + [label for label in dev.labels.types if label not in set(labels)]
     if len(names) > len(labels):
@@ -262,9 +297,11 @@ def _dev(dev: Corpus | None, collected: Collected, labels: list[str], wish: Wish
     gold = known_labels(dev, names, unknown=0)
     free = np.full(dev.n_tokens, len(labels), np.int32)
     data = encode_corpus(dev, collected.encoder, collected.alphabets, free, allow_table(len(labels)))
-    metric = wish.settings.metric
+    metric, spans = wish.settings.metric, are_chunk_labels(names)
+    if metric == "f1" and not spans:
+        raise UsageError("the metric f1 scores spans, and the labels are none (B-X, I-X, O): choose accuracy")
     if metric == "auto":
-        metric = "f1" if are_chunk_labels(labels) else "accuracy"
+        metric = "f1" if spans else "accuracy"
     return Dev(data, gold, names, metric)
 
 

@@ -53,14 +53,29 @@ class _Sets:
 def known_from_items(allowed: Iterable[Any], corpus: Corpus, labels: Sequence[str]) -> Known:
     """From Python: for each sentence a list with, for each token, None (anything), a label, or a set of labels."""
     sets = _Sets(labels)
-    rows = []
+    rows: list[int] = []
+    sizes: list[int] = []
     for s, sentence in enumerate(allowed):
-        for i, wanted in enumerate(sentence):
-            names = frozenset((wanted,)) if isinstance(wanted, str) else frozenset(wanted or ())
-            rows.append(sets.row(names, f"allowed[{s}][{i}]"))
-    if len(rows) != corpus.n_tokens:
-        raise DataError(f"`allowed` has {len(rows)} tokens and the input {corpus.n_tokens}")
+        if isinstance(sentence, str) or not isinstance(sentence, Iterable):
+            raise DataError(f"allowed[{s}] is {sentence!r}: a list with an item for each token is expected")
+        places = [(f"allowed[{s}][{i}]", wanted) for i, wanted in enumerate(sentence)]
+        rows += [sets.row(_names(wanted, place), place) for place, wanted in places]
+        sizes += [len(places)] if places else []  # a corpus has no empty sentences
+    if sizes != np.diff(corpus.offset).tolist():
+        raise DataError("`allowed` must have as many sentences as the input, each with as many tokens")
     return Known(np.array(rows, np.int32), sets.table())
+
+
+def _names(wanted: Any, where: str) -> frozenset[str]:
+    """None, a label or several as a set; the empty set is anything."""
+    if wanted is None:
+        return frozenset()
+    if isinstance(wanted, str):
+        return frozenset((wanted,))
+    names = frozenset(wanted) if isinstance(wanted, Iterable) else frozenset()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise DataError(f"{where} is {wanted!r}: None (anything), a label, or a set of labels is expected")
+    return names
 
 
 def known_from_column(corpus: Corpus, labels: Sequence[str]) -> Known:
@@ -79,13 +94,16 @@ def known_from_column(corpus: Corpus, labels: Sequence[str]) -> Known:
 
 
 def check_possible(scores: np.ndarray, corpus: Corpus) -> None:
-    """Complain about the first sentence for which no label sequence is left."""
+    """Complain about the first sentence whose best path has no score: none is allowed, or numbers were too large."""
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
         s = int(bad[0])
+        what, hint = "no sequence of labels is possible", "what is known or forbidden contradicts itself"
+        if not np.isneginf(scores[s]):
+            what, hint = "its score is beyond what numbers can hold", "scale the values of attributes down"
         raise DataError(
-            f"sentence {s + 1}: no sequence of labels satisfies what is known about its tokens",
+            f"sentence {s + 1}: {what}",
             file=corpus.source,
             line=corpus.line_of(int(corpus.offset[s])),
-            hint="what is known contradicts the tag scheme or the forbidden transitions",
+            hint=hint,
         )

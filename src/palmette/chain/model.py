@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from palmette import model_file
@@ -24,10 +25,13 @@ from palmette.features.templates import parse, to_text
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.forms import Bare, BareSums, Chain, Data, Rows, no_rows, stride_of
 from palmette.kernels.train import decode
+from palmette.learn.online import Pass
 from palmette.text.corpus import Corpus
 from palmette.text.schemes import Transitions
 
 PARTS = {1: "label", 2: "pair", 3: "triple"}
+MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
+MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
 
 
 @dataclass
@@ -67,21 +71,14 @@ class ChainModel:
         for label, value in bias.items():
             if label not in self.labels:
                 raise UsageError(f"bias: the model has no label {label!r}; it has {_some(self.labels)}")
+            if not abs(value) <= MOST_BIAS:
+                raise UsageError(f"bias: {value} for {label} is not a number between -{MOST_BIAS:g} and {MOST_BIAS:g}")
             row[self.labels.index(label)] = value
         return self.chain._replace(bias=row)
 
-    def check_columns(self, corpus: Corpus) -> None:
-        if self.encoder is not None and len(corpus.columns) < self.encoder.n_columns and corpus.n_tokens:
-            raise DataError(
-                f"the model reads {self.encoder.n_columns} columns and the input has {len(corpus.columns)}",
-                file=corpus.source,
-                line=corpus.line_of(0),
-                hint="add the columns, or let another model make them: --with pos=pos.palm",
-            )
-
     def encode(self, corpus: Corpus, known: Known | None = None) -> Data:
         """The corpus for the kernels, with what is known about its labels (default: nothing)."""
-        self.check_columns(corpus)
+        check_columns(corpus, self.encoder)
         Y = len(self.labels)
         rows = np.full(corpus.n_tokens, Y, np.int32) if known is None else known.rows
         allow = allow_table(Y, None if known is None else known.sets)
@@ -93,16 +90,19 @@ class ChainModel:
         """The label of each token i32[N] and the score of each sentence f64[S]."""
         if not corpus.n_tokens:
             return np.zeros(0, np.int32), np.zeros(0)
-        check_room(corpus.offset, self.shape)
+        check_room(corpus.offset, self.shape, self.encoder)
         data = self.encode(corpus, known)
         chain = self.with_bias(self.bias if bias is None else bias)
         labels, scores = best_labels(chain, data, restricted=known is not None)
-        if known is not None:
-            check_possible(scores, corpus)
+        check_possible(scores, corpus)
         return labels, scores
 
     def save(self, path: str) -> None:
         model_file.save(path, *_packed(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds what the model file does: what is compiled or remembered is made again."""
+        return _unpacked, (*_packed(self), "a pickled model")
 
 
 def best_labels(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -113,13 +113,27 @@ def best_labels(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarr
     return (states if chain.plain else chain.label_of[states]), scores
 
 
+def check_columns(corpus: Corpus, encoder: Encoder | None, hint: str = MAKE_COLUMNS) -> None:
+    """Complain about a corpus that has fewer columns than the templates read."""
+    if encoder is not None and len(corpus.columns) < encoder.n_columns and corpus.n_tokens:
+        raise DataError(
+            f"the model reads {encoder.n_columns} columns and the input has {len(corpus.columns)}",
+            file=corpus.source,
+            line=corpus.line_of(0),
+            hint=hint,
+        )
+
+
 ROOM = 8 << 30
 
 
-def check_room(offset: np.ndarray, shape: Shape) -> None:
-    """A table of order 2 for a very long sentence may not fit: say so before it is tried."""
+def check_room(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> None:
+    """The tables of a very long sentence may not fit: say so before it is tried."""
     longest = int(np.diff(offset).max(initial=0))
-    cells = longest * shape.width(min(3, shape.order + 1)) * (2 if shape.order == 2 else 1) * 4
+    observed = () if encoder is None else encoder.programs
+    # Scores and best scores of a token: of states, and of pairs and triples where attributes are on them.
+    width = 2 * shape.width(1) + sum(shape.width(order) for order in (2, 3) if order in observed)
+    cells = 4 * longest * (width + (shape.width(2) if shape.order == 2 else 0))
     if cells > ROOM:
         s = int(np.argmax(np.diff(offset)))
         raise DataError(
@@ -168,6 +182,10 @@ def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "bias": model.bias,
         **model.meta,
     }  # fmt: skip
+    # How long it took differs from run to run, and equal trainings make equal files.
+    meta["history"] = [
+        {name: value for name, value in row.items() if name != "seconds"} for row in meta.get("history", [])
+    ]
     return arrays, meta
 
 
@@ -176,7 +194,7 @@ def load_chain(path: str) -> ChainModel:
     arrays, meta = model_file.load(path)
     try:
         return _unpacked(arrays, meta, path)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, UnicodeError) as error:
         raise ModelError(f"damaged model: its description lacks or misstates {error}", file=path) from None
     except ModelError as error:
         raise ModelError(str(error).partition("\n")[0], hint=error.hint, file=error.file or path) from None
@@ -186,8 +204,11 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
     if meta.get("task") != "chain":
         raise ModelError(f"a model for the task {meta.get('task')!r}, which this version does not know", file=path)
     labels = meta.pop("labels")
-    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
+    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) and label for label in labels):
         raise ModelError("damaged model: its labels are not a list of names", file=path)
+    "".join(labels).encode()  # half of a surrogate pair is no name
+    if len(set(labels)) != len(labels):
+        raise ModelError("damaged model: a label occurs twice", file=path)
     shape = _shape(meta.pop("shape"), len(labels), path)
     allowed = Transitions(
         model_file.require(arrays, "allowed.start", np.bool_, (shape.n_labels,), file=path),
@@ -213,13 +234,24 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
     empty = BareSums(*(np.zeros((0,) * block.ndim) for block in bare))
     chain = blank._replace(bare=bare, bare_a=empty, one=rows[1], two=rows[2], three=rows[3])
     vocabulary = model_file.require(arrays, "vocabulary", np.uint64, (None,), file=path)
-    checkpoint = {k.removeprefix("checkpoint."): v for k, v in arrays.items() if k.startswith("checkpoint.")}
+    checkpoint = _checkpoint(arrays, blank, {order: rows[order] for order in alphabets}, path)
     bias = {str(k): float(v) for k, v in meta.pop("bias").items()}
     scheme = meta.pop("scheme")
     meta.pop("task")
+    _check_meta(meta, path)
     return ChainModel(
         labels, shape, allowed, scheme, encoder, alphabets, chain, names, vocabulary, bias, meta, checkpoint
     )
+
+
+def _check_meta(meta: dict[str, Any], path: str) -> None:
+    """What is told of the training: shown, and used by a resumption."""
+    kinds = (("settings", dict[str, Any]), ("history", list[Pass]), ("forbidden", list[tuple[str, str]]))
+    for name, kind in kinds:
+        try:
+            meta[name] = msgspec.to_builtins(msgspec.convert(meta.get(name, kind()), kind))
+        except msgspec.ValidationError as error:
+            raise ModelError(f"damaged model: its {name} cannot be read ({error})", file=path) from None
 
 
 def _shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
@@ -261,7 +293,40 @@ def _rows(arrays: dict[str, np.ndarray], part: str, size: int, width: int, path:
     slot = model_file.require(arrays, f"{part}.slot", np.int32, (size,), low=0, high=w.shape[0], file=path)
     if not w.shape[0] or w[0].any():
         raise ModelError(f"damaged model: row 0 of {part}.weights is not zero", file=path)
+    _check_owners(slot, w.shape[0], f"{part}.slot", path)
     return base._replace(slot=slot, used=np.array([w.shape[0]], np.int64), w=w)
+
+
+def _check_owners(slot: np.ndarray, n_rows: int, name: str, path: str) -> None:
+    """Every row but the first has one owner, so that more training finds room for the others."""
+    owned = slot[slot != 0]
+    if owned.size != n_rows - 1 or np.unique(owned).size != owned.size:
+        raise ModelError(f"damaged model: {name} does not give each row to one attribute", file=path)
+
+
+def _checkpoint(arrays: dict[str, np.ndarray], blank: Chain, rows: dict[int, Rows], path: str) -> dict[str, np.ndarray]:
+    """What an exact resumption needs, each number checked; empty when the model was saved without."""
+    if not any(name.startswith("checkpoint.") for name in arrays):
+        return {}
+
+    def part(name: str, dtype: type, shape: tuple[int | None, ...], **bounds: int) -> np.ndarray:
+        return model_file.require(arrays, f"checkpoint.{name}", dtype, shape, file=path, **bounds)
+
+    state = {"clock": part("clock", np.float64, (1,))}
+    if not 1 <= state["clock"][0] < np.inf:
+        raise ModelError("damaged model: the clock of its checkpoint is not a number of steps", file=path)
+    for head, dtype in (("bare", np.float32), ("sums", np.float64)):
+        for field_name in Bare._fields:
+            shape = getattr(blank.bare, field_name).shape
+            state[f"{head}.{field_name}"] = part(f"{head}.{field_name}", dtype, shape)
+    for order, own in rows.items():
+        w = part(f"{order}.w", np.float32, (own.w.shape[0] if own.first.size else None, own.w.shape[1]))
+        state[f"{order}.w"], state[f"{order}.a"] = w, part(f"{order}.a", np.float64, w.shape)
+        slot = part(f"{order}.slot", np.int32, own.slot.shape, low=0, high=max(1, w.shape[0]))
+        if not own.first.size:
+            _check_owners(slot, w.shape[0], f"checkpoint.{order}.slot", path)
+        state[f"{order}.slot"] = slot
+    return state
 
 
 def _names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Names:

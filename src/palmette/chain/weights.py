@@ -58,6 +58,8 @@ def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen
     H = shape.n_labels
     W = stride_of(H)
     cubes = H if shape.order >= 2 else 0
+    # Forbidden pairs hold in order 0 too: it is searched as a chain whose transitions have no weights.
+    order = max(shape.order, 0 if allowed.pair.all() else 1)
     try:
         rows = {k: _new_rows(sizes.get(k, 0), shape.width(k), seen.get(k)) for k in ORDERS}
     except (MemoryError, ValueError) as error:
@@ -66,7 +68,7 @@ def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen
             "use --edge-features seen, --min-count 2, or fewer templates on label pairs and triples"
         ) from None
     return Chain(
-        shape.order, True, np.arange(H, dtype=np.int32), shape.ends, shape.transitions, shape.triples,
+        order, True, np.arange(H, dtype=np.int32), shape.ends, shape.transitions, shape.triples,
         forbidding(allowed.pair, W), forbidding(allowed.start, W), forbidding(allowed.end, W), np.zeros(W, np.float32),
         Bare(*(np.zeros(s, np.float32) for s in ((2, W), (H, W), (cubes, H, W)))),
         BareSums(*(np.zeros(s, np.float64) for s in ((2, W), (H, W), (cubes, H, W)))),

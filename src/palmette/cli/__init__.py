@@ -79,15 +79,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(given: list[str]) -> None:
-    from cyclopts import CycloptsError
+    from cyclopts import CycloptsError, UnusedCliTokensError
 
     try:
         _app("--help" in given or "-h" in given)(given, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         verb = f" {given[0]}" if given[0] in VERBS else ""
-        raise UsageError(f"{error}\n  see `palmette{verb} --help`") from None
-    except SystemError as error:  # Ctrl-C inside of compiled code
-        if isinstance(error.__cause__, KeyboardInterrupt):
+        message = str(error)
+        if isinstance(error, UnusedCliTokensError):
+            message = f"too many arguments: {' '.join(error.unused_tokens or ())}"
+        raise UsageError(f"{message}\n  see `palmette{verb} --help`") from None
+    except SystemError as error:
+        cause: BaseException | None = error
+        while isinstance(cause, SystemError):
+            cause = cause.__cause__
+        if isinstance(cause, KeyboardInterrupt):  # Ctrl-C inside of compiled code
             raise KeyboardInterrupt from None
         raise
 

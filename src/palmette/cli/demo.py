@@ -75,7 +75,9 @@ def _train(console: Console, title: str, kind: str, data: Path, target: str, qui
     console.print(f"\n[bold]{title}[/bold]")
     reading = Reading(label="1", columns=("0",)) if kind == "pos" else Reading()
     tagger = Tagger(kind, passes=15, patience=4, seed=1)
-    console.print(f"[dim]palmette train train.txt -o {kind}.palm --features {kind} --dev dev.txt --patience 4[/dim]")
+    command = f"palmette train train.txt -o {kind}.palm --features {kind} --dev dev.txt --passes 15 --patience 4"
+    command += " --label 1 --columns 0" if kind == "pos" else ""
+    console.print(f"[dim]{command}[/dim]", soft_wrap=True)
     sys.stdout.flush()
     with TrainingDisplay(15, "F1" if kind == "chunk" else "accuracy", quiet) as display:
         tagger.fit_file(data / "train.txt", data / "dev.txt", reading=reading, progress=display)

@@ -99,7 +99,7 @@ def _with_model(
 
     tagger = load_tagger(model, quiet=False)
     corpus = read_corpus(data, tagger.reading_for(data, labelled=True).overridden(reading_from(*given)))
-    corpus = with_columns(corpus, [load_tagger(path, False) for path in helpers.values()])
+    corpus = with_columns(corpus, [load_tagger(path, False) for path in helpers.values()], tagger)
     gold, guess, labels = tagger.gold_and_guess(corpus, bias)
     words = corpus.columns[0].cells() if corpus.columns else []
     return Guesses(gold, guess, corpus.offset, labels, words), tagger.unseen(corpus)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _no_option(kind: object, value: str | None) -> None:
     """`-` is standard input or output; whatever else begins so is an option that does not exist."""
     if value is not None and value.startswith("-") and value != "-":
-        raise ValueError("There is no such option.")
+        raise ValueError("It begins with a hyphen: not a file, and no option here.")
 
 
 _FILE = Parameter(allow_leading_hyphen=True, validator=_no_option)

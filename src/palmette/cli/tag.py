@@ -88,6 +88,8 @@ def tag(
         print("reading from the terminal; end with Ctrl-D (or give a file, or --text)", file=sys.stderr)
     reading = _reading(tagger, data, format, separator, columns)
     if unit is not None or penn_quotes:
+        if reading.resolved(data).format not in ("text", "plain"):
+            raise UsageError("--unit and --penn-quotes are for raw text: --format text or plain")
         reading = msgspec.structs.replace(reading, unit=unit or reading.unit, penn_quotes=penn_quotes)
     begun = time.perf_counter()
     n = tagger.tag_file(

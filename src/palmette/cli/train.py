@@ -9,8 +9,10 @@ from cyclopts import Parameter
 
 from palmette.cli.options import (
     Columns,
+    File,
     Flag,
     Json,
+    MaybeFile,
     Output,
     Quiet,
     Repeated,
@@ -23,18 +25,18 @@ from palmette.cli.options import (
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
+    from palmette.report.progress import TrainingDisplay
     from palmette.tagger import Tagger
-    from palmette.text.read import Reading
 
 
 def train(
-    data: str,
+    data: File,
     /,
     *,
     output: Output,
     template: Annotated[str | None, Parameter(name=["--template", "-t"])] = None,
     features: Annotated[str | None, Parameter(name=["--features", "-f"])] = None,
-    dev: str | None = None,
+    dev: MaybeFile = None,
     dev_share: float | None = None,
     label: str | None = None,
     columns: Columns = None,
@@ -42,16 +44,16 @@ def train(
     separator: str = "auto",
     tag_names: str | None = None,
     order: int | None = None,
-    learner: str = "perceptron",
-    estimator: str = "avg",
+    learner: str | None = None,
+    estimator: str | None = None,
     passes: int | None = None,
     patience: int | None = None,
-    metric: str = "auto",
-    seed: int = 1,
-    min_count: int = 1,
+    metric: str | None = None,
+    seed: int | None = None,
+    min_count: int | None = None,
     max_attributes: int | None = None,
-    edge_features: str = "all",
-    constraints: str = "auto",
+    edge_features: str | None = None,
+    constraints: str | None = None,
     forbid: str | None = None,
     no_ends: Flag = False,
     lexicon: Repeated = None,
@@ -93,25 +95,26 @@ def train(
     order: int
         0, 1 or 2, for named sets and ready-made attributes; a template file says it itself.
     learner: str
-        perceptron.
+        perceptron (the default).
     estimator: str
-        avg (mean of all weights) or last.
+        avg (mean of all weights, the default) or last.
     passes: int
-        Passes over the data (10; with --dev and --patience at most 100). With --resume: more passes.
+        Passes over the data (10; with --patience at most 100). With --resume: more passes.
     patience: int
         Stop after this many passes without a better one on the development data.
     metric: str
-        What is better on dev: f1 (spans), accuracy, or auto.
+        What is better on dev: f1 (spans), accuracy, or auto (the default).
     seed: int
-        The same seed gives the same model, bit for bit.
+        The same seed gives the same model, bit for bit (1).
     min_count: int
-        Leave out attributes that occur less often.
+        Leave out attributes that occur less often (1).
     max_attributes: int
         Keep at most so many attributes of each kind, the most frequent ones.
     edge_features: str
-        Observations on label pairs and triples: weights for all combinations, or for those seen in training.
+        Observations on label pairs and triples: weights for all combinations (the default), or for those seen in
+        training.
     constraints: str
-        auto (by the tag scheme found in the labels), none, or a scheme: IOB1, IOB2, IOE1, IOE2, IOBES, BILOU.
+        auto (by the tag scheme of the labels, the default), none, or a scheme: IOB1, IOB2, IOE1, IOE2, IOBES, BILOU.
     forbid: str
         File of label pairs that may not follow each other, `BEFORE AFTER` a line; <s> and </s> are the ends.
     no_ends: bool
@@ -123,7 +126,7 @@ def train(
     tune_bias: bool
         Choose the bias of label O that gives the best F on the development data.
     resume: str
-        Go on training this model, also with new data, labels and attributes.
+        Go on training this model, also with new data, labels and attributes; what is not said stays as it was.
     checkpoint: bool
         Keep in the model what --resume needs to go on exactly as if never stopped.
     prune: bool
@@ -137,46 +140,53 @@ def train(
     """
     if dev is not None and dev_share is not None:
         raise UsageError("give --dev or --dev-share, not both")
-    if resume is not None and (template or features or order is not None):
+    if dev is None and dev_share is None and (patience is not None or tune_bias):
+        raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
+    if resume and (template or features or order is not None or edge_features or lexicon or clusters or no_ends):
         raise UsageError(
-            "--resume goes on with the model's own templates: leave --template, --features and --order out"
+            "--resume goes on with the model's own features: leave --template, --features, --order, --edge-features, "
+            "--lexicon, --clusters and --no-ends out"
         )
+    if prune and checkpoint:
+        raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
     announce_compiling(quiet)
     from palmette import model_file
     from palmette.tagger import Tagger
 
     model_file.check_output(output)
-    if passes is None:
-        passes = 100 if patience is not None else 10
-    tagger = Tagger(
-        features, template=template, order=order, learner=learner, estimator=estimator, passes=passes, seed=seed,
-        patience=patience, dev_share=dev_share, metric=metric, min_count=min_count, max_attributes=max_attributes,
-        edge_features=edge_features, constraints=constraints, forbidden=forbidden_pairs(forbid),
-        lexicons=pairs(lexicon, "--lexicon"), clusters=pairs(clusters, "--clusters"), ends=not no_ends,
-        tune_bias=tune_bias,
-    )  # fmt: skip
     begun = time.perf_counter()
+    old = Tagger.load(resume) if resume else None
+    given = {
+        "learner": learner, "estimator": estimator, "metric": metric, "seed": seed, "min_count": min_count,
+        "max_attributes": max_attributes, "edge_features": edge_features, "constraints": constraints,
+    }  # fmt: skip
+    tagger = Tagger() if old is None else old
+    tagger.set_params(**{name: value for name, value in given.items() if value is not None})
+    tagger.set_params(
+        features=features, template=template, order=order, patience=patience, dev_share=dev_share,
+        passes=passes if passes is not None else 100 if patience is not None else 10,
+        forbidden=forbidden_pairs(forbid), lexicons=pairs(lexicon, "--lexicon"),
+        clusters=pairs(clusters, "--clusters"), ends=not no_ends, tune_bias=tune_bias,
+    )  # fmt: skip
     reading = reading_from(format, separator, columns, label, tag_names)
-    _fit(tagger, data, dev, reading, resume, checkpoint, not strip, quiet or json)
+    if old is not None:
+        reading = old.reading_for(data, labelled=True).overridden(reading)
+    with _display(tagger, dev, quiet or json) as display:
+        tagger.fit_file(
+            data, dev, reading=reading, resume=None if old is None else old.model_, checkpoint=checkpoint,
+            names=not strip, progress=display, say=say(quiet or json),
+        )  # fmt: skip
     tagger.save(output, prune=prune, strip=strip)
     _tell(tagger, output, time.perf_counter() - begun, json, quiet)
     if tagger.outcome_.interrupted:
         raise SystemExit(130)
 
 
-def _fit(
-    tagger: Tagger, data: str, dev: str | None, reading: Reading, resume: str | None, checkpoint: bool, names: bool,
-    quiet: bool,
-) -> None:  # fmt: skip
+def _display(tagger: Tagger, dev: str | None, quiet: bool) -> TrainingDisplay:
     from palmette.report.progress import TrainingDisplay
 
-    old = type(tagger).load(resume).model_ if resume else None
     metric = None if dev is None and tagger.dev_share is None else tagger.metric.replace("auto", "score")
-    with TrainingDisplay(tagger.passes, metric, quiet) as display:
-        tagger.fit_file(
-            data, dev, reading=reading, resume=old, checkpoint=checkpoint, names=names,
-            progress=display, say=say(quiet),
-        )  # fmt: skip
+    return TrainingDisplay(tagger.passes, metric, quiet)
 
 
 def _tell(tagger: Tagger, output: str, seconds: float, json: bool, quiet: bool) -> None:

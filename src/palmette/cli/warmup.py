@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 from palmette.cli.options import Quiet
@@ -19,7 +20,13 @@ def warmup(*, quiet: Quiet = False) -> None:
     from palmette.warm import compile_all
 
     made: list[str] = []
-    compiling.on_compile.append(made.append)
+
+    def compiled(name: str) -> None:
+        made.append(name)
+        if not quiet:
+            print(f"compiling {name}", file=sys.stderr, flush=True)
+
+    compiling.on_compile.append(compiled)
     begun = time.perf_counter()
     compile_all()
     if not quiet:

@@ -53,31 +53,6 @@ class Alphabet(NamedTuple):
     size: int
 
 
-@inline
-def _template_hash(p: Program, c: Cells, t: int, i: int, lo: int, hi: int) -> tuple[bool, np.uint64]:
-    """Whether template t fires at token i of the sentence lo..hi, and the hash of its string."""
-    h = np.uint64(0)
-    R = p.edge_hash.shape[1] // 2
-    for m in range(p.macro[t], p.macro[t + 1]):
-        h = h * p.before_power[m] + p.before_hash[m]
-        j = i + p.row[m]
-        if p.anchor[m] == FIRST:
-            j = lo + p.row[m]
-        elif p.anchor[m] == LAST:
-            j = hi - 1 + p.row[m]
-        v = p.sight[m]
-        if lo <= j < hi:
-            x = c.start[v] + c.ids[c.column[v], j]
-            power, piece = c.power[x], c.hash[x]
-        else:
-            e = R + (j - lo if j < lo else j - hi + 1)
-            power, piece = p.edge_power[v, e], p.edge_hash[v, e]
-        if power == np.uint64(0):
-            return False, h
-        h = h * power + piece
-    return True, h * p.tail_power[t] + p.tail_hash[t]
-
-
 @part
 def _memo_starts(p: Program, c: Cells) -> tuple[np.ndarray, int]:
     """Templates of one cell get the same attribute for the same type, and for the same distance outside: where
@@ -94,62 +69,79 @@ def _memo_starts(p: Program, c: Cells) -> tuple[np.ndarray, int]:
 
 
 @inline
-def _number(
-    p: Program, c: Cells, t: int, i: int, lo: int, hi: int,
-    keys: np.ndarray, numbers: np.ndarray, A: int, grow: bool, first: np.ndarray,
-) -> int:
-    """The number of the attribute that template t makes at token i; with `grow` an unknown one gets A."""
-    fires, h = _template_hash(p, c, t, i, lo, hi)
-    if not fires:
-        return ABSENT
-    if not grow:
-        return find(keys, numbers, mixed(h))
-    a = find_or_add(keys, numbers, mixed(h), A)
-    if first[a] < 0:
-        first[a] = i * (p.macro.size - 1) + t
-    return a
+def _spelled(
+    m0: int, m1: int, i: int, lo: int, hi: int, row: np.ndarray, anchor: np.ndarray, sight: np.ndarray,
+    before_hash: np.ndarray, before_power: np.ndarray, edge_hash: np.ndarray, edge_power: np.ndarray, ids: np.ndarray,
+    column: np.ndarray, start: np.ndarray, hash: np.ndarray, power: np.ndarray,
+) -> tuple[bool, np.uint64]:  # fmt: skip
+    """The hash of what the macros m0..m1 and the literals before them spell at token i of the sentence lo..hi; False
+    where one of them is absent."""
+    h = np.uint64(0)
+    R = edge_hash.shape[1] // 2
+    for m in range(m0, m1):
+        h = h * before_power[m] + before_hash[m]
+        j = row[m] + (i if anchor[m] == HERE else lo if anchor[m] == FIRST else hi - 1)
+        v = sight[m]
+        if lo <= j < hi:
+            x = start[v] + ids[column[v], j]
+            factor, piece = power[x], hash[x]
+        else:
+            e = R + (j - lo if j < lo else j - hi + 1)
+            factor, piece = edge_power[v, e], edge_hash[v, e]
+        if factor == np.uint64(0):
+            return False, h
+        h = h * factor + piece
+    return True, h
 
 
 @part
 def _encode_chunk(
-    p: Program, c: Cells, offset: np.ndarray, s0: int, s1: int, starts: np.ndarray, memo: np.ndarray,
+    macro: np.ndarray, row: np.ndarray, anchor: np.ndarray, sight: np.ndarray, before_hash: np.ndarray,
+    before_power: np.ndarray, tail_hash: np.ndarray, tail_power: np.ndarray, edge_hash: np.ndarray,
+    edge_power: np.ndarray, skip: int, ids: np.ndarray, column: np.ndarray, start: np.ndarray, hash: np.ndarray,
+    power: np.ndarray, offset: np.ndarray, s0: int, s1: int, memo_start: np.ndarray, memo: np.ndarray,
     keys: np.ndarray, numbers: np.ndarray, A: int, grow: bool, first: np.ndarray, out: np.ndarray,
-) -> int:
+) -> int:  # fmt: skip
     """The attributes of the sentences s0..s1 into out i32[tokens, T] (ABSENT where there is none); the new A.
 
-    Template by template, so that what belongs to one stays in registers."""
+    Template by template, so that what belongs to one stays in registers. The arrays of Program and Cells come one by
+    one: taken out of a tuple inside the loop, each would be counted as a reference each time, and it runs 4x slower.
+    """
     base = offset[s0]
-    R = p.edge_hash.shape[1] // 2
-    for t in range(p.macro.size - 1):
-        m = p.macro[t]
-        start, row, beyond = starts[t], 0, np.int64(0)
-        ids = c.ids[0]
-        if start >= 0:
-            v = p.sight[m]
-            row = p.row[m]
-            ids = c.ids[c.column[v]]
-            beyond = start + c.start[v + 1] - c.start[v] + R
+    R = edge_hash.shape[1] // 2
+    T = macro.size - 1
+    for t in range(T):
+        own, shift, beyond = memo_start[t], 0, np.int64(0)
+        cells = ids[0]
+        if own >= 0:
+            v = sight[macro[t]]
+            shift = row[macro[t]]
+            cells = ids[column[v]]
+            beyond = own + start[v + 1] - start[v] + R
         for s in range(s0, s1):
             lo, hi = offset[s], offset[s + 1]
-            for i in range(lo, min(hi, lo + p.skip)):
+            for i in range(lo, min(hi, lo + skip)):
                 out[i - base, t] = ABSENT
-            for i in range(lo + p.skip, hi):
+            for i in range(lo + skip, hi):
                 a = UNKNOWN
                 place = np.int64(0)
-                if start >= 0:
-                    j = i + row
-                    if j < lo:
-                        place = beyond + j - lo
-                    elif j >= hi:
-                        place = beyond + j - hi + 1
-                    else:
-                        place = start + ids[j]
+                if own >= 0:
+                    j = i + shift
+                    place = own + cells[j] if lo <= j < hi else beyond + (j - lo if j < lo else j - hi + 1)
                     a = memo[place]
                 if a == UNKNOWN:
-                    a = _number(p, c, t, i, lo, hi, keys, numbers, A, grow, first)
-                    if a == A:
-                        A += 1
-                    if start >= 0:
+                    fires, h = _spelled(
+                        macro[t], macro[t + 1], i, lo, hi, row, anchor, sight, before_hash, before_power,
+                        edge_hash, edge_power, ids, column, start, hash, power,
+                    )  # fmt: skip
+                    a = ABSENT
+                    if fires:
+                        h = mixed(h * tail_power[t] + tail_hash[t])
+                        a = find_or_add(keys, numbers, h, A) if grow else find(keys, numbers, h)
+                        if a == A and grow:
+                            first[a] = i * T + t
+                            A += 1
+                    if own >= 0:
                         memo[place] = a
                 out[i - base, t] = a
     return A
@@ -172,7 +164,7 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: Alphabet, grow: b
     T = p.macro.size - 1
     N = offset[-1]
     ptr = np.empty(N + 1, np.int64)
-    att = np.empty(N * T, np.int32)
+    att = np.empty(N * T + 1, np.int32)  # one more: an absent attribute is written and then written over
     starts, total = _memo_starts(p, c)
     memo = np.full(total, UNKNOWN, np.int32)
     keys, numbers, A = alphabet.keys, alphabet.numbers, alphabet.size
@@ -191,13 +183,15 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: Alphabet, grow: b
                 keys, numbers = grown(keys, numbers)
             while A + n * T > first.size:
                 first = np.concatenate((first, np.full(first.size, -1, np.int64)))
-        A = _encode_chunk(p, c, offset, s0, s1, starts, memo, keys, numbers, A, grow, first, chunk)
+        A = _encode_chunk(
+            p.macro, p.row, p.anchor, p.sight, p.before_hash, p.before_power, p.tail_hash, p.tail_power, p.edge_hash,
+            p.edge_power, p.skip, c.ids, c.column, c.start, c.hash, c.power, offset, s0, s1, starts, memo, keys, numbers,
+            A, grow, first, chunk,
+        )  # fmt: skip
         for i in range(n):
             for t in range(T):
-                a = chunk[i, t]
-                if a >= 0:
-                    att[z] = a
-                    z += 1
+                att[z] = chunk[i, t]
+                z += chunk[i, t] >= 0
             ptr[base + i + 1] = z
         s0 = s1
     return ptr, att[:z], keys, numbers, first[:A] if grow else first

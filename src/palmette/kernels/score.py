@@ -18,80 +18,90 @@ from .forms import Active, Chain, Data, Rows, Trellis
 
 
 @inline
-def _add_ones(out: np.ndarray, r: Rows, x: Active, i: int) -> None:
-    z, end = x.ptr[i], x.ptr[i + 1]
+def _add_ones(out: np.ndarray, w: np.ndarray, slot: np.ndarray, att: np.ndarray, z: int, end: int) -> None:
     while z < end:
-        a = r.w[r.slot[x.att[z]]]
-        b = r.w[r.slot[x.att[z + 1]] if z + 1 < end else 0]
-        c = r.w[r.slot[x.att[z + 2]] if z + 2 < end else 0]
-        d = r.w[r.slot[x.att[z + 3]] if z + 3 < end else 0]
+        a = w[slot[att[z]]]
+        b = w[slot[att[z + 1]] if z + 1 < end else 0]
+        c = w[slot[att[z + 2]] if z + 2 < end else 0]
+        d = w[slot[att[z + 3]] if z + 3 < end else 0]
         for h in range(out.size):
             out[h] += (a[h] + b[h]) + (c[h] + d[h])
         z += 4
 
 
 @inline
-def _add_seen(out: np.ndarray, r: Rows, x: Active, i: int) -> None:
-    for k in range(x.ptr[i], x.ptr[i + 1]):
-        a = x.att[k]
-        v = np.float32(1.0) if x.val.size == 0 else x.val[k]
-        for place in range(r.first[a], r.first[a + 1]):
-            out[r.combo[place]] += v * r.w[place, 0]
-
-
-@inline
-def _add_valued(out: np.ndarray, r: Rows, x: Active, i: int) -> None:
-    for k in range(x.ptr[i], x.ptr[i + 1]):
-        v = x.val[k]
-        a = r.w[r.slot[x.att[k]]]
+def _add_valued(
+    out: np.ndarray, w: np.ndarray, slot: np.ndarray, att: np.ndarray, val: np.ndarray, z: int, end: int
+) -> None:
+    for k in range(z, end):
+        v = val[k]
+        a = w[slot[att[k]]]
         for h in range(out.size):
             out[h] += v * a[h]
 
 
 @inline
-def add_rows(out: np.ndarray, r: Rows, x: Active, i: int) -> None:
-    """out f32[width] += the rows of token i's attributes."""
-    if r.first.size > 0:
-        _add_seen(out, r, x, i)
-    elif x.val.size > 0:
-        _add_valued(out, r, x, i)
-    else:
-        _add_ones(out, r, x, i)
+def _add_seen(out: np.ndarray, r: Rows, att: np.ndarray, val: np.ndarray, z: int, end: int) -> None:
+    for k in range(z, end):
+        a = att[k]
+        v = np.float32(1.0) if val.size == 0 else val[k]
+        for place in range(r.first[a], r.first[a + 1]):
+            out[r.combo[place]] += v * r.w[place, 0]
+
+
+@part
+def add_rows(out: np.ndarray, r: Rows, x: Active, lo: int, skip: int) -> None:
+    """out f32[n, width] += the rows of the attributes of the tokens lo.., but for the first `skip` of them.
+
+    The arrays are taken out of their tuples once: inside the loop each would count as a reference each time."""
+    w, slot, ptr, att, val = r.w, r.slot, x.ptr, x.att, x.val
+    for i in range(skip, out.shape[0]):
+        z, end = ptr[lo + i], ptr[lo + i + 1]
+        if r.first.size > 0:
+            _add_seen(out[i], r, att, val, z, end)
+        elif val.size > 0:
+            _add_valued(out[i], w, slot, att, val, z, end)
+        else:
+            _add_ones(out[i], w, slot, att, z, end)
 
 
 @part
 def _score_states(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
-    W = m.bias.size
+    U, bias = T.U, m.bias
     for i in range(n):
-        u = T.U[i]
-        for h in range(W):
-            u[h] = m.bias[h]
-        add_rows(u, m.one, x, lo + i)
-    for h in range(W):
-        T.U[0, h] += m.first[h] + m.bare.end[0, h]
-        T.U[n - 1, h] += m.last[h] + m.bare.end[1, h]
+        u = U[i]
+        for h in range(u.size):
+            u[h] = bias[h]
+    add_rows(U[:n], m.one, x, lo, 0)
+    for h in range(bias.size):
+        U[0, h] += m.first[h] + m.bare.end[0, h]
+        U[n - 1, h] += m.last[h] + m.bare.end[1, h]
 
 
 @part
 def _score_pairs(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
-    for i in range(T.E.shape[0] if T.E.shape[0] < n else n):
-        for g in range(m.forbid.shape[0]):
-            e, forbid, pair = T.E[i, g], m.forbid[g], m.bare.pair[g]
+    E, forbid, pair = T.E, m.forbid, m.bare.pair
+    edges = n if E.shape[0] > 1 else 1
+    for i in range(edges):
+        for g in range(forbid.shape[0]):
+            e, f, p = E[i, g], forbid[g], pair[g]
             for h in range(e.size):
-                e[h] = forbid[h] + pair[h]
-        if x.ptr.size > 0 and i > 0:
-            add_rows(T.E[i].reshape(-1), m.two, x, lo + i)
+                e[h] = f[h] + p[h]
+    if x.ptr.size > 0:
+        add_rows(E[:edges].reshape(edges, -1), m.two, x, lo, 1)
 
 
 @part
 def _score_triples(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
+    S = T.S.reshape(T.S.shape[0], -1)
     triple = m.bare.triple.reshape(-1)
-    for i in range(T.S.shape[0] if T.S.shape[0] < n else n):
-        t = T.S[i].reshape(-1)
+    edges = n if S.shape[0] > 1 else 1
+    for i in range(edges):
+        t = S[i]
         for k in range(t.size):
             t[k] = triple[k]
-        if x.ptr.size > 0 and i > 1:
-            add_rows(t, m.three, x, lo + i)
+    if x.ptr.size > 0:
+        add_rows(S[:edges], m.three, x, lo, 2)
 
 
 @part

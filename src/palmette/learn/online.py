@@ -66,7 +66,7 @@ class Pass(msgspec.Struct, frozen=True):
     updates: int
     wrong: int
     train_accuracy: float
-    seconds: float
+    seconds: float = 0.0  # not kept in a model file, which a seed determines bit for bit
     dev: float | None = None
 
 
@@ -129,34 +129,37 @@ def train_online(
     best_score = max((p.dev for p in scored if p.dev is not None), default=-np.inf)
     sharing = _Slices(learning.cost)
     why = f"{passes} passes"
-    for number in range(len(history) + 1, passes + 1):
-        order = shuffled(seed, number, learning.cost.size)
-        learning.begin_pass(number)
-        with interruptible() as interrupted:
+    with interruptible() as interrupted:
+        for number in range(len(history) + 1, passes + 1):
+            order = shuffled(seed, number, learning.cost.size)
+            learning.begin_pass(number)
             counts, seconds = _one_pass(learning, order, number, sharing, progress, interrupted)
-        if interrupted:
-            kept = best if best is not None else learning.snapshot()
-            return Outcome(kept, best_pass or number, history, True, f"interrupted in pass {number}")
-        # Without development data only the end counts, and a snapshot takes as long as a tenth of a pass.
-        snapshot = learning.snapshot() if learning.has_dev else None
-        dev = learning.evaluate(snapshot) if learning.has_dev else None
-        accuracy = 1.0 - counts.wrong / max(1, int(learning.cost.sum()))
-        history.append(Pass(number, counts.updates, counts.wrong, accuracy, seconds, dev))
-        if dev is None:
-            best_pass = number
-        elif dev > best_score:
-            best, best_pass, best_score = snapshot, number, dev
-        if progress is not None:
-            progress(number, sharing.total, sharing.total, history[-1])
-        if counts.updates == 0:
-            why = f"no error was left after {number} passes"
-            break
-        if dev is not None and patience is not None and number - best_pass >= patience:
-            why = f"no better pass than {best_pass} in {patience} passes"
-            break
+            if interrupted:
+                kept = best if best is not None else learning.snapshot()
+                return Outcome(kept, best_pass or number, history, True, f"interrupted in pass {number}")
+            # Without development data only the end counts, and a snapshot takes as long as a tenth of a pass.
+            snapshot = learning.snapshot() if learning.has_dev else None
+            dev = learning.evaluate(snapshot) if learning.has_dev else None
+            accuracy = 1.0 - counts.wrong / max(1, int(learning.cost.sum()))
+            history.append(Pass(number, counts.updates, counts.wrong, accuracy, seconds, dev))
+            if dev is None:
+                best_pass = number
+            elif dev > best_score:
+                best, best_pass, best_score = snapshot, number, dev
+            if progress is not None:
+                progress(number, sharing.total, sharing.total, history[-1])
+            if interrupted:
+                why = f"interrupted after pass {number}"
+                break
+            if counts.updates == 0:
+                why = f"no error was left after {number} passes"
+                break
+            if dev is not None and patience is not None and number - best_pass >= patience:
+                why = f"no better pass than {best_pass} in {patience} passes"
+                break
     if not learning.has_dev or best is None:
         best, best_pass = learning.snapshot(), len(history)
-    return Outcome(best, best_pass, history, False, why)
+    return Outcome(best, best_pass, history, bool(interrupted), why)
 
 
 class _Slices:

@@ -38,6 +38,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _one_of("estimator", self.estimator, ESTIMATORS)
         _one_of("metric", self.metric, METRICS)
         _one_of("edge-features", self.edge_features, ("all", "seen"))
+        if not isinstance(self.constraints, str):
+            raise UsageError(f"constraints: {self.constraints!r} is not auto, none or the name of a tag scheme")
         _at_least("passes", self.passes, 1)
         _at_least("min-count", self.min_count, 1)
         _at_least("seed", self.seed, 0)

@@ -40,7 +40,7 @@ def inspection(model: ChainModel, top: int, labels: Sequence[str] | None = None)
         "clusters": [] if model.encoder is None else sorted(model.encoder.resources.clusters),
         "settings": model.meta.get("settings"),
         "reading": model.meta.get("reading"),
-        "history": model.meta.get("history"),
+        "history": [{k: v for k, v in row.items() if k != "seconds"} for row in model.meta.get("history", [])],
         "best_pass": model.meta.get("best_pass"),
         "ended": model.meta.get("ended"),
         "checkpoint": bool(model.checkpoint),
@@ -54,7 +54,8 @@ def inspection(model: ChainModel, top: int, labels: Sequence[str] | None = None)
 def _moved(rows: Rows) -> int:
     """Attributes with a weight that is not zero."""
     if not rows.first.size:
-        return int(np.count_nonzero(rows.w.any(axis=1)[rows.slot]))
+        full = np.flatnonzero(rows.w.any(axis=1))
+        return int(np.isin(rows.slot, full).sum())
     owner = np.repeat(np.arange(rows.first.size - 1), np.diff(rows.first))
     return int(np.unique(owner[rows.w[:, 0] != 0]).size)
 
@@ -120,7 +121,7 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
         known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
         console.print("  " + ", ".join([f"{len(about['templates'])} templates", *known]), markup=False)
     console.print(f"  ended: {about['ended']}; kept pass {about['best_pass']}")
-    _print_history(about["history"] or [], console)
+    _print_history(about["history"], console)
     shown = about["top"] if all_labels else dict(list(about["top"].items())[:SHOWN_LABELS])
     for label, rows in shown.items():
         cells = "  ".join(f"{escape(row['attribute'])} [dim]{row['weight']:+.2f}[/dim]" for row in rows)
@@ -138,10 +139,10 @@ def _print_history(history: list[dict[str, Any]], console: Console) -> None:
     if not history:
         return
     table = Table(box=None, padding=(0, 2, 0, 2))
-    for head in ("pass", "updates", "train acc.", "dev", "seconds"):
+    for head in ("pass", "updates", "train acc.", "dev"):
         table.add_column(head, justify="right")
     for row in history:
         dev = "-" if row["dev"] is None else f"{100 * row['dev']:.2f}"
         accuracy = f"{100 * row['train_accuracy']:.2f}"
-        table.add_row(str(row["number"]), f"{row['updates']:,}", accuracy, dev, f"{row['seconds']:.2f}")
+        table.add_row(str(row["number"]), f"{row['updates']:,}", accuracy, dev)
     console.print(table)

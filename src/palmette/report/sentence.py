@@ -22,7 +22,7 @@ def tag_sentence(
     corpus = parse_text(line, "--text", **tokens)
     if not corpus.n_tokens:
         raise DataError("there is no word in the text")
-    corpus = with_columns(corpus, helpers)
+    corpus = with_columns(corpus, helpers, tagger)
     ids, _ = tagger.model_.tag(corpus, bias)
     return corpus, [tagger.labels_[i] for i in ids.tolist()]
 
