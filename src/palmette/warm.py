@@ -9,7 +9,7 @@ from palmette.tagger import Tagger
 from palmette.text.read import Reading
 
 COLUMNS = "a x B-N\nb y I-N\nc x O\n\nb x O\na y B-N\n\n"
-ATTRIBUTES = "B\tw=a\tv:2.5\nI\tw=b\n\nB\tw=a\n\n"
+ATTRIBUTES = "B\tw=a\\:b\tv:2.5\nI\tw=b\n\nB\tw=a\n\n"
 CONLLU = "1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n2\tb\tb\tY\tY\t_\t1\tdep\t_\t_\n\n"
 TEMPLATES = "U0:%x[0,0]/%x[0,1]\n*1:%x[0,0]\nB\nT\n"
 
@@ -23,6 +23,7 @@ def compile_all() -> None:
         tagger = Tagger(template=files["t.txt"], passes=2, min_count=1).fit_file(files["c.txt"], files["c.txt"])
         tagger.save(files["m.palm"], prune=True)
         Tagger.load(files["m.palm"]).tag_file(files["c.txt"], Path(folder, "out.txt"))
-        Tagger(passes=1, min_count=2).fit_file(files["a.crfsuite"])
+        attributes = Tagger(passes=1, min_count=2).fit_file(files["a.crfsuite"])
+        attributes.tag_file(files["a.crfsuite"], Path(folder, "out.txt"))
         Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=Reading(label="upos"))
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])

@@ -17,6 +17,7 @@ from .table import ABSENT, find, find_or_add, grown
 HERE, FIRST, LAST = 0, 1, 2  # what a macro's row counts from
 UNKNOWN = -2
 CHUNK = 1024  # tokens that are encoded together
+MEMO = 1 << 17  # combinations of cells that a template may remember
 
 
 class Program(NamedTuple):
@@ -54,18 +55,42 @@ class Alphabet(NamedTuple):
 
 
 @part
-def _memo_starts(p: Program, c: Cells) -> tuple[np.ndarray, int]:
-    """Templates of one cell get the same attribute for the same type, and for the same distance outside: where
-    each remembers them (-1: a template of several cells), and how many places there are."""
+def _memo_plan(p: Program, c: Cells) -> tuple[np.ndarray, np.ndarray, int]:
+    """A template gets the same attribute for the same cells. One whose combinations of cells are few (a single cell, two
+    or three parts of speech) remembers them: memo start i64[T] (-1: too many), factor i64[M] of each macro's cell in
+    the place, and how many places there are. A cell outside of the sentence counts as a type more for each distance."""
     T = p.macro.size - 1
     starts = np.full(T, -1, np.int64)
+    factors = np.zeros(p.row.size, np.int64)
     total = 0
     for t in range(T):
-        m = p.macro[t]
-        if p.macro[t + 1] - m == 1 and p.anchor[m] == HERE:
+        size = 1
+        for m in range(p.macro[t], p.macro[t + 1]):
+            factors[m] = size
+            size *= c.start[p.sight[m] + 1] - c.start[p.sight[m]] + p.edge_hash.shape[1]
+            if size > MEMO:
+                break
+        if size <= MEMO or p.macro[t + 1] - p.macro[t] == 1:
             starts[t] = total
-            total += c.start[p.sight[m] + 1] - c.start[p.sight[m]] + p.edge_hash.shape[1]
-    return starts, total
+            total += size
+    return starts, factors, total
+
+
+@inline
+def _memo_place(
+    own: int, m0: int, m1: int, i: int, lo: int, hi: int, R: int, factors: np.ndarray, row: np.ndarray,
+    anchor: np.ndarray, sight: np.ndarray, ids: np.ndarray, column: np.ndarray, start: np.ndarray,
+) -> int:  # fmt: skip
+    """Where the template that owns the places from `own` remembers its cells at token i."""
+    place = own
+    for m in range(m0, m1):
+        j = row[m] + (i if anchor[m] == HERE else lo if anchor[m] == FIRST else hi - 1)
+        v = sight[m]
+        if lo <= j < hi:
+            place += factors[m] * ids[column[v], j]
+        else:
+            place += factors[m] * (start[v + 1] - start[v] + R + (j - lo if j < lo else j - hi + 1))
+    return place
 
 
 @inline
@@ -99,8 +124,8 @@ def _encode_chunk(
     macro: np.ndarray, row: np.ndarray, anchor: np.ndarray, sight: np.ndarray, before_hash: np.ndarray,
     before_power: np.ndarray, tail_hash: np.ndarray, tail_power: np.ndarray, edge_hash: np.ndarray,
     edge_power: np.ndarray, skip: int, ids: np.ndarray, column: np.ndarray, start: np.ndarray, hash: np.ndarray,
-    power: np.ndarray, offset: np.ndarray, s0: int, s1: int, memo_start: np.ndarray, memo: np.ndarray,
-    keys: np.ndarray, numbers: np.ndarray, A: int, grow: bool, first: np.ndarray, out: np.ndarray,
+    power: np.ndarray, offset: np.ndarray, s0: int, s1: int, memo_start: np.ndarray, factors: np.ndarray,
+    memo: np.ndarray, keys: np.ndarray, numbers: np.ndarray, A: int, grow: bool, first: np.ndarray, out: np.ndarray,
 ) -> int:  # fmt: skip
     """The attributes of the sentences s0..s1 into out i32[tokens, T] (ABSENT where there is none); the new A.
 
@@ -111,13 +136,7 @@ def _encode_chunk(
     R = edge_hash.shape[1] // 2
     T = macro.size - 1
     for t in range(T):
-        own, shift, beyond = memo_start[t], 0, np.int64(0)
-        cells = ids[0]
-        if own >= 0:
-            v = sight[macro[t]]
-            shift = row[macro[t]]
-            cells = ids[column[v]]
-            beyond = own + start[v + 1] - start[v] + R
+        own, m0, m1 = memo_start[t], macro[t], macro[t + 1]
         for s in range(s0, s1):
             lo, hi = offset[s], offset[s + 1]
             for i in range(lo, min(hi, lo + skip)):
@@ -126,12 +145,11 @@ def _encode_chunk(
                 a = UNKNOWN
                 place = np.int64(0)
                 if own >= 0:
-                    j = i + shift
-                    place = own + cells[j] if lo <= j < hi else beyond + (j - lo if j < lo else j - hi + 1)
+                    place = _memo_place(own, m0, m1, i, lo, hi, R, factors, row, anchor, sight, ids, column, start)
                     a = memo[place]
                 if a == UNKNOWN:
                     fires, h = _spelled(
-                        macro[t], macro[t + 1], i, lo, hi, row, anchor, sight, before_hash, before_power,
+                        m0, m1, i, lo, hi, row, anchor, sight, before_hash, before_power,
                         edge_hash, edge_power, ids, column, start, hash, power,
                     )  # fmt: skip
                     a = ABSENT
@@ -165,7 +183,7 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: Alphabet, grow: b
     N = offset[-1]
     ptr = np.empty(N + 1, np.int64)
     att = np.empty(N * T + 1, np.int32)  # one more: an absent attribute is written and then written over
-    starts, total = _memo_starts(p, c)
+    starts, factors, total = _memo_plan(p, c)
     memo = np.full(total, UNKNOWN, np.int32)
     keys, numbers, A = alphabet.keys, alphabet.numbers, alphabet.size
     first = np.full(max(1024, A * 2) if grow else 0, -1, np.int64)
@@ -185,8 +203,8 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: Alphabet, grow: b
                 first = np.concatenate((first, np.full(first.size, -1, np.int64)))
         A = _encode_chunk(
             p.macro, p.row, p.anchor, p.sight, p.before_hash, p.before_power, p.tail_hash, p.tail_power, p.edge_hash,
-            p.edge_power, p.skip, c.ids, c.column, c.start, c.hash, c.power, offset, s0, s1, starts, memo, keys, numbers,
-            A, grow, first, chunk,
+            p.edge_power, p.skip, c.ids, c.column, c.start, c.hash, c.power, offset, s0, s1, starts, factors, memo, keys,
+            numbers, A, grow, first, chunk,
         )  # fmt: skip
         for i in range(n):
             for t in range(T):

@@ -15,6 +15,7 @@ import numpy as np
 
 from .compile import inline, part
 from .forms import Active, Chain, Data, Rows, Trellis
+from .vector import add_four, fetch_early
 
 
 @inline
@@ -24,8 +25,7 @@ def _add_ones(out: np.ndarray, w: np.ndarray, slot: np.ndarray, att: np.ndarray,
         b = w[slot[att[z + 1]] if z + 1 < end else 0]
         c = w[slot[att[z + 2]] if z + 2 < end else 0]
         d = w[slot[att[z + 3]] if z + 3 < end else 0]
-        for h in range(out.size):
-            out[h] += (a[h] + b[h]) + (c[h] + d[h])
+        add_four(out, a, b, c, d)
         z += 4
 
 
@@ -62,6 +62,9 @@ def add_rows(out: np.ndarray, r: Rows, x: Active, lo: int, skip: int) -> None:
         elif val.size > 0:
             _add_valued(out[i], w, slot, att, val, z, end)
         else:
+            if i + 1 < out.shape[0]:  # rows lie all over the memory: ask for the next token's while adding this one's
+                for k in range(end, ptr[lo + i + 2]):
+                    fetch_early(w, np.int64(slot[att[k]]))
             _add_ones(out[i], w, slot, att, z, end)
 
 

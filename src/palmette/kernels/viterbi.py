@@ -16,6 +16,7 @@ import numpy as np
 
 from .compile import inline, part
 from .forms import Chain, Trellis
+from .vector import max_four
 
 RESCALE = 64
 
@@ -55,11 +56,7 @@ def _best_previous(before: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.nda
     g = 1
     while g + 4 <= H:
         a, b, c, d = before[g], before[g + 1], before[g + 2], before[g + 3]
-        e0, e1, e2, e3 = e[g], e[g + 1], e[g + 2], e[g + 3]
-        for h in range(out.size):
-            p = max(a + e0[h], b + e1[h])
-            q = max(c + e2[h], d + e3[h])
-            out[h] = max(out[h], max(p, q))
+        max_four(out, a, e[g], b, e[g + 1], c, e[g + 2], d, e[g + 3])
         g += 4
     while g < H:
         a = before[g]
@@ -120,11 +117,7 @@ def _best_before(before: np.ndarray, s: np.ndarray, e: np.ndarray, u: np.ndarray
         f = 1
         while f + 4 <= H:
             a, b, c, d = before[f, g], before[f + 1, g], before[f + 2, g], before[f + 3, g]
-            s0, s1, s2, s3 = s[f, g], s[f + 1, g], s[f + 2, g], s[f + 3, g]
-            for h in range(o.size):
-                p = max(a + s0[h], b + s1[h])
-                q = max(c + s2[h], d + s3[h])
-                o[h] = max(o[h], max(p, q))
+            max_four(o, a, s[f, g], b, s[f + 1, g], c, s[f + 2, g], d, s[f + 3, g])
             f += 4
         while f < H:
             a = before[f, g]
