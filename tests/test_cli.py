@@ -126,7 +126,7 @@ def test_standard_input_and_output(cli: Cli) -> None:
     expected = cli.fine("tag chunk.palm test.txt")
     assert rows(expected)[0][0] == [*rows(cli.read("test.txt"))[0][0], last_cells(expected)[0][0]]
     given = (cli.folder / "test.txt").open("rb")
-    process = spawn(cli.folder, "tag", "chunk.palm", "-", "-o", "-", stdin=given)
+    process = spawn(cli.folder, "tag", "chunk.palm", "-", "-o", "-", "-q", stdin=given)
     out, err = process.communicate()
     assert (process.returncode, out.decode()) == (0, expected), err
     assert err == b""
@@ -134,7 +134,7 @@ def test_standard_input_and_output(cli: Cli) -> None:
 
 def test_a_reader_that_has_seen_enough(cli: Cli) -> None:
     cli.write("long.txt", cli.read("train.txt") * 8)
-    for arguments in (("tag", "chunk.palm", "long.txt"), ("inspect", "chunk.palm", "--json", "--top", "500")):
+    for arguments in (("tag", "chunk.palm", "long.txt", "-q"), ("inspect", "chunk.palm", "--json", "--top", "500")):
         process = spawn(cli.folder, *arguments)
         assert process.stdout is not None
         assert process.stderr is not None

@@ -257,9 +257,7 @@ def test_gzip_output_is_packed_and_the_same_each_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x", "x.gz"])
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, OSError])
 @pytest.mark.parametrize("size", [10, 3 << 20])
-def test_an_exception_leaves_the_old_file(
-    tmp_path: Path, name: str, error: type[BaseException], size: int
-) -> None:
+def test_an_exception_leaves_the_old_file(tmp_path: Path, name: str, error: type[BaseException], size: int) -> None:
     (tmp_path / name).write_bytes(b"old")
     with pytest.raises(error):
         put_and_raise(tmp_path / name, bytes(size), error)

@@ -50,9 +50,7 @@ def corpus(labels: list[str], sentences: list[list[tuple[int, int]]]) -> Corpus:
 def written(gold: str, guess: str) -> Corpus:
     """A corpus from text: labels separated by blanks, sentences by "/"."""
     labels = sorted(set((gold + " " + guess).replace("/", " ").split()))
-    columns = [
-        zip(a.split(), b.split(), strict=True) for a, b in zip(gold.split("/"), guess.split("/"), strict=True)
-    ]
+    columns = [zip(a.split(), b.split(), strict=True) for a, b in zip(gold.split("/"), guess.split("/"), strict=True)]
     return corpus(labels, [[(labels.index(a), labels.index(b)) for a, b in column] for column in columns])
 
 
@@ -184,9 +182,7 @@ def report(data: Corpus, scheme: str | None = None) -> str:
     options = {"mode": "strict", "scheme": getattr(judge, scheme)} if scheme else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return classification_report(
-            data.sentences(data.gold), data.sentences(data.guess), digits=4, **options
-        )
+        return classification_report(data.sentences(data.gold), data.sentences(data.guess), digits=4, **options)
 
 
 @given(st.one_of(corpora(), corpora(kinds=("",))))
@@ -202,9 +198,7 @@ def test_strict_counts_and_report_equal_seqeval(scheme: str) -> None:
     @given(corpora(LETTERS[scheme]))
     def check(data: Corpus) -> None:
         counts = strict_span_counts(data.gold, data.guess, data.offset, data.labels, scheme)
-        theirs = [
-            judge.Entities(data.sentences(ids), getattr(judge, scheme)) for ids in (data.gold, data.guess)
-        ]
+        theirs = [judge.Entities(data.sentences(ids), getattr(judge, scheme)) for ids in (data.gold, data.guess)]
         for k, kind in enumerate(counts.types):
             gold, guess = (entities.filter(kind) for entities in theirs)
             expected = (len(gold & guess), len(guess), len(gold))
@@ -251,9 +245,7 @@ def test_conlleval_text_digit_for_digit() -> None:
 
 
 def test_conlleval_text_of_nothing_and_of_bare_letters() -> None:
-    nothing = span_counts(
-        np.array([], dtype=int), np.array([], dtype=int), np.array([0]), ChunkTables.of(["O"])
-    )
+    nothing = span_counts(np.array([], dtype=int), np.array([], dtype=int), np.array([0]), ChunkTables.of(["O"]))
     assert conlleval_text(nothing) == "processed 0 tokens with 0 phrases; found: 0 phrases; correct: 0.\n"
     # conlleval.pl prints the line of the empty type once for gold and once for guess.
     lines = conlleval_text(counted_by(written(gold="B I O B", guess="B I O O"))).splitlines()
@@ -302,9 +294,7 @@ def test_sentence_accuracy_equals_a_plain_loop(case: tuple[Corpus, np.ndarray, n
 
 def test_score_of_chunks() -> None:
     data = written(gold="B-NP I-NP O / B-NP O", guess="B-NP I-NP O / I-NP B-NP")
-    found = score(
-        data.gold, data.guess, data.offset, data.labels, unseen=np.array([0, 0, 1, 1, 0], dtype=bool)
-    )
+    found = score(data.gold, data.guess, data.offset, data.labels, unseen=np.array([0, 0, 1, 1, 0], dtype=bool))
     assert (found.tokens, found.sentences) == (5, 2)
     assert (found.accuracy, found.sentence_accuracy) == (0.6, 0.5)
     assert (found.unseen_tokens, found.unseen_accuracy) == (2, 0.5)

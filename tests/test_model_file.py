@@ -45,11 +45,7 @@ arrays_of_any_kind = st.dictionaries(
     max_size=6,
 )
 json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text(st.characters(), max_size=5),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(), max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=8,
 )
@@ -201,9 +197,7 @@ def test_what_cannot_be_saved_leaves_the_old_model(
     assert os.listdir(model.parent) == ["model"]
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [("m.gz", "compressed"), ("", "folder"), ("none/m", "no folder")]
-)
+@pytest.mark.parametrize(("name", "message"), [("m.gz", "compressed"), ("", "folder"), ("none/m", "no folder")])
 def test_places_where_no_model_can_be(tmp_path: Path, name: str, message: str) -> None:
     for attempt in (check_output, lambda path: save(path, {}, {})):
         with pytest.raises(DataError, match=message):
@@ -257,9 +251,7 @@ def test_other_kinds_of_files(tmp_path: Path) -> None:
     refuse(path, b"lCRF" + bytes(100), "CRFsuite")
     refuse(path, gzip.compress(b"x" * 100), "gzip.*\n.*unpack")
     for protocol in range(6):
-        refuse(
-            path, pickle.dumps({"w": [1.0] * 20}, protocol), "pickle" if protocol > 1 else "not a palmette"
-        )
+        refuse(path, pickle.dumps({"w": [1.0] * 20}, protocol), "pickle" if protocol > 1 else "not a palmette")
     with zipfile.ZipFile(tmp_path / "z", "w") as file:
         file.writestr("w.npy", "x" * 100)
     refuse(path, (tmp_path / "z").read_bytes(), "zip")

@@ -41,9 +41,7 @@ CHUNKS = [(1, 3), (4, 6), (6, 7), (8, 9), (12, 14), (14, 16)]
 
 
 def labels_of(scheme: str, kinds: tuple[str, ...] = ("X", "Y")) -> list[str]:
-    return ["O"] + [
-        f"{letter}-{kind}" for letter in SCHEMES[scheme].letters if letter != "O" for kind in kinds
-    ]
+    return ["O"] + [f"{letter}-{kind}" for letter in SCHEMES[scheme].letters if letter != "O" for kind in kinds]
 
 
 def as_ids(sentences: list[list[str]], labels: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -133,9 +131,7 @@ def test_wellformed_is_what_conversion_leaves_alone(scheme: str) -> None:
     for n in (1, 2, 3, 4):
         for path in itertools.product(range(len(labels)), repeat=n):
             names = [labels[y] for y in path]
-            allowed = (
-                start[path[0]] and end[path[-1]] and all(pair[a, b] for a, b in itertools.pairwise(path))
-            )
+            allowed = start[path[0]] and end[path[-1]] and all(pair[a, b] for a, b in itertools.pairwise(path))
             assert allowed == (convert(names, scheme) == names), names
 
 
@@ -219,9 +215,7 @@ def test_recognise_without_a_chunk_in_the_sequences_looks_at_the_letters() -> No
 
 
 @given(st.lists(chunkings(), min_size=1, max_size=4), st.sampled_from(NAMES))
-def test_recognise_finds_the_scheme_or_a_stricter_one(
-    corpus: list[tuple[list[Span], int]], scheme: str
-) -> None:
+def test_recognise_finds_the_scheme_or_a_stricter_one(corpus: list[tuple[list[Span], int]], scheme: str) -> None:
     sentences = [from_spans(chunks, n, scheme) for chunks, n in corpus]
     found = recognised(sentences)
     if all(not chunks for chunks, _ in corpus):
@@ -233,9 +227,7 @@ def test_recognise_finds_the_scheme_or_a_stricter_one(
 
 
 @settings(max_examples=200)
-@given(
-    st.lists(st.lists(st.sampled_from(labels_of("IOBES")), min_size=1, max_size=4), min_size=1, max_size=3)
-)
+@given(st.lists(st.lists(st.sampled_from(labels_of("IOBES")), min_size=1, max_size=4), min_size=1, max_size=3))
 def test_recognise_never_forbids_gold(sentences: list[list[str]]) -> None:
     found = recognised(sentences)
     fitting = [name for name in NAMES if all(is_wellformed(sentence, name) for sentence in sentences)]

@@ -56,9 +56,9 @@ class Alphabet(NamedTuple):
 
 @part
 def _memo_plan(p: Program, c: Cells) -> tuple[np.ndarray, np.ndarray, int]:
-    """A template gets the same attribute for the same cells. One whose combinations of cells are few (a single cell, two
-    or three parts of speech) remembers them: memo start i64[T] (-1: too many), factor i64[M] of each macro's cell in
-    the place, and how many places there are. A cell outside of the sentence counts as a type more for each distance."""
+    """A template gets the same attribute for the same cells. One whose combinations of cells are few (a single cell,
+    two or three parts of speech) remembers them: memo start i64[T] (-1: too many), factor i64[M] of each macro's cell
+    in the place, and how many places there are. A cell outside of the sentence is a type more for each distance."""
     T = p.macro.size - 1
     starts = np.full(T, -1, np.int64)
     factors = np.zeros(p.row.size, np.int64)
@@ -203,8 +203,8 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: Alphabet, grow: b
                 first = np.concatenate((first, np.full(first.size, -1, np.int64)))
         A = _encode_chunk(
             p.macro, p.row, p.anchor, p.sight, p.before_hash, p.before_power, p.tail_hash, p.tail_power, p.edge_hash,
-            p.edge_power, p.skip, c.ids, c.column, c.start, c.hash, c.power, offset, s0, s1, starts, factors, memo, keys,
-            numbers, A, grow, first, chunk,
+            p.edge_power, p.skip, c.ids, c.column, c.start, c.hash, c.power, offset, s0, s1, starts, factors, memo,
+            keys, numbers, A, grow, first, chunk,
         )  # fmt: skip
         for i in range(n):
             for t in range(T):

@@ -108,14 +108,15 @@ def _score_triples(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
 
 
 @part
-def score(T: Trellis, m: Chain, x: Data, s: int) -> int:
-    """Fill T for sentence s; its length."""
+def score(T: Trellis, m: Chain, x: Data, s: int, changed: bool) -> int:
+    """Fill T for sentence s; its length. Edges that are the same for all tokens are filled again only when weights
+    have changed since: a table of triples of fifty labels takes longer to copy than a short sentence to search."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     _score_states(T, m, x.one, lo, n)
-    if m.order >= 1:
+    if m.order >= 1 and (changed or x.two.ptr.size > 0):
         _score_pairs(T, m, x.two, lo, n)
-    if m.order >= 2:
+    if m.order >= 2 and (changed or x.three.ptr.size > 0):
         _score_triples(T, m, x.three, lo, n)
     return n
 

@@ -65,10 +65,12 @@ def train_perceptron(m: Chain, x: Data, order: np.ndarray, first: int, last: int
     updates = 0
     wrong = 0
     impossible = 0
+    changed = True
     for k in range(first, last):
         s = order[k]
         lo = x.offset[s]
-        n = score(T, m, x, s)
+        n = score(T, m, x, s, changed)
+        changed = False
         viterbi(T, m, n, guess)
         missed = wrong_labels(m, x, lo, n, guess)
         if missed > 0:
@@ -76,6 +78,7 @@ def train_perceptron(m: Chain, x: Data, order: np.ndarray, first: int, last: int
             if gold_path(T, m, x, lo, n, gold):
                 move(m, x, s, gold, guess, float(x.weight[s]), clock)
                 updates += 1
+                changed = True
             else:
                 impossible += 1
         clock += 1.0
@@ -89,7 +92,7 @@ def decode(m: Chain, x: Data, out: np.ndarray, scores: np.ndarray, restricted: b
     order = np.arange(S)
     T = make_room(m, x, 0, S, order)
     for s in range(S):
-        n = score(T, m, x, s)
+        n = score(T, m, x, s, s == 0)
         lo = x.offset[s]
         if restricted:
             restrict(T, m, x, lo, n)

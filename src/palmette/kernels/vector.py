@@ -31,7 +31,7 @@ def max_four(
         out[h] = max(out[h], max(max(x + a[h], y + b[h]), max(z + c[h], t + d[h])))
 
 
-def fetch_early(w: np.ndarray, row: int) -> None:
+def fetch_early(w: np.ndarray, row: np.int64) -> None:
     """Ask for the first 128 bytes of a row that will be needed soon."""
 
 
@@ -41,7 +41,9 @@ if not config.DISABLE_JIT:
     from numba.core import cgutils
     from numba.extending import intrinsic
 
-    def _over_row(context: Any, builder: Any, arrays: list[Any], step: Callable[[Callable[[int], Any], Any], Any]) -> None:
+    def _over_row(
+        context: Any, builder: Any, arrays: list[Any], step: Callable[[Callable[[int], Any], Any], Any]
+    ) -> None:
         """For every item of the first array: arrays[0][h] = step(load, kind); vectors first, then the rest."""
         made = [context.make_array(kind)(context, builder, value) for kind, value in arrays]
         item = context.get_value_type(arrays[0][0].dtype)
@@ -61,7 +63,7 @@ if not config.DISABLE_JIT:
                 builder.store(step(load, kind), place(0), align=item.get_abi_size(context.target_data))
 
     @intrinsic
-    def add_four(typingctx, out, a, b, c, d):  # type: ignore[no-untyped-def,no-redef]  # noqa: F811
+    def add_four(typingctx, out, a, b, c, d):  # type: ignore[no-untyped-def]
         def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
             def step(load, kind):  # type: ignore[no-untyped-def]
                 left, right = builder.fadd(load(1), load(2)), builder.fadd(load(3), load(4))
@@ -73,7 +75,7 @@ if not config.DISABLE_JIT:
         return types.void(out, a, b, c, d), code
 
     @intrinsic
-    def max_four(typingctx, out, x, a, y, b, z, c, t, d):  # type: ignore[no-untyped-def,no-redef]  # noqa: F811
+    def max_four(typingctx, out, x, a, y, b, z, c, t, d):  # type: ignore[no-untyped-def]
         def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
             def spread(value, kind):  # type: ignore[no-untyped-def]
                 if not isinstance(kind, ir.VectorType):
@@ -96,7 +98,7 @@ if not config.DISABLE_JIT:
         return types.void(out, out.dtype, a, out.dtype, b, out.dtype, c, out.dtype, d), code
 
     @intrinsic
-    def fetch_early(typingctx, w, row):  # type: ignore[no-untyped-def,no-redef]  # noqa: F811
+    def fetch_early(typingctx, w, row):  # type: ignore[no-untyped-def]
         def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
             array = context.make_array(signature.args[0])(context, builder, args[0])
             start = builder.mul(args[1], builder.extract_value(array.shape, 1))

@@ -80,19 +80,19 @@ def viterbi_states(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
 @part
 def viterbi_pairs(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     total = 0.0
-    several = T.E.shape[0] > 1
-    D = T.D
+    U, E, D = T.U, T.E, T.D
+    several = E.shape[0] > 1
     for h in range(D.shape[2]):
-        D[0, 0, h] = T.U[0, h]
+        D[0, 0, h] = U[0, h]
     for i in range(1, n):
-        _best_previous(D[i - 1, 0], T.E[i if several else 0], T.U[i], D[i, 0])
+        _best_previous(D[i - 1, 0], E[i if several else 0], U[i], D[i, 0])
         if i % RESCALE == 0:
             total += _taken_out(D[i], H)
     h = _argmax(D[n - 1, 0], H)
     total += D[n - 1, 0, h]
     path[n - 1] = h
     for i in range(n - 1, 0, -1):
-        before, e = D[i - 1, 0], T.E[i if several else 0]
+        before, e = D[i - 1, 0], E[i if several else 0]
         best = 0
         top = before[0] + e[0, h]
         for g in range(1, H):
@@ -134,15 +134,15 @@ def viterbi_triples(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     if n == 1:
         return viterbi_states(T, n, H, path)
     total = 0.0
-    e_several = T.E.shape[0] > 1
-    s_several = T.S.shape[0] > 1
-    D = T.D
-    e = T.E[1 if e_several else 0]
+    U, E, S, D = T.U, T.E, T.S, T.D
+    e_several = E.shape[0] > 1
+    s_several = S.shape[0] > 1
+    e = E[1 if e_several else 0]
     for g in range(H):
         for h in range(D.shape[2]):
-            D[1, g, h] = T.U[0, g] + e[g, h] + T.U[1, h]
+            D[1, g, h] = U[0, g] + e[g, h] + U[1, h]
     for i in range(2, n):
-        _best_before(D[i - 1], T.S[i if s_several else 0], T.E[i if e_several else 0], T.U[i], D[i], H)
+        _best_before(D[i - 1], S[i if s_several else 0], E[i if e_several else 0], U[i], D[i], H)
         if i % RESCALE == 0:
             total += _taken_out(D[i], H)
     g, h = 0, 0
@@ -154,7 +154,7 @@ def viterbi_triples(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     path[n - 1] = h
     path[n - 2] = g
     for i in range(n - 1, 1, -1):
-        before, s = D[i - 1], T.S[i if s_several else 0]
+        before, s = D[i - 1], S[i if s_several else 0]
         best = 0
         top = before[0, g] + s[0, g, h]
         for f in range(1, H):
