@@ -50,20 +50,26 @@ def np_file(source: Path, target: Path) -> Path:
 
 
 def bench_np(data: Path) -> None:
-    """NP chunking: observations on labels and pairs (order 1), and on triples too (order 2)."""
-    result: dict[str, Any] = {"seeds": SEEDS[:3]}
+    """NP chunking: observations on labels and pairs (order 1), and on triples too (order 2).
+
+    Fifteen passes were best for both on a held-out tenth of the training sentences (mean of four seeds: 94.75 and
+    94.71). The two are trained in turn, so that their times can be compared."""
+    result: dict[str, Any] = {"seeds": SEEDS}
     with tempfile.TemporaryDirectory() as folder:
         train = np_file(data / "conll2000" / "train.txt", Path(folder, "train.txt"))
         test = np_file(data / "conll2000" / "test.txt", Path(folder, "test.txt"))
         gold = read_corpus(test, Reading())
-        for order, name in ((1, "np.txt"), (2, "np2.txt")):
-            figures, passes = [], []
-            for seed in SEEDS[:3]:
-                tagger = Tagger(template=TEMPLATES / name, passes=12, seed=seed).fit_file(train)
-                figures.append(_f1(tagger.evaluate(gold)))
-                passes += [row["seconds"] for row in tagger.history_[1:]]
-            result[f"order {order}"] = {"f1": figures, "seconds_a_pass": statistics.median(passes)}
-            print(f"NP chunking, order {order}: F1 {_mean(figures)}, {statistics.median(passes):.3f} s a pass")
+        figures: dict[int, list[float]] = {1: [], 2: []}
+        passes: dict[int, list[float]] = {1: [], 2: []}
+        for seed in SEEDS:
+            for order, name in ((1, "np.txt"), (2, "np2.txt")):
+                tagger = Tagger(template=TEMPLATES / name, passes=15, seed=seed).fit_file(train)
+                figures[order].append(_f1(tagger.evaluate(gold)))
+                passes[order] += [row["seconds"] for row in tagger.history_[1:]]
+        for order in (1, 2):
+            a_pass = statistics.median(passes[order])
+            result[f"order {order}"] = {"f1": figures[order], "seconds_a_pass": a_pass}
+            print(f"NP chunking, order {order}: F1 {_mean(figures[order])}, {a_pass:.3f} s a pass")
     ratio = result["order 2"]["seconds_a_pass"] / result["order 1"]["seconds_a_pass"]
     print(f"  a pass of order 2 takes {ratio:.2f} times a pass of order 1")
     keep("np", result | {"ratio": ratio})

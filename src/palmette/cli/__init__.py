@@ -56,6 +56,10 @@ def _app(needs_help: bool) -> App:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exits with 0 (fine), 1 (bad data or model), 2 (wrong usage), 130 (Ctrl-C)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        # Numba imports SciPy where it finds it, for linear algebra that no kernel of ours uses: half a second. A
+        # program that calls us may need it.
+        sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
     try:
         if not given or given in (["--help"], ["-h"], ["help"]):
             print(overview())

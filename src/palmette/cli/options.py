@@ -93,14 +93,7 @@ def say(quiet: bool) -> Any:
 
 def announce_compiling(quiet: bool) -> None:
     """A cold first run says once that it is compiling."""
-    # Numba imports SciPy where it finds it, to check its version: half a second. So it does not find it.
-    hidden = "scipy" not in sys.modules
-    if hidden:
-        sys.modules["scipy"] = None  # type: ignore[assignment]
     from palmette.kernels import compile as compiling
-
-    if hidden:
-        del sys.modules["scipy"]
 
     def first(name: str) -> None:
         compiling.on_compile.clear()
