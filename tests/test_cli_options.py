@@ -89,7 +89,7 @@ def test_rare_attributes_can_be_left_out(cli: Cli) -> None:
 def test_edge_features_seen_or_all(cli: Cli) -> None:
     every = trained(cli, "--template star.txt --passes 2", output="all.palm")
     seen = trained(cli, "--template star.txt --passes 2 --edge-features seen", output="seen.palm")
-    assert every["attributes"] == seen["attributes"]
+    assert every["attributes"] < seen["attributes"]  # dense rows that never moved are forgotten
     assert seen["bytes"] < every["bytes"] / 10
     about = json.loads(cli.fine("inspect seen.palm --json"))
     assert 0 < about["moved"]["triple"] < about["attributes"]["triple"]
@@ -162,8 +162,11 @@ def test_pruned_and_stripped_models_say_the_same(cli: Cli, edges: str) -> None:
         sizes[options] = made["bytes"]
         answers.add(cli.fine("tag m.palm test.txt --scores"))
     assert len(answers) == 1
-    assert sizes["--prune --strip"] < min(sizes["--prune"], sizes["--strip"])
-    assert max(sizes["--prune"], sizes["--strip"]) < sizes[""]
+    assert sizes["--strip"] < sizes[""]
+    assert sizes["--prune --strip"] < sizes["--prune"]
+    if edges == "seen":  # dense rows that never moved are not saved in the first place
+        assert sizes["--prune"] < sizes[""]
+        assert sizes["--prune --strip"] < sizes["--strip"]
     assert all(row["attribute"].startswith("#") for row in top(cli, "m.palm", "B-NP", 5))
 
 

@@ -121,7 +121,7 @@ def test_five_passes_and_five_more_are_ten(order: int, edges: str, estimator: st
     options = {"edge_features": edges, "estimator": estimator, "seed": 3}
     ten, outcome = fit(corpus, TEMPLATES[order], passes=10, **options)
     five, _ = fit(corpus, TEMPLATES[order], passes=5, checkpoint=True, **options)
-    more, resumed = fit(corpus, None, passes=5, resume=reloaded(five, tmp_path), checkpoint=True, **options)
+    more, resumed = fit(corpus, None, passes=5, resume=reloaded(five, tmp_path), **options)
     assert same_bits(more, ten)
     assert not same_bits(more, five)
     assert [p.updates for p in resumed.history] == [p.updates for p in outcome.history]
@@ -253,7 +253,8 @@ def test_the_old_model_still_works_after_it_was_resumed() -> None:
 @pytest.mark.parametrize("options", [{"min_count": 3}, {"max_attributes": 5}])
 def test_a_cut_off_never_drops_what_the_old_model_has(options: dict[str, int], tmp_path: Path) -> None:
     old, _ = fit(column_corpus(*noisy(0, 6)), TEMPLATES[1], passes=2, estimator="last", checkpoint=True)
-    grown, _ = fit(column_corpus(*noisy(1, 3)), None, passes=1, resume=reloaded(old, tmp_path), **options)
+    again = reloaded(old, tmp_path)
+    grown, _ = fit(column_corpus(*noisy(1, 3)), None, passes=1, resume=again, checkpoint=True, **options)
     names = [old.names[1][k] for k in range(len(old.names[1]))]
     assert [grown.names[1][k] for k in range(len(names))] == names
     assert len(grown.names[1]) == grown.alphabets[1].size

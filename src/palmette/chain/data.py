@@ -11,7 +11,7 @@ from palmette.errors import DataError
 from palmette.features.encode import Encoder, new_alphabet
 from palmette.kernels.columns import join_types
 from palmette.kernels.encode import Alphabet, Cells, keep_attributes
-from palmette.kernels.forms import Active, Data, no_active, stride_of
+from palmette.kernels.forms import Active, Chain, Data, no_active, stride_of
 from palmette.kernels.hashing import mixed_all
 from palmette.kernels.table import add_all, find_all, renumbered
 from palmette.text.corpus import Attributes, Corpus
@@ -91,6 +91,7 @@ class Collected:
         self.actives: dict[int, Active] = {}
         self.first: dict[int, np.ndarray] = {}  # where an attribute was made first, -1 for old ones
         self.found: dict[int, int] = {}  # attributes before the cut-off
+        self.moved: dict[int, np.ndarray] = {}  # bool[A]: which had a weight at the end, once the others are dropped
         for order in (1,) if encoder is None else encoder.programs:
             self._collect(order)
             self._cut(order, min_count, max_attributes)
@@ -134,6 +135,23 @@ class Collected:
         self.alphabets[order] = Alphabet(keys, numbers, kept)
         self.actives[order] = Active(ptr, att[:z], val[:z] if val.size else val)
         self.first[order] = first[keep]
+
+    def drop_unmoved(self, chain: Chain) -> Chain:
+        """Forget the attributes that never got a weight of their own: two thirds of them as a rule, and they say
+        nothing. The chain with its rows numbered anew; the corpus is not, so this comes after all learning."""
+        parts = list(chain[-3:])
+        for order, alphabet in self.alphabets.items():
+            rows = parts[order - 1]
+            if rows.first.size or not rows.slot.size:
+                continue
+            keep = self.moved[order] = rows.slot > 0
+            new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+            kept = int(np.count_nonzero(keep))
+            keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
+            self.alphabets[order] = Alphabet(keys, numbers, kept)
+            self.first[order] = self.first[order][keep]
+            parts[order - 1] = rows._replace(slot=rows.slot[keep])
+        return chain._replace(one=parts[0], two=parts[1], three=parts[2])
 
     @property
     def sizes(self) -> dict[int, int]:

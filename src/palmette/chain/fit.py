@@ -12,6 +12,7 @@ from palmette.chain import grow
 from palmette.chain.data import Collected, allow_table, encode_corpus, known_labels, seen_combinations
 from palmette.chain.learning import ChainLearning, Dev
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
+from palmette.chain.prune import some_names
 from palmette.chain.weights import ORDERS, Seen, Shape, everything_allowed, new_chain, used_rows
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
@@ -69,8 +70,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     )
     _check_weights(outcome.best, data, corpus)
     model = ChainModel(
-        labels, shape, allowed, scheme, encoder, collected.alphabets, outcome.best,
-        _names(collected, old) if wish.names else {}, _vocabulary(corpus, old),
+        labels, shape, allowed, scheme, encoder, collected.alphabets, outcome.best, {}, _vocabulary(corpus, old),
         dict(old.bias) if old else {},
     )  # fmt: skip
     model.meta = {
@@ -86,6 +86,10 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
         model.checkpoint = grow.saved_state(learning.chain, learning.clock)
     if settings.tune_bias:
         model.bias = _tuned_bias(model, learning.dev, wish)
+    if not model.checkpoint:
+        model.chain = collected.drop_unmoved(model.chain)
+        model.alphabets = collected.alphabets
+    model.names = _names(collected, old) if wish.names else {}
     return model, outcome
 
 
@@ -313,8 +317,11 @@ def _names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:
         if old is not None and np.any(collected.first[order] < 0):
             if order not in old.names:
                 continue  # the old model was stripped: half of the names would be worse than none
-            data = np.concatenate((old.names[order].data, data))
-            offset = np.concatenate((old.names[order].offset, old.names[order].offset[-1] + offset[1:]))
+            before = old.names[order]
+            if order in collected.moved:
+                before = some_names(before, collected.moved[order][: len(before)])
+            data = np.concatenate((before.data, data))
+            offset = np.concatenate((before.offset, before.offset[-1] + offset[1:]))
         names[order] = Names(data, offset)
     return names
 

@@ -36,7 +36,7 @@ def _prune_order(model: ChainModel, order: int) -> tuple[Alphabet, Rows, Names |
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     kept = int(np.count_nonzero(keep))
     keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
-    return Alphabet(keys, numbers, kept), small, None if strings is None else _some_names(strings, keep)
+    return Alphabet(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
 
 
 def _small_dense(part: Rows) -> tuple[Rows, np.ndarray]:
@@ -59,7 +59,7 @@ def _small_seen(part: Rows) -> tuple[Rows, np.ndarray]:
     return part._replace(slot=slot, first=first, combo=part.combo[full], w=part.w[full]), keep
 
 
-def _some_names(names: Names, keep: np.ndarray) -> Names:
+def some_names(names: Names, keep: np.ndarray) -> Names:
     sizes = np.diff(names.offset)
     data = names.data[np.repeat(keep, sizes)]
     return Names(data, np.concatenate(([0], np.cumsum(sizes[keep]))).astype(np.int64))

@@ -130,7 +130,7 @@ def train(
     checkpoint: bool
         Keep in the model what --resume needs to go on exactly as if never stopped.
     prune: bool
-        Leave out attributes whose weights are all zero.
+        Leave out attributes whose weights are all zero (those that never moved are left out anyway).
     strip: bool
         Leave out the attributes' names, which only `inspect` needs.
     json: bool
