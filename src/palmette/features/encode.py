@@ -69,7 +69,7 @@ class Encoder:
             given = ", ".join(self.resources.lexicons) or "none"
             raise TemplateError(
                 f"the templates ask for the lexicon `{lexicon}`",
-                hint=f"given: {given}; give a file of that name",
+                hint=f"given: {given}; give it with --lexicon {lexicon}=FILE",
             )
         if not name or lexicon is not None:
             return None
