@@ -68,6 +68,33 @@ def _best_previous(before: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.nda
         out[h] += u[h]
 
 
+@inline
+def _came_from(before: np.ndarray, e: np.ndarray, h: int) -> int:
+    """The smallest g with the largest before[g] + e[g, h].
+
+    Four searches side by side: one would wait for each comparison before it starts the next."""
+    H = e.shape[0]
+    low = np.float32(-np.inf)
+    t0, t1, t2, t3 = before[0] + e[0, h], low, low, low
+    g0, g1, g2, g3 = 0, H, H, H
+    g = 1
+    while g + 4 <= H:
+        v0, v1 = before[g] + e[g, h], before[g + 1] + e[g + 1, h]
+        v2, v3 = before[g + 2] + e[g + 2, h], before[g + 3] + e[g + 3, h]
+        t0, g0 = (v0, g) if v0 > t0 else (t0, g0)
+        t1, g1 = (v1, g + 1) if v1 > t1 else (t1, g1)
+        t2, g2 = (v2, g + 2) if v2 > t2 else (t2, g2)
+        t3, g3 = (v3, g + 3) if v3 > t3 else (t3, g3)
+        g += 4
+    while g < H:
+        v0 = before[g] + e[g, h]
+        t0, g0 = (v0, g) if v0 > t0 else (t0, g0)
+        g += 1
+    t0, g0 = (t1, g1) if t1 > t0 or (t1 == t0 and g1 < g0) else (t0, g0)
+    t2, g2 = (t3, g3) if t3 > t2 or (t3 == t2 and g3 < g2) else (t2, g2)
+    return g2 if t2 > t0 or (t2 == t0 and g2 < g0) else g0
+
+
 @part
 def viterbi_states(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     total = 0.0
@@ -92,15 +119,7 @@ def viterbi_pairs(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     total += D[n - 1, 0, h]
     path[n - 1] = h
     for i in range(n - 1, 0, -1):
-        before, e = D[i - 1, 0], E[i if several else 0]
-        best = 0
-        top = before[0] + e[0, h]
-        for g in range(1, H):
-            value = before[g] + e[g, h]
-            if value > top:
-                top = value
-                best = g
-        h = best
+        h = _came_from(D[i - 1, 0], E[i if several else 0], h)
         path[i - 1] = h
     return total
 
