@@ -13,31 +13,34 @@ from .forms import Active, Chain, Data, Rows
 
 
 @inline
-def _change(r: Rows, attribute: int, combo: int, change: float, c: float) -> None:
-    """Change one weight. A dense row is given out on its first change; a combination that was not seen
-    has no weight and stays zero."""
-    if r.first.size > 0:
-        for place in range(r.first[attribute], r.first[attribute + 1]):
-            if r.combo[place] == combo:
-                r.w[place, 0] += change
-                r.a[place, 0] += c * change
-        return
-    s = np.int64(r.slot[attribute])
-    if s == 0:
-        s = r.used[0]
-        r.slot[attribute] = s
-        r.used[0] = s + 1
-    r.w[s, combo] += change
-    r.a[s, combo] += c * change
+def _change_seen(r: Rows, attribute: int, combo: int, change: float, c: float) -> None:
+    """Change one weight; a combination that was not seen has none and stays zero."""
+    for place in range(r.first[attribute], r.first[attribute + 1]):
+        if r.combo[place] == combo:
+            r.w[place, 0] += change
+            r.a[place, 0] += c * change
 
 
 @part
 def _move(r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
-    """Token i's attributes: `step` more on the combination `plus`, less on `minus`."""
+    """Token i's attributes: `step` more on the combination `plus`, less on `minus`. A dense row is given out on its
+    first change."""
+    slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
     for k in range(x.ptr[i], x.ptr[i + 1]):
-        change = step if x.val.size == 0 else step * x.val[k]
-        _change(r, x.att[k], plus, change, c)
-        _change(r, x.att[k], minus, -change, c)
+        change = step if val.size == 0 else step * val[k]
+        if r.first.size > 0:
+            _change_seen(r, att[k], plus, change, c)
+            _change_seen(r, att[k], minus, -change, c)
+            continue
+        s = np.int64(slot[att[k]])
+        if s == 0:
+            s = used[0]
+            slot[att[k]] = s
+            used[0] = s + 1
+        w[s, plus] += change
+        a[s, plus] += c * change
+        w[s, minus] -= change
+        a[s, minus] -= c * change
 
 
 @inline
