@@ -13,10 +13,13 @@ import numpy as np
 from .compile import inline, kernel, part
 from .hashing import mixed
 from .table import ABSENT, find, find_or_add, grown
+from .vector import fetch_early
 
 HERE, FIRST, LAST = 0, 1, 2  # what a macro's row counts from
 UNKNOWN = -2
 CHUNK = 1024  # tokens that are encoded together
+QUICK = 3  # cells that a template may have for the short way
+NOWHERE = 1 << 60
 MEMO = 1 << 17  # combinations of cells that a template may remember
 
 
@@ -119,6 +122,45 @@ def _spelled(
     return True, h
 
 
+@inline
+def _reach(m0: int, m1: int, row: np.ndarray, anchor: np.ndarray) -> tuple[int, int]:
+    """How many tokens the macros look back and ahead; a macro that counts from an edge may look anywhere."""
+    back, ahead = 0, 0
+    for m in range(m0, m1):
+        far = NOWHERE if anchor[m] != HERE else 0
+        back, ahead = max(back, far, -row[m]), max(ahead, far, row[m])
+    return back, ahead
+
+
+@inline
+def _quick_cell(
+    quick: bool, m: int, m1: int, row: np.ndarray, sight: np.ndarray, column: np.ndarray, ids: np.ndarray,
+    factors: np.ndarray,
+) -> tuple[np.ndarray, np.int64, np.int64]:  # fmt: skip
+    """The column, distance and factor of macro m; nothing for one that the template does not have."""
+    if quick and m < m1:
+        return ids[column[sight[m]]], np.int64(row[m]), factors[m]
+    return ids[0], np.int64(0), np.int64(0)
+
+
+@part
+def _look_up(
+    t: int, T: int, base: int, spelled: np.ndarray, waiting: np.ndarray, places: np.ndarray, n: int, keys: np.ndarray,
+    numbers: np.ndarray, A: int, grow: bool, first: np.ndarray, memo: np.ndarray, out: np.ndarray,
+) -> int:  # fmt: skip
+    """Attributes for the n hashes of template t, which were asked for while they were computed; the new A."""
+    for k in range(n):
+        i = waiting[k]
+        a = find_or_add(keys, numbers, spelled[k], A) if grow else find(keys, numbers, spelled[k])
+        if a == A and grow:
+            first[a] = (base + i) * T + t
+            A += 1
+        out[i, t] = a
+        if places[k] >= 0:
+            memo[places[k]] = a
+    return A
+
+
 @part
 def _encode_chunk(
     macro: np.ndarray, row: np.ndarray, anchor: np.ndarray, sight: np.ndarray, before_hash: np.ndarray,
@@ -126,25 +168,39 @@ def _encode_chunk(
     edge_power: np.ndarray, skip: int, ids: np.ndarray, column: np.ndarray, start: np.ndarray, hash: np.ndarray,
     power: np.ndarray, offset: np.ndarray, s0: int, s1: int, memo_start: np.ndarray, factors: np.ndarray,
     memo: np.ndarray, keys: np.ndarray, numbers: np.ndarray, A: int, grow: bool, first: np.ndarray, out: np.ndarray,
+    spelled: np.ndarray, waiting: np.ndarray, places: np.ndarray,
 ) -> int:  # fmt: skip
     """The attributes of the sentences s0..s1 into out i32[tokens, T] (ABSENT where there is none); the new A.
 
-    Template by template, so that what belongs to one stays in registers. The arrays of Program and Cells come one by
-    one: taken out of a tuple inside the loop, each would be counted as a reference each time, and it runs 4x slower.
+    Template by template, so that what belongs to one stays in registers; the keys that no memo knows are looked up
+    together, when the memory has had time to bring their places. The arrays of Program and Cells come one by one:
+    taken out of a tuple inside the loop, each would be counted as a reference each time, and it runs 4x slower.
     """
     base = offset[s0]
     R = edge_hash.shape[1] // 2
     T = macro.size - 1
+    mask = np.uint64(keys.size - 1)
+    table = keys.reshape(keys.size, 1)
     for t in range(T):
         own, m0, m1 = memo_start[t], macro[t], macro[t + 1]
+        back, ahead = _reach(m0, m1, row, anchor)
+        # Up to three cells within the sentence: most tokens of most templates. A missing one counts nothing.
+        quick = own >= 0 and 1 <= m1 - m0 <= QUICK
+        ca, ra, fa = _quick_cell(quick, m0, m1, row, sight, column, ids, factors)
+        cb, rb, fb = _quick_cell(quick, m0 + 1, m1, row, sight, column, ids, factors)
+        cc, rc, fc = _quick_cell(quick, m0 + 2, m1, row, sight, column, ids, factors)
+        n = 0
         for s in range(s0, s1):
             lo, hi = offset[s], offset[s + 1]
             for i in range(lo, min(hi, lo + skip)):
                 out[i - base, t] = ABSENT
             for i in range(lo + skip, hi):
                 a = UNKNOWN
-                place = np.int64(0)
-                if own >= 0:
+                place = np.int64(-1)
+                if quick and i - lo >= back and hi - i > ahead:
+                    place = own + fa * ca[i + ra] + fb * cb[i + rb] + fc * cc[i + rc]
+                    a = memo[place]
+                elif own >= 0:
                     place = _memo_place(own, m0, m1, i, lo, hi, R, factors, row, anchor, sight, ids, column, start)
                     a = memo[place]
                 if a == UNKNOWN:
@@ -155,13 +211,13 @@ def _encode_chunk(
                     a = ABSENT
                     if fires:
                         h = mixed(h * tail_power[t] + tail_hash[t])
-                        a = find_or_add(keys, numbers, h, A) if grow else find(keys, numbers, h)
-                        if a == A and grow:
-                            first[a] = i * T + t
-                            A += 1
-                    if own >= 0:
+                        fetch_early(table, np.int64(h & mask))
+                        spelled[n], waiting[n], places[n] = h, i - base, place
+                        n += 1
+                    elif own >= 0:
                         memo[place] = a
                 out[i - base, t] = a
+        A = _look_up(t, T, base, spelled, waiting, places, n, keys, numbers, A, grow, first, memo, out)
     return A
 
 
@@ -188,6 +244,7 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: Alphabet, grow: b
     keys, numbers, A = alphabet.keys, alphabet.numbers, alphabet.size
     first = np.full(max(1024, A * 2) if grow else 0, -1, np.int64)
     chunk = np.empty((CHUNK, T), np.int32)
+    spelled, waiting, places = np.empty(CHUNK, np.uint64), np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
     z = 0
     ptr[0] = 0
     s0 = 0
@@ -196,6 +253,7 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: Alphabet, grow: b
         base, n = offset[s0], offset[s1] - offset[s0]
         if n > chunk.shape[0]:
             chunk = np.empty((n, T), np.int32)
+            spelled, waiting, places = np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64)
         if grow:  # make room for the worst case here: arrays that change inside the loop slow it down 4x
             while (A + n * T) * 2 > keys.size:
                 keys, numbers = grown(keys, numbers)
@@ -204,7 +262,7 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: Alphabet, grow: b
         A = _encode_chunk(
             p.macro, p.row, p.anchor, p.sight, p.before_hash, p.before_power, p.tail_hash, p.tail_power, p.edge_hash,
             p.edge_power, p.skip, c.ids, c.column, c.start, c.hash, c.power, offset, s0, s1, starts, factors, memo,
-            keys, numbers, A, grow, first, chunk,
+            keys, numbers, A, grow, first, chunk, spelled, waiting, places,
         )  # fmt: skip
         for i in range(n):
             for t in range(T):
