@@ -86,7 +86,7 @@ def chain_of(case: Case) -> Chain:
         {"start": first, "end": last, "pair": forbid}[kind][tuple(place)] = -np.inf
     rows = [_rows(case, order) for order in (1, 2, 3)]
     return Chain(
-        model.order, case.plain, np.array(case.label_of, np.int32), model.ends, model.transitions,
+        model.order, case.plain, 1, np.array(case.label_of, np.int32), model.ends, model.transitions,
         model.triples, forbid, first, last, bias, bare, BareSums(*(np.zeros(b.shape) for b in bare)), *rows,
     )  # fmt: skip
 

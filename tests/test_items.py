@@ -165,7 +165,6 @@ def test_errors_name_the_place(X: Any, message: str) -> None:
         ([["X"], ["Z"]], "y[0] has 1 labels, and X[0] 2 tokens"),
         ([["X", "Y"], "Z"], "y[1] is of type str: a list of tokens"),
         ("XY", "y is of type str"),
-        ([["X", None], ["Z"]], "y[0][1] is None: a label is a string"),
         ([["X", "Y"], [1]], "y[1][0] is of type int"),
         ([["X", ["Y"]], ["Z"]], "y[0][1] is of type list"),
         ([["X", "Y"], [""]], "y[1][0] is an empty label"),

@@ -19,16 +19,15 @@ import msgspec
 import numpy as np
 
 from palmette.chain.choice import choose_templates
-from palmette.chain.data import known_labels
 from palmette.chain.fit import Wish, check_labelled, fit_chain
-from palmette.chain.known import known_from_column, known_from_items
+from palmette.chain.known import certain_labels, known_from_column, known_from_items, label_names, understand_labels
 from palmette.chain.model import ChainModel, load_chain
 from palmette.chain.prune import pruned
 from palmette.errors import DataError, UsageError
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.features.templates import TemplateSet
 from palmette.learn.online import Progress
-from palmette.learn.settings import Settings
+from palmette.learn.settings import Settings, parse_latent
 from palmette.metrics.scores import Scores, score
 from palmette.text.corpus import Corpus, column_of_types
 from palmette.text.files import FilePath, write_whole
@@ -48,6 +47,8 @@ class Tagger:
     template: a CRF++ or Wapiti template file (or a TemplateSet) instead of a named set.
     order: 0, 1 or 2 for a named set or ready-made attributes; a template file says it itself.
     lexicons, clusters: name -> file, for the atoms lexicon:NAME and cluster:NAME.
+    latent: hidden states of every label (5), or of some ({"B-NP": 2} or "B-NP=2,O=3").
+    partial: y may hold sets of labels and None (anything); in files, `A|B` and `?` are meant so.
     dev_share: hold out this share of the training sentences as development data.
     The others are explained in `palmette train --help`.
     """
@@ -59,7 +60,11 @@ class Tagger:
         template: FilePath | TemplateSet | None = None,
         order: int | None = None,
         learner: str = "perceptron",
-        estimator: str = "avg",
+        latent: int | str | Mapping[str, int] = 1,
+        estimator: str = "auto",
+        mavg_every: int | str | None = None,
+        init_size: float = 0.01,
+        partial: bool | None = None,
         passes: int = 10,
         seed: int = 1,
         patience: int | None = None,
@@ -79,7 +84,11 @@ class Tagger:
         self.template = template
         self.order = order
         self.learner = learner
+        self.latent = latent
         self.estimator = estimator
+        self.mavg_every = mavg_every
+        self.init_size = init_size
+        self.partial = partial
         self.passes = passes
         self.seed = seed
         self.patience = patience
@@ -211,7 +220,13 @@ class Tagger:
     def _settings(self) -> Settings:
         values = {name: getattr(self, name) for name in _SETTINGS}
         # Grids are often NumPy's numbers.
-        return Settings(**{name: v.item() if isinstance(v, np.generic) else v for name, v in values.items()})
+        values = {name: v.item() if isinstance(v, np.generic) else v for name, v in values.items()}
+        latent = values["latent"]
+        if isinstance(latent, str):
+            values["latent"] = parse_latent(latent)
+        elif isinstance(latent, Mapping):
+            values["latent"] = {str(label): int(count) for label, count in latent.items()}
+        return Settings(**values)
 
     def _resources(self) -> Resources:
         return Resources(
@@ -246,18 +261,27 @@ class Tagger:
     def evaluate(self, corpus: Corpus, bias: dict[str, float] | None = None) -> Scores:
         """All scores on a labelled corpus."""
         gold, guess, labels = self.gold_and_guess(corpus, bias)
-        return score(gold, guess, corpus.offset, labels, self.unseen(corpus))
+        return score(gold, guess, corpus.offset, labels, self.unseen(corpus), known=self.certain(corpus))
 
     def gold_and_guess(
-        self, corpus: Corpus, bias: dict[str, float] | None = None
+        self, corpus: Corpus, bias: dict[str, float] | None = None, partial: bool | None = None
     ) -> tuple[np.ndarray, np.ndarray, list[str]]:
-        """Gold and guess as numbers i32[N], and the labels that they number (the model's first)."""
+        """Gold and guess as numbers i32[N], and the labels that they number (the model's first). Where gold is not
+        fully known (see `certain`), its number means nothing."""
         model = self._fitted()
         if corpus.labels is None or corpus.n_tokens == 0:
             raise DataError("no labelled sentence to score", file=corpus.source)
+        understand_labels(corpus, bool(model.meta["settings"].get("partial")) if partial is None else partial)
         guess, _ = model.tag(corpus, bias)
-        labels = model.labels + [label for label in corpus.labels.types if label not in set(model.labels)]
-        return known_labels(corpus, labels, unknown=0), guess, labels
+        labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
+        gold, sure = certain_labels(corpus, labels)
+        if sure is not None and not sure.any():
+            raise DataError("no label is fully known: there is nothing to score", file=corpus.source)
+        return gold, guess, labels
+
+    def certain(self, corpus: Corpus) -> np.ndarray | None:
+        """Which tokens' gold labels are fully known, bool[N]; None: all of them."""
+        return certain_labels(corpus, label_names(corpus))[1]
 
     def unseen(self, corpus: Corpus) -> np.ndarray | None:
         """Which tokens' words (column 0) were not in the training data, bool[N]; None when nobody knows."""
@@ -269,25 +293,27 @@ class Tagger:
     def tag_file(
         self, source: FilePath, target: FilePath, *, reading: Reading | None = None, output: str | None = None,
         threads: int = 1, scores: bool = False, bias: dict[str, float] | None = None,
-        add: Sequence[Tagger] = (), known: str | None = None, progress: Callable[[int], None] | None = None,
+        add: Sequence[Tagger] = (), known: str | None = None, states: bool = False,
+        progress: Callable[[int], None] | None = None,
     ) -> int:  # fmt: skip
         """Tag a file of any size in bounded memory; the number of tokens.
 
         `known` names a column that tells what is known about the labels (a label, `A|B`, or `?`); `add` are
-        taggers that make the columns the input lacks.
+        taggers that make the columns the input lacks; `states` writes the latent state, `NP#2`, for the label.
         """
         model = self._fitted()
         model.with_bias(bias or {})
         reading = reading or self.reading_for(source)
         if known is not None:
             reading = msgspec.structs.replace(reading, label=known, has_label=True)
-        writer = Writer(reading.resolved(source).format, output, model.labels, scores=scores)
+        names = model.shape.state_names(model.labels) if states else model.labels
+        writer = Writer(reading.resolved(source).format, output, names, scores=scores)
         n_tokens = 0
 
         def work(corpus: Corpus) -> tuple[int, bytes]:
             corpus = with_columns(corpus, add, self)
             facts = known_from_column(corpus, model.labels) if known is not None and corpus.n_tokens else None
-            ids, points = model.tag(corpus, bias, facts)
+            ids, points = model.tag(corpus, bias, facts, states)
             return corpus.n_tokens, writer.write(corpus, ids, points)
 
         with write_whole(target) as out:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -17,14 +17,6 @@ from palmette.kernels.table import add_all, find_all, renumbered
 from palmette.text.corpus import Attributes, Corpus
 
 ONES = np.zeros(0, np.float32)
-
-
-def known_labels(corpus: Corpus, labels: Sequence[str], unknown: int) -> np.ndarray:
-    """The number of each token's label, i32[N]; `unknown` for labels that are not in the list."""
-    assert corpus.labels is not None
-    numbers = {label: k for k, label in enumerate(labels)}
-    table = np.array([numbers.get(label, unknown) for label in corpus.labels.types], np.int32)
-    return table[corpus.labels.ids] if table.size else np.zeros(0, np.int32)
 
 
 def allow_table(n_labels: int, extra: np.ndarray | None = None) -> np.ndarray:
@@ -174,8 +166,7 @@ class Collected:
 def seen_combinations(data: Data, shape: Shape, order: int, n_attributes: int) -> Seen:
     """Which label pairs (order 2) or triples (3) each attribute occurred with in the known labels."""
     active = data.two if order == 2 else data.three
-    Y, W = shape.n_labels, stride_of(shape.n_labels)
-    combo = _combinations(data, order, Y, W)
+    combo = _combinations(data, order, shape)
     tokens = np.repeat(np.arange(data.known.size), np.diff(active.ptr))
     there = combo[tokens] >= 0
     pairs = np.unique(active.att[there].astype(np.int64) * shape.width(order) + combo[tokens[there]])
@@ -184,16 +175,18 @@ def seen_combinations(data: Data, shape: Shape, order: int, n_attributes: int) -
     return Seen(first.astype(np.int64), place.astype(np.int32))
 
 
-def _combinations(data: Data, order: int, Y: int, W: int) -> np.ndarray:
-    """The place of each token's label n-gram in a row, i64[N]; -1 where it is not fully known."""
-    known = data.known.astype(np.int64)
-    sure = known < Y
+def _combinations(data: Data, order: int, shape: Shape) -> np.ndarray:
+    """Where the first state n-gram of each token's label n-gram stands in a row, i64[N]; -1 where the labels are not
+    fully known."""
+    Y = shape.n_labels
+    sure = data.known < Y
+    known = data.known.astype(np.int64) * shape.per
     combo = known.copy()
     position = np.arange(known.size) - np.repeat(data.offset[:-1], np.diff(data.offset))
-    factor = W
+    factor = stride_of(shape.n_states)
     for back in range(1, order):
         earlier = np.roll(known, back)
         combo += earlier * factor
         sure &= np.roll(data.known < Y, back)
-        factor *= Y
+        factor *= shape.n_states
     return np.where(sure & (position >= order - 1), combo, -1)

@@ -9,18 +9,19 @@ import msgspec
 import numpy as np
 
 from palmette.chain import grow
-from palmette.chain.data import Collected, allow_table, encode_corpus, known_labels, seen_combinations
+from palmette.chain.data import Collected, allow_table, encode_corpus, seen_combinations
+from palmette.chain.known import Known, certain_labels, known_in_training, label_names, understand_labels
 from palmette.chain.learning import ChainLearning, Dev
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
 from palmette.chain.prune import some_names
-from palmette.chain.weights import ORDERS, Seen, Shape, everything_allowed, new_chain, used_rows
+from palmette.chain.weights import ORDERS, Seen, Shape, everything_allowed, new_chain, start_randomly, used_rows
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet
-from palmette.kernels.forms import Chain, Data
+from palmette.kernels.forms import Bare, Chain, Data
 from palmette.learn.online import Outcome, Pass, Progress, train_online
-from palmette.learn.settings import Settings
+from palmette.learn.settings import Settings, restarts
 from palmette.text.corpus import Corpus
 from palmette.text.schemes import Transitions, allowed_transitions, are_chunk_labels, recognise
 
@@ -52,22 +53,25 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     old = wish.resume
     if old is not None:
         check_columns(corpus, old.encoder, SAME_COLUMNS)
-    labels = _labels(corpus, old)
-    known = known_labels(corpus, labels, unknown=len(labels))
-    scheme, allowed = _constraints(labels, known, corpus, wish)
-    encoder = _encoder(wish)
-    shape = _shape(len(labels), encoder, wish)
-    check_room(corpus.offset, shape, encoder)
     settings = wish.settings
+    understand_labels(corpus, settings.partial)
+    labels = _labels(corpus, old)
+    known = known_in_training(corpus, labels)
+    scheme, allowed = _constraints(labels, known.rows, corpus, wish)
+    encoder = _encoder(wish)
+    shape = _shape(labels, encoder, wish)
+    check_room(corpus.offset, shape, encoder)
     collected = Collected(corpus, encoder, old.alphabets if old else None, settings.min_count, settings.max_attributes)
-    data = collected.data(known, allow_table(len(labels)))
+    data = collected.data(known.rows, allow_table(len(labels), known.sets))
     _tell_size(collected, shape, wish)
-    chain, clock, best = _start(collected, data, shape, allowed, wish)
-    learning = ChainLearning(chain, data, settings.estimator, _dev(dev, collected, labels, wish), clock)
-    history = _history(old)
-    outcome = train_online(
-        learning, settings.seed, len(history) + settings.passes, settings.patience, history, wish.progress, best
-    )
+    _tell_partial(known, len(labels), wish)
+    held_out = _dev(dev, collected, labels, wish)
+    learning, outcome, settings = _trained(collected, data, shape, allowed, held_out, wish)
+    if learning.impossible:
+        wish.say(
+            f"warning: {learning.impossible:,} sentences taught nothing: no path fits both what is known of their "
+            "labels and what is allowed; see --constraints and --forbid"
+        )
     _check_weights(outcome.best, data, corpus)
     model = ChainModel(
         labels, shape, allowed, scheme, encoder, collected.alphabets, outcome.best, {}, _vocabulary(corpus, old),
@@ -115,7 +119,9 @@ def _check_weights(chain: Chain, data: Data, corpus: Corpus) -> None:
 def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
     assert corpus.labels is not None
     labels = list(old.labels) if old else []
-    labels += [label for label in corpus.labels.types if label not in set(labels)]
+    labels += [label for label in label_names(corpus) if label not in set(labels)]
+    if not labels:
+        raise DataError("no label is known", file=corpus.source, hint="`?` says that any label is possible")
     if "" in labels:
         token = int(np.argmax(corpus.labels.ids == corpus.labels.types.index("")))
         raise DataError("the label is empty", file=corpus.source, line=corpus.line_of(token))
@@ -174,8 +180,12 @@ def _check_gold(known: np.ndarray, allowed: Transitions, labels: list[str], corp
     inside = np.ones(known.size, np.bool_)
     inside[first] = False
     places = np.flatnonzero(inside)
-    bad = places[~allowed.pair[known[places - 1], known[places]]]
-    bad = np.concatenate((bad, first[~allowed.start[known[first]]], last[~allowed.end[known[last]]]))
+    # Where something is not known for sure, anything may stand.
+    start, end = (np.append(row, True) for row in (allowed.start, allowed.end))
+    pair = np.pad(allowed.pair, (0, 1), constant_values=True)
+    known = np.minimum(known, len(labels))
+    bad = places[~pair[known[places - 1], known[places]]]
+    bad = np.concatenate((bad, first[~start[known[first]]], last[~end[known[last]]]))
     if bad.size:
         token = int(bad.min())
         before = labels[known[token - 1]] if inside[token] else START
@@ -193,19 +203,34 @@ def _encoder(wish: Wish) -> Encoder | None:
     return None if wish.templates is None else Encoder(wish.templates, wish.resources)
 
 
-def _shape(n_labels: int, encoder: Encoder | None, wish: Wish) -> Shape:
+def _shape(labels: list[str], encoder: Encoder | None, wish: Wish) -> Shape:
+    n_labels = len(labels)
     if wish.resume is not None:
-        return wish.resume.shape._replace(n_labels=n_labels)
+        old = wish.resume.shape
+        more = (1,) * (n_labels - old.n_labels) if old.states else ()
+        return old._replace(n_labels=n_labels, states=old.states + more)
+    per, states = _latent_states(wish.settings.latent, labels)
     if encoder is None:
-        return Shape(n_labels, wish.order, wish.ends, wish.order >= 1, wish.order >= 2)
+        return Shape(n_labels, wish.order, wish.ends, wish.order >= 1, wish.order >= 2, per, states)
     order = encoder.templates.order
-    return Shape(n_labels, order, wish.ends, encoder.is_bare(2), encoder.is_bare(3))
+    return Shape(n_labels, order, wish.ends, encoder.is_bare(2), encoder.is_bare(3), per, states)
+
+
+def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int, tuple[int, ...]]:
+    """Room for states in every label, and how many each has where that differs."""
+    if isinstance(latent, int):
+        return latent, ()
+    strange = [label for label in latent if label not in labels]
+    if strange:
+        raise UsageError(f"latent: no label {strange[0]!r} in the training data, which has {', '.join(labels[:20])}")
+    states = tuple(latent.get(label, 1) for label in labels)
+    return max(states), () if len(set(states)) == 1 else states
 
 
 def _tell_size(collected: Collected, shape: Shape, wish: Wish) -> None:
     """How many weights there can be, and a warning where they are many."""
     sizes = collected.sizes
-    dense = {k: n * shape.n_labels**k for k, n in sizes.items()}
+    dense = {k: n * shape.n_states**k for k, n in sizes.items()}
     if wish.settings.edge_features == "seen":
         dense = {k: n for k, n in dense.items() if k == 1}
     total = sum(dense.values())
@@ -213,7 +238,8 @@ def _tell_size(collected: Collected, shape: Shape, wish: Wish) -> None:
     kept = f" of {found:,}" if found != sum(sizes.values()) else ""
     wish.say(
         f"{collected.corpus.n_sentences:,} sentences, {collected.corpus.n_tokens:,} tokens, {shape.n_labels} labels, "
-        f"{sum(sizes.values()):,}{kept} attributes, order {shape.order}, up to {total:,} weights"
+        + (f"{int((~shape.missing()).sum())} states, " if shape.per > 1 else "")
+        + f"{sum(sizes.values()):,}{kept} attributes, order {shape.order}, up to {total:,} weights"
     )
     if not sum(sizes.values()):
         wish.say("warning: there is no attribute, so only label sequences are learnt; see --template and --min-count")
@@ -222,6 +248,56 @@ def _tell_size(collected: Collected, shape: Shape, wish: Wish) -> None:
             f"warning: if every weight moves, they take {total * 12 / 2**30:.1f} GB; "
             "--edge-features seen, --min-count 2 or --max-attributes make them fewer"
         )
+
+
+def _tell_partial(known: Known, n_labels: int, wish: Wish) -> None:
+    unsure = int(np.count_nonzero(known.rows >= n_labels))
+    if unsure:
+        wish.say(f"{unsure:,} of {known.rows.size:,} tokens have a label that is not fully known")
+
+
+def _trained(
+    collected: Collected, data: Data, shape: Shape, allowed: Transitions, dev: Dev | None, wish: Wish
+) -> tuple[ChainLearning, Outcome, Settings]:
+    """Train with each estimator that is to be tried, and keep the one that is best on dev."""
+    history, settings = _history(wish.resume), wish.settings
+    found = None
+    choices = restarts(settings, dev is not None)
+    for estimator, every in choices:
+        if len(choices) > 1:
+            wish.say(f"trying {estimator}" + (f" every {every} passes" if every else ""))
+        chain, clock, best = _start(collected, data, shape, allowed, wish)
+        start = None if chain.plain else _random_start(shape, allowed, wish)
+        learning = ChainLearning(chain, data, estimator, dev, clock, every, start)
+        outcome = train_online(
+            learning, settings.seed, len(history) + settings.passes, settings.patience, history, wish.progress, best
+        )
+        if found is None or _best_score(outcome) > _best_score(found[1]):
+            settled = msgspec.structs.replace(settings, estimator=estimator, mavg_every=every)
+            found = learning, outcome, settled
+        if outcome.interrupted:
+            break
+    assert found is not None
+    if len(choices) > 1:
+        chosen = found[2]
+        wish.say(f"chose {chosen.estimator}" + (f" every {chosen.mavg_every} passes" if chosen.mavg_every else ""))
+    return found
+
+
+def _best_score(outcome: Outcome) -> float:
+    return max((p.dev for p in outcome.history if p.dev is not None), default=0.0)
+
+
+def _random_start(shape: Shape, allowed: Transitions, wish: Wish) -> Bare:
+    """The start of a latent chain, as `_start` makes it."""
+    blank = new_chain(shape, {}, allowed, {})
+    start_randomly(blank, shape, wish.settings.init_size, wish.settings.seed)
+    old = wish.resume
+    if old is not None and old.shape != shape:
+        before = new_chain(old.shape, {}, old.allowed, {})
+        start_randomly(before, old.shape, wish.settings.init_size, wish.settings.seed)
+        grow.place_bare(blank, before.bare._asdict(), old.shape, sums=False)
+    return blank.bare
 
 
 def _start(
@@ -233,7 +309,10 @@ def _start(
     if wish.settings.edge_features == "seen":
         seen = {k: seen_combinations(data, shape, k, n) for k, n in collected.sizes.items() if k > 1}
     if old is None:
-        return new_chain(shape, collected.sizes, allowed, seen), 1.0, None
+        chain = new_chain(shape, collected.sizes, allowed, seen)
+        if shape.per > 1:
+            start_randomly(chain, shape, wish.settings.init_size, wish.settings.seed)
+        return chain, 1.0, None
     for order, rows in zip(ORDERS, (old.chain.one, old.chain.two, old.chain.three), strict=True):
         if rows.first.size:
             there = Seen(rows.first, grow.moved_combos(rows.combo, order, old.shape, shape))
@@ -243,6 +322,9 @@ def _start(
             seen.pop(order, None)
     chain = new_chain(shape, collected.sizes, allowed, seen)
     averaged = new_chain(shape, collected.sizes, allowed, seen)
+    if shape.per > 1 and shape != old.shape:  # the states of new labels need a start
+        for new in (chain, averaged):
+            start_randomly(new, shape, wish.settings.init_size, wish.settings.seed)
     _carry(averaged, old, old.chain, shape)
     if not old.checkpoint:
         wish.say("resumed from the averaged weights (the model has no checkpoint)")
@@ -294,11 +376,13 @@ def _dev(dev: Corpus | None, collected: Collected, labels: list[str], wish: Wish
         return None
     check_labelled(dev, "development")
     check_columns(dev, collected.encoder, SAME_COLUMNS)
-    assert dev.labels is not None
-    names = labels + [label for label in dev.labels.types if label not in set(labels)]
+    understand_labels(dev, wish.settings.partial)
+    names = labels + [label for label in label_names(dev) if label not in set(labels)]
     if len(names) > len(labels):
         wish.say(f"labels that only the development data has count as errors: {', '.join(names[len(labels) :][:10])}")
-    gold = known_labels(dev, names, unknown=0)
+    gold, sure = certain_labels(dev, names)
+    if sure is not None and not sure.any():
+        raise DataError("no label of the development data is fully known", file=dev.source)
     free = np.full(dev.n_tokens, len(labels), np.int32)
     data = encode_corpus(dev, collected.encoder, collected.alphabets, free, allow_table(len(labels)))
     metric, spans = wish.settings.metric, are_chunk_labels(names)
@@ -306,7 +390,7 @@ def _dev(dev: Corpus | None, collected: Collected, labels: list[str], wish: Wish
         raise UsageError("the metric f1 scores spans, and the labels are none (B-X, I-X, O): choose accuracy")
     if metric == "auto":
         metric = "f1" if spans else "accuracy"
-    return Dev(data, gold, names, metric)
+    return Dev(data, gold, names, metric, sure)
 
 
 def _names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:

@@ -9,10 +9,10 @@ from palmette.kernels.forms import Chain, Rows, stride_of
 
 
 def widened(w: np.ndarray, order: int, old: Shape, new: Shape) -> np.ndarray:
-    """Rows [R, width] of `old` as rows of `new`: the same numbers at the places of the same labels."""
-    if old.n_labels == new.n_labels:
+    """Rows [R, width] of `old` as rows of `new`: the same numbers at the places of the same states."""
+    H, H2 = old.n_states, new.n_states
+    if H == H2:
         return w
-    H, H2 = old.n_labels, new.n_labels
     out = np.zeros((w.shape[0], *(H2,) * (order - 1), stride_of(H2)), w.dtype)
     inside = (slice(None), *(slice(H),) * order)
     out[inside] = w.reshape(w.shape[0], *(H,) * (order - 1), stride_of(H))[inside]
@@ -24,7 +24,7 @@ def place_bare(target: Chain, blocks: dict[str, np.ndarray], old: Shape, sums: b
     for name, block in blocks.items():
         out = getattr(target.bare_a if sums else target.bare, name)
         inside = tuple(slice(min(a, b)) for a, b in zip(out.shape, block.shape, strict=True))
-        H = old.n_labels
+        H = old.n_states
         real = (*inside[:-1], slice(min(H, inside[-1].stop)))
         out[real] = block[real]
 
@@ -53,13 +53,13 @@ def place_seen(target: Rows, first: np.ndarray, combo: np.ndarray, w: np.ndarray
 
 def moved_combos(combo: np.ndarray, order: int, old: Shape, new: Shape) -> np.ndarray:
     """Places in a row of `old` as places in a row of `new`."""
-    H, W = old.n_labels, stride_of(old.n_labels)
+    H, W = old.n_states, stride_of(old.n_states)
     rest, out = combo.astype(np.int64) // W, combo.astype(np.int64) % W
-    factor = stride_of(new.n_labels)
+    factor = stride_of(new.n_states)
     for _ in range(order - 1):
         out += rest % H * factor
         rest //= H
-        factor *= new.n_labels
+        factor *= new.n_states
     return out.astype(np.int32)
 
 

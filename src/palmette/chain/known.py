@@ -1,4 +1,4 @@
-"""What is known about the labels before tagging: fixed labels, or sets of allowed ones, for some tokens.
+"""What is known about the labels: gold in training, fixed labels or sets of allowed ones at tag time.
 
 A token's knowledge is a row of the allow table: row y is label y alone, row Y everything, further rows are sets.
 """
@@ -91,6 +91,70 @@ def known_from_column(corpus: Corpus, labels: Sequence[str]) -> Known:
         token = int(np.argmax(corpus.labels.ids == k))
         rows.append(sets.row(names, f"{corpus.source}:{corpus.line_of(token)}"))
     return Known(np.array(rows, np.int32)[corpus.labels.ids], sets.table())
+
+
+def understand_labels(corpus: Corpus, partial: bool | None) -> None:
+    """Note which cells of a file's labels are partial ones: `?` or `_` for anything, `A|B` for one of several.
+
+    That such cells are meant so must be said, because a Penn tag may hold a bar itself."""
+    if corpus.labels is None or corpus.label_sets is not None or partial is False:
+        return
+    cells = corpus.labels.types
+    if not partial:
+        cell = next((cell for cell in cells if cell == "?" or _is_choice(cell, cells)), None)
+        if cell is not None:
+            token = int(np.argmax(corpus.labels.ids == cells.index(cell)))
+            raise DataError(
+                f"the label {cell!r} looks like a partial one", file=corpus.source, line=corpus.line_of(token),
+                hint="say --partial if `?` means that any label is possible and `A|B` one of several, "
+                "--no-partial if they are labels of their own",
+            )  # fmt: skip
+        return
+    corpus.label_sets = {}
+    for k, cell in enumerate(cells):
+        if cell not in ANYTHING and "|" not in cell:
+            continue
+        names = () if cell in ANYTHING else tuple(cell.split("|"))
+        if "" in names:
+            token = int(np.argmax(corpus.labels.ids == k))
+            raise DataError(
+                f"the partial label {cell!r} has an empty part", file=corpus.source, line=corpus.line_of(token),
+                hint="write the possible labels with one bar between them, or `?` for anything",
+            )  # fmt: skip
+        corpus.label_sets[cell] = frozenset(names)
+
+
+def _is_choice(cell: str, cells: Sequence[str]) -> bool:
+    return "|" in cell and set(cell.split("|")) <= set(cells)
+
+
+def label_names(corpus: Corpus) -> list[str]:
+    """All labels of a corpus, those in sets too, by first occurrence."""
+    assert corpus.labels is not None
+    sets = corpus.label_sets or {}
+    return list(dict.fromkeys(name for cell in corpus.labels.types for name in sorted(sets.get(cell, (cell,)))))
+
+
+def known_in_training(corpus: Corpus, labels: Sequence[str]) -> Known:
+    """What the labels of a training corpus allow at each token. Below Y stands the label itself."""
+    assert corpus.labels is not None
+    names = _Sets(labels)
+    sets = corpus.label_sets or {}
+    rows = [names.row(sets.get(cell, frozenset((cell,))), str(corpus.source)) for cell in corpus.labels.types]
+    return Known(np.array(rows, np.int32)[corpus.labels.ids], names.table())
+
+
+def certain_labels(corpus: Corpus, labels: Sequence[str]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Gold as numbers of `labels` i32[N], and where it is fully known bool[N] (None: everywhere)."""
+    assert corpus.labels is not None
+    numbers = {label: k for k, label in enumerate(labels)}
+    single = [
+        next(iter(names)) if len(names) == 1 else None
+        for names in ((corpus.label_sets or {}).get(cell, frozenset((cell,))) for cell in corpus.labels.types)
+    ]
+    table = np.array([-1 if name is None else numbers[name] for name in single], np.int32)
+    gold = table[corpus.labels.ids]
+    return np.maximum(gold, 0), gold >= 0 if corpus.label_sets else None
 
 
 def check_possible(scores: np.ndarray, corpus: Corpus) -> None:

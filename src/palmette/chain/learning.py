@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from palmette.chain.model import best_labels
-from palmette.chain.weights import estimated
-from palmette.kernels.forms import Chain, Data
+from palmette.chain.roles import StateRoles
+from palmette.chain.weights import estimated, norm, restart_from_average
+from palmette.kernels.forms import Bare, Chain, Data
 from palmette.kernels.train import train_perceptron
 from palmette.learn.online import Counts
 from palmette.metrics.scores import Scores, score
@@ -22,10 +23,11 @@ class Dev:
     gold: np.ndarray  # i32[N] into `labels`
     labels: list[str]  # those of the model, then those only dev has
     metric: str  # f1 or accuracy
+    sure: np.ndarray | None = None  # bool[N]: where gold is fully known; None: everywhere
 
     def scores(self, chain: Chain) -> Scores:
         guess, _ = best_labels(chain, self.data, restricted=False)
-        return score(self.gold, guess, self.data.offset, self.labels)
+        return score(self.gold, guess, self.data.offset, self.labels, known=self.sure)
 
     def figure(self, chain: Chain) -> float:
         found = self.scores(chain)
@@ -35,20 +37,34 @@ class Dev:
 class ChainLearning:
     """Weights, training data and clock of a chain; `Learning` for the online trainer."""
 
-    def __init__(self, chain: Chain, data: Data, estimator: str, dev: Dev | None, clock: float = 1.0) -> None:
+    def __init__(
+        self,
+        chain: Chain,
+        data: Data,
+        estimator: str,
+        dev: Dev | None,
+        clock: float = 1.0,
+        every: int | None = None,
+        start: Bare | None = None,
+    ) -> None:
         self.chain = chain
         self.data = data
         self.estimator = estimator
         self.dev = dev
         self.clock = clock
-        self.impossible = 0  # sentences whose known labels no allowed path can give
+        self.every = every  # mavg: passes between two restarts from the average
+        self.start = start  # the random start of a latent chain
+        self.impossible = 0  # sentences of this pass whose known labels no allowed path can give
+        self.roles = None if chain.plain else StateRoles(data)
 
     @property
     def cost(self) -> np.ndarray:
         return np.diff(self.data.offset)
 
     def begin_pass(self, number: int) -> None:
-        """Nothing to do for the perceptron."""
+        self.impossible = 0
+        if self.every is not None and number % self.every == 0:
+            restart_from_average(self.chain, self.clock)
 
     def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
         self.clock, updates, wrong, impossible = train_perceptron(self.chain, self.data, order, first, last, self.clock)
@@ -56,7 +72,11 @@ class ChainLearning:
         return Counts(updates, wrong)
 
     def snapshot(self) -> Chain:
-        return estimated(self.chain, self.clock if self.estimator == "avg" else None)
+        return estimated(self.chain, None if self.estimator == "last" else self.clock, self.start)
+
+    def figures(self) -> dict[str, float]:
+        found = {"norm": norm(self.chain)}
+        return found if self.roles is None else found | self.roles.compared(self.chain)
 
     @property
     def has_dev(self) -> bool:

@@ -31,6 +31,7 @@ from palmette.text.schemes import Transitions
 
 PARTS = {1: "label", 2: "pair", 3: "triple"}
 MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
+MOST_STATES = 64  # of a label
 MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
 
 
@@ -67,13 +68,15 @@ class ChainModel:
 
     def with_bias(self, bias: dict[str, float]) -> Chain:
         """The chain with numbers added to the score of some labels."""
-        row = np.zeros(stride_of(len(self.labels)), np.float32)
+        row = np.zeros(stride_of(self.shape.n_states), np.float32)
+        per = self.shape.per
         for label, value in bias.items():
             if label not in self.labels:
                 raise UsageError(f"bias: the model has no label {label!r}; it has {_some(self.labels)}")
             if not abs(value) <= MOST_BIAS:
                 raise UsageError(f"bias: {value} for {label} is not a number between -{MOST_BIAS:g} and {MOST_BIAS:g}")
-            row[self.labels.index(label)] = value
+            state = self.labels.index(label) * per
+            row[state : state + per] = value
         return self.chain._replace(bias=row)
 
     def encode(self, corpus: Corpus, known: Known | None = None) -> Data:
@@ -85,17 +88,17 @@ class ChainModel:
         return encode_corpus(corpus, self.encoder, self.alphabets, rows, allow)
 
     def tag(
-        self, corpus: Corpus, bias: dict[str, float] | None = None, known: Known | None = None
+        self, corpus: Corpus, bias: dict[str, float] | None = None, known: Known | None = None, states: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The label of each token i32[N] and the score of each sentence f64[S]."""
+        """The label of each token i32[N] (or its state) and the score of each sentence f64[S]."""
         if not corpus.n_tokens:
             return np.zeros(0, np.int32), np.zeros(0)
         check_room(corpus.offset, self.shape, self.encoder)
         data = self.encode(corpus, known)
         chain = self.with_bias(self.bias if bias is None else bias)
-        labels, scores = best_labels(chain, data, restricted=known is not None)
+        found, scores = best_states(chain, data, restricted=known is not None)
         check_possible(scores, corpus)
-        return labels, scores
+        return found if states or chain.plain else chain.label_of[found], scores
 
     def save(self, path: str) -> None:
         model_file.save(path, *_packed(self))
@@ -105,11 +108,17 @@ class ChainModel:
         return _unpacked, (*_packed(self), "a pickled model")
 
 
-def best_labels(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The label of each token's best state i32[N] and the score of each sentence f64[S]."""
+def best_states(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The state of each token on the best path i32[N] and the score of each sentence f64[S]."""
     states = np.zeros(data.known.size, np.int32)
     scores = np.zeros(data.offset.size - 1)
     decode(chain, data, states, scores, restricted)
+    return states, scores
+
+
+def best_labels(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The label of each token on the best path i32[N] and the score of each sentence f64[S]."""
+    states, scores = best_states(chain, data, restricted=restricted)
     return (states if chain.plain else chain.label_of[states]), scores
 
 
@@ -137,7 +146,8 @@ def check_room(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> Non
     if cells > ROOM:
         s = int(np.argmax(np.diff(offset)))
         raise DataError(
-            f"sentence {s + 1} has {longest:,} tokens: its order {shape.order} table with {shape.n_labels} labels "
+            f"sentence {s + 1} has {longest:,} tokens: its order {shape.order} table with {shape.n_states} "
+            f"{'labels' if shape.per == 1 else 'states'} "
             f"would take {cells / 2**30:.0f} GB",
             hint="split the sentence, or use a model of a lower order",
         )
@@ -223,7 +233,7 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
         if type(size) is not int or size < 0:
             raise ModelError("damaged model: the number of attributes is not a number", file=path)
         alphabets[order] = _alphabet(arrays, PARTS[order], size, path)
-        rows[order] = _rows(arrays, PARTS[order], size, shape.width(order), path)
+        rows[order] = _rows(arrays, order, size, shape, path)
         if f"{PARTS[order]}.names" in arrays:
             names[order] = _names(arrays, PARTS[order], size, path)
     blank = new_chain(shape, {}, allowed, {})
@@ -256,9 +266,14 @@ def _check_meta(meta: dict[str, Any], path: str) -> None:
 
 def _shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
     shape = Shape(**given)
-    if shape.n_labels != n_labels or shape.order not in (0, 1, 2):
+    states = tuple(shape.states)
+    fits = type(shape.per) is int and 1 <= shape.per <= MOST_STATES and len(states) in (0, n_labels)
+    if shape.n_labels != n_labels or shape.order not in (0, 1, 2) or not fits:
         raise ModelError("damaged model: its shape does not fit its labels", file=path)
-    return Shape(n_labels, shape.order, bool(shape.ends), bool(shape.transitions), bool(shape.triples))
+    if not all(type(count) is int and 1 <= count <= shape.per for count in states):
+        raise ModelError("damaged model: a label has no state, or more than there is room for", file=path)
+    switches = bool(shape.ends), bool(shape.transitions), bool(shape.triples)
+    return Shape(n_labels, shape.order, *switches, shape.per, states)
 
 
 def _encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:
@@ -282,12 +297,14 @@ def _alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str) ->
     return Alphabet(keys, numbers, size)
 
 
-def _rows(arrays: dict[str, np.ndarray], part: str, size: int, width: int, path: str) -> Rows:
-    base = no_rows()
+def _rows(arrays: dict[str, np.ndarray], order: int, size: int, shape: Shape, path: str) -> Rows:
+    base, part, width = no_rows(), PARTS[order], shape.width(order)
     if f"{part}.first" in arrays:
         combo = model_file.require(arrays, f"{part}.combo", np.int32, (None,), low=0, high=width, file=path)
         first = model_file.require_offsets(arrays, f"{part}.first", np.int64, size + 1, combo.size, file=path)
-        w = model_file.require(arrays, f"{part}.weights", np.float32, (combo.size, 1), file=path)
+        w = model_file.require(arrays, f"{part}.weights", np.float32, (combo.size, shape.block(order)), file=path)
+        if not _begin_blocks(combo, order, shape):
+            raise ModelError(f"damaged model: {part}.combo names states that do not begin a label", file=path)
         return base._replace(slot=np.zeros(size, np.int32), first=first, combo=combo, w=w)
     w = model_file.require(arrays, f"{part}.weights", np.float32, (None, width), file=path)
     slot = model_file.require(arrays, f"{part}.slot", np.int32, (size,), low=0, high=w.shape[0], file=path)
@@ -295,6 +312,17 @@ def _rows(arrays: dict[str, np.ndarray], part: str, size: int, width: int, path:
         raise ModelError(f"damaged model: row 0 of {part}.weights is not zero", file=path)
     _check_owners(slot, w.shape[0], f"{part}.slot", path)
     return base._replace(slot=slot, used=np.array([w.shape[0]], np.int64), w=w)
+
+
+def _begin_blocks(combo: np.ndarray, order: int, shape: Shape) -> bool:
+    """Whether all these places in a row are those of first states of labels: a block goes on from there."""
+    H, W = shape.n_states, stride_of(shape.n_states)
+    rest, state = np.divmod(combo, W)
+    fine = (state < H) & (state % shape.per == 0)
+    for _ in range(order - 1):
+        rest, state = np.divmod(rest, H)
+        fine &= state % shape.per == 0
+    return bool(fine.all())
 
 
 def _check_owners(slot: np.ndarray, n_rows: int, name: str, path: str) -> None:

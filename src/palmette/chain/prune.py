@@ -50,7 +50,7 @@ def _small_dense(part: Rows) -> tuple[Rows, np.ndarray]:
 
 
 def _small_seen(part: Rows) -> tuple[Rows, np.ndarray]:
-    full = part.w[:, 0] != 0
+    full = part.w.any(axis=1)
     owner = np.repeat(np.arange(part.first.size - 1), np.diff(part.first))[full]
     count = np.bincount(owner, minlength=part.first.size - 1)
     keep = count > 0

@@ -31,6 +31,7 @@ def evaluate(
     separator: str = "auto",
     with_: Helpers = None,
     bias: Repeated = None,
+    partial: Annotated[bool | None, Parameter(negative="--no-partial")] = None,
     errors: int = 10,
     json: Json = False,
 ) -> None:
@@ -60,6 +61,8 @@ def evaluate(
         NAME=MODEL: a column that the data lacks comes from another model; repeatable.
     bias: list[str]
         LABEL=NUMBER added to a label's score; repeatable.
+    partial: bool
+        Gold labels may be partly known (`?`, `A|B`): such tokens are left out and counted. Default as in training.
     errors: int
         How many of the most frequent errors to show in the table.
     json: bool
@@ -71,7 +74,7 @@ def evaluate(
     if guess is not None:
         if model is not None:
             raise UsageError("give a model and a file, or --guess FILE, not both")
-        if (label, columns, format, with_, bias) != (None, None, None, None, None):
+        if any(option is not None for option in (label, columns, format, with_, bias, partial)):
             raise UsageError("--guess scores the last two columns of a file: leave the options of a model out")
         from palmette.text.guesses import read_guesses
 
@@ -80,7 +83,7 @@ def evaluate(
         raise UsageError("give a model and a labelled file, or --guess FILE")
     else:
         given = (format, separator, columns, label)
-        tagged, unseen = _with_model(model, data, given, pairs(with_, "--with"), biases(bias))
+        tagged, unseen = _with_model(model, data, given, pairs(with_, "--with"), biases(bias), partial)
         _show(style, strict, data, tagged, unseen, errors)
 
 
@@ -90,6 +93,7 @@ def _with_model(
     given: tuple[str | None, str, str | None, str | None],
     helpers: dict[str, str],
     bias: dict[str, float] | None,
+    partial: bool | None,
 ) -> tuple[Guesses, np.ndarray | None]:
     """Gold and guess of a labelled file, and which tokens were not seen in training."""
     from palmette.cli.options import reading_from
@@ -100,17 +104,20 @@ def _with_model(
     tagger = load_tagger(model, quiet=False)
     corpus = read_corpus(data, tagger.reading_for(data, labelled=True).overridden(reading_from(*given)))
     corpus = with_columns(corpus, [load_tagger(path, False) for path in helpers.values()], tagger)
-    gold, guess, labels = tagger.gold_and_guess(corpus, bias)
+    gold, guess, labels = tagger.gold_and_guess(corpus, bias, partial)
     words = corpus.columns[0].cells() if corpus.columns else []
-    return Guesses(gold, guess, corpus.offset, labels, words), tagger.unseen(corpus)
+    return Guesses(gold, guess, corpus.offset, labels, words, tagger.certain(corpus)), tagger.unseen(corpus)
 
 
 def _show(style: str, strict: bool, file: str, tagged: Guesses, unseen: np.ndarray | None, n_errors: int) -> None:
+    import numpy as np
+
     from palmette.metrics.scores import errors, score
     from palmette.text.schemes import are_chunk_labels, recognise
 
-    gold, guess, offset, labels, words = tagged
-    scheme = recognise(labels, gold, offset) if strict else None
+    gold, guess, offset, labels, words, known = tagged
+    sequences = gold if known is None else np.where(known, gold, len(labels))
+    scheme = recognise(labels, sequences, offset) if strict else None
     if strict and scheme is None:
         raise DataError("the gold labels follow no tag scheme: strict span scores need one", file=file)
     if style in ("conlleval", "seqeval"):
@@ -118,8 +125,8 @@ def _show(style: str, strict: bool, file: str, tagged: Guesses, unseen: np.ndarr
             raise UsageError(f"--style {style} scores spans, and these labels are none; use the table or json")
         print(_span_text(style, scheme, tagged), end="")
         return
-    found = score(gold, guess, offset, labels, unseen, scheme, strict=strict)
-    mistakes = errors(gold, guess, offset, labels, words or None, most=max(0, n_errors))
+    found = score(gold, guess, offset, labels, unseen, scheme, strict=strict, known=known)
+    mistakes = errors(gold, guess, offset, labels, words or None, known=known, most=max(0, n_errors))
     if style == "json":
         import msgspec
 
@@ -132,10 +139,13 @@ def _show(style: str, strict: bool, file: str, tagged: Guesses, unseen: np.ndarr
 
 
 def _span_text(style: str, scheme: str | None, tagged: Guesses) -> str:
+    from palmette.metrics.scores import whole_sentences
     from palmette.metrics.spans import ChunkTables, span_counts, strict_span_counts
     from palmette.metrics.styles import conlleval_text, seqeval_text
 
-    gold, guess, offset, labels, _ = tagged
+    gold, guess, offset, labels, _, known = tagged
+    if known is not None:
+        gold, guess, offset = whole_sentences(gold, guess, offset, known)
     if scheme is not None:
         counts = strict_span_counts(gold, guess, offset, labels, scheme)
     else:

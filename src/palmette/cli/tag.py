@@ -33,6 +33,7 @@ def tag(
     known: str | None = None,
     bias: Repeated = None,
     scores: Flag = False,
+    show_states: Flag = False,
     threads: int = 1,
     quiet: Quiet = False,
 ) -> None:
@@ -68,6 +69,8 @@ def tag(
         LABEL=NUMBER added to a label's score, to trade precision for recall; repeatable.
     scores: bool
         Tell the score of each sentence's best path.
+    show_states: bool
+        Write the hidden state of a latent model behind its label, as in NP#2.
     threads: int
         Threads to tag with.
     quiet: bool
@@ -94,7 +97,7 @@ def tag(
     begun = time.perf_counter()
     n = tagger.tag_file(
         data, output, reading=reading, output=to, threads=threads, scores=scores, bias=biases(bias), add=helpers,
-        known=known, progress=None if quiet else Meter(),
+        known=known, states=show_states, progress=None if quiet else Meter(),
     )  # fmt: skip
     seconds = time.perf_counter() - begun
     if not quiet and output != "-":

@@ -45,7 +45,11 @@ def train(
     tag_names: str | None = None,
     order: int | None = None,
     learner: str | None = None,
+    latent: str | None = None,
+    init_size: float | None = None,
     estimator: str | None = None,
+    mavg_every: str | None = None,
+    partial: Annotated[bool | None, Parameter(negative="--no-partial")] = None,
     passes: int | None = None,
     patience: int | None = None,
     metric: str | None = None,
@@ -96,8 +100,17 @@ def train(
         0, 1 or 2, for named sets and ready-made attributes; a template file says it itself.
     learner: str
         perceptron (the default).
+    latent: str
+        Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5. Default: 1, a plain model.
+    init_size: float
+        Size of the random numbers that a latent model starts from (0.01).
     estimator: str
-        avg (mean of all weights, the default) or last.
+        avg (mean of all weights), mavg (the same, from which learning starts again every k-th pass), last, or auto
+        (the default: avg; for a latent model with development data the best of avg and mavg).
+    mavg_every: str
+        The k of mavg: a number of passes, or auto (2, 4 or 8, whichever is best on the development data).
+    partial: bool
+        Labels may be partly known: `?` is any label, `A|B` one of several. --no-partial: these are labels.
     passes: int
         Passes over the data (10; with --patience at most 100). With --resume: more passes.
     patience: int
@@ -142,10 +155,11 @@ def train(
         raise UsageError("give --dev or --dev-share, not both")
     if dev is None and dev_share is None and (patience is not None or tune_bias):
         raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
-    if resume and (template or features or order is not None or edge_features or lexicon or clusters or no_ends):
+    own = (template, features, order, edge_features, lexicon, clusters, no_ends or None, latent, init_size)
+    if resume and any(given is not None for given in own):
         raise UsageError(
-            "--resume goes on with the model's own features: leave --template, --features, --order, --edge-features, "
-            "--lexicon, --clusters and --no-ends out"
+            "--resume goes on with the model's own features and states: leave --template, --features, --order, "
+            "--edge-features, --lexicon, --clusters, --no-ends, --latent and --init-size out"
         )
     if prune and checkpoint:
         raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
@@ -157,8 +171,10 @@ def train(
     begun = time.perf_counter()
     old = Tagger.load(resume) if resume else None
     given = {
-        "learner": learner, "estimator": estimator, "metric": metric, "seed": seed, "min_count": min_count,
-        "max_attributes": max_attributes, "edge_features": edge_features, "constraints": constraints,
+        "learner": learner, "latent": latent, "init_size": init_size, "estimator": estimator,
+        "mavg_every": None if mavg_every is None else _every(mavg_every), "partial": partial,
+        "metric": metric, "seed": seed, "min_count": min_count, "max_attributes": max_attributes,
+        "edge_features": edge_features, "constraints": constraints,
     }  # fmt: skip
     tagger = Tagger() if old is None else old
     tagger.set_params(**{name: value for name, value in given.items() if value is not None})
@@ -180,6 +196,11 @@ def train(
     _tell(tagger, output, time.perf_counter() - begun, json, quiet)
     if tagger.outcome_.interrupted:
         raise SystemExit(130)
+
+
+def _every(given: str) -> int | str:
+    """A number where it is one; the settings complain about anything else."""
+    return int(given) if given.isdecimal() else given
 
 
 def _display(tagger: Tagger, dev: str | None, quiet: bool) -> TrainingDisplay:

@@ -27,13 +27,13 @@ class Active(NamedTuple):
 class Rows(NamedTuple):
     """The weights of one order. Dense: attribute a owns the row slot[a]; row 0 stays zero and is shared by
     all attributes that never moved. Seen: a owns the places first[a]..first[a+1], each for one combination
-    of labels."""
+    of labels: a block of the states of these labels, and `combo` is where its first one stands in a dense row."""
 
     slot: np.ndarray  # i32[A]
     used: np.ndarray  # i64[1]     rows given out so far, row 0 included
     first: np.ndarray  # i64[A+1], or of size 0 when dense
-    combo: np.ndarray  # i32[places]  index into a dense row
-    w: np.ndarray  # f32[rows, width] or f32[places, 1]
+    combo: np.ndarray  # i32[places]  rising within an attribute
+    w: np.ndarray  # f32[rows, width] or f32[places, block]; a block has per, per**2 or per**3 numbers
     a: np.ndarray  # f64, as w: sum of (time * change), for averaging; of size 0 when tagging
 
 
@@ -58,6 +58,7 @@ class Chain(NamedTuple):
 
     order: int
     plain: bool  # states are labels
+    per: int  # states a label, side by side; 1 also where labels share states in another way
     label_of: np.ndarray  # i32[H]
     ends: bool  # whether bare start and end weights are learnt,
     transitions: bool  # bare pair weights,

@@ -15,7 +15,7 @@ import numpy as np
 
 from .compile import inline, part
 from .forms import Active, Chain, Data, Rows, Trellis
-from .vector import add_four, fetch_early
+from .vector import add_four, add_run, fetch_early
 
 
 @inline
@@ -41,24 +41,37 @@ def _add_valued(
 
 
 @inline
-def _add_seen(out: np.ndarray, r: Rows, att: np.ndarray, val: np.ndarray, z: int, end: int) -> None:
+def _add_seen(
+    out: np.ndarray, first: np.ndarray, combo: np.ndarray, w: np.ndarray, block: int, per: int, H: int, W: int,
+    att: np.ndarray, val: np.ndarray, z: int, end: int,
+) -> None:  # fmt: skip
+    """Add the blocks (w: all of them, one after the other) of the combinations that were seen."""
+    runs = block // per  # of `per` numbers that lie side by side: one of each pair or triple of states but the last
     for k in range(z, end):
         a = att[k]
         v = np.float32(1.0) if val.size == 0 else val[k]
-        for place in range(r.first[a], r.first[a + 1]):
-            out[r.combo[place]] += v * r.w[place, 0]
+        for place in range(first[a], first[a + 1]):
+            at, begin = np.int64(combo[place]), np.int64(place * block)
+            if block == 1:
+                out[at] += v * w[begin]
+                continue
+            for run in range(runs):
+                before, previous = run // per, run % per  # for pairs `before` is always 0
+                add_run(out, at + (before * H + previous) * W, w, begin + run * per, np.int64(per), v)
 
 
 @part
-def add_rows(out: np.ndarray, r: Rows, x: Active, lo: int, skip: int) -> None:
+def add_rows(out: np.ndarray, r: Rows, m: Chain, x: Active, lo: int, skip: int) -> None:
     """out f32[n, width] += the rows of the attributes of the tokens lo.., but for the first `skip` of them.
 
     The arrays are taken out of their tuples once: inside the loop each would count as a reference each time."""
     w, slot, ptr, att, val = r.w, r.slot, x.ptr, x.att, x.val
+    first, combo, blocks = r.first, r.combo, r.w.reshape(-1)
+    block, per, H, W = r.w.shape[1], m.per, m.label_of.size, m.bias.size
     for i in range(skip, out.shape[0]):
         z, end = ptr[lo + i], ptr[lo + i + 1]
-        if r.first.size > 0:
-            _add_seen(out[i], r, att, val, z, end)
+        if first.size > 0:
+            _add_seen(out[i], first, combo, blocks, block, per, H, W, att, val, z, end)
         elif val.size > 0:
             _add_valued(out[i], w, slot, att, val, z, end)
         else:
@@ -75,7 +88,7 @@ def _score_states(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
         u = U[i]
         for h in range(u.size):
             u[h] = bias[h]
-    add_rows(U[:n], m.one, x, lo, 0)
+    add_rows(U[:n], m.one, m, x, lo, 0)
     for h in range(bias.size):
         U[0, h] += m.first[h] + m.bare.end[0, h]
         U[n - 1, h] += m.last[h] + m.bare.end[1, h]
@@ -91,7 +104,7 @@ def _score_pairs(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
             for h in range(e.size):
                 e[h] = f[h] + p[h]
     if x.ptr.size > 0:
-        add_rows(E[:edges].reshape(edges, -1), m.two, x, lo, 1)
+        add_rows(E[:edges].reshape(edges, -1), m.two, m, x, lo, 1)
 
 
 @part
@@ -104,7 +117,7 @@ def _score_triples(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
         for k in range(t.size):
             t[k] = triple[k]
     if x.ptr.size > 0:
-        add_rows(S[:edges], m.three, x, lo, 2)
+        add_rows(S[:edges], m.three, m, x, lo, 2)
 
 
 @part

@@ -13,12 +13,44 @@ from .forms import Active, Chain, Data, Rows
 
 
 @inline
-def _change_seen(r: Rows, attribute: int, combo: int, change: float, c: float) -> None:
+def _change_seen(r: Rows, attribute: int, combo: int, cell: int, change: float, c: float) -> None:
     """Change one weight; a combination that was not seen has none and stays zero."""
-    for place in range(r.first[attribute], r.first[attribute + 1]):
-        if r.combo[place] == combo:
-            r.w[place, 0] += change
-            r.a[place, 0] += c * change
+    low, high = r.first[attribute], r.first[attribute + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if r.combo[middle] < combo:
+            low = middle + 1
+        else:
+            high = middle
+    if low < r.first[attribute + 1] and r.combo[low] == combo:
+        r.w[low, cell] += change
+        r.a[low, cell] += c * change
+
+
+@inline
+def _block_and_cell(place: int, order: int, m: Chain) -> tuple[int, int]:
+    """A place in a dense row as the block of its labels and the cell in that block."""
+    H, W, per = m.label_of.size, m.bias.size, m.per
+    rest, state = place // W, place % W
+    cell, first, size, stride = state % per, state - state % per, per, W
+    for _ in range(order - 1):
+        state = rest % H
+        rest //= H
+        cell += size * (state % per)
+        first += stride * (state - state % per)
+        size *= per
+        stride *= H
+    return first, cell
+
+
+@part
+def _move_seen(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
+    up, up_cell = _block_and_cell(plus, order, m)
+    down, down_cell = _block_and_cell(minus, order, m)
+    for k in range(x.ptr[i], x.ptr[i + 1]):
+        change = step if x.val.size == 0 else step * x.val[k]
+        _change_seen(r, x.att[k], up, up_cell, change, c)
+        _change_seen(r, x.att[k], down, down_cell, -change, c)
 
 
 @part
@@ -28,10 +60,6 @@ def _move(r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: flo
     slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
     for k in range(x.ptr[i], x.ptr[i + 1]):
         change = step if val.size == 0 else step * val[k]
-        if r.first.size > 0:
-            _change_seen(r, att[k], plus, change, c)
-            _change_seen(r, att[k], minus, -change, c)
-            continue
         s = np.int64(slot[att[k]])
         if s == 0:
             s = used[0]
@@ -73,7 +101,9 @@ def _move_pairs(m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.
         if plus != minus:
             if m.transitions:
                 _move_bare(w, a, plus, minus, step, c)
-            if x.two.ptr.size > 0:
+            if m.two.first.size > 0:
+                _move_seen(m, 2, m.two, x.two, lo + i, plus, minus, step, c)
+            elif x.two.ptr.size > 0:
                 _move(m.two, x.two, lo + i, plus, minus, step, c)
 
 
@@ -90,7 +120,9 @@ def _move_triples(
         if plus != minus:
             if m.triples:
                 _move_bare(w, a, plus, minus, step, c)
-            if x.three.ptr.size > 0:
+            if m.three.first.size > 0:
+                _move_seen(m, 3, m.three, x.three, lo + i, plus, minus, step, c)
+            elif x.three.ptr.size > 0:
                 _move(m.three, x.three, lo + i, plus, minus, step, c)
 
 

@@ -126,7 +126,10 @@ def viterbi_pairs(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
 
 @inline
 def _best_before(before: np.ndarray, s: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.ndarray, H: int) -> None:
-    """out[g, h] = u[h] + e[g, h] + max over f of before[f, g] + s[f, g, h]"""
+    """out[g, h] = u[h] + e[g, h] + max over f of before[f, g] + s[f, g, h]
+
+    Pairs that are forbidden or ruled out by what is known are passed over four at a time."""
+    low = np.float32(-np.inf)
     for g in range(H):
         o, edge = out[g], e[g]
         a = before[0, g]
@@ -136,6 +139,9 @@ def _best_before(before: np.ndarray, s: np.ndarray, e: np.ndarray, u: np.ndarray
         f = 1
         while f + 4 <= H:
             a, b, c, d = before[f, g], before[f + 1, g], before[f + 2, g], before[f + 3, g]
+            if max(max(a, b), max(c, d)) == low:
+                f += 4
+                continue
             max_four(o, a, s[f, g], b, s[f + 1, g], c, s[f + 2, g], d, s[f + 3, g])
             f += 4
         while f < H:

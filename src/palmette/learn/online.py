@@ -49,6 +49,10 @@ class Learning(Protocol):
         """The weights that would come out now."""
         ...
 
+    def figures(self) -> dict[str, float]:
+        """What is worth telling of the weights after a pass, by name."""
+        ...
+
     @property
     def has_dev(self) -> bool:
         """Whether there is development data."""
@@ -68,6 +72,7 @@ class Pass(msgspec.Struct, frozen=True):
     train_accuracy: float
     seconds: float = 0.0  # not kept in a model file, which a seed determines bit for bit
     dev: float | None = None
+    figures: dict[str, float] = {}  # what the structure has to say of its weights
 
 
 class Progress(Protocol):
@@ -141,7 +146,7 @@ def train_online(
             snapshot = learning.snapshot() if learning.has_dev else None
             dev = learning.evaluate(snapshot) if learning.has_dev else None
             accuracy = 1.0 - counts.wrong / max(1, int(learning.cost.sum()))
-            history.append(Pass(number, counts.updates, counts.wrong, accuracy, seconds, dev))
+            history.append(Pass(number, counts.updates, counts.wrong, accuracy, seconds, dev, learning.figures()))
             if dev is None:
                 best_pass = number
             elif dev > best_score:

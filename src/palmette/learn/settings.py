@@ -12,9 +12,13 @@ LEARNERS = {
     "perceptron": "structured perceptron (Collins 2002): on an error, gold up and guess down by 1",
 }
 ESTIMATORS = {
+    "auto": "avg; for a latent model with development data, the best of avg and mavg every 2, 4, 8 passes",
     "avg": "the mean of the weights after every example",
+    "mavg": "the same mean, from which learning starts again every k-th pass",
     "last": "the weights after the last example",
 }
+EVERY = (2, 4, 8)  # what `mavg_every="auto"` tries
+MOST_STATES = 64  # of a label
 METRICS = ("auto", "f1", "accuracy")
 
 
@@ -22,7 +26,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How to learn. The defaults are those of the command line too."""
 
     learner: str = "perceptron"
-    estimator: str = "avg"
+    latent: int | dict[str, int] = 1  # states of every label, or of some
+    estimator: str = "auto"
+    mavg_every: int | str | None = None
+    init_size: float = 0.01  # of the random start of a latent model
+    partial: bool | None = None  # `?` and `A|B` are partial labels; None: nobody said
     passes: int = 10
     seed: int = 1
     patience: int | None = None
@@ -40,6 +48,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _one_of("edge-features", self.edge_features, ("all", "seen"))
         if not isinstance(self.constraints, str):
             raise UsageError(f"constraints: {self.constraints!r} is not auto, none or the name of a tag scheme")
+        for states in self.latent.values() if isinstance(self.latent, dict) else (self.latent,):
+            _at_least("latent", states, 1)
+            if states > MOST_STATES:
+                raise UsageError(f"latent: {states} states for a label; at most {MOST_STATES}")
+        if self.mavg_every is not None:
+            if self.estimator != "mavg":
+                raise UsageError("mavg-every: only the estimator mavg restarts from the average")
+            if self.mavg_every != "auto":
+                _at_least("mavg-every", self.mavg_every, 1)
+        if not 0 < self.init_size < math.inf:
+            raise UsageError(f"init-size: {self.init_size!r} is not a number above 0")
         _at_least("passes", self.passes, 1)
         _at_least("min-count", self.min_count, 1)
         _at_least("seed", self.seed, 0)
@@ -48,12 +67,40 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 _at_least(name, value, 1)
 
 
+def parse_latent(text: str) -> int | dict[str, int]:
+    """`5`, or `B=2,I=5,O=3`: labels that are not named have one state."""
+    try:
+        if "=" not in text:
+            return int(text)
+        pairs = [item.strip().rpartition("=") for item in text.split(",")]
+        return {label: int(count) for label, _, count in pairs}
+    except ValueError:
+        raise UsageError(f"latent {text!r}: write a number of states, or LABEL=NUMBER with commas between") from None
+
+
+def restarts(settings: Settings, has_dev: bool) -> list[tuple[str, int | None]]:
+    """The estimators to try, each with how often mavg starts again; more than one are chosen from on dev."""
+    latent = max(settings.latent.values(), default=1) if isinstance(settings.latent, dict) else settings.latent
+    mavg: list[tuple[str, int | None]] = [("mavg", k) for k in EVERY]
+    if settings.estimator == "auto":
+        return [("avg", None), *mavg] if latent > 1 and has_dev else [("avg", None)]
+    if settings.estimator != "mavg":
+        return [(settings.estimator, None)]
+    if isinstance(settings.mavg_every, int):
+        return [("mavg", settings.mavg_every)]
+    if has_dev:
+        return mavg
+    if settings.mavg_every == "auto":
+        raise UsageError("--mavg-every auto chooses on development data: --dev FILE or --dev-share 0.1")
+    return [("mavg", EVERY[1])]
+
+
 def _one_of(name: str, value: str, known: object) -> None:
     names = list(known)  # type: ignore[call-overload]
     if value not in names:
         raise UsageError(f"{name}: there is no {value!r}; choose one of {', '.join(names)}")
 
 
-def _at_least(name: str, value: int, least: int) -> None:
+def _at_least(name: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least or not math.isfinite(value):
         raise UsageError(f"{name}: {value!r} is not a whole number of at least {least}")

@@ -40,6 +40,7 @@ class Scores(msgspec.Struct, frozen=True):
     """Fractions of 1; None is what cannot be said: unseen words without a mask, chunks of word classes."""
 
     tokens: int
+    left_out: int  # tokens without a full gold label, which no score counts
     sentences: int
     accuracy: float
     sentence_accuracy: float
@@ -95,6 +96,7 @@ def score(
     counts = zip(labels, *label_counts(gold, guess, Y, known), strict=True)
     return Scores(
         tokens=all_tokens.total,
+        left_out=len(gold) - all_tokens.total,
         sentences=sentences.total,
         accuracy=all_tokens.fraction,
         sentence_accuracy=sentences.fraction,
@@ -124,13 +126,13 @@ def _chunk_counts(
     if scheme is None and not are_chunk_labels(labels):
         return None
     if known is not None:
-        gold, guess, offset = _whole_sentences(gold, guess, offset, known)
+        gold, guess, offset = whole_sentences(gold, guess, offset, known)
     if strict and scheme is not None:
         return strict_span_counts(gold, guess, offset, labels, scheme)
     return span_counts(gold, guess, offset, ChunkTables.of(labels))
 
 
-def _whole_sentences(
+def whole_sentences(
     gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, known: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The sentences in which every token is known: a chunk beside an unknown label has no sure edge."""

@@ -51,6 +51,8 @@ def _percent(value: float | None) -> str:
 def _totals(found: Scores) -> Table:
     table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
     table.add_row("tokens", f"{found.tokens:,}", "accuracy", _percent(found.accuracy))
+    if found.left_out:
+        table.add_row("left out", f"{found.left_out:,}", "their gold label is not fully known", "")
     table.add_row("sentences", f"{found.sentences:,}", "all right", _percent(found.sentence_accuracy))
     if found.unseen_tokens is not None:
         table.add_row("unseen words", f"{found.unseen_tokens:,}", "accuracy on them", _percent(found.unseen_accuracy))

@@ -57,7 +57,7 @@ def _moved(rows: Rows) -> int:
         full = np.flatnonzero(rows.w.any(axis=1))
         return int(np.isin(rows.slot, full).sum())
     owner = np.repeat(np.arange(rows.first.size - 1), np.diff(rows.first))
-    return int(np.unique(owner[rows.w[:, 0] != 0]).size)
+    return int(np.unique(owner[rows.w.any(axis=1)]).size)
 
 
 def top_attributes(model: ChainModel, label: str, top: int) -> list[dict[str, Any]]:

@@ -112,6 +112,9 @@ class Corpus:
     offset: np.ndarray  # i64[S+1]
     columns: list[Column] = field(default_factory=list)
     labels: Column | None = None
+    # What a cell of the labels stands for, when some are only partly known: a set of labels, the empty one being
+    # anything; None: every cell is a label
+    label_sets: dict[str, frozenset[str]] | None = None
     attributes: Attributes | None = None
     weight: np.ndarray | None = None  # f32[S]
     lines: Lines | None = None

@@ -24,6 +24,7 @@ class Guesses(NamedTuple):
     offset: np.ndarray  # i64[S+1]
     labels: list[str]
     words: list[str]
+    known: np.ndarray | None = None  # bool[N]: where gold is fully known; None: everywhere
 
 
 def read_guesses(path: FilePath, separator: str = "auto") -> Guesses:

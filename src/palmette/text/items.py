@@ -74,6 +74,7 @@ def corpus_from_items(X: Iterable[Any], y: Iterable[Any] | None = None, *, mode:
         builder.finish(corpus, where)
     if labels is not None and places:
         corpus.labels = labels.column(where)
+        corpus.label_sets = labels.sets or None
     return Items(corpus, np.array(places, np.int64), size)
 
 
@@ -308,6 +309,7 @@ class _Labels:
         self.rest = iter(y)
         self.numbers: dict[Any, int] = {}
         self.ids: list[int] = []
+        self.sets: dict[str, frozenset[str]] = {}  # of partial labels, by the name that stands for them
 
     def add(self, s: int, size: int) -> None:
         nothing = object()
@@ -317,11 +319,27 @@ class _Labels:
         tags = _tokens(given, f"y[{s}]")
         if len(tags) != size:
             raise DataError(f"y[{s}] has {len(tags)} labels, and X[{s}] {size} tokens")
-        try:
-            self.ids += [self.numbers.setdefault(tag, len(self.numbers)) for tag in tags]
-        except TypeError:
-            i, tag = next((i, tag) for i, tag in enumerate(tags) if not isinstance(tag, str))
-            raise DataError(f"y[{s}][{i}] is {_a(tag)}: a label is a string") from None
+        if not all(isinstance(tag, str) for tag in tags):
+            tags = [tag if isinstance(tag, str) else self._set(tag, f"y[{s}][{i}]") for i, tag in enumerate(tags)]
+        self.ids += [self.numbers.setdefault(tag, len(self.numbers)) for tag in tags]
+
+    def _set(self, tag: Any, place: str) -> Any:
+        """A partial label as a frozen set, the empty one for anything; anything else stays as it is, to be refused."""
+        if tag is None:
+            return frozenset()
+        if isinstance(tag, set | frozenset) and tag and all(isinstance(label, str) and label for label in tag):
+            return frozenset(tag)
+        raise DataError(f"{place} is {_a(tag)}: a label is a string, a set of them (one of these), or None (anything)")
+
+    def _named(self) -> dict[Any, int]:
+        """The labels, with a name for each set that no label has."""
+        for tag in [tag for tag in self.numbers if isinstance(tag, frozenset)]:
+            name = "{" + "|".join(sorted(tag)) + "}"
+            while name in self.numbers:
+                name = "{" + name + "}"
+            self.sets[name] = tag
+        names = {tag: name for name, tag in self.sets.items()}
+        return {names.get(tag, tag): number for tag, number in self.numbers.items()}
 
     def finish(self, size: int) -> None:
         if any(True for _ in self.rest):
@@ -331,7 +349,7 @@ class _Labels:
         def place(token: int) -> str:
             return where(token, "y")
 
-        column = _column(self.ids, self.numbers, place, "a label")
+        column = _column(self.ids, self._named(), place, "a label")
         if "" in column.types:
             raise DataError(f"{place(int(np.argmax(column.ids == column.types.index(''))))} is an empty label")
         return column

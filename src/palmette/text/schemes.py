@@ -123,8 +123,8 @@ def with_boundaries(ids: np.ndarray, offset: np.ndarray, outside: int) -> np.nda
 def recognise(labels: Sequence[str], ids: np.ndarray | None = None, offset: np.ndarray | None = None) -> str | None:
     """The strictest scheme that fits, or None where there is none (word classes, ill-formed chunks).
 
-    `ids` (i32[N]) and `offset` (i64[S+1]) are the label sequences: a scheme fits only if every one of
-    them is well-formed in it, so that no gold path is ever forbidden. Without them the letters alone
+    `ids` (i32[N]; from Y on: not known) and `offset` (i64[S+1]) are the label sequences: a scheme fits only if every
+    one of them is well-formed in it, so that no gold path is ever forbidden. Without them the letters alone
     decide: IOB1 then shows only where a type has no B, and IOE1 not at all.
     """
     if not are_chunk_labels(labels):
@@ -144,9 +144,10 @@ def recognise(labels: Sequence[str], ids: np.ndarray | None = None, offset: np.n
 def _seen_pairs(ids: np.ndarray, offset: np.ndarray, labels: Sequence[str]) -> np.ndarray | None:
     """bool[Y+1, Y+1], index Y = outside of the sentence; None if there is no chunk to learn from."""
     Y = len(labels)
-    marked = with_boundaries(ids, offset, Y)
-    seen = np.zeros((Y + 1, Y + 1), dtype=bool)
+    marked = with_boundaries(np.minimum(ids, Y), offset, Y + 1)
+    seen = np.zeros((Y + 2, Y + 2), dtype=bool)
     seen[marked[:-1], marked[1:]] = True
+    seen = np.delete(np.delete(seen, Y, axis=0), Y, axis=1)  # nothing is known beside an unknown label
     is_chunk = np.array([label != "O" for label in labels] + [False])
     return seen if seen[:, is_chunk].any() else None
 

@@ -17,6 +17,7 @@ def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
         offset,
         [_picked(column, tokens) for column in corpus.columns],
         None if corpus.labels is None else _picked(corpus.labels, tokens),
+        corpus.label_sets,
         None if corpus.attributes is None else _attributes(corpus.attributes, tokens),
         None if corpus.weight is None else corpus.weight[sentences],
         source=corpus.source,
