@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ class Case(NamedTuple):
     sentences: list[list[Token]]
     known: list[list[frozenset[int]]]
     weights: list[float]
+    per: int = 1  # states of a label that lie side by side; combinations are then seen of labels, not of states
 
     @property
     def n_labels(self) -> int:
@@ -86,7 +87,7 @@ def chain_of(case: Case) -> Chain:
         {"start": first, "end": last, "pair": forbid}[kind][tuple(place)] = -np.inf
     rows = [_rows(case, order) for order in (1, 2, 3)]
     return Chain(
-        model.order, case.plain, 1, np.array(case.label_of, np.int32), model.ends, model.transitions,
+        model.order, case.plain, case.per, np.array(case.label_of, np.int32), model.ends, model.transitions,
         model.triples, forbid, first, last, bias, bare, BareSums(*(np.zeros(b.shape) for b in bare)), *rows,
     )  # fmt: skip
 
@@ -131,15 +132,21 @@ def _rows(case: Case, order: int) -> Rows:
 
 def _seen_rows(case: Case, kind: str, size: int, mine: dict[Feature, float]) -> Rows:
     assert case.model.seen is not None
-    places = sorted(
-        (feature[1], _place(case, feature[2:]), mine.get(feature, 0.0))
-        for feature in case.model.seen
-        if feature[0] == kind
-    )
-    owner = np.array([attribute for attribute, _, _ in places], np.int64)
+    per, Y = case.per, case.model.n_states // case.per
+    blocks: dict[tuple[int, int], dict[int, float]] = {}
+    for feature in case.model.seen:
+        if feature[0] == kind:
+            attribute, *states = feature[1:]
+            combo = cell = 0
+            for state in states:
+                combo, cell = combo * Y + state // per, cell * per + state % per
+            blocks.setdefault((attribute, combo), {})[cell] = mine.get(feature, 0.0)
+    places = sorted(blocks)
+    owner = np.array([attribute for attribute, _ in places], np.int64)
     first = np.searchsorted(owner, np.arange(size + 1)).astype(np.int64)
-    w = np.array([weight for _, _, weight in places], np.float32).reshape(-1, 1)
-    combo = np.array([combo for _, combo, _ in places], np.int32)
+    width = per ** (KINDS.index(kind) + 1)
+    w = np.array([[blocks[p][cell] for cell in range(width)] for p in places], np.float32).reshape(-1, width)
+    combo = np.array([combo for _, combo in places], np.int32)
     slot = np.zeros(size, np.int32)
     return Rows(slot, np.ones(1, np.int64), first, combo, w, np.zeros(w.shape))
 
@@ -187,34 +194,43 @@ def decoded(chain: Chain, data: Data, restricted: bool = False) -> list[tuple[fl
 
 def features_of(chain: Chain, names: Sequence[Sequence[str]] | None = None) -> dict[Feature, float]:
     """Every weight that is not zero, by feature; attributes by number, or by name when names are given."""
-    H, W = chain.label_of.size, chain.bias.size
+    H = chain.label_of.size
     found: dict[Feature, float] = {}
     for kind, block in zip(("start", "end"), chain.bare.end, strict=True):
         found |= {(kind, h): float(block[h]) for h in range(H)}
     for kind, block in (("pair", chain.bare.pair), ("triple", chain.bare.triple)):
         found |= {(kind, *map(int, at)): float(block[tuple(at)]) for at in np.argwhere(block[..., :H])}
     for order, rows in zip((1, 2, 3), (chain.one, chain.two, chain.three), strict=True):
-        for attribute, place, weight in _weights_of(rows):
-            states = []
-            for size in (W, *(H,) * (order - 1)):
-                place, state = divmod(place, size)
-                states.insert(0, state)
+        for attribute, states, weight in _weights_of(chain, rows, order):
             name = attribute if names is None else names[order - 1][attribute]
             found[(KINDS[order - 1], name, *states)] = weight
     return {feature: weight for feature, weight in found.items() if weight and weight != PAD}
 
 
-def _weights_of(rows: Rows) -> list[tuple[int, int, float]]:
-    """(attribute, place in a row, weight) of what is not zero."""
+def _weights_of(chain: Chain, rows: Rows, order: int) -> Iterator[tuple[int, list[int], float]]:
+    """(attribute, states, weight) of what is not zero."""
+    H, W, per = chain.label_of.size, chain.bias.size, chain.per
     if rows.first.size:
         owner = np.repeat(np.arange(rows.first.size - 1), np.diff(rows.first))
-        return list(zip(owner.tolist(), rows.combo.tolist(), rows.w[:, 0].tolist(), strict=True))
-    return [
-        (attribute, int(place), float(rows.w[row, place]))
-        for attribute, row in enumerate(rows.slot.tolist())
-        if row > 0
-        for place in np.flatnonzero(rows.w[row])
-    ]
+        for place, cell in np.argwhere(rows.w):
+            labels = _digits(int(rows.combo[place]), [H // per] * order)
+            within = _digits(int(cell), [per] * order)
+            states = [label * per + k for label, k in zip(labels, within, strict=True)]
+            yield int(owner[place]), states, float(rows.w[place, cell])
+        return
+    for attribute, row in enumerate(rows.slot.tolist()):
+        if row > 0:
+            for place in np.flatnonzero(rows.w[row]):
+                yield attribute, _digits(int(place), [*[H] * (order - 1), W]), float(rows.w[row, place])
+
+
+def _digits(number: int, sizes: Sequence[int]) -> list[int]:
+    """A number written in digits of these sizes."""
+    found: list[int] = []
+    for size in reversed(sizes):
+        number, digit = divmod(number, size)
+        found.insert(0, digit)
+    return found
 
 
 def weights_by_name(model: ChainModel) -> dict[Feature, float]:

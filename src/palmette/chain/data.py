@@ -11,7 +11,7 @@ from palmette.errors import DataError
 from palmette.features.encode import Encoder, new_alphabet
 from palmette.kernels.columns import join_types
 from palmette.kernels.encode import Alphabet, Cells, keep_attributes
-from palmette.kernels.forms import Active, Chain, Data, no_active, stride_of
+from palmette.kernels.forms import Active, Chain, Data, no_active
 from palmette.kernels.hashing import mixed_all
 from palmette.kernels.table import add_all, find_all, renumbered
 from palmette.text.corpus import Attributes, Corpus
@@ -169,24 +169,23 @@ def seen_combinations(data: Data, shape: Shape, order: int, n_attributes: int) -
     combo = _combinations(data, order, shape)
     tokens = np.repeat(np.arange(data.known.size), np.diff(active.ptr))
     there = combo[tokens] >= 0
-    pairs = np.unique(active.att[there].astype(np.int64) * shape.width(order) + combo[tokens[there]])
-    owner, place = np.divmod(pairs, shape.width(order))
+    pairs = np.unique(active.att[there].astype(np.int64) * shape.combinations(order) + combo[tokens[there]])
+    owner, number = np.divmod(pairs, shape.combinations(order))
     first = np.searchsorted(owner, np.arange(n_attributes + 1))
-    return Seen(first.astype(np.int64), place.astype(np.int32))
+    return Seen(first.astype(np.int64), number.astype(np.int32))
 
 
 def _combinations(data: Data, order: int, shape: Shape) -> np.ndarray:
-    """Where the first state n-gram of each token's label n-gram stands in a row, i64[N]; -1 where the labels are not
-    fully known."""
+    """The number of each token's label n-gram, i64[N]; -1 where the labels are not fully known."""
     Y = shape.n_labels
     sure = data.known < Y
-    known = data.known.astype(np.int64) * shape.per
+    known = data.known.astype(np.int64)
     combo = known.copy()
     position = np.arange(known.size) - np.repeat(data.offset[:-1], np.diff(data.offset))
-    factor = stride_of(shape.n_states)
+    factor = Y
     for back in range(1, order):
         earlier = np.roll(known, back)
         combo += earlier * factor
         sure &= np.roll(data.known < Y, back)
-        factor *= shape.n_states
+        factor *= Y
     return np.where(sure & (position >= order - 1), combo, -1)

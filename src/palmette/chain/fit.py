@@ -317,7 +317,7 @@ def _start(
         if rows.first.size:
             there = Seen(rows.first, grow.moved_combos(rows.combo, order, old.shape, shape))
             here = seen.get(order) or seen_combinations(data, shape, order, collected.sizes[order])
-            seen[order] = grow.united(there, here, shape.width(order))
+            seen[order] = grow.united(there, here, shape.combinations(order))
         elif rows.slot.size:  # what a model's edge features are was decided when it began
             seen.pop(order, None)
     chain = new_chain(shape, collected.sizes, allowed, seen)
@@ -342,7 +342,7 @@ def _carry(chain: Chain, old: ChainModel, source: Chain, shape: Shape) -> None:
     for order, new, rows in pairs:
         if rows.first.size:
             combo = grow.moved_combos(rows.combo, order, old.shape, shape)
-            grow.place_seen(new, rows.first, combo, rows.w, none, shape.width(order))
+            grow.place_seen(new, rows.first, combo, rows.w, none, shape.combinations(order))
         elif rows.slot.size:
             grow.place_rows(new, order, rows.slot, rows.w[: used_rows(rows)], none, old.shape, shape)
 
@@ -359,7 +359,7 @@ def _restore(chain: Chain, old: ChainModel, shape: Shape) -> float:
         w, a = state[f"{order}.w"], state[f"{order}.a"]
         if rows.first.size:
             combo = grow.moved_combos(rows.combo, order, old.shape, shape)
-            grow.place_seen(new, rows.first, combo, w, a, shape.width(order))
+            grow.place_seen(new, rows.first, combo, w, a, shape.combinations(order))
         else:
             grow.place_rows(new, order, state[f"{order}.slot"], w, a, old.shape, shape)
     return float(state["clock"][0])

@@ -52,14 +52,14 @@ def place_seen(target: Rows, first: np.ndarray, combo: np.ndarray, w: np.ndarray
 
 
 def moved_combos(combo: np.ndarray, order: int, old: Shape, new: Shape) -> np.ndarray:
-    """Places in a row of `old` as places in a row of `new`."""
-    H, W = old.n_states, stride_of(old.n_states)
-    rest, out = combo.astype(np.int64) // W, combo.astype(np.int64) % W
-    factor = stride_of(new.n_states)
+    """The numbers of label n-grams of `old` in `new`, which has more labels."""
+    Y = old.n_labels
+    rest, out = np.divmod(combo.astype(np.int64), Y)
+    factor = new.n_labels
     for _ in range(order - 1):
-        out += rest % H * factor
-        rest //= H
-        factor *= new.n_states
+        rest, label = np.divmod(rest, Y)
+        out += label * factor
+        factor *= new.n_labels
     return out.astype(np.int32)
 
 

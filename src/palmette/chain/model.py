@@ -300,11 +300,10 @@ def _alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str) ->
 def _rows(arrays: dict[str, np.ndarray], order: int, size: int, shape: Shape, path: str) -> Rows:
     base, part, width = no_rows(), PARTS[order], shape.width(order)
     if f"{part}.first" in arrays:
-        combo = model_file.require(arrays, f"{part}.combo", np.int32, (None,), low=0, high=width, file=path)
+        most = shape.combinations(order)
+        combo = model_file.require(arrays, f"{part}.combo", np.int32, (None,), low=0, high=most, file=path)
         first = model_file.require_offsets(arrays, f"{part}.first", np.int64, size + 1, combo.size, file=path)
         w = model_file.require(arrays, f"{part}.weights", np.float32, (combo.size, shape.block(order)), file=path)
-        if not _begin_blocks(combo, order, shape):
-            raise ModelError(f"damaged model: {part}.combo names states that do not begin a label", file=path)
         return base._replace(slot=np.zeros(size, np.int32), first=first, combo=combo, w=w)
     w = model_file.require(arrays, f"{part}.weights", np.float32, (None, width), file=path)
     slot = model_file.require(arrays, f"{part}.slot", np.int32, (size,), low=0, high=w.shape[0], file=path)
@@ -312,17 +311,6 @@ def _rows(arrays: dict[str, np.ndarray], order: int, size: int, shape: Shape, pa
         raise ModelError(f"damaged model: row 0 of {part}.weights is not zero", file=path)
     _check_owners(slot, w.shape[0], f"{part}.slot", path)
     return base._replace(slot=slot, used=np.array([w.shape[0]], np.int64), w=w)
-
-
-def _begin_blocks(combo: np.ndarray, order: int, shape: Shape) -> bool:
-    """Whether all these places in a row are those of first states of labels: a block goes on from there."""
-    H, W = shape.n_states, stride_of(shape.n_states)
-    rest, state = np.divmod(combo, W)
-    fine = (state < H) & (state % shape.per == 0)
-    for _ in range(order - 1):
-        rest, state = np.divmod(rest, H)
-        fine &= state % shape.per == 0
-    return bool(fine.all())
 
 
 def _check_owners(slot: np.ndarray, n_rows: int, name: str, path: str) -> None:

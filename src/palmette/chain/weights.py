@@ -40,6 +40,10 @@ class Shape(NamedTuple):
         """Numbers in a row of state n-grams of that order (1, 2, 3)."""
         return self.n_states ** (order - 1) * stride_of(self.n_states)
 
+    def combinations(self, order: int) -> int:
+        """Label n-grams of that order."""
+        return self.n_labels**order
+
     def block(self, order: int) -> int:
         """Numbers that one combination of labels has."""
         return self.per**order

@@ -27,7 +27,7 @@ class Active(NamedTuple):
 class Rows(NamedTuple):
     """The weights of one order. Dense: attribute a owns the row slot[a]; row 0 stays zero and is shared by
     all attributes that never moved. Seen: a owns the places first[a]..first[a+1], each for one combination
-    of labels: a block of the states of these labels, and `combo` is where its first one stands in a dense row."""
+    of labels (numbered (f * Y + g) * Y + h): a block of all states of these labels."""
 
     slot: np.ndarray  # i32[A]
     used: np.ndarray  # i64[1]     rows given out so far, row 0 included
@@ -86,6 +86,16 @@ class Data(NamedTuple):
     three: Active
 
 
+class Gather(NamedTuple):
+    """Room to add up the blocks of one token before they go into its table: a block is one run of numbers, in the
+    table it lies on many rows. Of size 0 unless combinations are seen ones."""
+
+    total: np.ndarray  # f32[combinations, block]
+    token: np.ndarray  # i64[combinations]   the token that a sum is of
+    touched: np.ndarray  # i64[combinations] the combinations of this token
+    place: np.ndarray  # i64[combinations]   where the first number of a block stands in a dense row
+
+
 class Trellis(NamedTuple):
     """One sentence's scores, and room to search them. Forbidden means -inf."""
 
@@ -93,6 +103,8 @@ class Trellis(NamedTuple):
     E: np.ndarray  # f32[1 or n, H, W]      (previous, current); E[0] when the edges are all alike
     S: np.ndarray  # f32[1 or n, H, H, W]   (before, previous, current); of order 2 only
     D: np.ndarray  # f32[n, 1 or H, W]      best score of a path that ends here
+    pairs: Gather
+    triples: Gather
 
 
 def no_rows(n_attributes: int = 0) -> Rows:

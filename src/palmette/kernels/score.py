@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compile import inline, part
-from .forms import Active, Chain, Data, Rows, Trellis
+from .forms import Active, Chain, Data, Gather, Rows, Trellis
 from .vector import add_four, add_run, fetch_early
 
 
@@ -40,39 +40,67 @@ def _add_valued(
             out[h] += v * a[h]
 
 
-@inline
-def _add_seen(
-    out: np.ndarray, first: np.ndarray, combo: np.ndarray, w: np.ndarray, block: int, per: int, H: int, W: int,
-    att: np.ndarray, val: np.ndarray, z: int, end: int,
-) -> None:  # fmt: skip
-    """Add the blocks (w: all of them, one after the other) of the combinations that were seen."""
-    runs = block // per  # of `per` numbers that lie side by side: one of each pair or triple of states but the last
-    for k in range(z, end):
-        a = att[k]
-        v = np.float32(1.0) if val.size == 0 else val[k]
-        for place in range(first[a], first[a + 1]):
-            at, begin = np.int64(combo[place]), np.int64(place * block)
-            if block == 1:
-                out[at] += v * w[begin]
-                continue
-            for run in range(runs):
-                before, previous = run // per, run % per  # for pairs `before` is always 0
-                add_run(out, at + (before * H + previous) * W, w, begin + run * per, np.int64(per), v)
+@part
+def gather_for(m: Chain, r: Rows, order: int) -> Gather:
+    """Room for the blocks of seen combinations of that order."""
+    H, W, per, block = m.label_of.size, m.bias.size, m.per, r.w.shape[1]
+    Y = H // per
+    n = Y**order if r.first.size > 0 else 0
+    place = np.empty(n, np.int64)
+    for q in range(n):
+        rest, at, stride = q // Y, (q % Y) * per, W
+        for _ in range(order - 1):
+            at += (rest % Y) * per * stride
+            rest //= Y
+            stride *= H
+        place[q] = at
+    return Gather(np.empty((n, block), r.w.dtype), np.full(n, -1, np.int64), np.empty(n, np.int64), place)
 
 
 @part
-def add_rows(out: np.ndarray, r: Rows, m: Chain, x: Active, lo: int, skip: int) -> None:
+def _add_seen(out: np.ndarray, r: Rows, m: Chain, room: Gather, x: Active, lo: int, skip: int) -> None:
+    """As `add_rows`, for the combinations that were seen. Blocks whose combinations follow each other are added in one
+    go; then each sum goes into the table in runs of the states that lie side by side."""
+    first, combo, w, block = r.first, r.combo, r.w.reshape(-1), np.int64(r.w.shape[1])
+    total, token, touched, place = room.total.reshape(-1), room.token, room.touched, room.place
+    ptr, att, val = x.ptr, x.att, x.val
+    per, H, W = np.int64(m.per), m.label_of.size, m.bias.size
+    token[:] = -1
+    for i in range(skip, out.shape[0]):
+        n = 0
+        for k in range(ptr[lo + i], ptr[lo + i + 1]):
+            v = np.float32(1.0) if val.size == 0 else val[k]
+            p, end = first[att[k]], first[att[k] + 1]
+            while p < end:
+                q, begin = np.int64(combo[p]), p
+                while p < end and combo[p] - q == p - begin:
+                    new = q + p - begin
+                    if token[new] != i:
+                        token[new] = i
+                        touched[n] = new
+                        n += 1
+                        for cell in range(new * block, (new + 1) * block):
+                            total[cell] = np.float32(0.0)
+                    p += 1
+                add_run(total, q * block, w, begin * block, (p - begin) * block, v)
+        row = out[i]
+        for t in range(n):
+            q = touched[t]
+            at, begin = place[q], q * block
+            for run in range(block // per):
+                before, previous = run // per, run % per  # for pairs `before` is always 0
+                add_run(row, at + (before * H + previous) * W, total, begin + run * per, per, np.float32(1.0))
+
+
+@part
+def add_rows(out: np.ndarray, r: Rows, x: Active, lo: int, skip: int) -> None:
     """out f32[n, width] += the rows of the attributes of the tokens lo.., but for the first `skip` of them.
 
     The arrays are taken out of their tuples once: inside the loop each would count as a reference each time."""
     w, slot, ptr, att, val = r.w, r.slot, x.ptr, x.att, x.val
-    first, combo, blocks = r.first, r.combo, r.w.reshape(-1)
-    block, per, H, W = r.w.shape[1], m.per, m.label_of.size, m.bias.size
     for i in range(skip, out.shape[0]):
         z, end = ptr[lo + i], ptr[lo + i + 1]
-        if first.size > 0:
-            _add_seen(out[i], first, combo, blocks, block, per, H, W, att, val, z, end)
-        elif val.size > 0:
+        if val.size > 0:
             _add_valued(out[i], w, slot, att, val, z, end)
         else:
             if i + 1 < out.shape[0]:  # rows lie all over the memory: ask for the next token's while adding this one's
@@ -88,7 +116,7 @@ def _score_states(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
         u = U[i]
         for h in range(u.size):
             u[h] = bias[h]
-    add_rows(U[:n], m.one, m, x, lo, 0)
+    add_rows(U[:n], m.one, x, lo, 0)
     for h in range(bias.size):
         U[0, h] += m.first[h] + m.bare.end[0, h]
         U[n - 1, h] += m.last[h] + m.bare.end[1, h]
@@ -103,8 +131,10 @@ def _score_pairs(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
             e, f, p = E[i, g], forbid[g], pair[g]
             for h in range(e.size):
                 e[h] = f[h] + p[h]
-    if x.ptr.size > 0:
-        add_rows(E[:edges].reshape(edges, -1), m.two, m, x, lo, 1)
+    if m.two.first.size > 0:
+        _add_seen(E[:edges].reshape(edges, -1), m.two, m, T.pairs, x, lo, 1)
+    elif x.ptr.size > 0:
+        add_rows(E[:edges].reshape(edges, -1), m.two, x, lo, 1)
 
 
 @part
@@ -116,8 +146,10 @@ def _score_triples(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
         t = S[i]
         for k in range(t.size):
             t[k] = triple[k]
-    if x.ptr.size > 0:
-        add_rows(S[:edges], m.three, m, x, lo, 2)
+    if m.three.first.size > 0:
+        _add_seen(S[:edges], m.three, m, T.triples, x, lo, 2)
+    elif x.ptr.size > 0:
+        add_rows(S[:edges], m.three, x, lo, 2)
 
 
 @part

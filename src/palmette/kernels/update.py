@@ -29,18 +29,19 @@ def _change_seen(r: Rows, attribute: int, combo: int, cell: int, change: float, 
 
 @inline
 def _block_and_cell(place: int, order: int, m: Chain) -> tuple[int, int]:
-    """A place in a dense row as the block of its labels and the cell in that block."""
+    """A place in a dense row as the number of its combination of labels and the cell in that block."""
     H, W, per = m.label_of.size, m.bias.size, m.per
+    Y = H // per
     rest, state = place // W, place % W
-    cell, first, size, stride = state % per, state - state % per, per, W
+    cell, combo, cells, combos = state % per, state // per, per, Y
     for _ in range(order - 1):
         state = rest % H
         rest //= H
-        cell += size * (state % per)
-        first += stride * (state - state % per)
-        size *= per
-        stride *= H
-    return first, cell
+        cell += cells * (state % per)
+        combo += combos * (state // per)
+        cells *= per
+        combos *= Y
+    return combo, cell
 
 
 @part

@@ -15,7 +15,6 @@ import numpy as np
 from .compile import config
 
 LANES = 8
-BLOCK_LANES = 4  # blocks of latent states are small
 
 
 def add_four(out: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> None:
@@ -114,19 +113,16 @@ if not config.DISABLE_JIT:
             size, index = args[4], ir.IntType(64)
             item = context.get_value_type(signature.args[0].dtype)
             align = item.get_abi_size(context.target_data)
-            whole = builder.and_(size, ir.Constant(index, -BLOCK_LANES))
-            vector = ir.VectorType(item, BLOCK_LANES)
-            for kind, start, end, by in (
-                (vector, ir.Constant(index, 0), whole, BLOCK_LANES),
-                (item, whole, size, 1),
-            ):
-                with cgutils.for_range_slice(builder, start, end, ir.Constant(index, by), intp=index) as (k, _):
+            start = ir.Constant(index, 0)
+            for lanes in (LANES, LANES // 2, 1):  # blocks of latent states are small
+                kind = ir.VectorType(item, lanes) if lanes > 1 else item
+                end = builder.and_(size, ir.Constant(index, -lanes))
+                with cgutils.for_range_slice(builder, start, end, ir.Constant(index, lanes), intp=index) as (k, _):
                     to = builder.bitcast(builder.gep(target, [k]), kind.as_pointer())
                     what = builder.load(builder.bitcast(builder.gep(source, [k]), kind.as_pointer()), align=align)
-                    times = _spread(builder, args[5], kind)
-                    builder.store(
-                        builder.fadd(builder.load(to, align=align), builder.fmul(times, what)), to, align=align
-                    )
+                    times = builder.fmul(_spread(builder, args[5], kind), what)
+                    builder.store(builder.fadd(builder.load(to, align=align), times), to, align=align)
+                start = end
             return context.get_dummy_value()
 
         return types.void(out, types.int64, w, types.int64, types.int64, out.dtype), code
