@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from palmette.cli.options import Json, Repeated
+from palmette.cli.options import Json, MaybeFile, Repeated, announce_compiling, reading_from
 
 
-def inspect(model: str, /, *, top: int = 10, label: Repeated = None, json: Json = False) -> None:
-    """Look into a model: settings, history, sizes, strongest weights, transitions.
+def inspect(
+    model: str, /, *, top: int = 10, label: Repeated = None, data: MaybeFile = None, json: Json = False
+) -> None:
+    """Look into a model: settings, history, sizes, strongest weights, transitions, latent states, separation.
 
     Parameters
     ----------
@@ -16,13 +18,24 @@ def inspect(model: str, /, *, top: int = 10, label: Repeated = None, json: Json 
         How many of the strongest attributes to show for each label.
     label: list[str]
         Only these labels; repeatable. Default: all, the table shows the first twelve.
+    data: str
+        Labelled sentences, such as the training data: tell how far the model separates right from wrong on them, the
+        bounds on mistakes that follow, and how often each latent state is used.
     json: bool
         Print one JSON object.
     """
     from palmette.report.inspection import inspection, print_inspection
     from palmette.tagger import Tagger
 
-    about = inspection(Tagger.load(model).model_, top, label)
+    tagger, found = Tagger.load(model), None
+    if data is not None:
+        from palmette.chain.diagnose import separation
+        from palmette.text.read import read_corpus
+
+        announce_compiling(quiet=False)
+        reading = tagger.reading_for(data, labelled=True).overridden(reading_from(None, "auto", None, None))
+        found = separation(tagger.model_, read_corpus(data, reading))
+    about = inspection(tagger.model_, top, label, found)
     if json:
         import msgspec
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from palmette.chain.diagnose import Separation
 from palmette.chain.model import PARTS, ChainModel
 from palmette.chain.weights import n_weights
 from palmette.errors import UsageError
@@ -20,8 +21,10 @@ from palmette.report.console import OutputConsole
 SHOWN_LABELS = 12
 
 
-def inspection(model: ChainModel, top: int, labels: Sequence[str] | None = None) -> dict[str, Any]:
-    """Everything that `palmette inspect` tells, as plain JSON types."""
+def inspection(
+    model: ChainModel, top: int, labels: Sequence[str] | None = None, separation: Separation | None = None
+) -> dict[str, Any]:
+    """Everything that `palmette inspect` tells, as plain JSON types; `separation`: of the data that was asked about."""
     for label in labels or ():
         if label not in model.labels:
             raise UsageError(f"the model has no label {label!r}; it has {', '.join(model.labels[:20])}")
@@ -29,6 +32,7 @@ def inspection(model: ChainModel, top: int, labels: Sequence[str] | None = None)
         "labels": model.labels,
         "scheme": model.scheme,
         "order": model.shape.order,
+        "states": _state_counts(model),
         "attributes": {PARTS[order]: alphabet.size for order, alphabet in model.alphabets.items()},
         "moved": {PARTS[o]: _moved(r) for o, r in enumerate(model.chain[-3:], 1) if r.slot.size},
         "nonzero_weights": n_weights(model.chain),
@@ -44,7 +48,12 @@ def inspection(model: ChainModel, top: int, labels: Sequence[str] | None = None)
         "best_pass": model.meta.get("best_pass"),
         "ended": model.meta.get("ended"),
         "checkpoint": bool(model.checkpoint),
+        "updates": sum(row["updates"] for row in model.meta.get("history", [])),
+        "separation": None if separation is None else separation._asdict(),
         "top": {label: top_attributes(model, label, top) for label in labels or model.labels},
+        "state_differences": {
+            label: state_differences(model, label, top) for label in labels or model.labels if model.shape.per > 1
+        },
         "transitions": top_transitions(model, top),
         "start": _of_states(model, model.chain.bare.end[0]),
         "end": _of_states(model, model.chain.bare.end[1]),
@@ -60,12 +69,40 @@ def _moved(rows: Rows) -> int:
     return int(np.unique(owner[rows.w.any(axis=1)]).size)
 
 
+def _state_counts(model: ChainModel) -> dict[str, int]:
+    """Latent states of each label; nothing for a plain model."""
+    there = (~model.shape.missing()).reshape(-1, model.shape.per).sum(axis=1)
+    return dict(zip(model.labels, there.tolist(), strict=True)) if model.shape.per > 1 else {}
+
+
+def _columns(model: ChainModel, label: str) -> np.ndarray:
+    """The weights of the states of a label, a column each."""
+    first, per = model.labels.index(label) * model.shape.per, model.shape.per
+    there = ~model.shape.missing()[first : first + per]
+    return model.chain.one.w[:, first : first + per][:, there]
+
+
 def top_attributes(model: ChainModel, label: str, top: int) -> list[dict[str, Any]]:
-    """The strongest label weights, for and against."""
+    """The strongest label weights, for and against; of a latent label the mean over its states."""
+    return _strongest(model, _columns(model, label).mean(axis=1), top)
+
+
+def state_differences(model: ChainModel, label: str, top: int) -> dict[str, list[dict[str, Any]]]:
+    """What tells the states of a label apart: where each one's weight is furthest above the mean of all of them."""
+    columns = _columns(model, label)
+    if columns.shape[1] < 2:
+        return {}
+    apart = columns - columns.mean(axis=1, keepdims=True)
+    first = model.labels.index(label) * model.shape.per
+    names = model.shape.state_names(model.labels)
+    return {names[first + k]: _strongest(model, np.maximum(apart[:, k], 0), top) for k in range(columns.shape[1])}
+
+
+def _strongest(model: ChainModel, column: np.ndarray, top: int) -> list[dict[str, Any]]:
+    """The attributes with the largest numbers of either sign; `column` has a number for each row."""
     rows = model.chain.one
     if not rows.slot.size or top < 1:
         return []
-    column = rows.w[:, model.labels.index(label)]
     n = min(top, column.size)
     strongest = np.argpartition(-np.abs(column), n - 1)[:n]
     strongest = strongest[np.argsort(-np.abs(column[strongest]), kind="stable")]
@@ -82,22 +119,23 @@ def _name(model: ChainModel, order: int, attribute: int) -> str:
 
 
 def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
-    """The strongest plain label pairs, for and against."""
+    """The strongest plain label pairs (of a latent model: state pairs), for and against."""
     if model.shape.order == 0:
         return []
-    Y = len(model.labels)
-    weight = model.chain.bare.pair[:, :Y]
+    H, names = model.shape.n_states, _names(model)
+    weight = model.chain.bare.pair[:, :H]
     strongest = np.argsort(-np.abs(weight), axis=None, kind="stable")[: 2 * top]
-    pairs = [divmod(int(k), Y) for k in strongest]
-    return [
-        {"from": model.labels[a], "to": model.labels[b], "weight": float(weight[a, b])}
-        for a, b in pairs
-        if weight[a, b]
-    ]
+    pairs = [divmod(int(k), H) for k in strongest]
+    return [{"from": names[a], "to": names[b], "weight": float(weight[a, b])} for a, b in pairs if weight[a, b]]
 
 
 def _of_states(model: ChainModel, row: np.ndarray) -> dict[str, float]:
-    return {label: float(row[k]) for k, label in enumerate(model.labels) if row[k]}
+    return {name: float(row[k]) for k, name in enumerate(_names(model)) if row[k]}
+
+
+def _names(model: ChainModel) -> list[str]:
+    """What the states are called: as their label, unless it has several."""
+    return model.labels if model.shape.per == 1 else model.shape.state_names(model.labels)
 
 
 def print_inspection(about: dict[str, Any], all_labels: bool, console: Console | None = None) -> None:
@@ -111,6 +149,8 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     for part, size in about["attributes"].items():
         console.print(f"  {size:,} {part} attributes, {about['moved'].get(part, 0):,} with weights")
     console.print(f"  {about['nonzero_weights']:,} weights that are not zero")
+    if about["states"]:
+        console.print("  states: " + ", ".join(f"{label} {n}" for label, n in about["states"].items()), markup=False)
     if about["forbidden_transitions"]:
         console.print(f"  {about['forbidden_transitions']:,} forbidden label pairs")
     for label, value in about["bias"].items():
@@ -122,10 +162,13 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
         console.print("  " + ", ".join([f"{len(about['templates'])} templates", *known]), markup=False)
     console.print(f"  ended: {about['ended']}; kept pass {about['best_pass']}")
     _print_history(about["history"], console)
+    if about["separation"] is not None:
+        _print_separation(about, console)
     shown = about["top"] if all_labels else dict(list(about["top"].items())[:SHOWN_LABELS])
     for label, rows in shown.items():
         cells = "  ".join(f"{escape(row['attribute'])} [dim]{row['weight']:+.2f}[/dim]" for row in rows)
         console.print(f"\n[bold]{escape(label)}[/bold]  {cells}")
+        _print_states(about["state_differences"].get(label, {}), console)
     if len(shown) < len(about["top"]):
         console.print(f"\n... and {len(about['top']) - len(shown)} more labels: --label NAME, or --json")
     if about["transitions"]:
@@ -139,10 +182,62 @@ def _print_history(history: list[dict[str, Any]], console: Console) -> None:
     if not history:
         return
     table = Table(box=None, padding=(0, 2, 0, 2))
-    for head in ("pass", "updates", "train acc.", "dev"):
+    figures = list(dict.fromkeys(name for row in history for name in row["figures"]))
+    for head in ("pass", "updates", "train acc.", "dev", *(FIGURES.get(name, (name, 1, ""))[0] for name in figures)):
         table.add_column(head, justify="right")
     for row in history:
         dev = "-" if row["dev"] is None else f"{100 * row['dev']:.2f}"
         accuracy = f"{100 * row['train_accuracy']:.2f}"
-        table.add_row(str(row["number"]), f"{row['updates']:,}", accuracy, dev)
+        found = [_figure(name, row["figures"].get(name)) for name in figures]
+        table.add_row(str(row["number"]), f"{row['updates']:,}", accuracy, dev, *found)
     console.print(table)
+
+
+# What a pass tells of its weights: heading, factor, form
+FIGURES = {
+    "norm": ("norm", 1, ".1f"),
+    "moved": ("states moved, %", 100, ".1f"),
+    "swapped": ("of it swapped roles", 100, ".1f"),
+}
+
+
+def _figure(name: str, value: float | None) -> str:
+    _, factor, form = FIGURES.get(name, (name, 1, ".4g"))
+    return "-" if value is None else format(factor * value, form)
+
+
+def _print_states(states: dict[str, list[dict[str, Any]]], console: Console) -> None:
+    """The states of a label side by side, each with the attributes that set it apart."""
+    if not states:
+        return
+    table = Table(box=None, padding=(0, 3, 0, 2))
+    for name in states:
+        table.add_column(escape(name), overflow="fold")
+    depth = max(len(rows) for rows in states.values())
+    for k in range(depth):
+        cells = [rows[k] if k < len(rows) else None for rows in states.values()]
+        table.add_row(*("" if c is None else f"{escape(c['attribute'])} [dim]{c['weight']:+.2f}[/dim]" for c in cells))
+    console.print(table)
+
+
+def _print_separation(about: dict[str, Any], console: Console) -> None:
+    found = about["separation"]
+    console.print(
+        f"\n[bold]separation[/bold]  {100 * found['separated']:.1f}% of {found['sentences']:,} sentences strictly "
+        f"separated; margin: smallest {_figure('', found['margin'])}, median {_figure('', found['median_margin'])} "
+        f"(weights of length {found['norm']:.4g}, features of at most {found['longest']:.4g})"
+    )
+    if found["bound"] is None:
+        console.print(f"  bound on mistakes: {found['bound_of']}")
+    else:
+        console.print(f"  mistakes of {found['bound_of']}: at most {found['bound']:.4g}; made {_made(about):,}")
+    if found["usage"]:
+        used = "  ".join(f"{escape(name)} [dim]{100 * share:.0f}%[/dim]" for name, share in found["usage"].items())
+        console.print(f"  states in use  {used}")
+
+
+def _made(about: dict[str, Any]) -> int:
+    """Updates in the passes that the bound is about."""
+    if about["separation"]["bound_of"] == "the first pass":
+        return int(about["history"][0]["updates"]) if about["history"] else 0
+    return int(about["updates"])
