@@ -13,7 +13,7 @@ import pytest
 from cli_run import Cli
 from hypothesis import given
 from hypothesis import strategies as st
-from test_docs import OPTIONS, blocks, commands, run
+from test_docs import OPTIONS, blocks
 from test_startup import loaded
 
 from palmette import synth
@@ -377,15 +377,6 @@ def test_nothing_is_written_when_one_file_cannot_be(cli: Cli) -> None:
     assert ran.code == PalmetteError.exit_code
     assert "nowhere/b.txt: cannot write" in ran.err
     assert not (cli.folder / "a.txt").exists()
-
-
-def test_the_page_runs(tmp_path: Path) -> None:
-    check = doctest.OutputChecker()
-    pairs = [pair for block in blocks("docs/synth.md", "console") for pair in commands(block)]
-    assert len(pairs) == 8
-    for command, expected in pairs:
-        found = run(command, tmp_path)
-        assert check.check_output(expected, found, OPTIONS), f"$ {command}\nexpected\n{expected}\nfound\n{found}"
 
 
 def test_the_python_of_the_page_runs() -> None:

@@ -64,6 +64,7 @@ class Tagger:
         estimator: str = "auto",
         mavg_every: int | str | None = None,
         init_size: float = 0.01,
+        split_after: int = 0,
         partial: bool | None = None,
         passes: int = 10,
         seed: int = 1,
@@ -88,6 +89,7 @@ class Tagger:
         self.estimator = estimator
         self.mavg_every = mavg_every
         self.init_size = init_size
+        self.split_after = split_after
         self.partial = partial
         self.passes = passes
         self.seed = seed
@@ -165,7 +167,7 @@ class Tagger:
     ) -> Tagger:
         """Learn from a labelled file; `options` as for `fit_corpus`."""
         reading = reading or Reading()
-        self._settings()  # what is wrong with them is told before anything is read
+        self.settings()  # what is wrong with them is told before anything is read
         corpus = read_corpus(path, reading)
         held_out = read_corpus(dev, reading) if dev is not None else None
         self.fit_corpus(corpus, held_out, **options)
@@ -185,7 +187,7 @@ class Tagger:
     ) -> Tagger:
         """Learn from a corpus. `checkpoint` keeps what an exact resumption needs; `names` the attributes' names."""
         say = say or (lambda message: None)
-        settings = self._settings()
+        settings = self.settings()
         check_labelled(corpus, "training")
         if dev is None and self.dev_share is not None:
             corpus, dev = split(corpus, self.dev_share, self.seed)
@@ -217,7 +219,8 @@ class Tagger:
         """The same for a training that begins anew."""
         return "auto" if self.features is None and self.template is None else "columns"
 
-    def _settings(self) -> Settings:
+    def settings(self) -> Settings:
+        """What was chosen about learning, checked."""
         values = {name: getattr(self, name) for name in _SETTINGS}
         # Grids are often NumPy's numbers.
         values = {name: v.item() if isinstance(v, np.generic) else v for name, v in values.items()}

@@ -14,6 +14,7 @@ from palmette.chain.known import Known, certain_labels, known_in_training, label
 from palmette.chain.learning import ChainLearning, Dev
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
 from palmette.chain.prune import some_names
+from palmette.chain.split import split_states
 from palmette.chain.weights import ORDERS, Seen, Shape, everything_allowed, new_chain, start_randomly, used_rows
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
@@ -262,12 +263,16 @@ def _trained(
     """Train with each estimator that is to be tried, and keep the one that is best on dev."""
     history, settings = _history(wish.resume), wish.settings
     found = None
+    plain = _plain_passes(collected, data, shape, allowed, wish)
     choices = restarts(settings, dev is not None)
     for estimator, every in choices:
         if len(choices) > 1:
             wish.say(f"trying {estimator}" + (f" every {every} passes" if every else ""))
         chain, clock, best = _start(collected, data, shape, allowed, wish)
-        start = None if chain.plain else _random_start(shape, allowed, wish)
+        if plain is not None:
+            split_states(chain, shape, plain)
+        # What was split off is no longer random: all of it is part of the model.
+        start = None if chain.plain or plain is not None else _random_start(shape, allowed, wish)
         learning = ChainLearning(chain, data, estimator, dev, clock, every, start)
         outcome = train_online(
             learning, settings.seed, len(history) + settings.passes, settings.patience, history, wish.progress, best
@@ -282,6 +287,19 @@ def _trained(
         chosen = found[2]
         wish.say(f"chose {chosen.estimator}" + (f" every {chosen.mavg_every} passes" if chosen.mavg_every else ""))
     return found
+
+
+def _plain_passes(collected: Collected, data: Data, shape: Shape, allowed: Transitions, wish: Wish) -> Chain | None:
+    """The mean weights of a plain model, to be split into states; None when that is not asked for."""
+    settings = wish.settings
+    if not settings.split_after or wish.resume is not None or shape.per == 1:
+        return None
+    wish.say(f"{settings.split_after} passes of a plain model, whose labels are then split into states")
+    single = shape._replace(per=1, states=())
+    chain, clock, _ = _start(collected, data, single, allowed, wish)
+    learning = ChainLearning(chain, data, "avg", None, clock)
+    best: Chain = train_online(learning, settings.seed, settings.split_after, None, [], wish.progress).best
+    return best
 
 
 def _best_score(outcome: Outcome) -> float:

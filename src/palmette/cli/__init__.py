@@ -19,8 +19,10 @@ VERBS = {
     "train": "Train a tagger from a labelled file.",
     "tag": "Tag a file, standard input or a typed sentence with a model.",
     "eval": "Score a model on gold labels, or a file that has gold and guess.",
+    "compare": "Set models, outputs or learners side by side on the same gold, with significance tests.",
     "inspect": "Look into a model: settings, history, strongest weights, transitions.",
     "features": "Print a named template set, or check a template file.",
+    "synth": "Draw labelled sequences from a hidden Markov model, with their Bayes limit.",
     "warmup": "Compile everything ahead of the first use.",
     "doctor": "Tell versions, cache place, threads and what is missing.",
 }

@@ -47,6 +47,7 @@ def train(
     learner: str | None = None,
     latent: str | None = None,
     init_size: float | None = None,
+    split_after: int | None = None,
     estimator: str | None = None,
     mavg_every: str | None = None,
     partial: Annotated[bool | None, Parameter(negative="--no-partial")] = None,
@@ -104,6 +105,8 @@ def train(
         Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5. Default: 1, a plain model.
     init_size: float
         Size of the random numbers that a latent model starts from (0.01).
+    split_after: int
+        Begin a latent model with so many passes of a plain one, whose labels are then split into states (0).
     estimator: str
         avg (mean of all weights), mavg (the same, from which learning starts again every k-th pass), last, or auto
         (the default: avg; for a latent model with development data the best of avg and mavg).
@@ -155,11 +158,11 @@ def train(
         raise UsageError("give --dev or --dev-share, not both")
     if dev is None and dev_share is None and (patience is not None or tune_bias):
         raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
-    own = (template, features, order, edge_features, lexicon, clusters, no_ends or None, latent, init_size)
+    own = (template, features, order, edge_features, lexicon, clusters, no_ends or None, latent, init_size, split_after)
     if resume and any(given is not None for given in own):
         raise UsageError(
             "--resume goes on with the model's own features and states: leave --template, --features, --order, "
-            "--edge-features, --lexicon, --clusters, --no-ends, --latent and --init-size out"
+            "--edge-features, --lexicon, --clusters, --no-ends, --latent, --init-size and --split-after out"
         )
     if prune and checkpoint:
         raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
@@ -171,7 +174,8 @@ def train(
     begun = time.perf_counter()
     old = Tagger.load(resume) if resume else None
     given = {
-        "learner": learner, "latent": latent, "init_size": init_size, "estimator": estimator,
+        "learner": learner, "latent": latent, "init_size": init_size, "split_after": split_after,
+        "estimator": estimator,
         "mavg_every": None if mavg_every is None else _every(mavg_every), "partial": partial,
         "metric": metric, "seed": seed, "min_count": min_count, "max_attributes": max_attributes,
         "edge_features": edge_features, "constraints": constraints,

@@ -30,6 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     estimator: str = "auto"
     mavg_every: int | str | None = None
     init_size: float = 0.01  # of the random start of a latent model
+    split_after: int = 0  # passes of a plain model before its labels are split into states
     partial: bool | None = None  # `?` and `A|B` are partial labels; None: nobody said
     passes: int = 10
     seed: int = 1
@@ -60,6 +61,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if not 0 < self.init_size < math.inf:
             raise UsageError(f"init-size: {self.init_size!r} is not a number above 0")
         _at_least("passes", self.passes, 1)
+        _at_least("split-after", self.split_after, 0)
+        if self.split_after and self.latent == 1:
+            raise UsageError("split-after: there is nothing to split into; say how many states with latent")
         _at_least("min-count", self.min_count, 1)
         _at_least("seed", self.seed, 0)
         for name, value in (("patience", self.patience), ("max-attributes", self.max_attributes)):

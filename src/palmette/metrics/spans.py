@@ -59,7 +59,7 @@ class SpanCounts(NamedTuple):
         return {name: figures(int(c), int(g), int(a)) for name, c, g, a in rows if g or a}
 
 
-class _Chunks(NamedTuple):
+class Chunks(NamedTuple):
     """Chunks as positions among the pairs: the pair before the first token, the pair after the last."""
 
     start: np.ndarray
@@ -70,18 +70,18 @@ class _Chunks(NamedTuple):
 def span_counts(gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, tables: ChunkTables) -> SpanCounts:
     """Count as conlleval does. `gold`, `guess`: i32[N]; `offset`: i64[S+1]."""
     counted(gold, guess)
-    found = [_lenient_chunks(ids, offset, tables) for ids in (gold, guess)]
+    found = [lenient_chunks(ids, offset, tables) for ids in (gold, guess)]
     return _compare(found[0], found[1], gold, guess, tables.types)
 
 
-def _lenient_chunks(ids: np.ndarray, offset: np.ndarray, tables: ChunkTables) -> _Chunks:
+def lenient_chunks(ids: np.ndarray, offset: np.ndarray, tables: ChunkTables) -> Chunks:
     # Starts and ends alternate: a pair that opens a chunk closes the one before it, if there is one.
     Y = len(tables.type_of) - 1
     marked = with_boundaries(ids, offset, Y)
     pairs = marked[:-1] * (Y + 1) + marked[1:]
     start = np.flatnonzero(tables.starts.ravel()[pairs])
     end = np.flatnonzero(tables.ends.ravel()[pairs])
-    return _Chunks(start, end, tables.type_of[marked[start + 1]])
+    return Chunks(start, end, tables.type_of[marked[start + 1]])
 
 
 class StrictRules(NamedTuple):
@@ -144,7 +144,7 @@ def _strict_chunks(
     inside: np.ndarray,
     end: np.ndarray,
     type_of: np.ndarray,
-) -> _Chunks:
+) -> Chunks:
     """Cut the pairs into blocks that `inside` holds together; a block has at most one chunk.
 
     The chunk goes from the first `start` of its block to the end of the block.
@@ -158,16 +158,19 @@ def _strict_chunks(
     first = np.diff(block, prepend=-1) > 0
     begins, finishes = begins[first], heads[block[first]]
     whole = end.ravel()[pairs[finishes]]
-    return _Chunks(begins[whole], finishes[whole], type_of[marked[begins[whole] + 1]])
+    return Chunks(begins[whole], finishes[whole], type_of[marked[begins[whole] + 1]])
 
 
-def _compare(
-    gold: _Chunks, guess: _Chunks, gold_ids: np.ndarray, guess_ids: np.ndarray, types: list[str]
-) -> SpanCounts:
+def matching(gold: Chunks, guess: Chunks) -> np.ndarray:
+    """Which gold chunks were guessed, with the same edges and type."""
     # No two chunks of one side share a start, so that the starts align the two sides.
     _, in_gold, in_guess = np.intersect1d(gold.start, guess.start, assume_unique=True, return_indices=True)
     equal = (gold.end[in_gold] == guess.end[in_guess]) & (gold.type[in_gold] == guess.type[in_guess])
-    matched = gold.type[in_gold[equal]]
+    return np.asarray(in_gold[equal])
+
+
+def _compare(gold: Chunks, guess: Chunks, gold_ids: np.ndarray, guess_ids: np.ndarray, types: list[str]) -> SpanCounts:
+    matched = gold.type[matching(gold, guess)]
     correct, guessed, right = (np.bincount(which, minlength=len(types)) for which in (matched, guess.type, gold.type))
     tokens = Share(int((gold_ids == guess_ids).sum()), len(gold_ids))
     return SpanCounts(types, correct, guessed, right, tokens)
