@@ -16,7 +16,7 @@ import pytest
 from palmette.kernels import compile as compiling
 
 TESTS = Path(__file__).parent
-CORE = ["test_viterbi.py", "test_training.py", "test_encode.py"]
+CORE = ["test_viterbi.py", "test_training.py", "test_encode.py", "test_forward.py", "test_exact.py"]
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ import numpy as np
 from palmette.chain.choice import choose_templates
 from palmette.chain.fit import Wish, check_labelled, fit_chain
 from palmette.chain.known import certain_labels, known_from_column, known_from_items, label_names, understand_labels
-from palmette.chain.model import ChainModel, load_chain
+from palmette.chain.model import CAP, ChainModel, Decoded, load_chain
 from palmette.chain.prune import pruned
 from palmette.errors import DataError, UsageError
 from palmette.features.resources import Resources, read_clusters, read_lexicon
@@ -239,23 +239,40 @@ class Tagger:
 
     # Using
 
-    def predict(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[list[str]]:
+    def predict(
+        self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None, decode: str = "viterbi"
+    ) -> list[list[str]]:
         """The labels of each sentence. `allowed`: for each sentence a list with, for each token, None
-        (anything), a label, or a set of labels."""
-        return self.predict_scored(X, allowed=allowed)[0]
+        (anything), a label, or a set of labels. `decode`: viterbi, marginal or exact."""
+        return self._predicted(X, allowed, decode, CAP)[0]
 
     def predict_scored(
         self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None
     ) -> tuple[list[list[str]], list[float]]:
         """The labels and the score of the best path of each sentence."""
+        labels, scores, _ = self._predicted(X, allowed, "viterbi", CAP)
+        return labels, scores
+
+    def predict_exact(
+        self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None, cap: int = CAP
+    ) -> tuple[list[list[str]], list[bool]]:
+        """The label sequence of each sentence with the largest share of all paths of a latent model, and whether that
+        is proven: after `cap` paths the best one so far comes out."""
+        labels, _, proven = self._predicted(X, allowed, "exact", cap)
+        return labels, proven
+
+    def _predicted(
+        self, X: Iterable[Any], allowed: Iterable[Any] | None, decode: str, cap: int
+    ) -> tuple[list[list[str]], list[float], list[bool]]:
         model = self._fitted()
         items = corpus_from_items(X, None, mode=self._mode())
         known = None if allowed is None else known_from_items(allowed, items.corpus, model.labels)
-        ids, scores = model.tag(items.corpus, known=known)
-        labels = [model.labels[i] for i in ids.tolist()]
+        found = model.decode(items.corpus, decode, known=known, cap=cap)
+        labels = [model.labels[i] for i in found.labels.tolist()]
         cuts = items.corpus.offset.tolist()
-        tagged = [labels[a:b] for a, b in pairwise(cuts)]
-        return items.with_empty(tagged, list), items.with_empty(scores.tolist(), float)
+        tagged = items.with_empty([labels[a:b] for a, b in pairwise(cuts)], list)
+        proven = np.zeros(0, np.bool_) if found.proven is None else found.proven
+        return tagged, items.with_empty(found.scores.tolist(), float), items.with_empty(proven.tolist(), lambda: True)
 
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Any = None) -> float:
         """Token accuracy."""
@@ -296,13 +313,14 @@ class Tagger:
     def tag_file(
         self, source: FilePath, target: FilePath, *, reading: Reading | None = None, output: str | None = None,
         threads: int = 1, scores: bool = False, bias: dict[str, float] | None = None,
-        add: Sequence[Tagger] = (), known: str | None = None, states: bool = False,
-        progress: Callable[[int], None] | None = None,
+        add: Sequence[Tagger] = (), known: str | None = None, states: bool = False, decode: str = "viterbi",
+        cap: int = CAP, progress: Callable[[int], None] | None = None,
     ) -> int:  # fmt: skip
         """Tag a file of any size in bounded memory; the number of tokens.
 
         `known` names a column that tells what is known about the labels (a label, `A|B`, or `?`); `add` are
-        taggers that make the columns the input lacks; `states` writes the latent state, `NP#2`, for the label.
+        taggers that make the columns the input lacks; `states` writes the latent state, `NP#2`, for the label;
+        `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts.
         """
         model = self._fitted()
         model.with_bias(bias or {})
@@ -311,20 +329,28 @@ class Tagger:
             reading = msgspec.structs.replace(reading, label=known, has_label=True)
         names = model.shape.state_names(model.labels) if states else model.labels
         writer = Writer(reading.resolved(source).format, output, names, scores=scores)
-        n_tokens = 0
+        if states and decode != "viterbi":
+            raise UsageError("the states are those of the best path: --show-states goes with --decode viterbi")
+        n_tokens = proven = total = 0
 
-        def work(corpus: Corpus) -> tuple[int, bytes]:
+        def work(corpus: Corpus) -> tuple[int, bytes, np.ndarray | None]:
             corpus = with_columns(corpus, add, self)
             facts = known_from_column(corpus, model.labels) if known is not None and corpus.n_tokens else None
-            ids, points = model.tag(corpus, bias, facts, states)
-            return corpus.n_tokens, writer.write(corpus, ids, points)
+            if states:
+                found = Decoded(*model.tag(corpus, bias, facts, states), None)
+            else:
+                found = model.decode(corpus, decode, bias, facts, cap)
+            return corpus.n_tokens, writer.write(corpus, found.labels, found.scores), found.proven
 
         with write_whole(target) as out:
-            for n, data in _in_order(work, stream(source, reading), threads):
+            for n, data, sure in _in_order(work, stream(source, reading), threads):
                 out.write(data)
                 n_tokens += n
+                if sure is not None:
+                    proven, total = proven + int(sure.sum()), total + sure.size
                 if progress is not None:
                     progress(n_tokens)
+        self.proven_ = (proven, total)
         return n_tokens
 
     def reading_for(self, source: FilePath, *, labelled: bool = False) -> Reading:

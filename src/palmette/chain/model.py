@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,7 +23,9 @@ from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.features.templates import parse, to_text
 from palmette.kernels.encode import Alphabet
+from palmette.kernels.exact import decode_exact
 from palmette.kernels.forms import Bare, BareSums, Chain, Data, Rows, no_rows, stride_of
+from palmette.kernels.forward import decode_marginal
 from palmette.kernels.train import decode
 from palmette.learn.online import Pass
 from palmette.text.corpus import Corpus
@@ -47,6 +49,23 @@ class Names:
 
     def __len__(self) -> int:
         return self.offset.size - 1
+
+
+DECODINGS = {
+    "viterbi": "the labels of the best path of states",
+    "marginal": "of each token the label with the largest share, summed over all paths",
+    "exact": "the label sequence with the largest share, summed over its paths of states; proven where possible",
+}
+CAP = 1000  # paths that the exact search looks at before it gives up the proof
+
+
+class Decoded(NamedTuple):
+    """Labels in one of several ways. A share is that of exp(score) among all paths: a probability only if the scores
+    were learnt as such."""
+
+    labels: np.ndarray  # i32[N]
+    scores: np.ndarray  # f64[S]  of the best path; else the log of the share of the labels (marginal: of each, added)
+    proven: np.ndarray | None  # bool[S]  exact alone: whether no other label sequence has a larger share
 
 
 @dataclass
@@ -99,6 +118,36 @@ class ChainModel:
         found, scores = best_states(chain, data, restricted=known is not None)
         check_possible(scores, corpus)
         return found if states or chain.plain else chain.label_of[found], scores
+
+    def decode(
+        self,
+        corpus: Corpus,
+        how: str,
+        bias: dict[str, float] | None = None,
+        known: Known | None = None,
+        cap: int = CAP,
+    ) -> Decoded:
+        """Labels in one of the ways of DECODINGS; see there."""
+        if how not in DECODINGS:
+            raise UsageError(f"decode: there is no {how!r}; choose one of {', '.join(DECODINGS)}")
+        if cap < 1:
+            raise UsageError(f"cap: {cap} paths; at least 1")
+        if how == "viterbi" or not corpus.n_tokens:
+            return Decoded(*self.tag(corpus, bias, known), None)
+        check_room(corpus.offset, self.shape, self.encoder)
+        chain, data = self.with_bias(self.bias if bias is None else bias), self.encode(corpus, known)
+        labels, share = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_sentences)
+        if how == "exact":
+            proven = np.zeros(corpus.n_sentences, np.bool_)
+            decode_exact(chain, data, labels, proven, share, cap, known is not None)
+            with np.errstate(divide="ignore"):
+                scores = np.log(share)
+            check_possible(scores, corpus)
+            return Decoded(labels, scores, proven)
+        confidence, log_z = np.zeros(corpus.n_tokens), np.zeros(corpus.n_sentences)
+        decode_marginal(chain, data, labels, confidence, log_z, known is not None)
+        check_possible(log_z, corpus)
+        return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
 
     def save(self, path: str) -> None:
         model_file.save(path, *_packed(self))

@@ -34,6 +34,8 @@ def tag(
     bias: Repeated = None,
     scores: Flag = False,
     show_states: Flag = False,
+    decode: str = "viterbi",
+    cap: int = 1000,
     threads: int = 1,
     quiet: Quiet = False,
 ) -> None:
@@ -71,6 +73,11 @@ def tag(
         Tell the score of each sentence's best path.
     show_states: bool
         Write the hidden state of a latent model behind its label, as in NP#2.
+    decode: str
+        For latent models: viterbi (the labels of the best path of states, the default), marginal (of each token the
+        label with the largest share of all paths), or exact (the best label sequence; says how many are proven).
+    cap: int
+        Paths that the exact search looks at in a sentence before it gives up the proof.
     threads: int
         Threads to tag with.
     quiet: bool
@@ -97,9 +104,11 @@ def tag(
     begun = time.perf_counter()
     n = tagger.tag_file(
         data, output, reading=reading, output=to, threads=threads, scores=scores, bias=biases(bias), add=helpers,
-        known=known, states=show_states, progress=None if quiet else Meter(),
+        known=known, states=show_states, decode=decode, cap=cap, progress=None if quiet else Meter(),
     )  # fmt: skip
     seconds = time.perf_counter() - begun
+    if decode == "exact" and not quiet:
+        print("proven to be the best: {:,} of {:,} sentences".format(*tagger.proven_), file=sys.stderr)
     if not quiet and output != "-":
         print(
             f"{n:,} tokens in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} a second); wrote {output}", file=sys.stderr

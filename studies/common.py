@@ -1,0 +1,104 @@
+"""What all studies share: a record of runs as JSON, pages and plots made from the record alone.
+
+A study is a list of cells. A cell is a dictionary of what was set (method, seed, ...) and what came out. The record is
+saved after every cell, so that a study that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parent / "docs" / "studies"
+GREEN, BROWN, BLUE, GREY, RED = "#2d6a4f", "#bc6c25", "#1d4e89", "#888888", "#9b2226"
+
+Cell = dict[str, Any]
+
+
+class Record:
+    """The cells of a study, in docs/studies/NAME.json."""
+
+    def __init__(self, name: str, seeds: Sequence[int], folder: Path = DOCS) -> None:
+        self.path = folder / f"{name}.json"
+        self.about = {
+            "command": f"python -m studies.{name}",
+            "seeds": list(seeds),
+            "date": time.strftime("%Y-%m-%d"),
+            "python": sys.version.split()[0],
+            "packages": {package: version(package) for package in ("palmette", "numpy", "numba")},
+        }
+        self.cells: list[Cell] = []
+        if self.path.is_file():
+            old = json.loads(self.path.read_text(encoding="utf-8"))
+            self.cells = old.pop("cells")
+            self.about["date"] = old["date"]
+
+    def cell(self, what: Cell, make: Callable[[], Cell]) -> Cell:
+        """The cell with these settings: from the record, or made now and kept."""
+        found = next((cell for cell in self.cells if what.items() <= cell.items()), None)
+        if found is None:
+            begun = time.perf_counter()
+            made = make()
+            found = what | made
+            self.cells.append(found)
+            self.save()
+            told = {k: round(v, 3) if isinstance(v, float) else v for k, v in made.items() if not isinstance(v, list)}
+            print(f"{what} -> {told} ({time.perf_counter() - begun:.1f} s)", file=sys.stderr, flush=True)
+        return found
+
+    def save(self) -> None:
+        beside = self.path.with_suffix(".tmp")
+        rows = ",\n".join(" " + json.dumps(cell, sort_keys=True) for cell in self.cells)
+        head = json.dumps(self.about, indent=1)[:-2]
+        beside.write_text(f'{head},\n "cells": [\n{rows}\n]}}\n', encoding="utf-8")
+        os.replace(beside, self.path)
+
+    def some(self, **what: Any) -> list[Cell]:
+        """The cells with these settings."""
+        return [cell for cell in self.cells if what.items() <= cell.items()]
+
+    def origin(self) -> str:
+        """A sentence about how the figures came about."""
+        seeds = ", ".join(map(str, self.about["seeds"]))
+        return (
+            f"Made by `{self.about['command']}` on {self.about['date']}, seeds {seeds} (fixed in advance); figures are "
+            "the mean over them and their standard deviation."
+        )
+
+
+def mean(values: Iterable[float], digits: int = 2) -> str:
+    """`mean ± spread`, or a dash for nothing."""
+    found = list(values)
+    if not found:
+        return "—"
+    spread = f" ± {statistics.stdev(found):.{digits}f}" if len(found) > 1 else ""
+    return f"{statistics.mean(found):.{digits}f}{spread}"
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; the first column to the left, the others to the right."""
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def write_page(name: str, text: str, folder: Path = DOCS) -> None:
+    (folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def plotting() -> Any:
+    """matplotlib, without a screen."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt
