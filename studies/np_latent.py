@@ -30,15 +30,22 @@ NAME = "np_latent"
 SEEDS = (1, 2, 3)
 PASSES = 30  # of the search
 MORE = 200  # passes of the steadiness
-STATES = (1, 2, 3, 5)
-ESTIMATORS: list[dict[str, Any]] = [
-    {"estimator": "avg"},
-    {"estimator": "mavg", "mavg_every": 2},
-    {"estimator": "mavg", "mavg_every": 4},
-    {"estimator": "mavg", "mavg_every": 8},
-    {"estimator": "last"},
-]
+AVG, LAST = {"estimator": "avg"}, {"estimator": "last"}
+MAVG: list[dict[str, Any]] = [{"estimator": "mavg", "mavg_every": k} for k in (2, 4, 8)]
 SPLIT = 10
+# What is searched: states, share of an update that all states of a label get (0: as published), plain passes before the
+# labels are split, estimators
+GRID: list[tuple[int, float, int, list[dict[str, Any]]]] = [
+    (1, 0, 0, [AVG, *MAVG, LAST]),
+    (2, 0, 0, [AVG, *MAVG]),
+    (3, 0, 0, [AVG, *MAVG]),
+    (5, 0, 0, [AVG, *MAVG, LAST]),
+    (2, 0, SPLIT, [AVG, *MAVG]),
+    (2, 1, 0, [AVG, *MAVG]),
+    (3, 1, 0, [AVG, MAVG[1]]),
+    (5, 1, 0, [AVG, MAVG[1]]),
+    (2, 1, SPLIT, [AVG, *MAVG]),
+]
 # F, passes and time as published; None stands for learners that are not in this table
 PUBLISHED = {
     ("latent", "mavg"): (94.37, 80, "2 h"),
@@ -79,10 +86,11 @@ def tagger_of(states: int, passes: int, seed: int, **settings: Any) -> Tagger:
     )  # fmt: skip
 
 
-def searched(files: Chunks, states: int, split_after: int, settings: dict[str, Any]) -> Cell:
+def searched(files: Chunks, states: int, share: float, split_after: int, settings: dict[str, Any]) -> Cell:
     """F on the held-out tenth after each pass."""
     rest, held_out = files.held_out()
-    found = tagger_of(states, PASSES, 1, split_after=split_after, **settings).fit_corpus(rest, held_out)
+    tagger = tagger_of(states, PASSES, 1, share=float(share), split_after=split_after, **settings)
+    found = tagger.fit_corpus(rest, held_out)
     curve = [round(100 * row["dev"], 3) for row in found.history_]
     return {"dev": curve, "best": max(curve), "passes": 1 + curve.index(max(curve)), "pass_seconds": _typical(found)}
 
@@ -94,7 +102,8 @@ def _typical(tagger: Tagger) -> float:
 def tested(files: Chunks, chosen: Cell, seed: int) -> Cell:
     """F on test after training on everything."""
     settings = {k: chosen[k] for k in ("estimator", "mavg_every") if chosen.get(k) is not None}
-    tagger = tagger_of(chosen["states"], chosen["passes"], seed, split_after=chosen["split_after"], **settings)
+    settings |= {"share": float(chosen["share"]), "split_after": chosen["split_after"]}
+    tagger = tagger_of(chosen["states"], chosen["passes"], seed, **settings)
     tagger.fit_corpus(files.whole(), None)
     f1 = tagger.evaluate(files.gold()).f1
     assert f1 is not None
@@ -108,44 +117,39 @@ def steady(files: Chunks, states: int, settings: dict[str, Any]) -> Cell:
     return {"dev": [round(100 * row["dev"], 3) for row in tagger.history_]}
 
 
-def choices(record: Record, states: tuple[int, ...], estimator: str, splits: tuple[int, ...]) -> Cell:
-    """The best cell of the search with these limits."""
-    found = [
-        c for c in record.some(stage="search", estimator=estimator)
-        if c["states"] in states and c["split_after"] in splits
-    ]  # fmt: skip
-    return max(found, key=lambda c: (c["best"], -c["passes"]))
+def choices(record: Record, estimator: str, **what: Any) -> Cell:
+    """The best cell of the search with these settings."""
+    return max(record.some(stage="search", estimator=estimator, **what), key=lambda c: (c["best"], -c["passes"]))
 
 
 def rows_of(record: Record) -> dict[tuple[str, str], Cell]:
     """The rows of the test table and the settings that the search gave them."""
-    rows = {("perceptron", e): choices(record, (1,), e, (0,)) for e in ("mavg", "avg", "last")}
-    rows |= {("latent", e): choices(record, (5,), e, (0,)) for e in ("mavg", "avg", "last")}
-    best = max((choices(record, (2, 3, 5), e, (0, SPLIT)) for e in ("mavg", "avg")), key=lambda c: c["best"])
-    return rows | {("latent, chosen freely", best["estimator"]): best}
+    rows = {("perceptron", e): choices(record, e, states=1) for e in ("mavg", "avg", "last")}
+    rows |= {("latent", e): choices(record, e, states=5, share=0, split_after=0) for e in ("mavg", "avg", "last")}
+    rows |= {("latent, shared", e): choices(record, e, states=5, share=1, split_after=0) for e in ("mavg", "avg")}
+    latent = [c for c in record.some(stage="search") if c["states"] > 1]
+    best = max(latent, key=lambda c: c["best"])
+    return rows | {("latent, best of the search", best["estimator"]): best}
 
 
 def run(record: Record, data: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         files = Chunks(data, Path(folder))
-        for states in STATES:
-            for split_after in (0,) if states == 1 else (0, SPLIT):
-                for settings in ESTIMATORS:
-                    if settings["estimator"] == "last" and (split_after or states in (2, 3)):
-                        continue
-                    what = {"stage": "search", "states": states, "split_after": split_after, "mavg_every": None}
-                    what |= settings
-                    record.cell(what, lambda n=states, s=split_after, e=settings: searched(files, n, s, e))
+        for states, share, split_after, estimators in GRID:
+            for settings in estimators:
+                what = {"stage": "search", "states": states, "share": share, "split_after": split_after}
+                what |= {"mavg_every": None} | settings
+                record.cell(what, lambda n=states, a=share, s=split_after, e=settings: searched(files, n, a, s, e))
         for (method, estimator), chosen in rows_of(record).items():
             for seed in SEEDS:
                 what = {"stage": "test", "method": method, "estimator": estimator, "seed": seed}
-                what |= {k: chosen[k] for k in ("states", "split_after", "mavg_every")}
+                what |= {k: chosen[k] for k in ("states", "share", "split_after", "mavg_every")}
                 record.cell(what, lambda c=chosen, s=seed: tested(files, c, s))
-        for states in (1, 2):
-            for estimator in ("avg", "mavg"):
-                every = {"mavg_every": 4} if estimator == "mavg" else {}
-                what = {"stage": "steady", "states": states, "estimator": estimator}
-                record.cell(what, lambda n=states, e={"estimator": estimator} | every: steady(files, n, e))
+        for states, share in ((1, 0), (2, 0), (2, 1)):
+            for settings in (AVG, MAVG[1]):
+                what = {"stage": "steady", "states": states, "share": share, "estimator": settings["estimator"]}
+                chosen = {"share": float(share)} | settings
+                record.cell(what, lambda n=states, e=chosen: steady(files, n, e))
 
 
 def _test_rows(record: Record) -> list[list[str]]:
@@ -156,7 +160,8 @@ def _test_rows(record: Record) -> list[list[str]]:
         f, passes, hours = PUBLISHED.get((method, estimator), ("—", "—", "—"))
         if cells:
             c = cells[0]
-            how = f"{c['states']}" + (f", split after {c['split_after']}" if c["split_after"] else "")
+            how = f"{c['states']}" + (", shared" if c["share"] and c["states"] > 1 else "")
+            how += f", split after {c['split_after']}" if c["split_after"] else ""
             how += f", k={c['mavg_every']}" if c["mavg_every"] else ""
             mine = [
                 mean(x["f1"] for x in cells),
@@ -185,7 +190,8 @@ def _search_rows(record: Record) -> list[list[str]]:
             f"{cell['dev'][-1]:.2f}",
             f"{cell['pass_seconds']:.2f} s",
         ]
-        rows.append([f"{cell['states']}", cell["estimator"] + k, start, *figures])
+        shared = "—" if cell["states"] == 1 else f"{cell['share']}"
+        rows.append([f"{cell['states']}", shared, cell["estimator"] + k, start, *figures])
     return rows
 
 
@@ -193,7 +199,8 @@ def _steady_rows(record: Record) -> list[list[str]]:
     rows = []
     for cell in record.some(stage="steady"):
         tail = cell["dev"][PASSES:]
-        name = f"{'perceptron' if cell['states'] == 1 else 'latent, 2 states'}, {cell['estimator']}"
+        name = "perceptron" if cell["states"] == 1 else f"latent, 2 states, share {cell['share']}"
+        name += f", {cell['estimator']}"
         rows.append(
             [
                 name,
@@ -225,7 +232,8 @@ def page(record: Record) -> str:
     return f"""# NP chunking with latent states
 
 {record.origin()} CoNLL-2000, NP chunks, order 2 with observations on state pairs and triples. States, estimator, k,
-start and passes were chosen on a held-out tenth of the training sentences (seed 1), then training was on all of them.
+share, start and passes were chosen on a held-out tenth of the training sentences (seed 1), then training was on all of
+them.
 
 ![F on the held-out tenth](np_latent.png)
 
@@ -238,15 +246,16 @@ probabilistic learners.
 
 What limits it: the plain model of order 2 with observations on pairs and triples leaves few errors in training after
 ten passes, so that there is little for states to explain; and the score of a label is that of its best state, so that
-raising it takes one update and lowering it takes one for every state, which makes the latent model slower to learn the
-same thing. With more states this gets worse. A start from the split plain model takes most of the loss away and adds
-nothing beyond it.
+raising it takes one update and lowering it takes one for every state, which makes the latent perceptron as published
+(share 0) slower to learn the same thing, the more so the more states there are. Sharing updates between the states of a
+label (`--share`, our default) takes much of that away, and so does a start from a plain model that is split; neither
+adds anything beyond the plain model here.
 
 ## The search
 
 F on the held-out tenth: the best of {PASSES} passes, at which pass, the last one, and the time of a pass.
 
-{markdown(["states", "estimator", "start", "best F", "pass", "last F", "a pass"], _search_rows(record))}
+{markdown(["states", "share", "estimator", "start", "best F", "pass", "last F", "a pass"], _search_rows(record))}
 
 ## {MORE} passes more
 
@@ -257,20 +266,27 @@ document tells of mavg within 0.1 and avg within 0.8 for its latent model.
 """
 
 
+def _colour(cell: Cell) -> str:
+    return GREY if cell["states"] == 1 else GREEN if cell["share"] else BROWN
+
+
 def plot(record: Record, target: Path) -> None:
     plt = plotting()
     figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.6))
-    for states, colour in zip(STATES, (GREY, GREEN, BLUE, BROWN), strict=True):
-        for split_after in (0, SPLIT):
-            cells = record.some(stage="search", states=states, split_after=split_after, estimator="avg")
-            for cell in cells:
-                label = ("plain" if states == 1 else f"{states} states") + (", split" if split_after else "")
-                axes[0].plot(range(1, PASSES + 1), cell["dev"], "--" if split_after else "-", color=colour, label=label)
+    curves = [(1, 0, 0), (2, 0, 0), (3, 0, 0), (5, 0, 0), (2, 1, 0), (3, 1, 0), (5, 1, 0), (2, 1, SPLIT)]
+    colours = {1: GREY, 2: GREEN, 3: BLUE, 5: BROWN}
+    for states, share, split_after in curves:
+        for cell in record.some(stage="search", states=states, share=share, split_after=split_after, estimator="avg"):
+            label = "plain" if states == 1 else f"{states} states" + (", shared" if share else "")
+            style = ":" if split_after else "-" if share or states == 1 else "--"
+            label += ", split" if split_after else ""
+            axes[0].plot(range(1, len(cell["dev"]) + 1), cell["dev"], style, color=colours[states], label=label)
     axes[0].set_ylim(92, 95)
     axes[0].set_xlabel("pass")
     axes[0].set_ylabel("F on the held-out tenth (avg)")
     for cell in record.some(stage="steady"):
-        name = ("plain" if cell["states"] == 1 else "2 states") + f", {cell['estimator']}"
+        name = "plain" if cell["states"] == 1 else "2 states" + (", shared" if cell["share"] else "")
+        name += f", {cell['estimator']}"
         style = "-" if cell["estimator"] == "mavg" else ":"
         axes[1].plot(
             range(1, len(cell["dev"]) + 1),
@@ -278,7 +294,7 @@ def plot(record: Record, target: Path) -> None:
             style,
             lw=1,
             label=name,
-            color=GREY if cell["states"] == 1 else GREEN,
+            color=_colour(cell),
         )
     axes[1].set_ylim(93, 95)
     axes[1].set_xlabel("pass")
@@ -292,8 +308,8 @@ def plot(record: Record, target: Path) -> None:
 def smallest(data: Path) -> tuple[Cell, Cell]:
     """The settings of a cell that is quickly run again, and what comes out now."""
     with tempfile.TemporaryDirectory() as folder:
-        found = searched(Chunks(data, Path(folder)), 1, 0, {"estimator": "last"})
-    return {"stage": "search", "states": 1, "split_after": 0, "estimator": "last"}, found
+        found = searched(Chunks(data, Path(folder)), 1, 0, 0, LAST)
+    return {"stage": "search", "states": 1, "share": 0, "split_after": 0, "estimator": "last"}, found
 
 
 def main() -> None:

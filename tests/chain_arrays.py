@@ -41,6 +41,7 @@ class Case(NamedTuple):
     known: list[list[frozenset[int]]]
     weights: list[float]
     per: int = 1  # states of a label that lie side by side; combinations are then seen of labels, not of states
+    share: float = 0.0  # of an update that all states of a label get
 
     @property
     def n_labels(self) -> int:
@@ -87,7 +88,8 @@ def chain_of(case: Case) -> Chain:
         {"start": first, "end": last, "pair": forbid}[kind][tuple(place)] = -np.inf
     rows = [_rows(case, order) for order in (1, 2, 3)]
     return Chain(
-        model.order, case.plain, case.per, np.array(case.label_of, np.int32), model.ends, model.transitions,
+        model.order, case.plain, case.per, np.array(case.label_of, np.int32),
+        np.full(H // case.per, case.per, np.int32), case.share, model.ends, model.transitions,
         model.triples, forbid, first, last, bias, bare, BareSums(*(np.zeros(b.shape) for b in bare)), *rows,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "docs/usage.md", "docs/templates.md", "docs/compare.md", "docs/synth.md"]
+PAGES = ["README.md", "docs/usage.md", "docs/templates.md", "docs/compare.md", "docs/synth.md", "docs/latent.md"]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -52,7 +52,7 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
         assert check.check_output(expected, found, OPTIONS), f"$ {command}\nexpected\n{expected}\nfound\n{found}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/usage.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/usage.md", "docs/latent.md"])
 def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from palmette.demo_data import PARTS, demo_text
 

@@ -64,6 +64,7 @@ class Tagger:
         estimator: str = "auto",
         mavg_every: int | str | None = None,
         init_size: float = 0.01,
+        share: float = 1.0,
         split_after: int = 0,
         partial: bool | None = None,
         passes: int = 10,
@@ -89,6 +90,7 @@ class Tagger:
         self.estimator = estimator
         self.mavg_every = mavg_every
         self.init_size = init_size
+        self.share = share
         self.split_after = split_after
         self.partial = partial
         self.passes = passes
@@ -271,7 +273,7 @@ class Tagger:
         labels = [model.labels[i] for i in found.labels.tolist()]
         cuts = items.corpus.offset.tolist()
         tagged = items.with_empty([labels[a:b] for a, b in pairwise(cuts)], list)
-        proven = np.zeros(0, np.bool_) if found.proven is None else found.proven
+        proven = np.ones(items.corpus.n_sentences, np.bool_) if found.proven is None else found.proven
         return tagged, items.with_empty(found.scores.tolist(), float), items.with_empty(proven.tolist(), lambda: True)
 
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Any = None) -> float:

@@ -9,8 +9,8 @@ of the longest feature vector that a path of these sentences can have.
 - Otherwise: at most min over d > 0 of (sqrt(2) M + D)^2 / d^2 mistakes in the first pass, D^2 being the sum of the
   squares of what each sentence lacks to the margin d.
 
-For latent models the same hold with the model's own weights as the separator, for a start at zero; a random start and
-restarts from the average (mavg) are outside of the theorems.
+Values of attributes are taken as non-negative. For latent models the same hold with the model's own weights as the
+separator, for a start at zero; a random start and restarts from the average (mavg) are outside of the theorems.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _square(active: Active, lo: int, hi: int) -> float:
         return 0.0
     first, last = active.ptr[lo], active.ptr[hi]
     _, which = np.unique(active.att[first:last], return_inverse=True)
-    counts = np.bincount(which, active.val[first:last] if active.val.size else None)
+    counts = np.bincount(which, np.abs(active.val[first:last]) if active.val.size else None)
     return float(np.square(counts).sum())
 
 
@@ -103,7 +103,8 @@ def mistakes_bound(distances: np.ndarray, longest: float) -> tuple[float | None,
         return 2 * longest**2 / smallest**2 if math.isfinite(smallest) else 0.0, "all passes"
     best = math.inf
     finite = distances[np.isfinite(distances)]
-    for d in np.geomspace(1e-4, 1e4, 161) * max(float(np.abs(finite).mean()), 1e-12):
+    scale = max(float(np.abs(finite).mean()), 1e-12)
+    for d in np.geomspace(1e-4 * scale, 1e4 * max(scale, longest), 401).tolist():
         lack = math.sqrt(float(np.square(np.maximum(0.0, d - finite)).sum()))
         best = min(best, (math.sqrt(2) * longest + lack) ** 2 / d**2)
     return best, "the first pass"

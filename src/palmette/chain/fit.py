@@ -88,7 +88,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     if wish.checkpoint and outcome.interrupted:
         wish.say("no checkpoint is kept: training was interrupted in the middle of a pass")
     elif wish.checkpoint:
-        model.checkpoint = grow.saved_state(learning.chain, learning.clock)
+        model.checkpoint = grow.saved_state(learning.chain, learning.clock, learning.start)
     if settings.tune_bias:
         model.bias = _tuned_bias(model, learning.dev, wish)
     if not model.checkpoint:
@@ -269,14 +269,18 @@ def _trained(
         if len(choices) > 1:
             wish.say(f"trying {estimator}" + (f" every {every} passes" if every else ""))
         chain, clock, best = _start(collected, data, shape, allowed, wish)
+        chain = chain._replace(share=0.0 if chain.plain else float(settings.share))
         if plain is not None:
-            split_states(chain, shape, plain)
+            split_states(chain, shape, plain.best)
         # What was split off is no longer random: all of it is part of the model.
         start = None if chain.plain or plain is not None else _random_start(shape, allowed, wish)
         learning = ChainLearning(chain, data, estimator, dev, clock, every, start)
-        outcome = train_online(
-            learning, settings.seed, len(history) + settings.passes, settings.patience, history, wish.progress, best
-        )
+        if plain is not None and plain.interrupted:
+            outcome = Outcome(learning.snapshot(), 0, [], True, plain.why)
+        else:
+            outcome = train_online(
+                learning, settings.seed, len(history) + settings.passes, settings.patience, history, wish.progress, best
+            )
         if found is None or _best_score(outcome) > _best_score(found[1]):
             settled = msgspec.structs.replace(settings, estimator=estimator, mavg_every=every)
             found = learning, outcome, settled
@@ -289,8 +293,8 @@ def _trained(
     return found
 
 
-def _plain_passes(collected: Collected, data: Data, shape: Shape, allowed: Transitions, wish: Wish) -> Chain | None:
-    """The mean weights of a plain model, to be split into states; None when that is not asked for."""
+def _plain_passes(collected: Collected, data: Data, shape: Shape, allowed: Transitions, wish: Wish) -> Outcome | None:
+    """Passes of a plain model whose labels are to be split into states; None when that is not asked for."""
     settings = wish.settings
     if not settings.split_after or wish.resume is not None or shape.per == 1:
         return None
@@ -298,8 +302,7 @@ def _plain_passes(collected: Collected, data: Data, shape: Shape, allowed: Trans
     single = shape._replace(per=1, states=())
     chain, clock, _ = _start(collected, data, single, allowed, wish)
     learning = ChainLearning(chain, data, "avg", None, clock)
-    best: Chain = train_online(learning, settings.seed, settings.split_after, None, [], wish.progress).best
-    return best
+    return train_online(learning, settings.seed, settings.split_after, None, [], wish.progress)
 
 
 def _best_score(outcome: Outcome) -> float:
@@ -311,10 +314,9 @@ def _random_start(shape: Shape, allowed: Transitions, wish: Wish) -> Bare:
     blank = new_chain(shape, {}, allowed, {})
     start_randomly(blank, shape, wish.settings.init_size, wish.settings.seed)
     old = wish.resume
-    if old is not None and old.shape != shape:
-        before = new_chain(old.shape, {}, old.allowed, {})
-        start_randomly(before, old.shape, wish.settings.init_size, wish.settings.seed)
-        grow.place_bare(blank, before.bare._asdict(), old.shape, sums=False)
+    if old is not None:  # its own start, or none: then zeros, which change nothing
+        blocks = {n: old.checkpoint.get(f"start.{n}", np.zeros_like(b)) for n, b in old.chain.bare._asdict().items()}
+        grow.place_bare(blank, blocks, old.shape, sums=False)
     return blank.bare
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.chain.weights import ORDERS, Seen, Shape
-from palmette.kernels.forms import Chain, Rows, stride_of
+from palmette.kernels.forms import Bare, Chain, Rows, stride_of
 
 
 def widened(w: np.ndarray, order: int, old: Shape, new: Shape) -> np.ndarray:
@@ -74,9 +74,12 @@ def united(one: Seen, other: Seen, width: int) -> Seen:
     return Seen(np.searchsorted(owner, np.arange(n + 1)).astype(np.int64), combo.astype(np.int32))
 
 
-def saved_state(chain: Chain, clock: float) -> dict[str, np.ndarray]:
-    """Everything that training needs to go on exactly: the raw weights, accumulators and the clock."""
+def saved_state(chain: Chain, clock: float, start: Bare | None = None) -> dict[str, np.ndarray]:
+    """Everything that training needs to go on exactly: the raw weights, accumulators, the clock, and the random start
+    of a latent chain, by which weights that never moved are known."""
     state: dict[str, np.ndarray] = {"clock": np.array([clock])}
+    if start is not None:
+        state |= {f"start.{name}": block for name, block in start._asdict().items()}
     for name in chain.bare._fields:
         state[f"bare.{name}"] = getattr(chain.bare, name)
         state[f"sums.{name}"] = getattr(chain.bare_a, name)

@@ -380,7 +380,10 @@ def _checkpoint(arrays: dict[str, np.ndarray], blank: Chain, rows: dict[int, Row
     state = {"clock": part("clock", np.float64, (1,))}
     if not 1 <= state["clock"][0] < np.inf:
         raise ModelError("damaged model: the clock of its checkpoint is not a number of steps", file=path)
-    for head, dtype in (("bare", np.float32), ("sums", np.float64)):
+    heads: list[tuple[str, type]] = [("bare", np.float32), ("sums", np.float64)]
+    if "checkpoint.start.pair" in arrays:
+        heads.append(("start", np.float32))
+    for head, dtype in heads:
         for field_name in Bare._fields:
             shape = getattr(blank.bare, field_name).shape
             state[f"{head}.{field_name}"] = part(f"{head}.{field_name}", dtype, shape)

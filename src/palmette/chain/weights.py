@@ -50,8 +50,11 @@ class Shape(NamedTuple):
 
     def missing(self) -> np.ndarray:
         """bool[H]: states that their label does not have."""
-        count = np.array(self.states or (self.per,) * self.n_labels, np.int64)
-        return np.asarray(np.tile(np.arange(self.per), self.n_labels) >= np.repeat(count, self.per))
+        return np.asarray(np.tile(np.arange(self.per), self.n_labels) >= np.repeat(self.counts(), self.per))
+
+    def counts(self) -> np.ndarray:
+        """i32[Y]: the states of each label."""
+        return np.array(self.states or (self.per,) * self.n_labels, np.int32)
 
     def state_names(self, labels: Sequence[str]) -> list[str]:
         """The label and the number of a state among those of its label, from 1."""
@@ -102,7 +105,7 @@ def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen
             "use --edge-features seen, --min-count 2, or fewer templates on label pairs and triples"
         ) from None
     return Chain(
-        order, shape.per == 1, shape.per, (np.arange(H) // shape.per).astype(np.int32),
+        order, shape.per == 1, shape.per, (np.arange(H) // shape.per).astype(np.int32), shape.counts(), 0.0,
         shape.ends, shape.transitions, shape.triples,
         forbidding(allowed.pair, W), forbidding(allowed.start, W), forbidding(allowed.end, W), np.zeros(W, np.float32),
         Bare(*(np.zeros(s, np.float32) for s in ((2, W), (H, W), (cubes, H, W)))),
@@ -174,7 +177,8 @@ def estimated(chain: Chain, clock: float | None, start: Bare | None = None) -> C
     def block(w: np.ndarray, a: np.ndarray, first: np.ndarray | None) -> np.ndarray:
         out = w.copy() if clock is None else (w - a / clock).astype(np.float32)
         if first is not None:
-            out[(w == first) & (a == 0)] = 0
+            # What went up and down again may have lost its last bit.
+            out[(np.abs(w - first) < 1e-6) & (a == 0)] = 0
         return out
 
     def rows(r: Rows) -> Rows:

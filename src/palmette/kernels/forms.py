@@ -60,6 +60,8 @@ class Chain(NamedTuple):
     plain: bool  # states are labels
     per: int  # states a label, side by side; 1 also where labels share states in another way
     label_of: np.ndarray  # i32[H]
+    sizes: np.ndarray  # i32[H / per]  states that each label really has, at most `per`
+    share: float  # of a change that goes to all states of the labels, in learning
     ends: bool  # whether bare start and end weights are learnt,
     transitions: bool  # bare pair weights,
     triples: bool  # bare triple weights

@@ -1,5 +1,9 @@
 """Add `step * (features(gold) - features(guess))` to the weights; what the two paths share cancels.
 
+In a latent chain all states of the labels get a share of the change too, as if every feature of states were also one
+of labels. Otherwise to raise a label takes one update, and to lower it one for each of its states: the score of a label
+is that of its best state.
+
 Every change of a weight is also added, times the clock c, to an accumulator: w - a/c is then the mean of
 all weight vectors so far. The accumulators are float64: after millions of small steps float32 loses them.
 """
@@ -44,6 +48,36 @@ def _block_and_cell(place: int, order: int, m: Chain) -> tuple[int, int]:
     return combo, cell
 
 
+@inline
+def _same_labels(place: int, other: int, order: int, m: Chain) -> bool:
+    return _block_and_cell(place, order, m)[0] == _block_and_cell(other, order, m)[0]
+
+
+@part
+def _share(w: np.ndarray, a: np.ndarray, m: Chain, order: int, place: int, change: float, c: float) -> None:
+    """Change the weights of all states of the labels at `place` of a dense row."""
+    H, W, per, sizes = m.label_of.size, m.bias.size, m.per, m.sizes
+    h, g, f = (place % W) // per, (place // W) % H // per, (place // W) // H // per
+    for before in range(sizes[f] if order == 3 else 1):
+        for previous in range(sizes[g] if order >= 2 else 1):
+            row = ((f * per + before) * H + g * per + previous) * W + h * per
+            for k in range(row, row + sizes[h]):
+                w[k] += change
+                a[k] += c * change
+
+
+@part
+def _share_seen(r: Rows, m: Chain, order: int, attribute: int, combo: int, change: float, c: float) -> None:
+    """The same for a block of a combination that was seen."""
+    per, sizes = m.per, m.sizes
+    Y = m.label_of.size // per
+    h, g, f = combo % Y, combo // Y % Y, combo // Y // Y
+    for before in range(sizes[f] if order == 3 else 1):
+        for previous in range(sizes[g]):
+            for k in range(sizes[h]):
+                _change_seen(r, attribute, combo, (before * per + previous) * per + k, change, c)
+
+
 @part
 def _move_seen(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
     up, up_cell = _block_and_cell(plus, order, m)
@@ -52,12 +86,16 @@ def _move_seen(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minu
         change = step if x.val.size == 0 else step * x.val[k]
         _change_seen(r, x.att[k], up, up_cell, change, c)
         _change_seen(r, x.att[k], down, down_cell, -change, c)
+        if m.share > 0.0 and up != down:
+            _share_seen(r, m, order, x.att[k], up, m.share * change, c)
+            _share_seen(r, m, order, x.att[k], down, -m.share * change, c)
 
 
 @part
-def _move(r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
+def _move(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
     """Token i's attributes: `step` more on the combination `plus`, less on `minus`. A dense row is given out on its
     first change."""
+    shared = m.share > 0.0 and not _same_labels(plus, minus, order, m)
     slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
     for k in range(x.ptr[i], x.ptr[i + 1]):
         change = step if val.size == 0 else step * val[k]
@@ -70,14 +108,24 @@ def _move(r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: flo
         a[s, plus] += c * change
         w[s, minus] -= change
         a[s, minus] -= c * change
+        if shared:
+            _share(w[s], a[s], m, order, plus, m.share * change, c)
+            _share(w[s], a[s], m, order, minus, -m.share * change, c)
 
 
-@inline
-def _move_bare(w: np.ndarray, a: np.ndarray, plus: int, minus: int, step: float, c: float) -> None:
+@part
+def _move_bare(
+    m: Chain, order: int, w: np.ndarray, a: np.ndarray, plus: int, minus: int, step: float, c: float
+) -> None:
+    if plus == minus:
+        return
     w[plus] += step
     a[plus] += c * step
     w[minus] -= step
     a[minus] -= c * step
+    if m.share > 0.0 and not _same_labels(plus, minus, order, m):
+        _share(w, a, m, order, plus, m.share * step, c)
+        _share(w, a, m, order, minus, -m.share * step, c)
 
 
 @part
@@ -86,10 +134,10 @@ def _move_states(
 ) -> None:
     for i in range(n):
         if gold[i] != guess[i]:
-            _move(m.one, x.one, lo + i, gold[i], guess[i], step, c)
+            _move(m, 1, m.one, x.one, lo + i, gold[i], guess[i], step, c)
     if m.ends:
-        _move_bare(m.bare.end[0], m.bare_a.end[0], gold[0], guess[0], step, c)
-        _move_bare(m.bare.end[1], m.bare_a.end[1], gold[n - 1], guess[n - 1], step, c)
+        _move_bare(m, 1, m.bare.end[0], m.bare_a.end[0], gold[0], guess[0], step, c)
+        _move_bare(m, 1, m.bare.end[1], m.bare_a.end[1], gold[n - 1], guess[n - 1], step, c)
 
 
 @part
@@ -101,11 +149,11 @@ def _move_pairs(m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.
         minus = guess[i - 1] * W + guess[i]
         if plus != minus:
             if m.transitions:
-                _move_bare(w, a, plus, minus, step, c)
+                _move_bare(m, 2, w, a, plus, minus, step, c)
             if m.two.first.size > 0:
                 _move_seen(m, 2, m.two, x.two, lo + i, plus, minus, step, c)
             elif x.two.ptr.size > 0:
-                _move(m.two, x.two, lo + i, plus, minus, step, c)
+                _move(m, 2, m.two, x.two, lo + i, plus, minus, step, c)
 
 
 @part
@@ -120,11 +168,11 @@ def _move_triples(
         minus = (guess[i - 2] * H + guess[i - 1]) * W + guess[i]
         if plus != minus:
             if m.triples:
-                _move_bare(w, a, plus, minus, step, c)
+                _move_bare(m, 3, w, a, plus, minus, step, c)
             if m.three.first.size > 0:
                 _move_seen(m, 3, m.three, x.three, lo + i, plus, minus, step, c)
             elif x.three.ptr.size > 0:
-                _move(m.three, x.three, lo + i, plus, minus, step, c)
+                _move(m, 3, m.three, x.three, lo + i, plus, minus, step, c)
 
 
 @part

@@ -30,6 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     estimator: str = "auto"
     mavg_every: int | str | None = None
     init_size: float = 0.01  # of the random start of a latent model
+    share: float = 1.0  # of an update that all states of a label get
     split_after: int = 0  # passes of a plain model before its labels are split into states
     partial: bool | None = None  # `?` and `A|B` are partial labels; None: nobody said
     passes: int = 10
@@ -58,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 raise UsageError("mavg-every: only the estimator mavg restarts from the average")
             if self.mavg_every != "auto":
                 _at_least("mavg-every", self.mavg_every, 1)
+        if not 0 <= self.share < math.inf:
+            raise UsageError(f"share: {self.share!r} is not a number of at least 0")
         if not 0 < self.init_size < math.inf:
             raise UsageError(f"init-size: {self.init_size!r} is not a number above 0")
         _at_least("passes", self.passes, 1)
