@@ -1,4 +1,4 @@
-"""The README's table and chart, made from the figures that the benchmarks left in bench/results."""
+"""Tables of the README and the docs, and a chart, made from the figures that the benchmarks left in bench/results."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from bench import latent
 from bench.measure import HERE, load, median
 
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
@@ -62,13 +63,18 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def write_report() -> None:
-    """Put the table between the marks of the README, and draw the chart."""
-    readme = HERE.parent / "README.md"
-    text = readme.read_text(encoding="utf-8")
+def _fill(page: Path, made: str) -> None:
+    """Put a table between the marks of a page."""
+    text = page.read_text(encoding="utf-8")
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    readme.write_text(f"{head}{BEGIN}\n{table()}\n{END}{tail}", encoding="utf-8")
+    page.write_text(f"{head}{BEGIN}\n{made}\n{END}{tail}", encoding="utf-8")
+
+
+def write_report() -> None:
+    """Put the tables between the marks of the pages, and draw the chart."""
+    _fill(HERE.parent / "README.md", table())
+    _fill(HERE.parent / "docs" / "latent.md", latent.table(_result("latent")))
     draw(HERE.parent / "docs" / "images" / "bench.png")
     print(table())
 

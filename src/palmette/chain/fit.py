@@ -9,13 +9,14 @@ import msgspec
 import numpy as np
 
 from palmette.chain import grow
+from palmette.chain.constraints import constraints
 from palmette.chain.data import Collected, allow_table, encode_corpus, seen_combinations
 from palmette.chain.known import Known, certain_labels, known_in_training, label_names, understand_labels
 from palmette.chain.learning import ChainLearning, Dev
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
 from palmette.chain.prune import some_names
 from palmette.chain.split import split_states
-from palmette.chain.weights import ORDERS, Seen, Shape, everything_allowed, new_chain, start_randomly, used_rows
+from palmette.chain.weights import ORDERS, Seen, Shape, new_chain, start_randomly, used_rows
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
@@ -24,10 +25,9 @@ from palmette.kernels.forms import Bare, Chain, Data
 from palmette.learn.online import Outcome, Pass, Progress, train_online
 from palmette.learn.settings import Settings, restarts
 from palmette.text.corpus import Corpus
-from palmette.text.schemes import Transitions, allowed_transitions, are_chunk_labels, recognise
+from palmette.text.schemes import Transitions, are_chunk_labels
 
 LARGE = 2 << 30  # bytes of weights that are worth a warning
-START, END = "<s>", "</s>"
 SAME_COLUMNS = "it needs the columns of the data that training began with"
 
 
@@ -58,7 +58,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     understand_labels(corpus, settings.partial)
     labels = _labels(corpus, old)
     known = known_in_training(corpus, labels)
-    scheme, allowed = _constraints(labels, known.rows, corpus, wish)
+    scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, _forbidden(wish))
     encoder = _encoder(wish)
     shape = _shape(labels, encoder, wish)
     check_room(corpus.offset, shape, encoder)
@@ -133,69 +133,10 @@ def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
     return labels
 
 
-def _constraints(labels: list[str], known: np.ndarray, corpus: Corpus, wish: Wish) -> tuple[str | None, Transitions]:
-    """Which labels may follow each other: by the tag scheme, and by the user's list."""
-    asked, forbidden = wish.settings.constraints, _forbidden(wish)
-    scheme = recognise(labels, known, corpus.offset)
-    if asked == "none":
-        allowed = everything_allowed(len(labels))
-    elif asked == "auto":
-        allowed = allowed_transitions(labels, scheme) if scheme else everything_allowed(len(labels))
-    else:
-        allowed = allowed_transitions(labels, asked)
-        scheme = asked.upper()
-    allowed = Transitions(*(block.copy() for block in allowed))
-    for before, after in forbidden:
-        _forbid(allowed, labels, before, after)
-    if asked not in ("none", "auto") or forbidden:
-        _check_gold(known, allowed, labels, corpus)
-    return scheme, allowed
-
-
 def _forbidden(wish: Wish) -> list[tuple[str, str]]:
     """The user's list; a training that goes on keeps that of before."""
     before = [] if wish.resume is None else wish.resume.meta.get("forbidden", [])
     return list(dict.fromkeys((str(a), str(b)) for a, b in (*before, *wish.forbidden)))
-
-
-def _forbid(allowed: Transitions, labels: list[str], before: str, after: str) -> None:
-    for label, end in ((before, START), (after, END)):
-        if label not in labels and label != end:
-            raise UsageError(
-                f"forbidden transition {before} {after}: no label {label!r} in the training data; "
-                f"{START} may stand first, {END} second"
-            )
-    if (before, after) == (START, END):
-        raise UsageError(f"forbidden transition {START} {END}: one of the two must be a label")
-    if before == START:
-        allowed.start[labels.index(after)] = False
-    elif after == END:
-        allowed.end[labels.index(before)] = False
-    else:
-        allowed.pair[labels.index(before), labels.index(after)] = False
-
-
-def _check_gold(known: np.ndarray, allowed: Transitions, labels: list[str], corpus: Corpus) -> None:
-    """The training data itself must keep to the constraints."""
-    first, last = corpus.offset[:-1], corpus.offset[1:] - 1
-    inside = np.ones(known.size, np.bool_)
-    inside[first] = False
-    places = np.flatnonzero(inside)
-    # Where something is not known for sure, anything may stand.
-    start, end = (np.append(row, True) for row in (allowed.start, allowed.end))
-    pair = np.pad(allowed.pair, (0, 1), constant_values=True)
-    known = np.minimum(known, len(labels))
-    bad = places[~pair[known[places - 1], known[places]]]
-    bad = np.concatenate((bad, first[~start[known[first]]], last[~end[known[last]]]))
-    if bad.size:
-        token = int(bad.min())
-        before = labels[known[token - 1]] if inside[token] else START
-        raise DataError(
-            f"the label {labels[known[token]]!r} after {before!r} is forbidden, and the training data has it",
-            file=corpus.source,
-            line=corpus.line_of(token),
-            hint="mend the data, or use --constraints none or another --forbid list",
-        )
 
 
 def _encoder(wish: Wish) -> Encoder | None:

@@ -1,0 +1,54 @@
+"""The smallest cell of each study run again: what the documents show is what comes out."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs" / "studies"
+TIMES = ("seconds", "pass_seconds", "megabytes")  # differ from run to run
+
+
+def cell_of(name: str, what: dict[str, Any]) -> dict[str, Any]:
+    cells = json.loads((DOCS / f"{name}.json").read_text(encoding="utf-8"))["cells"]
+    found = [cell for cell in cells if what.items() <= cell.items()]
+    assert len(found) == 1
+    return found[0]
+
+
+def study(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT))
+    return importlib.import_module(f"studies.{name}")
+
+
+def check(name: str, what: dict[str, Any], now: dict[str, Any]) -> None:
+    then = cell_of(name, what)
+    compared = {key for key in now if key not in TIMES}
+    assert compared
+    for key in compared:
+        assert now[key] == pytest.approx(then[key], abs=0.02), key
+
+
+def test_synthetic(monkeypatch: pytest.MonkeyPatch) -> None:
+    check("synthetic", *study("synthetic", monkeypatch).smallest())
+
+
+@pytest.mark.parametrize("name", ["np_latent", "bio_latent"])
+def test_on_corpora(name: str, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(name, *study(name, monkeypatch).smallest(corpora))
+
+
+@pytest.mark.parametrize("name", ["synthetic", "np_latent", "bio_latent", "collins"])
+def test_pages_are_made_from_the_records(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing on a page but what its record gives."""
+    module = study(name, monkeypatch)
+    if name == "collins":
+        made = module.table(json.loads((DOCS / "collins.json").read_text(encoding="utf-8")))
+    else:
+        made = module.page(module.Record(name, module.SEEDS))
+    assert made.strip() in (DOCS / f"{name}.md").read_text(encoding="utf-8")
