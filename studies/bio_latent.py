@@ -26,7 +26,7 @@ from studies.common import BROWN, DOCS, GREEN, GREY, HERE, Cell, Record, markdow
 NAME = "bio_latent"
 SEEDS = (1, 2, 3)
 PASSES = 20
-CURVE = (1, 2, 3, 4, 6, 8)  # states a label, on dev
+CURVE = {0: (2, 3, 4, 6, 8), 1: (2, 3, 4)}  # states a label on dev, by share
 MAVG = {"estimator": "mavg", "mavg_every": 4}
 OURS, THEIRS = MAVG | {"share": 1}, MAVG | {"share": 0}  # all states of a label share an update, or not (published)
 # What the search tries around two states a label, random start of 0.01, mavg every 4 passes, observations on pairs
@@ -117,7 +117,7 @@ def run(record: Record, data: Path) -> None:
     for settings in AROUND:
         record.cell({"stage": "search", "states": 2, "settings": settings}, lambda s=settings: searched(data, 2, s))
     for settings in (THEIRS, OURS):
-        for states in CURVE[1:]:
+        for states in CURVE[settings["share"]]:
             what = {"stage": "search", "states": states, "settings": settings}
             record.cell(what, lambda n=states, s=settings: searched(data, n, s))
     for cut, order in CELLS:
@@ -213,7 +213,8 @@ def plot(record: Record, target: Path) -> None:
     figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.5))
     plain = record.some(stage="search", states=1, settings={})[0]
     for settings, name, colour in ((OURS, "shared updates", GREEN), (THEIRS, "as published", BROWN)):
-        cells = [plain, *(record.some(stage="search", states=n, settings=settings)[0] for n in CURVE[1:])]
+        numbers = CURVE[settings["share"]]
+        cells = [plain, *(record.some(stage="search", states=n, settings=settings)[0] for n in numbers)]
         axes[0].plot([c["states"] for c in cells], [c["best"] for c in cells], "-o", ms=4, color=colour, label=name)
         for cell, style in zip(cells[1:4], ("-", "--", ":"), strict=True):
             passes, label = range(1, len(cell["dev"]) + 1), f"{cell['states']} states, {name}"

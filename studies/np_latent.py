@@ -39,7 +39,7 @@ GRID: list[tuple[int, float, int, list[dict[str, Any]]]] = [
     (1, 0, 0, [AVG, *MAVG, LAST]),
     (2, 0, 0, [AVG, *MAVG]),
     (3, 0, 0, [AVG, *MAVG]),
-    (5, 0, 0, [AVG, *MAVG, LAST]),
+    (5, 0, 0, [AVG, MAVG[0], MAVG[1], LAST]),
     (2, 0, SPLIT, [AVG, *MAVG]),
     (2, 1, 0, [AVG, *MAVG]),
     (3, 1, 0, [AVG, MAVG[1]]),
