@@ -69,8 +69,8 @@ class Record:
         """A sentence about how the figures came about."""
         seeds = ", ".join(map(str, self.about["seeds"]))
         return (
-            f"Made by `{self.about['command']}` on {self.about['date']}, seeds {seeds} (fixed in advance); figures are "
-            "the mean over them and their standard deviation."
+            f"Made by `{self.about['command']}` on {self.about['date']}, seeds {seeds} (fixed in advance);\n"
+            "figures are the mean over them and their standard deviation."
         )
 
 

@@ -52,7 +52,7 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
         assert check.check_output(expected, found, OPTIONS), f"$ {command}\nexpected\n{expected}\nfound\n{found}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/usage.md", "docs/latent.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/usage.md", "docs/latent.md", "docs/hmm.md"])
 def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from palmette.demo_data import PARTS, demo_text
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Reading", "Tagger", "__version__", "load_demo"]
+__all__ = ["HMM", "Reading", "Tagger", "__version__", "load_demo"]
 
 if TYPE_CHECKING:
     from palmette.demo_data import load_demo
+    from palmette.hmm import HMM
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
+
+_HOMES = {
+    "HMM": "palmette.hmm",
+    "Reading": "palmette.text.read",
+    "Tagger": "palmette.tagger",
+    "load_demo": "palmette.demo_data",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for, so that `palmette --help` does not wait for Numba."""
-    if name == "Tagger":
-        from palmette.tagger import Tagger
+    if name in _HOMES:
+        from importlib import import_module
 
-        return Tagger
-    if name == "load_demo":
-        from palmette.demo_data import load_demo
-
-        return load_demo
-    if name == "Reading":
-        from palmette.text.read import Reading
-
-        return Reading
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'palmette' has no attribute {name!r}")

@@ -67,7 +67,7 @@ class Tagger:
         share: float = 1.0,
         split_after: int = 0,
         partial: bool | None = None,
-        passes: int = 10,
+        passes: int | None = None,
         seed: int = 1,
         patience: int | None = None,
         dev_share: float | None = None,
@@ -81,6 +81,9 @@ class Tagger:
         clusters: Mapping[str, FilePath] | None = None,
         ends: bool = True,
         tune_bias: bool = False,
+        l2: float | None = None,
+        l1: float = 0.0,
+        tolerance: float = 1e-5,
     ) -> None:
         self.features = features
         self.template = template
@@ -107,6 +110,9 @@ class Tagger:
         self.clusters = clusters
         self.ends = ends
         self.tune_bias = tune_bias
+        self.l2 = l2
+        self.l1 = l1
+        self.tolerance = tolerance
 
     # Parameters, as scikit-learn wants them
 
@@ -184,10 +190,12 @@ class Tagger:
         resume: ChainModel | None = None,
         checkpoint: bool = False,
         names: bool = True,
+        threads: int = 1,
         progress: Progress | None = None,
         say: Say | None = None,
     ) -> Tagger:
-        """Learn from a corpus. `checkpoint` keeps what an exact resumption needs; `names` the attributes' names."""
+        """Learn from a corpus. `checkpoint` keeps what an exact resumption needs; `names` the attributes' names;
+        `threads` make a batch learner faster and nothing else."""
         say = say or (lambda message: None)
         settings = self.settings()
         check_labelled(corpus, "training")
@@ -199,7 +207,7 @@ class Tagger:
             templates = choose_templates(self.features, self.template, self.order, corpus, resources, say)
         wish = Wish(
             templates, settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume,
-            checkpoint, names, self.ends, progress, say,
+            checkpoint, names, self.ends, progress, say, threads,
         )  # fmt: skip
         self.model_, self.outcome_ = fit_chain(corpus, dev, wish)
         if resume is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,6 +15,7 @@ from palmette.chain.constraints import constraints
 from palmette.chain.data import Collected, allow_table, encode_corpus, seen_combinations
 from palmette.chain.known import Known, certain_labels, known_in_training, label_names, understand_labels
 from palmette.chain.learning import ChainLearning, Dev
+from palmette.chain.likelihood import Penalty, train_likelihood
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
 from palmette.chain.prune import some_names
 from palmette.chain.split import split_states
@@ -23,7 +26,7 @@ from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet
 from palmette.kernels.forms import Bare, Chain, Data
 from palmette.learn.online import Outcome, Pass, Progress, train_online
-from palmette.learn.settings import Settings, restarts
+from palmette.learn.settings import BATCH, Settings, n_passes, restarts
 from palmette.text.corpus import Corpus
 from palmette.text.schemes import Transitions, are_chunk_labels
 
@@ -46,6 +49,7 @@ class Wish:
     ends: bool = True
     progress: Progress | None = None
     say: Callable[[str], None] = lambda message: None
+    threads: int = 1
 
 
 def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainModel, Outcome]:
@@ -67,10 +71,12 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     _tell_size(collected, shape, wish)
     _tell_partial(known, len(labels), wish)
     held_out = _dev(dev, collected, labels, wish)
-    learning, outcome, settings = _trained(collected, data, shape, allowed, held_out, wish)
-    if learning.impossible:
+    by_likelihood = settings.learner in BATCH
+    trained = (_by_likelihood if by_likelihood else _trained)(collected, data, shape, allowed, held_out, wish)
+    outcome, settings = trained.outcome, trained.settings
+    if trained.impossible:
         wish.say(
-            f"warning: {learning.impossible:,} sentences taught nothing: no path fits both what is known of their "
+            f"warning: {trained.impossible:,} sentences taught nothing: no path fits both what is known of their "
             "labels and what is allowed; see --constraints and --forbid"
         )
     _check_weights(outcome.best, data, corpus)
@@ -88,9 +94,9 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     if wish.checkpoint and outcome.interrupted:
         wish.say("no checkpoint is kept: training was interrupted in the middle of a pass")
     elif wish.checkpoint:
-        model.checkpoint = grow.saved_state(learning.chain, learning.clock, learning.start)
+        model.checkpoint = trained.state()
     if settings.tune_bias:
-        model.bias = _tuned_bias(model, learning.dev, wish)
+        model.bias = _tuned_bias(model, held_out, wish)
     if not model.checkpoint:
         model.chain = collected.drop_unmoved(model.chain)
         model.alphabets = collected.alphabets
@@ -198,9 +204,36 @@ def _tell_partial(known: Known, n_labels: int, wish: Wish) -> None:
         wish.say(f"{unsure:,} of {known.rows.size:,} tokens have a label that is not fully known")
 
 
+class _Trained(NamedTuple):
+    """What came out of training."""
+
+    outcome: Outcome
+    settings: Settings  # with everything decided
+    impossible: int  # sentences without an allowed path
+    state: Callable[[], dict[str, np.ndarray]]  # what an exact resumption needs
+
+
+def _by_likelihood(
+    collected: Collected, data: Data, shape: Shape, allowed: Transitions, dev: Dev | None, wish: Wish
+) -> _Trained:
+    """All the data at once."""
+    settings = wish.settings
+    if wish.checkpoint:
+        raise UsageError(
+            f"--checkpoint is for learners that go through the data sentence by sentence, not {settings.learner}"
+        )
+    l2 = settings.l2 if settings.l2 is not None else 0.0 if settings.l1 else 1.0
+    chain, _, _ = _start(collected, data, shape, allowed, wish)
+    objective, outcome = train_likelihood(
+        chain, data, dev, Penalty(l2, settings.l1), n_passes(settings), settings.tolerance, settings.patience,
+        wish.threads, wish.progress,
+    )  # fmt: skip
+    return _Trained(outcome, msgspec.structs.replace(settings, l2=l2), objective.impossible, dict)
+
+
 def _trained(
     collected: Collected, data: Data, shape: Shape, allowed: Transitions, dev: Dev | None, wish: Wish
-) -> tuple[ChainLearning, Outcome, Settings]:
+) -> _Trained:
     """Train with each estimator that is to be tried, and keep the one that is best on dev."""
     history, settings = _history(wish.resume), wish.settings
     found = None
@@ -220,7 +253,13 @@ def _trained(
             outcome = Outcome(learning.snapshot(), 0, [], True, plain.why)
         else:
             outcome = train_online(
-                learning, settings.seed, len(history) + settings.passes, settings.patience, history, wish.progress, best
+                learning,
+                settings.seed,
+                len(history) + n_passes(settings),
+                settings.patience,
+                history,
+                wish.progress,
+                best,
             )
         if found is None or _best_score(outcome) > _best_score(found[1]):
             settled = msgspec.structs.replace(settings, estimator=estimator, mavg_every=every)
@@ -231,7 +270,9 @@ def _trained(
     if len(choices) > 1:
         chosen = found[2]
         wish.say(f"chose {chosen.estimator}" + (f" every {chosen.mavg_every} passes" if chosen.mavg_every else ""))
-    return found
+    learning, outcome, settings = found
+    state = partial(grow.saved_state, learning.chain, learning.clock, learning.start)
+    return _Trained(outcome, settings, learning.impossible, state)
 
 
 def _plain_passes(collected: Collected, data: Data, shape: Shape, allowed: Transitions, wish: Wish) -> Outcome | None:

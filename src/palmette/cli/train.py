@@ -64,6 +64,10 @@ def train(
     no_ends: Flag = False,
     lexicon: Repeated = None,
     clusters: Repeated = None,
+    l2: float | None = None,
+    l1: float | None = None,
+    tolerance: float | None = None,
+    threads: int = 1,
     tune_bias: Flag = False,
     resume: str | None = None,
     checkpoint: Flag = False,
@@ -101,7 +105,7 @@ def train(
     order: int
         0, 1 or 2, for named sets and ready-made attributes; a template file says it itself.
     learner: str
-        perceptron (the default).
+        perceptron (the default), crf (conditional random field) or dplvm (a CRF with latent states).
     latent: str
         Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5. Default: 1, a plain model.
     init_size: float
@@ -119,7 +123,8 @@ def train(
     partial: bool
         Labels may be partly known: `?` is any label, `A|B` one of several. --no-partial: these are labels.
     passes: int
-        Passes over the data (10; with --patience at most 100). With --resume: more passes.
+        Passes over the data, or iterations of crf and dplvm (10; with --patience, crf and dplvm at most 100). With
+        --resume: more passes.
     patience: int
         Stop after this many passes without a better one on the development data.
     metric: str
@@ -143,6 +148,14 @@ def train(
         NAME=FILE, phrases with classes; repeatable.
     clusters: list[str]
         NAME=FILE, word clusters (Brown paths or word and class); repeatable.
+    l2: float
+        Penalty of crf and dplvm: l2 times the sum of the squared weights (1; with --l1 0).
+    l1: float
+        Penalty of crf and dplvm: l1 times the sum of the weights without sign, which leaves most of them at zero (0).
+    tolerance: float
+        crf and dplvm end when ten iterations have made the objective smaller by less than this share (1e-5).
+    threads: int
+        Threads for crf and dplvm; the result is the same for any number.
     tune_bias: bool
         Choose the bias of label O that gives the best F on the development data.
     resume: str
@@ -168,6 +181,8 @@ def train(
             "--resume goes on with the model's own features and states: leave --template, --features, --order, "
             "--edge-features, --lexicon, --clusters, --no-ends, --latent, --init-size and --split-after out"
         )
+    if threads < 1:
+        raise UsageError(f"--threads {threads}: at least 1")
     if prune and checkpoint:
         raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
     announce_compiling(quiet)
@@ -182,13 +197,13 @@ def train(
         "estimator": estimator,
         "mavg_every": None if mavg_every is None else _every(mavg_every), "partial": partial,
         "metric": metric, "seed": seed, "min_count": min_count, "max_attributes": max_attributes,
-        "edge_features": edge_features, "constraints": constraints,
+        "edge_features": edge_features, "constraints": constraints, "l1": l1, "l2": l2, "tolerance": tolerance,
     }  # fmt: skip
     tagger = Tagger() if old is None else old
     tagger.set_params(**{name: value for name, value in given.items() if value is not None})
     tagger.set_params(
         features=features, template=template, order=order, patience=patience, dev_share=dev_share,
-        passes=passes if passes is not None else 100 if patience is not None else 10,
+        passes=passes,
         forbidden=forbidden_pairs(forbid), lexicons=pairs(lexicon, "--lexicon"),
         clusters=pairs(clusters, "--clusters"), ends=not no_ends, tune_bias=tune_bias,
     )  # fmt: skip
@@ -198,7 +213,7 @@ def train(
     with _display(tagger, dev, quiet or json) as display:
         tagger.fit_file(
             data, dev, reading=reading, resume=None if old is None else old.model_, checkpoint=checkpoint,
-            names=not strip, progress=display, say=say(quiet or json),
+            names=not strip, threads=threads, progress=display, say=say(quiet or json),
         )  # fmt: skip
     tagger.save(output, prune=prune, strip=strip)
     _tell(tagger, output, time.perf_counter() - begun, json, quiet)
@@ -215,7 +230,9 @@ def _display(tagger: Tagger, dev: str | None, quiet: bool) -> TrainingDisplay:
     from palmette.report.progress import TrainingDisplay
 
     metric = None if dev is None and tagger.dev_share is None else tagger.metric.replace("auto", "score")
-    return TrainingDisplay(tagger.passes, metric, quiet)
+    from palmette.learn.settings import n_passes
+
+    return TrainingDisplay(n_passes(tagger.settings()), metric, quiet)
 
 
 def _tell(tagger: Tagger, output: str, seconds: float, json: bool, quiet: bool) -> None:

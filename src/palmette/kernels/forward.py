@@ -388,7 +388,7 @@ def backward(T: Trellis, m: Chain, n: int, w: Sums) -> None:
 
 
 @inline
-def _total(row: np.ndarray) -> float:
+def total_of(row: np.ndarray) -> float:
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     h = 0
     while h + 4 <= row.size:
@@ -407,7 +407,7 @@ def _total(row: np.ndarray) -> float:
 def _scale_to_one(table: np.ndarray) -> None:
     total = 0.0
     for k in range(table.shape[0]):
-        total += _total(table[k])
+        total += total_of(table[k])
     by = 1.0 / total
     for k in range(table.shape[0]):
         row = table[k]
@@ -450,7 +450,7 @@ def _state_marginals(m: Chain, n: int, w: Sums, P: np.ndarray) -> None:
                 p[h] += row[h]
         if i == 1:
             for g in range(p.size):
-                P[0, g] = _total(pairs[g]) if g < H else 0.0
+                P[0, g] = total_of(pairs[g]) if g < H else 0.0
 
 
 @part
@@ -506,7 +506,7 @@ def _edge_marginals(T: Trellis, m: Chain, w: Sums, i: int, out: np.ndarray) -> N
             o, r, q, weight = out[f, k], x[f, k], w.q[k], in_context(a, f, k)
             for h in range(o.size):
                 o[h] = weight * r[h] * q[h]
-            total += _total(o)
+            total += total_of(o)
     if total <= TINY:
         _edge_marginals_by_logs(w.A[i - 1], edges_into(T, m)[e], V, B, out)
     _scale_to_one(out.reshape(H * K, out.shape[2]))

@@ -31,7 +31,9 @@ def max_four(
         out[h] = max(out[h], max(max(x + a[h], y + b[h]), max(z + c[h], t + d[h])))
 
 
-def add_run(out: np.ndarray, at: np.int64, w: np.ndarray, begin: np.int64, size: np.int64, factor: np.float32) -> None:
+def add_run(
+    out: np.ndarray, at: np.int64, w: np.ndarray, begin: np.int64, size: np.int64, factor: float | np.float32
+) -> None:
     """out[at + k] += factor * w[begin + k] for k below size"""
     for k in range(size):
         out[at + k] += factor * w[begin + k]

@@ -10,7 +10,10 @@ from palmette.errors import UsageError
 
 LEARNERS = {
     "perceptron": "structured perceptron (Collins 2002): on an error, gold up and guess down by 1",
+    "crf": "conditional random field: the regularised likelihood of all the data, by L-BFGS (with L1: OWL-QN)",
+    "dplvm": "the same with latent states (a latent CRF)",
 }
+BATCH = ("crf", "dplvm")  # learners that go through all the data for each step
 ESTIMATORS = {
     "auto": "avg; for a latent model with development data, the best of avg and mavg every 2, 4, 8 passes",
     "avg": "the mean of the weights after every example",
@@ -33,7 +36,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     share: float = 1.0  # of an update that all states of a label get
     split_after: int = 0  # passes of a plain model before its labels are split into states
     partial: bool | None = None  # `?` and `A|B` are partial labels; None: nobody said
-    passes: int = 10
+    passes: int | None = None  # None: 10; with patience or a batch learner at most 100
+    l2: float | None = None  # of crf and dplvm: l2 * |w|^2; None: 1, with L1 0
+    l1: float = 0.0  # l1 * sum |w|
+    tolerance: float = 1e-5  # they end when the objective has decreased by less in ten iterations, relative to it
     seed: int = 1
     patience: int | None = None
     metric: str = "auto"
@@ -63,7 +69,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"share: {self.share!r} is not a number of at least 0")
         if not 0 < self.init_size < math.inf:
             raise UsageError(f"init-size: {self.init_size!r} is not a number above 0")
-        _at_least("passes", self.passes, 1)
+        if self.passes is not None:
+            _at_least("passes", self.passes, 1)
+        self._check_learner()
         _at_least("split-after", self.split_after, 0)
         if self.split_after and self.latent == 1:
             raise UsageError("split-after: there is nothing to split into; say how many states with latent")
@@ -72,6 +80,34 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         for name, value in (("patience", self.patience), ("max-attributes", self.max_attributes)):
             if value is not None:
                 _at_least(name, value, 1)
+
+    def _check_learner(self) -> None:
+        """What goes with which learner."""
+        batch = self.learner in BATCH
+        for name, value in (("l2", self.l2), ("l1", self.l1), ("tolerance", self.tolerance)):
+            if value is not None and not 0 <= value < math.inf:
+                raise UsageError(f"{name}: {value!r} is not a number of at least 0")
+        if not batch and (self.l2 is not None or self.l1):
+            raise UsageError(f"l1, l2: the {self.learner} has no penalty; they are for {' and '.join(BATCH)}")
+        if batch and self.estimator != "auto":
+            raise UsageError(f"estimator: {self.learner} has one result, its optimum; leave the estimator out")
+        if self.learner == "dplvm" and not is_latent(self):
+            raise UsageError("dplvm: say how many latent states a label has, for instance --latent 2")
+        if self.learner == "crf" and is_latent(self):
+            raise UsageError("crf: with latent states it is called dplvm")
+
+
+def is_latent(settings: Settings) -> bool:
+    """Whether a label has more than one state."""
+    latent = settings.latent
+    return (max(latent.values(), default=1) if isinstance(latent, dict) else latent) > 1
+
+
+def n_passes(settings: Settings) -> int:
+    """How many passes or iterations there are at most."""
+    if settings.passes is not None:
+        return settings.passes
+    return 100 if settings.patience is not None or settings.learner in BATCH else 10
 
 
 def parse_latent(text: str) -> int | dict[str, int]:
@@ -87,10 +123,10 @@ def parse_latent(text: str) -> int | dict[str, int]:
 
 def restarts(settings: Settings, has_dev: bool) -> list[tuple[str, int | None]]:
     """The estimators to try, each with how often mavg starts again; more than one are chosen from on dev."""
-    latent = max(settings.latent.values(), default=1) if isinstance(settings.latent, dict) else settings.latent
+    latent = is_latent(settings)
     mavg: list[tuple[str, int | None]] = [("mavg", k) for k in EVERY]
     if settings.estimator == "auto":
-        return [("avg", None), *mavg] if latent > 1 and has_dev else [("avg", None)]
+        return [("avg", None), *mavg] if latent and has_dev else [("avg", None)]
     if settings.estimator != "mavg":
         return [(settings.estimator, None)]
     if isinstance(settings.mavg_every, int):

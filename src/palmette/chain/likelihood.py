@@ -1,0 +1,96 @@
+"""Training by the likelihood of all the data at once (CRF and latent CRF): L-BFGS, or OWL-QN with an L1 term.
+
+It gives the same `Outcome` as the online trainer: a line of history an iteration, the best one on development data
+where there is some, and weights to use when Ctrl-C ends it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.chain.learning import Dev
+from palmette.chain.objective import ChainObjective
+from palmette.chain.weights import estimated
+from palmette.errors import DataError
+from palmette.kernels.forms import Chain, Data, Rows
+from palmette.learn.batch.lbfgs import ENDINGS, minimise
+from palmette.learn.online import Outcome, Pass, Progress, interruptible
+
+
+class Penalty(NamedTuple):
+    """l2 * |w|^2 + l1 * sum |w|"""
+
+    l2: float
+    l1: float
+
+
+class _Watch:
+    """What happens after each iteration: history, development data, Ctrl-C."""
+
+    def __init__(
+        self, objective: ChainObjective, dev: Dev | None, patience: int | None, most: int, progress: Progress | None,
+        pressed: list[bool],
+    ) -> None:  # fmt: skip
+        self.objective, self.dev, self.patience, self.most = objective, dev, patience, most
+        self.progress, self.pressed = progress, pressed
+        self.tokens = int(objective.data.known.size)
+        self.history: list[Pass] = []
+        self.best: Chain | None = None
+        self.best_pass, self.best_score, self.waited = 0, -np.inf, False
+        self.begun = time.perf_counter()
+
+    def __call__(self, number: int, value: float, norm: float, evaluations: int, point: np.ndarray) -> bool:
+        now = time.perf_counter()
+        self.objective.put(point)  # the last one that was looked at may be another
+        dev = None if self.dev is None else self.dev.figure(self.objective.chain)
+        accuracy = 1.0 - self.objective.wrong / max(1, self.tokens)
+        figures = {"objective": value, "gradient": norm}
+        line = Pass(number, evaluations, self.objective.wrong, accuracy, now - self.begun, dev, figures)
+        self.begun = time.perf_counter()
+        self.history.append(line)
+        if dev is not None and dev > self.best_score:
+            self.best, self.best_pass, self.best_score = estimated(self.objective.chain, None), number, dev
+        if self.progress is not None:
+            self.progress(number, self.tokens, self.tokens, line)
+        self.waited = dev is not None and self.patience is not None and number - self.best_pass >= self.patience
+        return bool(self.pressed) or self.waited
+
+
+def train_likelihood(
+    chain: Chain, data: Data, dev: Dev | None, penalty: Penalty, iterations: int, tolerance: float,
+    patience: int | None, threads: int, progress: Progress | None,
+) -> tuple[ChainObjective, Outcome]:  # fmt: skip
+    """Weights that minimise the penalised negative log-likelihood."""
+    objective = ChainObjective(chain, data, penalty.l2, threads)
+    with interruptible() as pressed:
+        watch = _Watch(objective, dev, patience, iterations, progress, pressed)
+        found = minimise(
+            objective, objective.start(), l1=penalty.l1, iterations=iterations, tolerance=tolerance, report=watch
+        )
+    objective.put(found.point)
+    if objective.impossible == data.offset.size - 1:
+        raise DataError("no sentence has an allowed path with its labels", hint="see --constraints and --forbid")
+    why = f"no better iteration than {watch.best_pass} in {patience}" if watch.waited else ENDINGS[found.ending]
+    if pressed:
+        why = f"interrupted after iteration {found.iterations}"
+    best = watch.best if watch.best is not None else estimated(objective.chain, None)
+    best_pass = watch.best_pass if watch.best is not None else found.iterations
+    return objective, Outcome(_compact(best), best_pass, watch.history, bool(pressed), why)
+
+
+def _compact(chain: Chain) -> Chain:
+    """Rows of zeros alone, which an L1 term leaves, are given back."""
+    return chain._replace(one=_full_rows(chain.one), two=_full_rows(chain.two), three=_full_rows(chain.three))
+
+
+def _full_rows(rows: Rows) -> Rows:
+    if rows.first.size or not rows.slot.size:
+        return rows
+    full = np.asarray(rows.w.any(axis=1))
+    full[0] = True
+    place = np.cumsum(full) - 1
+    slot = np.where(full[rows.slot], place[rows.slot], 0).astype(np.int32)
+    return rows._replace(slot=slot, used=np.array([int(full.sum())], np.int64), w=rows.w[full])

@@ -1,0 +1,140 @@
+"""CRF and latent CRF: python-crfsuite as the judge of objective and tags, optimality, threads, settings."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chain_arrays import column_corpus
+
+from palmette import Tagger, load_demo, synth
+from palmette.chain.objective import ChainObjective
+from palmette.errors import UsageError
+from palmette.features.templates import parse
+from palmette.text.corpus import Corpus, column_of_types
+
+TEXT = "U0:%x[-1,0]\nU1:%x[0,0]\nU2:%x[0,1]\nU3:%x[-1,1]/%x[0,1]\nB\n"
+PLAIN: dict[str, Any] = {"template": parse(TEXT), "learner": "crf", "constraints": "none", "ends": False}
+
+
+def demo(part: str, n: int | None = None) -> tuple[list, list]:
+    X, y = load_demo(part)
+    return X[:n], y[:n]
+
+
+def attributes(sentence: list[tuple[str, str]]) -> list[list[str]]:
+    """What the templates make, by hand."""
+    words, tags = [("_B-1", "_B-1"), *sentence], sentence
+    return [
+        [f"U0:{words[i][0]}", f"U1:{tags[i][0]}", f"U2:{tags[i][1]}", f"U3:{words[i][1]}/{tags[i][1]}"]
+        for i in range(len(tags))
+    ]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Tagger:
+    return Tagger(**PLAIN, l2=0.7, passes=400, tolerance=1e-9).fit(*demo("train", 120))
+
+
+def objective_at_the_end(tagger: Tagger) -> float:
+    return float(tagger.history_[-1]["figures"]["objective"])
+
+
+def test_objective_and_tags_are_those_of_crfsuite(fitted: Tagger, tmp_path: Path) -> None:
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
+    for x, y in zip(*demo("train", 120), strict=True):
+        trainer.append(attributes(x), y)
+    everything = {"feature.possible_states": True, "feature.possible_transitions": True}
+    trainer.set_params({"c1": 0.0, "c2": 0.7, "epsilon": 1e-7, "delta": 1e-10, "max_iterations": 1000, **everything})
+    trainer.train(str(tmp_path / "rival"))
+    loss = trainer.logparser.last_iteration["loss"]
+    assert objective_at_the_end(fitted) == pytest.approx(loss, rel=1e-5)
+    rival = pycrfsuite.Tagger()
+    rival.open(str(tmp_path / "rival"))
+    X, _ = demo("test")
+    assert fitted.predict(X) == [rival.tag(attributes(x)) for x in X]
+
+
+def test_the_optimum_does_not_depend_on_threads() -> None:
+    X, y = demo("train", 40)
+    corpus = column_corpus([[list(token) for token in x] for x in X], y)
+    models = [Tagger(**PLAIN, passes=12).fit_corpus(corpus, None, threads=n).model_ for n in (1, 3)]
+    assert np.array_equal(models[0].chain.one.w, models[1].chain.one.w)
+    assert np.array_equal(models[0].chain.bare.pair, models[1].chain.bare.pair)
+
+
+def test_l1_leaves_few_weights_and_the_conditions_hold() -> None:
+    """At the optimum the gradient of the likelihood is -l1 * sign(w), and at most l1 where w = 0."""
+    l1 = 0.4
+    tagger = Tagger(**PLAIN, l1=l1, passes=600, tolerance=1e-10).fit(*demo("train", 60))
+    dense = Tagger(**PLAIN, passes=100).fit(*demo("train", 60))
+    chain = tagger.model_.chain
+    few, many = (np.count_nonzero(t.model_.chain.one.w) for t in (tagger, dense))
+    assert 0 < few < many / 5
+    X, y = demo("train", 60)
+    corpus = column_corpus([[list(token) for token in x] for x in X], y)
+    data = tagger.model_.encode(corpus)
+    numbers = {label: k for k, label in enumerate(tagger.labels_)}
+    data = data._replace(known=np.array([numbers[label] for own in y for label in own], np.int32))
+    objective = ChainObjective(chain, data, 0.0)
+    start = objective.start()
+    gradient = objective(start)[1]
+    rows = np.zeros(start.size, np.bool_)
+    at = 0
+    for w in objective.blocks:
+        rows[at : at + w.size] = np.broadcast_to(np.arange(w.shape[-1]) < len(numbers), w.shape).reshape(-1)
+        at += w.size
+    moved = start != 0
+    assert np.abs(gradient[moved] + l1 * np.sign(start[moved])).max() < 5e-3
+    assert np.abs(gradient[rows & ~moved]).max() < l1 + 5e-3
+
+
+def test_a_latent_crf_finds_the_ring() -> None:
+    """On synthetic sequences: a CRF knows labels alone, a latent one comes close to the true model."""
+    model = synth.ring(p=0.9)
+    corpora = []
+    for stream in (0, 1):
+        found = synth.sample(model, 600, 20, synth.stream_of(1, stream))
+        columns = [column_of_types(found.symbols.astype("int32"), model.names.symbols)]
+        labels = column_of_types(model.label_of[found.states].astype("int32"), model.names.labels)
+        corpora.append((Corpus(found.offset, columns, labels), found))
+    settings: dict[str, Any] = {"template": parse("U0:%x[0,0]\nB\n"), "l2": 0.05}
+    crf = Tagger(**settings, learner="crf", passes=100).fit_corpus(corpora[0][0], None)
+    latent = Tagger(**settings, learner="dplvm", latent=2, init_size=0.1, passes=200).fit_corpus(corpora[0][0], None)
+    test, drawn = corpora[1]
+    limit = synth.bayes_accuracy(model, drawn.symbols, drawn.states, drawn.offset)
+    plain = crf.evaluate(test).accuracy
+    assert 0.60 < plain < 0.66
+    assert latent.evaluate(test).accuracy > limit - 0.03
+    decoded = latent.model_.decode(test, "marginal").labels
+    gold = np.array([latent.labels_.index(label) for label in test.labels.cells()])
+    assert np.mean(decoded == gold) > limit - 0.015
+
+
+def test_partial_labels_and_order_2() -> None:
+    X, y = demo("train", 80)
+    hidden = [[label if (s + i) % 3 else None for i, label in enumerate(own)] for s, own in enumerate(y)]
+    text = TEXT + "*4:%x[0,1]\nT\n"
+    tagger = Tagger(template=parse(text), learner="crf", passes=30, l2=0.5).fit(X, hidden)
+    assert tagger.score(*demo("test")) > 0.85
+    values = [row["figures"]["objective"] for row in tagger.history_]
+    assert all(b <= a for a, b in pairwise(values))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"learner": "perceptron", "l2": 1.0}, "no penalty"),
+        ({"learner": "crf", "latent": 2}, "dplvm"),
+        ({"learner": "dplvm"}, "how many latent states"),
+        ({"learner": "crf", "estimator": "avg"}, "leave the estimator out"),
+        ({"learner": "crf", "l1": -1.0}, "at least 0"),
+    ],
+)
+def test_settings_that_do_not_go_together(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Tagger("chunk", **settings).fit(*demo("train", 3))
