@@ -38,6 +38,8 @@ AROUND: list[dict[str, Any]] = [
         MAVG | {"init_size": 0.001}, MAVG | {"init_size": 0.1}, MAVG | {"split_after": 5}, MAVG | {"pairs": False},
     )
 ]  # fmt: skip
+SPLIT = {"estimator": "mavg", "mavg_every": 8, "split_after": 5}
+AROUND += [{"share": share} | SPLIT for share in (0, 1, 3)]
 CELLS = ((15, 1), (5, 1), (2, 1), (2, 2))  # cut-off, order
 # (cut-off, order) -> method -> F, passes, time
 PUBLISHED: dict[tuple[int, int], dict[str, tuple[float, int, str]]] = {
@@ -97,8 +99,8 @@ def tested(data: Path, states: int, cut: int, order: int, seed: int, settings: d
 
 
 def chosen(record: Record, share: int) -> Cell:
-    """The best cell of the search with that share (observations on pairs stay, as in the document)."""
-    cells = [c for c in record.some(stage="search") if c["settings"].get("share") == share]
+    """The best cell of the search with shared updates or without (observations on pairs stay, as in the document)."""
+    cells = [c for c in record.some(stage="search") if min(1, c["settings"].get("share", -1)) == share]
     return max((c for c in cells if c["settings"].get("pairs", True)), key=lambda c: float(c["best"]))
 
 

@@ -16,6 +16,7 @@ from palmette.chain.weights import n_weights
 from palmette.errors import UsageError
 from palmette.features.templates import to_text
 from palmette.kernels.forms import Rows
+from palmette.learn.settings import BATCH
 from palmette.report.console import OutputConsole
 
 SHOWN_LABELS = 12
@@ -143,7 +144,7 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     console = console or OutputConsole(110)
     settings = about["settings"] or {}
     console.print(
-        f"[bold]{settings.get('learner', '?')}[/bold], {settings.get('estimator', '?')} weights, "
+        f"[bold]{settings.get('learner', '?')}[/bold], {_weights_said(settings)}"
         f"order {about['order']}, {len(about['labels'])} labels" + (f" ({about['scheme']})" if about["scheme"] else "")
     )
     for part, size in about["attributes"].items():
@@ -178,6 +179,11 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
         console.print(f"\n[bold]transitions[/bold]  {cells}")
 
 
+def _weights_said(settings: dict[str, Any]) -> str:
+    """Which weights came out; a batch learner has only one kind."""
+    return "" if settings.get("learner") in BATCH else f"{settings.get('estimator', '?')} weights, "
+
+
 def _print_history(history: list[dict[str, Any]], console: Console) -> None:
     if not history:
         return
@@ -196,6 +202,8 @@ def _print_history(history: list[dict[str, Any]], console: Console) -> None:
 # What a pass tells of its weights: heading, factor, form
 FIGURES = {
     "norm": ("norm", 1, ".1f"),
+    "objective": ("objective", 1, ".2f"),
+    "gradient": ("gradient", 1, ".3g"),
     "moved": ("states moved, %", 100, ".1f"),
     "swapped": ("of it swapped roles", 100, ".1f"),
 }
