@@ -93,6 +93,18 @@ def test_l1_leaves_few_weights_and_the_conditions_hold() -> None:
     assert np.abs(gradient[rows & ~moved]).max() < l1 + 5e-3
 
 
+def test_l1_then_l2_keeps_what_l1_chose() -> None:
+    said: list[str] = []
+    X, y = demo("train", 60)
+    one = Tagger(**PLAIN, l1=0.4, passes=100).fit(X, y)
+    two = Tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=100).fit(X, y, say=said.append)
+    assert 0 < np.count_nonzero(two.model_.chain.one.w) <= np.count_nonzero(one.model_.chain.one.w)
+    assert [message[:3] for message in said if " weights that are not zero" in message] == ["L1:", "L2:"]
+    free = Tagger(**PLAIN, l2=0.2, passes=100).fit(X, y)
+    values = [t.history_[-1]["figures"]["objective"] for t in (free, two)]
+    assert values[0] < values[1]  # fewer weights, a higher value
+
+
 def test_a_latent_crf_finds_the_ring() -> None:
     """On synthetic sequences: a CRF knows labels alone, a latent one comes close to the true model."""
     model = synth.ring(p=0.9)

@@ -83,6 +83,7 @@ class Tagger:
         tune_bias: bool = False,
         l2: float | None = None,
         l1: float = 0.0,
+        l1_then_l2: bool = False,
         tolerance: float = 1e-5,
     ) -> None:
         self.features = features
@@ -112,6 +113,7 @@ class Tagger:
         self.tune_bias = tune_bias
         self.l2 = l2
         self.l1 = l1
+        self.l1_then_l2 = l1_then_l2
         self.tolerance = tolerance
 
     # Parameters, as scikit-learn wants them

@@ -17,6 +17,7 @@ from palmette.chain.known import Known, certain_labels, known_in_training, label
 from palmette.chain.learning import ChainLearning, Dev
 from palmette.chain.likelihood import Penalty, train_likelihood
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
+from palmette.chain.objective import ChainObjective
 from palmette.chain.prune import some_names
 from palmette.chain.split import split_states
 from palmette.chain.weights import ORDERS, Seen, Shape, new_chain, start_randomly, used_rows
@@ -223,12 +224,33 @@ def _by_likelihood(
             f"--checkpoint is for learners that go through the data sentence by sentence, not {settings.learner}"
         )
     l2 = settings.l2 if settings.l2 is not None else 0.0 if settings.l1 else 1.0
-    chain, _, _ = _start(collected, data, shape, allowed, wish)
-    objective, outcome = train_likelihood(
-        chain, data, dev, Penalty(l2, settings.l1), n_passes(settings), settings.tolerance, settings.patience,
-        wish.threads, wish.progress,
-    )  # fmt: skip
+
+    def optimum(penalty: Penalty, only: np.ndarray | None = None) -> tuple[ChainObjective, Outcome]:
+        chain, _, _ = _start(collected, data, shape, allowed, wish)
+        return train_likelihood(
+            chain, data, dev, penalty, n_passes(settings), settings.tolerance, settings.patience, wish.threads,
+            wish.progress, only,
+        )  # fmt: skip
+
+    if settings.l1_then_l2:
+        objective, outcome = optimum(Penalty(0.0, settings.l1))
+        _tell_stage("L1", objective, outcome, wish)
+        if not outcome.interrupted:
+            objective, outcome = optimum(Penalty(l2, 0.0), objective.start() != 0)
+            _tell_stage("L2", objective, outcome, wish)
+    else:
+        objective, outcome = optimum(Penalty(l2, settings.l1))
     return _Trained(outcome, msgspec.structs.replace(settings, l2=l2), objective.impossible, dict)
+
+
+def _tell_stage(name: str, objective: ChainObjective, outcome: Outcome, wish: Wish) -> None:
+    """Size and accuracy of one of two stages."""
+    best = max((p.dev for p in outcome.history if p.dev is not None), default=None)
+    accuracy = (
+        f"{100 * outcome.history[-1].train_accuracy:.2f}% right in training" if outcome.history else "no iteration"
+    )
+    dev = "" if best is None else f", dev {100 * best:.2f}"
+    wish.say(f"{name}: {np.count_nonzero(objective.start()):,} weights that are not zero, {accuracy}{dev}")
 
 
 def _trained(

@@ -61,10 +61,10 @@ class _Watch:
 
 def train_likelihood(
     chain: Chain, data: Data, dev: Dev | None, penalty: Penalty, iterations: int, tolerance: float,
-    patience: int | None, threads: int, progress: Progress | None,
+    patience: int | None, threads: int, progress: Progress | None, only: np.ndarray | None = None,
 ) -> tuple[ChainObjective, Outcome]:  # fmt: skip
-    """Weights that minimise the penalised negative log-likelihood."""
-    objective = ChainObjective(chain, data, penalty.l2, threads)
+    """Weights that minimise the penalised negative log-likelihood; only those of `only` move, if it is given."""
+    objective = ChainObjective(chain, data, penalty.l2, threads, only)
     with interruptible() as pressed:
         watch = _Watch(objective, dev, patience, iterations, progress, pressed)
         found = minimise(

@@ -40,7 +40,9 @@ def give_all(rows: Rows) -> Rows:
 class ChainObjective:
     """Value and gradient; `wrong` and `impossible` tell of the last call."""
 
-    def __init__(self, chain: Chain, data: Data, l2: float, threads: int = 1) -> None:
+    def __init__(self, chain: Chain, data: Data, l2: float, threads: int = 1, only: np.ndarray | None = None) -> None:
+        """`only`: the weights that may move, bool[size]; None: all of them."""
+        self.only = only
         self.chain = chain._replace(one=give_all(chain.one), two=give_all(chain.two), three=give_all(chain.three))
         self.data = data
         self.l2 = l2
@@ -100,6 +102,8 @@ class ChainObjective:
                 self._gather(self.gradient[at : at + w.size].reshape(w.shape), r, order, of, table)
             at += w.size
         self._off_limits()
+        if self.only is not None:
+            self.gradient[~self.only] = 0.0
         if self.l2:
             value += self.l2 * float(np.einsum("i,i->", vector, vector))
             self.gradient += (2 * self.l2) * vector

@@ -66,6 +66,7 @@ def train(
     clusters: Repeated = None,
     l2: float | None = None,
     l1: float | None = None,
+    l1_then_l2: Annotated[bool, Parameter(name="--l1-then-l2", negative=(), show_default=False)] = False,
     tolerance: float | None = None,
     threads: int = 1,
     tune_bias: Flag = False,
@@ -152,6 +153,8 @@ def train(
         Penalty of crf and dplvm: l2 times the sum of the squared weights (1; with --l1 0).
     l1: float
         Penalty of crf and dplvm: l1 times the sum of the weights without sign, which leaves most of them at zero (0).
+    l1_then_l2: bool
+        First select weights with --l1, then train those that are left with --l2; tells size and accuracy of both.
     tolerance: float
         crf and dplvm end when ten iterations have made the objective smaller by less than this share (1e-5).
     threads: int
@@ -198,6 +201,7 @@ def train(
         "mavg_every": None if mavg_every is None else _every(mavg_every), "partial": partial,
         "metric": metric, "seed": seed, "min_count": min_count, "max_attributes": max_attributes,
         "edge_features": edge_features, "constraints": constraints, "l1": l1, "l2": l2, "tolerance": tolerance,
+        "l1_then_l2": l1_then_l2 or None,
     }  # fmt: skip
     tagger = Tagger() if old is None else old
     tagger.set_params(**{name: value for name, value in given.items() if value is not None})

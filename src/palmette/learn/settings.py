@@ -39,6 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     passes: int | None = None  # None: 10; with patience or a batch learner at most 100
     l2: float | None = None  # of crf and dplvm: l2 * |w|^2; None: 1, with L1 0
     l1: float = 0.0  # l1 * sum |w|
+    l1_then_l2: bool = False  # select weights with L1, then train those that are left with L2
     tolerance: float = 1e-5  # they end when the objective has decreased by less in ten iterations, relative to it
     seed: int = 1
     patience: int | None = None
@@ -89,6 +90,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 raise UsageError(f"{name}: {value!r} is not a number of at least 0")
         if not batch and (self.l2 is not None or self.l1):
             raise UsageError(f"l1, l2: the {self.learner} has no penalty; they are for {' and '.join(BATCH)}")
+        if self.l1_then_l2 and not (self.l1 and self.l2):
+            raise UsageError("l1-then-l2: say both, for instance --l1 0.5 --l2 0.5")
         if batch and self.estimator != "auto":
             raise UsageError(f"estimator: {self.learner} has one result, its optimum; leave the estimator out")
         if self.learner == "dplvm" and not is_latent(self):
