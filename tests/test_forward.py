@@ -17,15 +17,8 @@ from strategies import cases, few, random_model, random_sentence
 from palmette.kernels.compile import kernel
 from palmette.kernels.exponent import exp_of, log_of
 from palmette.kernels.forms import Chain, Data, stride_of
-from palmette.kernels.forward import (
-    decode_marginal,
-    exp_edges,
-    log_partitions,
-    marginals,
-    pair_marginals,
-    room_for_sums,
-    triple_marginals,
-)
+from palmette.kernels.forward import exp_edges, log_partitions, room_for_sums
+from palmette.kernels.marginals import decode_marginal, marginals, pair_marginals, triple_marginals
 from palmette.kernels.train import make_room
 
 

@@ -25,7 +25,7 @@ from palmette.features.templates import parse, to_text
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.exact import decode_exact
 from palmette.kernels.forms import Bare, BareSums, Chain, Data, Rows, no_rows, stride_of
-from palmette.kernels.forward import decode_marginal
+from palmette.kernels.marginals import decode_marginal
 from palmette.kernels.train import decode
 from palmette.learn.online import Pass
 from palmette.text.corpus import Corpus

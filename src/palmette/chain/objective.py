@@ -20,6 +20,7 @@ from palmette.chain.weights import aligned_zeros, weight_blocks
 from palmette.errors import UsageError
 from palmette.kernels.forms import Active, Chain, Data, Rows
 from palmette.kernels.gradient import Expected, expectations, gather, inverted
+from palmette.learn.batch.blocks import blocks, dot
 
 PARTS = 16
 MOST_TABLES = 8 << 30  # bytes of marginals of all tokens
@@ -105,8 +106,9 @@ class ChainObjective:
         if self.only is not None:
             self.gradient[~self.only] = 0.0
         if self.l2:
-            value += self.l2 * float(np.einsum("i,i->", vector, vector))
-            self.gradient += (2 * self.l2) * vector
+            value += self.l2 * dot(vector, vector)
+            for part in blocks(self.size):  # a whole vector in between would take longer to make than to use
+                self.gradient[part] += (2 * self.l2) * vector[part]
         return value, self.gradient
 
     def _gather(self, out: np.ndarray, rows: Rows, order: int, of: Active, table: np.ndarray) -> None:

@@ -25,7 +25,8 @@ from palmette.hmm.counts import count, estimate
 from palmette.hmm.linear import feature_vector, to_chain, weight_vector
 from palmette.hmm.tables import Context, Distribution, Tables, tables_from_dicts
 from palmette.hmm.words import Vocabulary, learn_vocabulary
-from palmette.kernels.forward import decode_marginal, log_partitions
+from palmette.kernels.forward import log_partitions
+from palmette.kernels.marginals import decode_marginal
 from palmette.text.corpus import Column, Corpus, column_of_types
 from palmette.text.items import Items, corpus_from_items
 

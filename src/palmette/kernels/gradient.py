@@ -24,7 +24,8 @@ import numpy as np
 from .compile import inline, kernel, part
 from .exponent import exp_of
 from .forms import Active, Chain, Data, Rows, Trellis
-from .forward import Sums, exp_edges, marginals, pair_marginals, room_for_sums, total_of, triple_marginals
+from .forward import Sums, exp_edges, room_for_sums
+from .marginals import marginals, pair_marginals, total_of, triple_marginals
 from .score import gather_for, restrict, score
 from .train import make_room
 from .vector import add_run
