@@ -22,6 +22,7 @@ ESTIMATORS = {
 }
 EVERY = (2, 4, 8)  # what `mavg_every="auto"` tries
 MOST_STATES = 64  # of a label
+TOLERANCE = 1e-5
 METRICS = ("auto", "f1", "accuracy")
 
 
@@ -40,7 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     l2: float | None = None  # of crf and dplvm: l2 * |w|^2; None: 1, with L1 0
     l1: float = 0.0  # l1 * sum |w|
     l1_then_l2: bool = False  # select weights with L1, then train those that are left with L2
-    tolerance: float = 1e-5  # they end when the objective has decreased by less in ten iterations, relative to it
+    tolerance: float = TOLERANCE  # they end when the objective has decreased by less in ten iterations, relative to it
     seed: int = 1
     patience: int | None = None
     metric: str = "auto"
@@ -74,7 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             _at_least("passes", self.passes, 1)
         self._check_learner()
         _at_least("split-after", self.split_after, 0)
-        if self.split_after and self.latent == 1:
+        if self.split_after and not is_latent(self):
             raise UsageError("split-after: there is nothing to split into; say how many states with latent")
         _at_least("min-count", self.min_count, 1)
         _at_least("seed", self.seed, 0)
@@ -88,8 +89,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         for name, value in (("l2", self.l2), ("l1", self.l1), ("tolerance", self.tolerance)):
             if value is not None and not 0 <= value < math.inf:
                 raise UsageError(f"{name}: {value!r} is not a number of at least 0")
-        if not batch and (self.l2 is not None or self.l1):
-            raise UsageError(f"l1, l2: the {self.learner} has no penalty; they are for {' and '.join(BATCH)}")
+        if not batch and (self.l2 is not None or self.l1 or self.tolerance != TOLERANCE):
+            raise UsageError(
+                f"l1, l2, tolerance: they are for {' and '.join(BATCH)}, the {self.learner} has no penalty"
+            )
+        if batch and (self.split_after or self.share != 1.0):
+            raise UsageError(f"split-after, share: they are for the perceptron, not for {self.learner}")
         if self.l1_then_l2 and not (self.l1 and self.l2):
             raise UsageError("l1-then-l2: say both, for instance --l1 0.5 --l2 0.5")
         if batch and self.estimator != "auto":
