@@ -144,7 +144,7 @@ def test_partial_labels_and_order_2() -> None:
         ({"learner": "crf", "latent": 2}, "dplvm"),
         ({"learner": "dplvm"}, "how many latent states"),
         ({"learner": "crf", "estimator": "avg"}, "leave the estimator out"),
-        ({"learner": "crf", "l1": -1.0}, "at least 0"),
+        ({"learner": "crf", "l1": -1.0}, "between 0 and"),
     ],
 )
 def test_settings_that_do_not_go_together(settings: dict[str, Any], message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -389,3 +390,56 @@ def test_partial_labels_teach_on_conll_2000(corpora: Path) -> None:
     partial, quarter, outside = np.mean([three_ways(X, y, test, seed) for seed in range(1, 6)], axis=0)
     assert partial > quarter + 0.015
     assert partial > outside + 0.2
+
+
+# --- what an attack found -----------------------------------------------------------------------------------
+
+
+def every_second(y: list[list[str]]) -> list[list[str | None]]:
+    return [[label if i % 2 == 0 else None for i, label in enumerate(own)] for own in y]
+
+
+def test_unknown_neighbours_prove_no_scheme() -> None:
+    """With every second label hidden no I is seen at an end: that does not make it IOBES."""
+    X, y = load_demo("train")
+    tagger = Tagger("chunk", passes=5).fit(X, every_second(y))
+    assert tagger.model_.scheme == "IOB2"
+    assert tagger.score(*load_demo("test")) > 0.9
+
+
+def test_more_training_keeps_the_scheme() -> None:
+    X, y = load_demo("train")
+    tagger = Tagger("chunk", passes=3).partial_fit(X, y)
+    before = tagger.score(*load_demo("test"))
+    tagger.partial_fit(X, every_second(y))
+    assert tagger.model_.scheme == "IOB2"
+    assert tagger.score(*load_demo("test")) > before - 0.03
+
+
+def test_dev_without_a_complete_sentence_is_scored_by_tokens() -> None:
+    X, y = load_demo("train")
+    dev = load_demo("dev")
+    tagger = Tagger("chunk", passes=2).fit(X[:100], y[:100], dev=(dev[0], every_second(dev[1])))
+    assert all(row["dev"] > 0.5 for row in tagger.history_)
+
+
+def test_partial_gold_is_not_scored_by_chance(cli: Cli) -> None:
+    leave_demo(cli.folder)
+    cli.fine("train train.txt -o m.palm -f chunk --passes 2 -q")
+    lines = (cli.folder / "test.txt").read_text(encoding="utf-8").split("\n")
+    hidden = [line.rsplit(" ", 1)[0] + " ?" if line and k % 2 else line for k, line in enumerate(lines)]
+    (cli.folder / "half.txt").write_text("\n".join(hidden), encoding="utf-8")
+    ran = cli("eval m.palm half.txt")
+    assert ran.code == 1
+    assert "--partial" in ran.err
+    with_model = json.loads(cli.fine("eval m.palm half.txt --partial --json"))
+    cli.fine("tag m.palm half.txt -o tagged.txt -q")
+    tagged = json.loads(cli.fine("eval --guess tagged.txt --partial --json"))
+    assert with_model["left_out"] == tagged["left_out"] > 0
+    assert with_model["accuracy"] == tagged["accuracy"] > 0.8
+    assert with_model["f1"] is None
+
+
+def test_sets_with_partial_false_are_an_error() -> None:
+    with pytest.raises(DataError, match="partial=False"):
+        Tagger("pos", partial=False).fit([["a", "b"]], [["X", None]])

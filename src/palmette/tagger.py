@@ -27,7 +27,7 @@ from palmette.errors import DataError, UsageError
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.features.templates import TemplateSet
 from palmette.learn.online import Progress
-from palmette.learn.settings import Settings, parse_latent
+from palmette.learn.settings import BATCH, Settings, parse_latent
 from palmette.metrics.scores import Scores, score
 from palmette.text.corpus import Corpus, column_of_types
 from palmette.text.files import FilePath, write_whole
@@ -168,9 +168,9 @@ class Tagger:
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, say: Say | None = None) -> Tagger:
         """Go on training with more data, which may bring new labels and attributes."""
-        if not hasattr(self, "model_"):
-            return self.fit_corpus(self._corpus(X, y), None, checkpoint=True, say=say)
-        return self.fit_corpus(self._corpus(X, y), None, resume=self.model_, checkpoint=True, say=say)
+        exactly = self.learner not in BATCH  # those start again from their weights
+        old = getattr(self, "model_", None)
+        return self.fit_corpus(self._corpus(X, y), None, resume=old, checkpoint=exactly, say=say)
 
     def fit_file(
         self, path: FilePath, dev: FilePath | None = None, *, reading: Reading | None = None, **options: Any
@@ -240,7 +240,8 @@ class Tagger:
         if isinstance(latent, str):
             values["latent"] = parse_latent(latent)
         elif isinstance(latent, Mapping):
-            values["latent"] = {str(label): int(count) for label, count in latent.items()}
+            counts = {str(k): v.item() if isinstance(v, np.generic) else v for k, v in latent.items()}
+            values["latent"] = counts
         return Settings(**values)
 
     def _resources(self) -> Resources:
@@ -296,15 +297,19 @@ class Tagger:
         return score(gold, guess, corpus.offset, labels, self.unseen(corpus), known=self.certain(corpus))
 
     def gold_and_guess(
-        self, corpus: Corpus, bias: dict[str, float] | None = None, partial: bool | None = None
+        self,
+        corpus: Corpus,
+        bias: dict[str, float] | None = None,
+        partial: bool | None = None,
+        decode: str = "viterbi",
     ) -> tuple[np.ndarray, np.ndarray, list[str]]:
         """Gold and guess as numbers i32[N], and the labels that they number (the model's first). Where gold is not
         fully known (see `certain`), its number means nothing."""
         model = self._fitted()
         if corpus.labels is None or corpus.n_tokens == 0:
             raise DataError("no labelled sentence to score", file=corpus.source)
-        understand_labels(corpus, bool(model.meta["settings"].get("partial")) if partial is None else partial)
-        guess, _ = model.tag(corpus, bias)
+        understand_labels(corpus, model.meta.get("settings", {}).get("partial") if partial is None else partial)
+        guess = model.decode(corpus, decode, bias).labels
         labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
         gold, sure = certain_labels(corpus, labels)
         if sure is not None and not sure.any():
@@ -341,6 +346,8 @@ class Tagger:
             reading = msgspec.structs.replace(reading, label=known, has_label=True)
         names = model.shape.state_names(model.labels) if states else model.labels
         writer = Writer(reading.resolved(source).format, output, names, scores=scores)
+        if states and model.shape.per == 1:
+            raise UsageError("the model has no latent states to show; train it with --latent")
         if states and decode != "viterbi":
             raise UsageError("the states are those of the best path: --show-states goes with --decode viterbi")
         n_tokens = proven = total = 0

@@ -9,16 +9,19 @@ import numpy as np
 from palmette.chain.weights import everything_allowed
 from palmette.errors import DataError, UsageError
 from palmette.text.corpus import Corpus
-from palmette.text.schemes import Transitions, allowed_transitions, recognise
+from palmette.text.schemes import SCHEMES, Transitions, allowed_transitions, are_chunk_labels, fits, recognise
 
 START, END = "<s>", "</s>"
 
 
 def constraints(
-    labels: list[str], known: np.ndarray, corpus: Corpus, asked: str, forbidden: Sequence[tuple[str, str]]
-) -> tuple[str | None, Transitions]:
-    """Which labels may follow each other: by the tag scheme, and by the user's list."""
-    scheme = recognise(labels, known, corpus.offset)
+    labels: list[str], known: np.ndarray, corpus: Corpus, asked: str, forbidden: Sequence[tuple[str, str]],
+    old: str | None = None,
+) -> tuple[str | None, Transitions]:  # fmt: skip
+    """Which labels may follow each other: by the tag scheme, and by the user's list. `old`: the scheme of a model
+    that goes on learning, which stays unless the new labels contradict it."""
+    keep = old in SCHEMES and are_chunk_labels(labels) and fits(labels, str(old), known, corpus.offset)
+    scheme = old if keep else recognise(labels, known, corpus.offset)
     if asked == "none":
         allowed = everything_allowed(len(labels))
     elif asked == "auto":

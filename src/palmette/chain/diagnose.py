@@ -46,7 +46,9 @@ class Separation(NamedTuple):
 
 def separation(model: ChainModel, corpus: Corpus) -> Separation:
     """Separation of labelled sentences by a model."""
-    understand_labels(corpus, bool(model.meta["settings"].get("partial")))
+    if corpus.labels is None or not corpus.n_tokens:
+        raise DataError("no labelled sentence to look at", file=corpus.source)
+    understand_labels(corpus, model.meta.get("settings", {}).get("partial"))
     strange = [label for label in label_names(corpus) if label not in model.labels]
     if strange:
         raise DataError(f"the model has no label {strange[0]!r}", file=corpus.source, hint="give its training data")

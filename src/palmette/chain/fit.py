@@ -63,7 +63,8 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     understand_labels(corpus, settings.partial)
     labels = _labels(corpus, old)
     known = known_in_training(corpus, labels)
-    scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, _forbidden(wish))
+    before = None if old is None else old.scheme
+    scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, _forbidden(wish), before)
     encoder = _encoder(wish)
     shape = _shape(labels, encoder, wish)
     check_room(corpus.offset, shape, encoder)
@@ -75,6 +76,11 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     by_likelihood = settings.learner in BATCH
     trained = (_by_likelihood if by_likelihood else _trained)(collected, data, shape, allowed, held_out, wish)
     outcome, settings = trained.outcome, trained.settings
+    if trained.impossible >= corpus.n_sentences:
+        raise DataError(
+            "nothing can be learnt: no sentence has a path that fits both what is known of its labels and what is "
+            "allowed", file=corpus.source, hint="see --constraints and --forbid",
+        )  # fmt: skip
     if trained.impossible:
         wish.say(
             f"warning: {trained.impossible:,} sentences taught nothing: no path fits both what is known of their "

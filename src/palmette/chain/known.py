@@ -97,6 +97,8 @@ def understand_labels(corpus: Corpus, partial: bool | None) -> None:
     """Note which cells of a file's labels are partial ones: `?` or `_` for anything, `A|B` for one of several.
 
     That such cells are meant so must be said, because a Penn tag may hold a bar itself."""
+    if corpus.label_sets and partial is False:
+        raise DataError("sets of labels and None are partial labels, and partial=False says that there are none")
     if corpus.labels is None or corpus.label_sets is not None or partial is False:
         return
     cells = corpus.labels.types

@@ -14,7 +14,6 @@ import numpy as np
 from palmette.chain.learning import Dev
 from palmette.chain.objective import ChainObjective
 from palmette.chain.weights import estimated
-from palmette.errors import DataError
 from palmette.kernels.forms import Chain, Data, Rows
 from palmette.learn.batch.lbfgs import ENDINGS, minimise
 from palmette.learn.online import Outcome, Pass, Progress, interruptible
@@ -71,8 +70,6 @@ def train_likelihood(
             objective, objective.start(), l1=penalty.l1, iterations=iterations, tolerance=tolerance, report=watch
         )
     objective.put(found.point)
-    if objective.impossible == data.offset.size - 1:
-        raise DataError("no sentence has an allowed path with its labels", hint="see --constraints and --forbid")
     why = f"no better iteration than {watch.best_pass} in {patience}" if watch.waited else ENDINGS[found.ending]
     if pressed:
         why = f"interrupted after iteration {found.iterations}"

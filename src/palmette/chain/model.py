@@ -56,6 +56,7 @@ DECODINGS = {
     "marginal": "of each token the label with the largest share, summed over all paths",
     "exact": "the label sequence with the largest share, summed over its paths of states; proven where possible",
 }
+MOST_CAP = 10_000_000
 CAP = 1000  # paths that the exact search looks at before it gives up the proof
 
 
@@ -130,8 +131,8 @@ class ChainModel:
         """Labels in one of the ways of DECODINGS; see there."""
         if how not in DECODINGS:
             raise UsageError(f"decode: there is no {how!r}; choose one of {', '.join(DECODINGS)}")
-        if cap < 1:
-            raise UsageError(f"cap: {cap} paths; at least 1")
+        if type(cap) is not int or not 1 <= cap <= MOST_CAP:
+            raise UsageError(f"cap: {cap!r} is not a number of paths between 1 and {MOST_CAP:,}")
         if how == "viterbi" or not corpus.n_tokens:
             return Decoded(*self.tag(corpus, bias, known), None)
         check_room(corpus.offset, self.shape, self.encoder)

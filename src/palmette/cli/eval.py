@@ -32,6 +32,7 @@ def evaluate(
     with_: Helpers = None,
     bias: Repeated = None,
     partial: Annotated[bool | None, Parameter(negative="--no-partial")] = None,
+    decode: str = "viterbi",
     errors: int = 10,
     json: Json = False,
 ) -> None:
@@ -63,6 +64,8 @@ def evaluate(
         LABEL=NUMBER added to a label's score; repeatable.
     partial: bool
         Gold labels may be partly known (`?`, `A|B`): such tokens are left out and counted. Default as in training.
+    decode: str
+        viterbi (the default), marginal or exact; see `palmette tag --help`.
     errors: int
         How many of the most frequent errors to show in the table.
     json: bool
@@ -74,16 +77,17 @@ def evaluate(
     if guess is not None:
         if model is not None:
             raise UsageError("give a model and a file, or --guess FILE, not both")
-        if any(option is not None for option in (label, columns, format, with_, bias, partial)):
+        if any(option is not None for option in (label, columns, format, with_, bias)):
             raise UsageError("--guess scores the last two columns of a file: leave the options of a model out")
-        from palmette.text.guesses import read_guesses
+        from palmette.text.guesses import certain_only, read_guesses
 
-        _show(style, strict, guess, read_guesses(guess, separator), None, errors)
+        tagged = read_guesses(guess, separator)
+        _show(style, strict, guess, certain_only(tagged) if partial else tagged, None, errors)
     elif model is None or data is None:
         raise UsageError("give a model and a labelled file, or --guess FILE")
     else:
         given = (format, separator, columns, label)
-        tagged, unseen = _with_model(model, data, given, pairs(with_, "--with"), biases(bias), partial)
+        tagged, unseen = _with_model(model, data, given, pairs(with_, "--with"), biases(bias), partial, decode)
         _show(style, strict, data, tagged, unseen, errors)
 
 
@@ -94,6 +98,7 @@ def _with_model(
     helpers: dict[str, str],
     bias: dict[str, float] | None,
     partial: bool | None,
+    decode: str,
 ) -> tuple[Guesses, np.ndarray | None]:
     """Gold and guess of a labelled file, and which tokens were not seen in training."""
     from palmette.cli.options import reading_from
@@ -104,7 +109,7 @@ def _with_model(
     tagger = load_tagger(model, quiet=False)
     corpus = read_corpus(data, tagger.reading_for(data, labelled=True).overridden(reading_from(*given)))
     corpus = with_columns(corpus, [load_tagger(path, False) for path in helpers.values()], tagger)
-    gold, guess, labels = tagger.gold_and_guess(corpus, bias, partial)
+    gold, guess, labels = tagger.gold_and_guess(corpus, bias, partial, decode)
     words = corpus.columns[0].cells() if corpus.columns else []
     return Guesses(gold, guess, corpus.offset, labels, words, tagger.certain(corpus)), tagger.unseen(corpus)
 

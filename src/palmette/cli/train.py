@@ -186,6 +186,8 @@ def train(
         )
     if threads < 1:
         raise UsageError(f"--threads {threads}: at least 1")
+    if threads > 1 and learner not in ("crf", "dplvm") and not resume:
+        raise UsageError("--threads is for crf and dplvm; the perceptron learns from one sentence after the other")
     if prune and checkpoint:
         raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
     announce_compiling(quiet)
@@ -203,6 +205,8 @@ def train(
         "edge_features": edge_features, "constraints": constraints, "l1": l1, "l2": l2, "tolerance": tolerance,
         "l1_then_l2": l1_then_l2 or None,
     }  # fmt: skip
+    if old is not None and learner is not None and learner != old.learner:
+        raise UsageError(f"--resume goes on with the model's own learner, {old.learner}")
     tagger = Tagger() if old is None else old
     tagger.set_params(**{name: value for name, value in given.items() if value is not None})
     tagger.set_params(

@@ -23,6 +23,8 @@ ESTIMATORS = {
 EVERY = (2, 4, 8)  # what `mavg_every="auto"` tries
 MOST_STATES = 64  # of a label
 TOLERANCE = 1e-5
+INIT_SIZE = 0.01
+MOST = 100.0
 METRICS = ("auto", "f1", "accuracy")
 
 
@@ -33,7 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     latent: int | dict[str, int] = 1  # states of every label, or of some
     estimator: str = "auto"
     mavg_every: int | str | None = None
-    init_size: float = 0.01  # of the random start of a latent model
+    init_size: float = INIT_SIZE  # of the random start of a latent model
     share: float = 1.0  # of an update that all states of a label get
     split_after: int = 0  # passes of a plain model before its labels are split into states
     partial: bool | None = None  # `?` and `A|B` are partial labels; None: nobody said
@@ -67,10 +69,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 raise UsageError("mavg-every: only the estimator mavg restarts from the average")
             if self.mavg_every != "auto":
                 _at_least("mavg-every", self.mavg_every, 1)
-        if not 0 <= self.share < math.inf:
-            raise UsageError(f"share: {self.share!r} is not a number of at least 0")
-        if not 0 < self.init_size < math.inf:
-            raise UsageError(f"init-size: {self.init_size!r} is not a number above 0")
+        _between("share", self.share, 0.0, MOST)
+        _between("init-size", self.init_size, 1e-9, MOST)
         if self.passes is not None:
             _at_least("passes", self.passes, 1)
         self._check_learner()
@@ -87,8 +87,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """What goes with which learner."""
         batch = self.learner in BATCH
         for name, value in (("l2", self.l2), ("l1", self.l1), ("tolerance", self.tolerance)):
-            if value is not None and not 0 <= value < math.inf:
-                raise UsageError(f"{name}: {value!r} is not a number of at least 0")
+            if value is not None:
+                _between(name, value, 0.0, 1e9)
         if not batch and (self.l2 is not None or self.l1 or self.tolerance != TOLERANCE):
             raise UsageError(
                 f"l1, l2, tolerance: they are for {' and '.join(BATCH)}, the {self.learner} has no penalty"
@@ -124,6 +124,8 @@ def parse_latent(text: str) -> int | dict[str, int]:
         if "=" not in text:
             return int(text)
         pairs = [item.strip().rpartition("=") for item in text.split(",")]
+        if len({label for label, _, _ in pairs}) < len(pairs):
+            raise UsageError(f"latent {text!r}: a label is named twice")
         return {label: int(count) for label, _, count in pairs}
     except ValueError:
         raise UsageError(f"latent {text!r}: write a number of states, or LABEL=NUMBER with commas between") from None
@@ -150,6 +152,11 @@ def _one_of(name: str, value: str, known: object) -> None:
     names = list(known)  # type: ignore[call-overload]
     if value not in names:
         raise UsageError(f"{name}: there is no {value!r}; choose one of {', '.join(names)}")
+
+
+def _between(name: str, value: object, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise UsageError(f"{name}: {value!r} is not a number between {low:g} and {high:g}")
 
 
 def _at_least(name: str, value: object, least: int) -> None:

@@ -127,6 +127,8 @@ def _chunk_counts(
         return None
     if known is not None:
         gold, guess, offset = whole_sentences(gold, guess, offset, known)
+        if len(offset) < 2:  # no sentence is known throughout
+            return None
     if strict and scheme is not None:
         return strict_span_counts(gold, guess, offset, labels, scheme)
     return span_counts(gold, guess, offset, ChunkTables.of(labels))

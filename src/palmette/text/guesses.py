@@ -81,3 +81,15 @@ def _ragged(cells: list[str], width: int, file: str, number: int) -> None:
         f"{len(cells)} columns where {width} are expected", file=file, line=number,
         hint="each line needs as many columns as the first",
     )  # fmt: skip
+
+
+def certain_only(tagged: Guesses) -> Guesses:
+    """The same with `?`, `_` and `A|B` in gold taken as partial labels, which no score counts."""
+    unsure = np.array([label in ("?", "_") or "|" in label for label in tagged.labels], np.bool_)
+    known = ~unsure[tagged.gold]
+    used = np.unique(np.concatenate((tagged.gold[known], tagged.guess)))
+    new = np.zeros(len(tagged.labels), np.int32)
+    new[used] = np.arange(used.size, dtype=np.int32)
+    labels = [tagged.labels[k] for k in used.tolist()]
+    gold = np.where(known, new[tagged.gold], 0).astype(np.int32)
+    return tagged._replace(gold=gold, guess=new[tagged.guess], labels=labels, known=known)

@@ -131,14 +131,20 @@ def recognise(labels: Sequence[str], ids: np.ndarray | None = None, offset: np.n
         return None
     if (ids is None) != (offset is None):
         raise UsageError("label sequences are given by both `ids` and `offset`, or by neither")
-    letters = {split_label(label)[0] for label in labels}
+    return next((name for name in SCHEMES if fits(labels, name, ids, offset)), None)
+
+
+def fits(labels: Sequence[str], scheme: str, ids: np.ndarray | None = None, offset: np.ndarray | None = None) -> bool:
+    """Whether label sequences (as for `recognise`) are well-formed in a scheme. Where some labels are not known, what
+    was not seen proves little, so every label must also have a use in the scheme."""
+    row = SCHEMES[scheme]
+    if not {split_label(label)[0] for label in labels} <= set(row.letters):
+        return False
     seen = None if ids is None or offset is None else _seen_pairs(ids, offset, labels)
-    for name, row in SCHEMES.items():
-        if letters <= set(row.letters) and (
-            _every_label_usable(labels, row) if seen is None else _every_pair_allowed(seen, labels, name)
-        ):
-            return name
-    return None
+    unsure = ids is not None and bool((ids >= len(labels)).any())
+    if (seen is None or unsure) and not _every_label_usable(labels, row):
+        return False
+    return seen is None or _every_pair_allowed(seen, labels, scheme)
 
 
 def _seen_pairs(ids: np.ndarray, offset: np.ndarray, labels: Sequence[str]) -> np.ndarray | None:

@@ -26,7 +26,7 @@ ENDINGS = {
     "decrease": f"the value hardly decreased in the last {PERIOD} iterations",
     "iterations": "the number of iterations was reached",
     "report": "stopped on request",
-    "no step": "no step makes the value smaller: the limit of the precision, or a gradient that does not fit the value",
+    "no step": "no step makes the value smaller, as far as numbers go",
 }
 
 # function(w f64[n]) -> value, gradient f64[n]. It must not keep or change w; it may use its gradient's memory again.
