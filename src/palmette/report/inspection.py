@@ -79,6 +79,8 @@ def _state_counts(model: ChainModel) -> dict[str, int]:
 def _columns(model: ChainModel, label: str) -> np.ndarray:
     """The weights of the states of a label, a column each."""
     first, per = model.labels.index(label) * model.shape.per, model.shape.per
+    if not model.chain.one.slot.size:  # no attribute at all
+        return np.zeros((1, per), np.float32)
     there = ~model.shape.missing()[first : first + per]
     return model.chain.one.w[:, first : first + per][:, there]
 
