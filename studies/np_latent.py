@@ -231,7 +231,9 @@ def page(record: Record) -> str:
     )
     return f"""# NP chunking with latent states
 
-{record.origin()} CoNLL-2000, NP chunks, order 2 with observations on state pairs and triples. States, estimator, k,
+{record.origin()}
+
+CoNLL-2000, NP chunks, order 2 with observations on state pairs and triples. States, estimator, k,
 share, start and passes were chosen on a held-out tenth of the training sentences (seed 1), then training was on all of
 them.
 
@@ -242,7 +244,7 @@ them.
 {markdown(["method", "F, ours", "states", "passes", "time", "published F", "passes", "time"], _test_rows(record))}
 
 On this data {verdict}: {best:.2f} against {plain:.2f}. A dash is what we have no figure for; DPLVM and CRF are for
-probabilistic learners.
+probabilistic learners. Times were taken while other work ran on the machine.
 
 What limits it: the plain model of order 2 with observations on pairs and triples leaves few errors in training after
 ten passes, so that there is little for states to explain; and the score of a label is that of its best state, so that
