@@ -105,8 +105,6 @@ class Trellis(NamedTuple):
     E: np.ndarray  # f32[1 or n, H, W]      (previous, current); E[0] when the edges are all alike
     S: np.ndarray  # f32[1 or n, H, H, W]   (before, previous, current); of order 2 only
     D: np.ndarray  # f32[n, 1 or H, W]      best score of a path that ends here
-    pairs: Gather
-    triples: Gather
 
 
 def no_rows(n_attributes: int = 0) -> Rows:

@@ -132,7 +132,7 @@ def _score_pairs(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
             for h in range(e.size):
                 e[h] = f[h] + p[h]
     if m.two.first.size > 0:
-        _add_seen(E[:edges].reshape(edges, -1), m.two, m, T.pairs, x, lo, 1)
+        _add_seen(E[:edges].reshape(edges, -1), m.two, m, gather_for(m, m.two, 2), x, lo, 1)
     elif x.ptr.size > 0:
         add_rows(E[:edges].reshape(edges, -1), m.two, x, lo, 1)
 
@@ -147,7 +147,7 @@ def _score_triples(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
         for k in range(t.size):
             t[k] = triple[k]
     if m.three.first.size > 0:
-        _add_seen(S[:edges], m.three, m, T.triples, x, lo, 2)
+        _add_seen(S[:edges], m.three, m, gather_for(m, m.three, 3), x, lo, 2)
     elif x.ptr.size > 0:
         add_rows(S[:edges], m.three, x, lo, 2)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .compile import kernel, part
 from .forms import Chain, Data, Trellis
-from .score import gather_for, restrict, score
+from .score import restrict, score
 from .update import move
 from .viterbi import viterbi
 
@@ -29,8 +29,6 @@ def make_room(m: Chain, x: Data, first: int, last: int, order: np.ndarray) -> Tr
         np.empty((edges, H if m.order >= 1 else 0, W), m.bias.dtype),
         np.empty((triples, H if m.order >= 2 else 0, H, W), m.bias.dtype),
         np.empty((longest, H if m.order >= 2 else 1, W), m.bias.dtype),
-        gather_for(m, m.two, 2),
-        gather_for(m, m.three, 3),
     )
 
 

@@ -92,10 +92,9 @@ def _move_seen(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minu
 
 
 @part
-def _move(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
+def _move(r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
     """Token i's attributes: `step` more on the combination `plus`, less on `minus`. A dense row is given out on its
     first change."""
-    shared = m.share > 0.0 and not _same_labels(plus, minus, order, m)
     slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
     for k in range(x.ptr[i], x.ptr[i + 1]):
         change = step if val.size == 0 else step * val[k]
@@ -108,24 +107,36 @@ def _move(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minus: in
         a[s, plus] += c * change
         w[s, minus] -= change
         a[s, minus] -= c * change
-        if shared:
-            _share(w[s], a[s], m, order, plus, m.share * change, c)
-            _share(w[s], a[s], m, order, minus, -m.share * change, c)
 
 
 @part
-def _move_bare(
+def _share_rows(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
+    """What all states of the labels get of a change of rows, which have been given out by then."""
+    if _same_labels(plus, minus, order, m):
+        return
+    for k in range(x.ptr[i], x.ptr[i + 1]):
+        change = m.share * (step if x.val.size == 0 else step * x.val[k])
+        s = r.slot[x.att[k]]
+        _share(r.w[s], r.a[s], m, order, plus, change, c)
+        _share(r.w[s], r.a[s], m, order, minus, -change, c)
+
+
+@part
+def _share_bare(
     m: Chain, order: int, w: np.ndarray, a: np.ndarray, plus: int, minus: int, step: float, c: float
 ) -> None:
-    if plus == minus:
-        return
-    w[plus] += step
-    a[plus] += c * step
-    w[minus] -= step
-    a[minus] -= c * step
-    if m.share > 0.0 and not _same_labels(plus, minus, order, m):
+    if not _same_labels(plus, minus, order, m):
         _share(w, a, m, order, plus, m.share * step, c)
         _share(w, a, m, order, minus, -m.share * step, c)
+
+
+@inline
+def _move_bare(w: np.ndarray, a: np.ndarray, plus: int, minus: int, step: float, c: float) -> None:
+    if plus != minus:
+        w[plus] += step
+        a[plus] += c * step
+        w[minus] -= step
+        a[minus] -= c * step
 
 
 @part
@@ -134,10 +145,15 @@ def _move_states(
 ) -> None:
     for i in range(n):
         if gold[i] != guess[i]:
-            _move(m, 1, m.one, x.one, lo + i, gold[i], guess[i], step, c)
+            _move(m.one, x.one, lo + i, gold[i], guess[i], step, c)
+            if m.share > 0.0:
+                _share_rows(m, 1, m.one, x.one, lo + i, gold[i], guess[i], step, c)
     if m.ends:
-        _move_bare(m, 1, m.bare.end[0], m.bare_a.end[0], gold[0], guess[0], step, c)
-        _move_bare(m, 1, m.bare.end[1], m.bare_a.end[1], gold[n - 1], guess[n - 1], step, c)
+        _move_bare(m.bare.end[0], m.bare_a.end[0], gold[0], guess[0], step, c)
+        _move_bare(m.bare.end[1], m.bare_a.end[1], gold[n - 1], guess[n - 1], step, c)
+        if m.share > 0.0:
+            _share_bare(m, 1, m.bare.end[0], m.bare_a.end[0], gold[0], guess[0], step, c)
+            _share_bare(m, 1, m.bare.end[1], m.bare_a.end[1], gold[n - 1], guess[n - 1], step, c)
 
 
 @part
@@ -149,11 +165,15 @@ def _move_pairs(m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.
         minus = guess[i - 1] * W + guess[i]
         if plus != minus:
             if m.transitions:
-                _move_bare(m, 2, w, a, plus, minus, step, c)
+                _move_bare(w, a, plus, minus, step, c)
+                if m.share > 0.0:
+                    _share_bare(m, 2, w, a, plus, minus, step, c)
             if m.two.first.size > 0:
                 _move_seen(m, 2, m.two, x.two, lo + i, plus, minus, step, c)
             elif x.two.ptr.size > 0:
-                _move(m, 2, m.two, x.two, lo + i, plus, minus, step, c)
+                _move(m.two, x.two, lo + i, plus, minus, step, c)
+                if m.share > 0.0:
+                    _share_rows(m, 2, m.two, x.two, lo + i, plus, minus, step, c)
 
 
 @part
@@ -168,11 +188,15 @@ def _move_triples(
         minus = (guess[i - 2] * H + guess[i - 1]) * W + guess[i]
         if plus != minus:
             if m.triples:
-                _move_bare(m, 3, w, a, plus, minus, step, c)
+                _move_bare(w, a, plus, minus, step, c)
+                if m.share > 0.0:
+                    _share_bare(m, 3, w, a, plus, minus, step, c)
             if m.three.first.size > 0:
                 _move_seen(m, 3, m.three, x.three, lo + i, plus, minus, step, c)
             elif x.three.ptr.size > 0:
-                _move(m, 3, m.three, x.three, lo + i, plus, minus, step, c)
+                _move(m.three, x.three, lo + i, plus, minus, step, c)
+                if m.share > 0.0:
+                    _share_rows(m, 3, m.three, x.three, lo + i, plus, minus, step, c)
 
 
 @part
