@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import resource
 import statistics
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from bench.measure import data_folder
 from palmette import Reading, Tagger
 from palmette.features.templates import TemplateSet, parse
 from palmette.text.read import read_corpus
-from studies.common import BROWN, DOCS, GREEN, GREY, HERE, Cell, Record, markdown, mean, plotting, write_page
+from studies.common import BROWN, DOCS, GREEN, GREY, HERE, Cell, Record, markdown, mean, plotting, publish
 
 NAME = "bio_latent"
 SEEDS = (1, 2, 3)
@@ -244,9 +243,8 @@ def smallest(data: Path) -> tuple[Cell, Cell]:
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record, data_folder())
-    write_page(NAME, page(record))
+    publish(NAME, page(record))
     plot(record, DOCS / f"{NAME}.png")
-    print(page(record), file=sys.stdout)
 
 
 if __name__ == "__main__":

@@ -90,8 +90,10 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def write_page(name: str, text: str, folder: Path = DOCS) -> None:
-    (folder / f"{name}.md").write_text(text, encoding="utf-8")
+def publish(name: str, page: str) -> None:
+    """Write the page of a study and show it."""
+    (DOCS / f"{name}.md").write_text(page, encoding="utf-8")
+    print(page)
 
 
 def plotting() -> Any:

@@ -13,7 +13,6 @@ With five states a label the combinations are those that the training labels hav
 from __future__ import annotations
 
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from palmette import Reading, Tagger
 from palmette.text.corpus import Corpus
 from palmette.text.read import read_corpus
 from palmette.text.subset import split
-from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, Cell, Record, markdown, mean, plotting, write_page
+from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, Cell, Record, markdown, mean, plotting, publish
 
 NAME = "np_latent"
 SEEDS = (1, 2, 3)
@@ -317,9 +316,8 @@ def smallest(data: Path) -> tuple[Cell, Cell]:
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record, data_folder())
-    write_page(NAME, page(record))
+    publish(NAME, page(record))
     plot(record, DOCS / f"{NAME}.png")
-    print(page(record), file=sys.stdout)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from palmette import Tagger, synth
 from palmette.chain.diagnose import separation
 from palmette.features.templates import parse
 from palmette.text.corpus import Corpus, column_of_types
-from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, RED, Cell, Record, markdown, mean, plotting, write_page
+from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, RED, Cell, Record, markdown, mean, plotting, publish
 
 NAME = "synthetic"
 SEEDS = (1, 2, 3, 4, 5)
@@ -173,9 +173,8 @@ def smallest() -> tuple[Cell, Cell]:
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record)
-    write_page(NAME, page(record))
+    publish(NAME, page(record))
     plot(record, DOCS / f"{NAME}.png")
-    print(page(record))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,11 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from palmette.chain.diagnose import separation
+from palmette.chain.model import DECODINGS
+from palmette.hmm import HMM
 from palmette.tagger import Tagger
-from palmette.text.read import Reading
+from palmette.text.read import Reading, read_corpus
 
 COLUMNS = "a x B-N\nb y I-N\nc x O\n\nb x O\na y B-N\n\n"
 ATTRIBUTES = "B\tw=a\\:b\tv:2.5\nI\tw=b\n\nB\tw=a\n\n"
@@ -15,7 +18,8 @@ TEMPLATES = "U0:%x[0,0]/%x[0,1]\n*1:%x[0,0]\nB\nT\n"
 
 
 def compile_all() -> None:
-    """Train and tag with columns, CoNLL-U and attributes; with orders 1 and 2, a dev set, names and pruning."""
+    """Train and tag with columns, CoNLL-U and attributes; with orders 1 and 2, a dev set, names and pruning; by
+    passes and by likelihood; every way to decode; and look into the result."""
     with tempfile.TemporaryDirectory() as folder:
         files = {name: Path(folder, name) for name in ("c.txt", "a.crfsuite", "u.conllu", "t.txt", "m.palm")}
         for name, text in (("c.txt", COLUMNS), ("a.crfsuite", ATTRIBUTES), ("u.conllu", CONLLU), ("t.txt", TEMPLATES)):
@@ -27,3 +31,9 @@ def compile_all() -> None:
         attributes.tag_file(files["a.crfsuite"], Path(folder, "out.txt"))
         Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=Reading(label="upos"))
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])
+        Tagger(template=files["t.txt"], learner="crf", passes=2).fit_file(files["c.txt"])
+        corpus = read_corpus(files["c.txt"], Reading())
+        for how in DECODINGS:
+            tagger.model_.decode(corpus, how)
+        separation(tagger.model_, corpus)
+        HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])

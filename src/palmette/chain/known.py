@@ -12,8 +12,7 @@ import numpy as np
 
 from palmette.errors import DataError
 from palmette.text.corpus import Corpus
-
-ANYTHING = ("?", "_")
+from palmette.text.guesses import ANYTHING
 
 
 class Known(NamedTuple):

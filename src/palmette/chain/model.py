@@ -28,12 +28,12 @@ from palmette.kernels.forms import Bare, BareSums, Chain, Data, Rows, no_rows, s
 from palmette.kernels.marginals import decode_marginal
 from palmette.kernels.train import decode
 from palmette.learn.online import Pass
+from palmette.learn.settings import MOST_STATES
 from palmette.text.corpus import Corpus
 from palmette.text.schemes import Transitions
 
 PARTS = {1: "label", 2: "pair", 3: "triple"}
 MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
-MOST_STATES = 64  # of a label
 MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
 
 
@@ -116,9 +116,9 @@ class ChainModel:
         check_room(corpus.offset, self.shape, self.encoder)
         data = self.encode(corpus, known)
         chain = self.with_bias(self.bias if bias is None else bias)
-        found, scores = best_states(chain, data, restricted=known is not None)
+        found, scores = (best_states if states else best_labels)(chain, data, restricted=known is not None)
         check_possible(scores, corpus)
-        return found if states or chain.plain else chain.label_of[found], scores
+        return found, scores
 
     def decode(
         self,

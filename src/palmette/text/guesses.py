@@ -14,6 +14,7 @@ from palmette.errors import DataError, UsageError
 from palmette.text.files import FilePath, check_utf8, read_all, shown
 
 MARK = "-DOCSTART-"
+ANYTHING = ("?", "_")  # partial labels that allow every label
 
 
 class Guesses(NamedTuple):
@@ -85,7 +86,7 @@ def _ragged(cells: list[str], width: int, file: str, number: int) -> None:
 
 def certain_only(tagged: Guesses) -> Guesses:
     """The same with `?`, `_` and `A|B` in gold taken as partial labels, which no score counts."""
-    unsure = np.array([label in ("?", "_") or "|" in label for label in tagged.labels], np.bool_)
+    unsure = np.array([label in ANYTHING or "|" in label for label in tagged.labels], np.bool_)
     known = ~unsure[tagged.gold]
     used = np.unique(np.concatenate((tagged.gold[known], tagged.guess)))
     new = np.zeros(len(tagged.labels), np.int32)
