@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from naive_chain import Example, Feature, Model, Trained, parts
 
-from palmette.chain.fit import Wish, fit_chain
+from palmette.chain.fit import fit_chain
 from palmette.chain.model import ChainModel
+from palmette.chain.wish import Wish
 from palmette.features.templates import TemplateSet, parse
 from palmette.learn.online import Outcome, shuffled
 from palmette.learn.settings import Settings

@@ -29,7 +29,7 @@ from naive_latent import (
 from strategies import Task, few, tasks
 
 from palmette import Tagger
-from palmette.chain import fit as fitting_chain
+from palmette.chain import start as starting
 from palmette.chain.model import ChainModel, load_chain
 from palmette.errors import UsageError
 from palmette.features.templates import parse
@@ -66,7 +66,7 @@ def test_weights_are_those_of_the_definition(task: Task, estimator: str, edges: 
     states = States(names, counts)
     with pytest.MonkeyPatch.context() as patch:
         if rounded:
-            patch.setattr(fitting_chain, "start_randomly", start_on_grid)
+            patch.setattr(starting, "start_randomly", start_on_grid)
         model, outcome = fit(
             column_corpus(task.sentences, task.labels), task.templates, latent=dict(zip(names, counts, strict=True)),
             estimator=estimator, passes=passes, seed=seed, edge_features=edges, ends=ends, forbidden=forbidden,

@@ -29,7 +29,7 @@ from naive_latent import (
 from strategies import few
 
 from palmette import Tagger, load_demo
-from palmette.chain import fit as fitting_chain
+from palmette.chain import start as starting
 from palmette.chain.learning import ChainLearning
 from palmette.chain.model import load_chain
 from palmette.chain.weights import Shape, estimated, everything_allowed, new_chain, restart_from_average
@@ -86,7 +86,7 @@ def test_weights_are_those_of_the_definition(
     corpus = column_corpus(*task[:2])
     corpus.weight = task[2]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting_chain, "start_randomly", start_on_grid)
+        patch.setattr(starting, "start_randomly", start_on_grid)
         model, outcome = fit(
             corpus, TEXT[order], estimator="mavg", mavg_every=every, passes=data.draw(st.integers(1, 5)), seed=seed,
             latent=counts, init_size=SIZE, share=SHARE,

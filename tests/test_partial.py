@@ -29,7 +29,7 @@ from naive_latent import (
 from strategies import Task, few, tasks
 
 from palmette import Tagger, load_demo
-from palmette.chain import fit as fitting_chain
+from palmette.chain import start as starting
 from palmette.errors import DataError
 from palmette.features.templates import parse
 from palmette.text.items import corpus_from_items
@@ -102,7 +102,7 @@ def test_weights_are_those_of_the_definition(task: Task, estimator: str, edges: 
         twin.weights = random_start(shape, twin.order, SIZE, seed, rounded=True)
     twin.seen = seen_states(examples, twin.order, states) if edges == "seen" else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting_chain, "start_randomly", start_on_grid)
+        patch.setattr(starting, "start_randomly", start_on_grid)
         model, outcome = fit(
             column_corpus(task.sentences, as_cells(wanted)), task.templates, partial=True, latent=per,
             estimator=estimator, passes=passes, seed=seed, edge_features=edges, init_size=SIZE,
@@ -206,7 +206,7 @@ def test_development_data_that_look_partial_must_be_said_to_be(cli: Cli) -> None
 @given(tasks(max_tokens=3), st.sampled_from([1, 2]), st.integers(0, 999))
 def test_allowed_labels_give_the_best_path_that_fits(task: Task, per: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting_chain, "start_randomly", start_on_grid)
+        patch.setattr(starting, "start_randomly", start_on_grid)
         tagger = Tagger(
             template=parse(task.templates), estimator="last", passes=2, latent=per, init_size=SIZE, constraints="none"
         ).fit(tuples(task.sentences), task.labels)

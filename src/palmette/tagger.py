@@ -19,10 +19,11 @@ import msgspec
 import numpy as np
 
 from palmette.chain.choice import choose_templates
-from palmette.chain.fit import Wish, check_labelled, fit_chain
+from palmette.chain.fit import check_labelled, fit_chain
 from palmette.chain.known import certain_labels, known_from_column, known_from_items, label_names, understand_labels
 from palmette.chain.model import CAP, ChainModel, Decoded, load_chain
 from palmette.chain.prune import pruned
+from palmette.chain.wish import Wish
 from palmette.errors import DataError, UsageError
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.features.templates import TemplateSet

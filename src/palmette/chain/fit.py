@@ -2,55 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import NamedTuple
-
 import msgspec
 import numpy as np
 
-from palmette.chain import grow
 from palmette.chain.constraints import constraints
-from palmette.chain.data import Collected, allow_table, encode_corpus, seen_combinations
+from palmette.chain.data import Collected, allow_table, encode_corpus
 from palmette.chain.known import Known, certain_labels, known_in_training, label_names, understand_labels
-from palmette.chain.learning import ChainLearning, Dev
-from palmette.chain.likelihood import Penalty, train_likelihood
+from palmette.chain.learning import Dev
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
-from palmette.chain.objective import ChainObjective
 from palmette.chain.prune import some_names
-from palmette.chain.split import split_states
-from palmette.chain.weights import ORDERS, Seen, Shape, new_chain, start_randomly, used_rows
+from palmette.chain.training import train_by_examples, train_by_likelihood
+from palmette.chain.weights import Shape
+from palmette.chain.wish import Problem, Wish
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
-from palmette.features.resources import Resources
-from palmette.features.templates import TemplateSet
-from palmette.kernels.forms import Bare, Chain, Data
-from palmette.learn.online import Outcome, Pass, Progress, train_online
-from palmette.learn.settings import BATCH, Settings, n_passes, restarts
+from palmette.kernels.forms import Chain, Data
+from palmette.learn.online import Outcome
+from palmette.learn.settings import BATCH
 from palmette.text.corpus import Corpus
-from palmette.text.schemes import Transitions, are_chunk_labels
+from palmette.text.schemes import are_chunk_labels
 
 LARGE = 2 << 30  # bytes of weights that are worth a warning
 SAME_COLUMNS = "it needs the columns of the data that training began with"
-
-
-@dataclass
-class Wish:
-    """What is asked of `fit_chain` besides the data."""
-
-    templates: TemplateSet | None  # None: ready-made attributes
-    settings: Settings
-    order: int = 1  # for ready-made attributes; templates say it themselves
-    resources: Resources = field(default_factory=Resources)
-    forbidden: Sequence[tuple[str, str]] = ()  # label pairs, with <s> and </s> for the ends
-    resume: ChainModel | None = None
-    checkpoint: bool = False
-    names: bool = True
-    ends: bool = True
-    progress: Progress | None = None
-    say: Callable[[str], None] = lambda message: None
-    threads: int = 1
 
 
 def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainModel, Outcome]:
@@ -73,8 +46,8 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     _tell_size(collected, shape, wish)
     _tell_partial(known, len(labels), wish)
     held_out = _dev(dev, collected, labels, wish)
-    by_likelihood = settings.learner in BATCH
-    trained = (_by_likelihood if by_likelihood else _trained)(collected, data, shape, allowed, held_out, wish)
+    train = train_by_likelihood if settings.learner in BATCH else train_by_examples
+    trained = train(Problem(collected, data, shape, allowed, held_out, wish))
     outcome, settings = trained.outcome, trained.settings
     if trained.impossible >= corpus.n_sentences:
         raise DataError(
@@ -209,194 +182,6 @@ def _tell_partial(known: Known, n_labels: int, wish: Wish) -> None:
     unsure = int(np.count_nonzero(known.rows >= n_labels))
     if unsure:
         wish.say(f"{unsure:,} of {known.rows.size:,} tokens have a label that is not fully known")
-
-
-class _Trained(NamedTuple):
-    """What came out of training."""
-
-    outcome: Outcome
-    settings: Settings  # with everything decided
-    impossible: int  # sentences without an allowed path
-    state: Callable[[], dict[str, np.ndarray]]  # what an exact resumption needs
-
-
-def _by_likelihood(
-    collected: Collected, data: Data, shape: Shape, allowed: Transitions, dev: Dev | None, wish: Wish
-) -> _Trained:
-    """All the data at once."""
-    settings = wish.settings
-    if wish.checkpoint:
-        raise UsageError(
-            f"--checkpoint is for learners that go through the data sentence by sentence, not {settings.learner}"
-        )
-    l2 = settings.l2 if settings.l2 is not None else 0.0 if settings.l1 else 1.0
-
-    def optimum(penalty: Penalty, only: np.ndarray | None = None) -> tuple[ChainObjective, Outcome]:
-        chain, _, _ = _start(collected, data, shape, allowed, wish)
-        return train_likelihood(
-            chain, data, dev, penalty, n_passes(settings), settings.tolerance, settings.patience, wish.threads,
-            wish.progress, only,
-        )  # fmt: skip
-
-    if settings.l1_then_l2:
-        objective, outcome = optimum(Penalty(0.0, settings.l1))
-        _tell_stage("L1", objective, outcome, wish)
-        if not outcome.interrupted:
-            objective, outcome = optimum(Penalty(l2, 0.0), objective.start() != 0)
-            _tell_stage("L2", objective, outcome, wish)
-    else:
-        objective, outcome = optimum(Penalty(l2, settings.l1))
-    return _Trained(outcome, msgspec.structs.replace(settings, l2=l2), objective.impossible, dict)
-
-
-def _tell_stage(name: str, objective: ChainObjective, outcome: Outcome, wish: Wish) -> None:
-    """Size and accuracy of one of two stages."""
-    best = max((p.dev for p in outcome.history if p.dev is not None), default=None)
-    accuracy = (
-        f"{100 * outcome.history[-1].train_accuracy:.2f}% right in training" if outcome.history else "no iteration"
-    )
-    dev = "" if best is None else f", dev {100 * best:.2f}"
-    wish.say(f"{name}: {np.count_nonzero(objective.start()):,} weights that are not zero, {accuracy}{dev}")
-
-
-def _trained(
-    collected: Collected, data: Data, shape: Shape, allowed: Transitions, dev: Dev | None, wish: Wish
-) -> _Trained:
-    """Train with each estimator that is to be tried, and keep the one that is best on dev."""
-    history, settings = _history(wish.resume), wish.settings
-    found = None
-    plain = _plain_passes(collected, data, shape, allowed, wish)
-    choices = restarts(settings, dev is not None)
-    for estimator, every in choices:
-        if len(choices) > 1:
-            wish.say(f"trying {estimator}" + (f" every {every} passes" if every else ""))
-        chain, clock, best = _start(collected, data, shape, allowed, wish)
-        chain = chain._replace(share=0.0 if chain.plain else float(settings.share))
-        if plain is not None:
-            split_states(chain, shape, plain.best)
-        # What was split off is no longer random: all of it is part of the model.
-        start = None if chain.plain or plain is not None else _random_start(shape, allowed, wish)
-        learning = ChainLearning(chain, data, estimator, dev, clock, every, start)
-        if plain is not None and plain.interrupted:
-            outcome = Outcome(learning.snapshot(), 0, [], True, plain.why)
-        else:
-            outcome = train_online(
-                learning,
-                settings.seed,
-                len(history) + n_passes(settings),
-                settings.patience,
-                history,
-                wish.progress,
-                best,
-            )
-        if found is None or _best_score(outcome) > _best_score(found[1]):
-            settled = msgspec.structs.replace(settings, estimator=estimator, mavg_every=every)
-            found = learning, outcome, settled
-        if outcome.interrupted:
-            break
-    assert found is not None
-    if len(choices) > 1:
-        chosen = found[2]
-        wish.say(f"chose {chosen.estimator}" + (f" every {chosen.mavg_every} passes" if chosen.mavg_every else ""))
-    learning, outcome, settings = found
-    state = partial(grow.saved_state, learning.chain, learning.clock, learning.start)
-    return _Trained(outcome, settings, learning.impossible, state)
-
-
-def _plain_passes(collected: Collected, data: Data, shape: Shape, allowed: Transitions, wish: Wish) -> Outcome | None:
-    """Passes of a plain model whose labels are to be split into states; None when that is not asked for."""
-    settings = wish.settings
-    if not settings.split_after or wish.resume is not None or shape.per == 1:
-        return None
-    wish.say(f"{settings.split_after} passes of a plain model, whose labels are then split into states")
-    single = shape._replace(per=1, states=())
-    chain, clock, _ = _start(collected, data, single, allowed, wish)
-    learning = ChainLearning(chain, data, "avg", None, clock)
-    return train_online(learning, settings.seed, settings.split_after, None, [], wish.progress)
-
-
-def _best_score(outcome: Outcome) -> float:
-    return max((p.dev for p in outcome.history if p.dev is not None), default=0.0)
-
-
-def _random_start(shape: Shape, allowed: Transitions, wish: Wish) -> Bare:
-    """The start of a latent chain, as `_start` makes it."""
-    blank = new_chain(shape, {}, allowed, {})
-    start_randomly(blank, shape, wish.settings.init_size, wish.settings.seed)
-    old = wish.resume
-    if old is not None:  # its own start, or none: then zeros, which change nothing
-        blocks = {n: old.checkpoint.get(f"start.{n}", np.zeros_like(b)) for n, b in old.chain.bare._asdict().items()}
-        grow.place_bare(blank, blocks, old.shape, sums=False)
-    return blank.bare
-
-
-def _start(
-    collected: Collected, data: Data, shape: Shape, allowed: Transitions, wish: Wish
-) -> tuple[Chain, float, Chain | None]:
-    """The weights to start from, the clock, and the best weights so far of a training that goes on."""
-    old = wish.resume
-    seen: dict[int, Seen] = {}
-    if wish.settings.edge_features == "seen":
-        seen = {k: seen_combinations(data, shape, k, n) for k, n in collected.sizes.items() if k > 1}
-    if old is None:
-        chain = new_chain(shape, collected.sizes, allowed, seen)
-        if shape.per > 1:
-            start_randomly(chain, shape, wish.settings.init_size, wish.settings.seed)
-        return chain, 1.0, None
-    for order, rows in zip(ORDERS, (old.chain.one, old.chain.two, old.chain.three), strict=True):
-        if rows.first.size:
-            there = Seen(rows.first, grow.moved_combos(rows.combo, order, old.shape, shape))
-            here = seen.get(order) or seen_combinations(data, shape, order, collected.sizes[order])
-            seen[order] = grow.united(there, here, shape.combinations(order))
-        elif rows.slot.size:  # what a model's edge features are was decided when it began
-            seen.pop(order, None)
-    chain = new_chain(shape, collected.sizes, allowed, seen)
-    averaged = new_chain(shape, collected.sizes, allowed, seen)
-    if shape.per > 1 and shape != old.shape:  # the states of new labels need a start
-        for new in (chain, averaged):
-            start_randomly(new, shape, wish.settings.init_size, wish.settings.seed)
-    _carry(averaged, old, old.chain, shape)
-    if not old.checkpoint:
-        wish.say("resumed from the averaged weights (the model has no checkpoint)")
-        return averaged, 1.0, None
-    wish.say("resumed exactly where training stopped")
-    clock = _restore(chain, old, shape)
-    return chain, clock, averaged if any(p.dev is not None for p in _history(old)) else None
-
-
-def _carry(chain: Chain, old: ChainModel, source: Chain, shape: Shape) -> None:
-    """The weights of `source` into a new, larger chain."""
-    grow.place_bare(chain, source.bare._asdict(), old.shape, sums=False)
-    pairs = zip(ORDERS, chain[-3:], source[-3:], strict=True)
-    none = np.zeros(0)
-    for order, new, rows in pairs:
-        if rows.first.size:
-            combo = grow.moved_combos(rows.combo, order, old.shape, shape)
-            grow.place_seen(new, rows.first, combo, rows.w, none, shape.combinations(order))
-        elif rows.slot.size:
-            grow.place_rows(new, order, rows.slot, rows.w[: used_rows(rows)], none, old.shape, shape)
-
-
-def _restore(chain: Chain, old: ChainModel, shape: Shape) -> float:
-    """The raw weights and accumulators of a checkpoint; the clock."""
-    state = old.checkpoint
-    for sums, head in ((False, "bare"), (True, "sums")):
-        blocks = {name: state[f"{head}.{name}"] for name in chain.bare._fields}
-        grow.place_bare(chain, blocks, old.shape, sums)
-    for order, new, rows in zip(ORDERS, chain[-3:], old.chain[-3:], strict=True):
-        if not rows.slot.size:
-            continue
-        w, a = state[f"{order}.w"], state[f"{order}.a"]
-        if rows.first.size:
-            combo = grow.moved_combos(rows.combo, order, old.shape, shape)
-            grow.place_seen(new, rows.first, combo, w, a, shape.combinations(order))
-        else:
-            grow.place_rows(new, order, state[f"{order}.slot"], w, a, old.shape, shape)
-    return float(state["clock"][0])
-
-
-def _history(old: ChainModel | None) -> list[Pass]:
-    return [] if old is None else msgspec.convert(old.meta.get("history", []), list[Pass])
 
 
 def _dev(dev: Corpus | None, collected: Collected, labels: list[str], wish: Wish) -> Dev | None:

@@ -1,0 +1,47 @@
+"""What is asked of a training of chains, and what a learner then gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from palmette.chain.data import Collected
+from palmette.chain.learning import Dev
+from palmette.chain.model import ChainModel
+from palmette.chain.weights import Shape
+from palmette.features.resources import Resources
+from palmette.features.templates import TemplateSet
+from palmette.kernels.forms import Data
+from palmette.learn.online import Progress
+from palmette.learn.settings import Settings
+from palmette.text.schemes import Transitions
+
+
+@dataclass
+class Wish:
+    """What is asked of `fit_chain` besides the data."""
+
+    templates: TemplateSet | None  # None: ready-made attributes
+    settings: Settings
+    order: int = 1  # for ready-made attributes; templates say it themselves
+    resources: Resources = field(default_factory=Resources)
+    forbidden: Sequence[tuple[str, str]] = ()  # label pairs, with <s> and </s> for the ends
+    resume: ChainModel | None = None
+    checkpoint: bool = False
+    names: bool = True
+    ends: bool = True
+    progress: Progress | None = None
+    say: Callable[[str], None] = lambda message: None
+    threads: int = 1
+
+
+class Problem(NamedTuple):
+    """The data as numbers, the form of the weights, and what is wished."""
+
+    collected: Collected
+    data: Data
+    shape: Shape
+    allowed: Transitions
+    dev: Dev | None
+    wish: Wish
