@@ -43,12 +43,15 @@ def objective_at_the_end(tagger: Tagger) -> float:
     return float(tagger.history_[-1]["figures"]["objective"])
 
 
-def test_objective_and_tags_are_those_of_crfsuite(fitted: Tagger, tmp_path: Path) -> None:
+@pytest.mark.parametrize("states", ["all", "seen"])
+def test_objective_and_tags_are_those_of_crfsuite(states: str, fitted: Tagger, tmp_path: Path) -> None:
     pycrfsuite = pytest.importorskip("pycrfsuite")
+    if states == "seen":
+        fitted = Tagger(**PLAIN, l2=0.7, passes=400, tolerance=1e-9, state_features="seen").fit(*demo("train", 120))
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
     for x, y in zip(*demo("train", 120), strict=True):
         trainer.append(attributes(x), y)
-    everything = {"feature.possible_states": True, "feature.possible_transitions": True}
+    everything = {"feature.possible_states": states == "all", "feature.possible_transitions": True}
     trainer.set_params({"c1": 0.0, "c2": 0.7, "epsilon": 1e-7, "delta": 1e-10, "max_iterations": 1000, **everything})
     trainer.train(str(tmp_path / "rival"))
     loss = trainer.logparser.last_iteration["loss"]
@@ -70,7 +73,7 @@ def test_the_optimum_does_not_depend_on_threads() -> None:
 def test_l1_leaves_few_weights_and_the_conditions_hold() -> None:
     """At the optimum the gradient of the likelihood is -l1 * sign(w), and at most l1 where w = 0."""
     l1 = 0.4
-    tagger = Tagger(**PLAIN, l1=l1, passes=600, tolerance=1e-10).fit(*demo("train", 60))
+    tagger = Tagger(**PLAIN, l1=l1, passes=3000, tolerance=1e-13).fit(*demo("train", 60))
     dense = Tagger(**PLAIN, passes=100).fit(*demo("train", 60))
     chain = tagger.model_.chain
     few, many = (np.count_nonzero(t.model_.chain.one.w) for t in (tagger, dense))
@@ -89,8 +92,8 @@ def test_l1_leaves_few_weights_and_the_conditions_hold() -> None:
         rows[at : at + w.size] = np.broadcast_to(np.arange(w.shape[-1]) < len(numbers), w.shape).reshape(-1)
         at += w.size
     moved = start != 0
-    assert np.abs(gradient[moved] + l1 * np.sign(start[moved])).max() < 5e-3
-    assert np.abs(gradient[rows & ~moved]).max() < l1 + 5e-3
+    assert np.abs(gradient[moved] + l1 * np.sign(start[moved])).max() < 1e-3
+    assert np.abs(gradient[rows & ~moved]).max() < l1 + 1e-3
 
 
 def test_l1_then_l2_keeps_what_l1_chose() -> None:
@@ -127,6 +130,26 @@ def test_a_latent_crf_finds_the_ring() -> None:
     assert np.mean(decoded == gold) > limit - 0.015
 
 
+def test_the_best_of_several_starts_is_kept() -> None:
+    """On dev where there is some, else by the objective; it is the model of that seed alone."""
+    X, y = demo("train", 50)
+    make: dict[str, Any] = {"features": "chunk", "learner": "dplvm", "latent": 2, "passes": 8, "init_size": 1.0}
+    alone = [Tagger(**make, seed=seed).fit(X, y) for seed in (1, 2, 3)]
+    best = min(alone, key=objective_at_the_end)
+    said: list[str] = []
+    found = Tagger(**make, restarts=3).fit(X, y, say=said.append)
+    assert len([message for message in said if message.startswith("start ")]) == 3
+    assert np.array_equal(found.model_.chain.one.w, best.model_.chain.one.w)
+    with_dev = [Tagger(**make, seed=seed).fit(X, y, dev=demo("test", 30)) for seed in (1, 2, 3)]
+    best = max(with_dev, key=lambda tagger: max(row["dev"] for row in tagger.history_))
+    found = Tagger(**make, restarts=3).fit(X, y, dev=demo("test", 30))
+    assert np.array_equal(found.model_.chain.one.w, best.model_.chain.one.w)
+    with pytest.raises(UsageError, match="random start"):
+        Tagger(restarts=2).settings()
+    with pytest.raises(UsageError, match="development data"):
+        Tagger(latent=2, restarts=2, passes=1).fit(X, y)
+
+
 def test_partial_labels_and_order_2() -> None:
     X, y = demo("train", 80)
     hidden = [[label if (s + i) % 3 else None for i, label in enumerate(own)] for s, own in enumerate(y)]
@@ -140,7 +163,7 @@ def test_partial_labels_and_order_2() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"learner": "perceptron", "l2": 1.0}, "no penalty"),
+        ({"learner": "perceptron", "l2": 1.0}, "minimises nothing"),
         ({"learner": "crf", "latent": 2}, "dplvm"),
         ({"learner": "dplvm"}, "how many latent states"),
         ({"learner": "crf", "estimator": "avg"}, "leave the estimator out"),

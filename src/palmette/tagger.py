@@ -28,7 +28,7 @@ from palmette.errors import DataError, UsageError
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.features.templates import TemplateSet
 from palmette.learn.online import Progress
-from palmette.learn.settings import BATCH, Settings, parse_latent
+from palmette.learn.settings import Settings, is_batch, parse_latent
 from palmette.metrics.scores import Scores, score
 from palmette.text.corpus import Corpus, column_of_types
 from palmette.text.files import FilePath, write_whole
@@ -76,6 +76,7 @@ class Tagger:
         min_count: int = 1,
         max_attributes: int | None = None,
         edge_features: str = "all",
+        state_features: str = "all",
         constraints: str = "auto",
         forbidden: Sequence[tuple[str, str]] = (),
         lexicons: Mapping[str, FilePath] | None = None,
@@ -86,6 +87,9 @@ class Tagger:
         l1: float = 0.0,
         l1_then_l2: bool = False,
         tolerance: float = 1e-5,
+        optimiser: str = "lbfgs",
+        rate: float | None = None,
+        restarts: int = 1,
     ) -> None:
         self.features = features
         self.template = template
@@ -106,6 +110,7 @@ class Tagger:
         self.min_count = min_count
         self.max_attributes = max_attributes
         self.edge_features = edge_features
+        self.state_features = state_features
         self.constraints = constraints
         self.forbidden = forbidden
         self.lexicons = lexicons
@@ -116,6 +121,9 @@ class Tagger:
         self.l1 = l1
         self.l1_then_l2 = l1_then_l2
         self.tolerance = tolerance
+        self.optimiser = optimiser
+        self.rate = rate
+        self.restarts = restarts
 
     # Parameters, as scikit-learn wants them
 
@@ -169,7 +177,8 @@ class Tagger:
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, say: Say | None = None) -> Tagger:
         """Go on training with more data, which may bring new labels and attributes."""
-        exactly = self.learner not in BATCH  # those start again from their weights
+        settings = self.settings()
+        exactly = not is_batch(settings) and settings.optimiser != "adagrad"  # those start again from their weights
         old = getattr(self, "model_", None)
         return self.fit_corpus(self._corpus(X, y), None, resume=old, checkpoint=exactly, say=say)
 

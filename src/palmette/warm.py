@@ -8,6 +8,7 @@ from pathlib import Path
 from palmette.chain.diagnose import separation
 from palmette.chain.model import DECODINGS
 from palmette.hmm import HMM
+from palmette.learn.settings import OPTIMISERS
 from palmette.tagger import Tagger
 from palmette.text.read import Reading, read_corpus
 
@@ -31,7 +32,8 @@ def compile_all() -> None:
         attributes.tag_file(files["a.crfsuite"], Path(folder, "out.txt"))
         Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=Reading(label="upos"))
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])
-        Tagger(template=files["t.txt"], learner="crf", passes=2).fit_file(files["c.txt"])
+        for optimiser in OPTIMISERS:
+            Tagger(template=files["t.txt"], learner="crf", optimiser=optimiser, passes=2).fit_file(files["c.txt"])
         corpus = read_corpus(files["c.txt"], Reading())
         for how in DECODINGS:
             tagger.model_.decode(corpus, how)

@@ -164,8 +164,8 @@ class Collected:
 
 
 def seen_combinations(data: Data, shape: Shape, order: int, n_attributes: int) -> Seen:
-    """Which label pairs (order 2) or triples (3) each attribute occurred with in the known labels."""
-    active = data.two if order == 2 else data.three
+    """Which labels (order 1), label pairs (2) or triples (3) each attribute occurred with in the known labels."""
+    active = (data.one, data.two, data.three)[order - 1]
     combo = _combinations(data, order, shape)
     tokens = np.repeat(np.arange(data.known.size), np.diff(active.ptr))
     there = combo[tokens] >= 0

@@ -11,14 +11,13 @@ from palmette.chain.known import Known, certain_labels, known_in_training, label
 from palmette.chain.learning import Dev
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
 from palmette.chain.prune import some_names
-from palmette.chain.training import train_by_examples, train_by_likelihood
+from palmette.chain.training import train
 from palmette.chain.weights import Shape
 from palmette.chain.wish import Problem, Wish
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.kernels.forms import Chain, Data
 from palmette.learn.online import Outcome
-from palmette.learn.settings import BATCH
 from palmette.text.corpus import Corpus
 from palmette.text.schemes import are_chunk_labels
 
@@ -46,7 +45,6 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     _tell_size(collected, shape, wish)
     _tell_partial(known, len(labels), wish)
     held_out = _dev(dev, collected, labels, wish)
-    train = train_by_likelihood if settings.learner in BATCH else train_by_examples
     trained = train(Problem(collected, data, shape, allowed, held_out, wish))
     outcome, settings = trained.outcome, trained.settings
     if trained.impossible >= corpus.n_sentences:

@@ -8,9 +8,9 @@ import numpy as np
 
 from palmette.chain.model import best_labels
 from palmette.chain.roles import StateRoles
+from palmette.chain.rules import Perceptron, Rule
 from palmette.chain.weights import estimated, norm, restart_from_average
 from palmette.kernels.forms import Bare, Chain, Data
-from palmette.kernels.train import train_perceptron
 from palmette.learn.online import Counts
 from palmette.metrics.scores import Scores, score
 
@@ -46,6 +46,7 @@ class ChainLearning:
         clock: float = 1.0,
         every: int | None = None,
         start: Bare | None = None,
+        rule: Rule | None = None,
     ) -> None:
         self.chain = chain
         self.data = data
@@ -54,6 +55,7 @@ class ChainLearning:
         self.clock = clock
         self.every = every  # mavg: passes between two restarts from the average
         self.start = start  # the random start of a latent chain
+        self.rule: Rule = rule or Perceptron()
         self.impossible = 0  # sentences of this pass whose known labels no allowed path can give
         self.roles = None if chain.plain else StateRoles(data)
 
@@ -63,19 +65,21 @@ class ChainLearning:
 
     def begin_pass(self, number: int) -> None:
         self.impossible = 0
+        self.rule.begin_pass()
         if self.every is not None and number % self.every == 0:
             restart_from_average(self.chain, self.clock)
 
     def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
-        self.clock, updates, wrong, impossible = train_perceptron(self.chain, self.data, order, first, last, self.clock)
-        self.impossible += impossible
-        return Counts(updates, wrong)
+        step = self.rule.learn(self.chain, self.data, order, first, last, self.clock)
+        self.clock = step.clock
+        self.impossible += step.impossible
+        return Counts(step.updates, step.wrong)
 
     def snapshot(self) -> Chain:
         return estimated(self.chain, None if self.estimator == "last" else self.clock, self.start)
 
     def figures(self) -> dict[str, float]:
-        found = {"norm": norm(self.chain)}
+        found = {"norm": norm(self.chain)} | self.rule.figures(self.chain)
         return found if self.roles is None else found | self.roles.compared(self.chain)
 
     @property

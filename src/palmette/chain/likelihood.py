@@ -9,14 +9,20 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
+from palmette.chain.data import seen_combinations
 from palmette.chain.learning import Dev
-from palmette.chain.objective import ChainObjective
+from palmette.chain.objective import ChainObjective, give_all
+from palmette.chain.start import starting_weights
 from palmette.chain.weights import estimated
+from palmette.chain.wish import Problem, Trained, Wish
+from palmette.errors import UsageError
 from palmette.kernels.forms import Chain, Data, Rows
 from palmette.learn.batch.lbfgs import ENDINGS, minimise
 from palmette.learn.online import Outcome, Pass, Progress, interruptible
+from palmette.learn.settings import n_passes, penalty_of
 
 
 class Penalty(NamedTuple):
@@ -76,6 +82,62 @@ def train_likelihood(
     best = watch.best if watch.best is not None else estimated(objective.chain, None)
     best_pass = watch.best_pass if watch.best is not None else found.iterations
     return objective, Outcome(_compact(best), best_pass, watch.history, bool(pressed), why)
+
+
+def train_by_likelihood(problem: Problem) -> Trained:
+    """All the data at once."""
+    wish = problem.wish
+    settings = wish.settings
+    if wish.checkpoint:
+        raise UsageError(
+            f"--checkpoint is for learners that go through the data sentence by sentence, not {settings.learner}"
+        )
+    l2, there = penalty_of(settings), _seen_weights(problem)
+
+    def optimum(penalty: Penalty, only: np.ndarray | None) -> tuple[ChainObjective, Outcome]:
+        chain, _, _ = starting_weights(problem)
+        return train_likelihood(
+            chain, problem.data, problem.dev, penalty, n_passes(settings), settings.tolerance, settings.patience,
+            wish.threads, wish.progress, only,
+        )  # fmt: skip
+
+    if settings.l1_then_l2:
+        objective, outcome = optimum(Penalty(0.0, settings.l1), there)
+        _tell_stage("L1", objective, outcome, wish)
+        if not outcome.interrupted:
+            objective, outcome = optimum(Penalty(l2, 0.0), objective.start() != 0)
+            _tell_stage("L2", objective, outcome, wish)
+    else:
+        objective, outcome = optimum(Penalty(l2, settings.l1), there)
+    return Trained(outcome, msgspec.structs.replace(settings, l2=l2), objective.impossible, dict)
+
+
+def _tell_stage(name: str, objective: ChainObjective, outcome: Outcome, wish: Wish) -> None:
+    """Size and accuracy of one of two stages."""
+    best = max((p.dev for p in outcome.history if p.dev is not None), default=None)
+    accuracy = (
+        f"{100 * outcome.history[-1].train_accuracy:.2f}% right in training" if outcome.history else "no iteration"
+    )
+    dev = "" if best is None else f", dev {100 * best:.2f}"
+    wish.say(f"{name}: {np.count_nonzero(objective.start()):,} weights that are not zero, {accuracy}{dev}")
+
+
+def _seen_weights(problem: Problem) -> np.ndarray | None:
+    """Which weights there are: with `state_features="seen"` an attribute has one only for labels that it occurred with
+    in training (CRFsuite's default); None: all of them."""
+    if problem.wish.settings.state_features == "all":
+        return None
+    shape, data = problem.shape, problem.data
+    n = problem.collected.sizes[1]
+    seen = seen_combinations(data, shape, 1, n)
+    there = np.zeros((n + 1, shape.width(1)), np.bool_)
+    owner = np.repeat(np.arange(n), np.diff(seen.first)) + 1
+    for state in range(shape.per):
+        there[owner, seen.combo * shape.per + state] = True
+    chain, _, _ = starting_weights(problem)
+    blocks = [np.ones(w.size, np.bool_) for w in chain.bare]
+    others = (give_all(rows).w.size for rows in (chain.two, chain.three))
+    return np.concatenate([*blocks, there.reshape(-1), *(np.ones(size, np.bool_) for size in others)])
 
 
 def _compact(chain: Chain) -> Chain:

@@ -19,7 +19,8 @@ import numpy as np
 from palmette.chain.weights import aligned_zeros, weight_blocks
 from palmette.errors import UsageError
 from palmette.kernels.forms import Active, Chain, Data, Rows
-from palmette.kernels.gradient import Expected, expectations, gather, inverted
+from palmette.kernels.gather import gather, inverted
+from palmette.kernels.gradient import Expected, expectations
 from palmette.learn.batch.blocks import blocks, dot
 
 PARTS = 16
@@ -85,7 +86,7 @@ class ChainObjective:
             table.fill(0.0)
         bare = [[np.zeros(w.shape) for w in self.chain.bare] for _ in self.parts]
         found = self._each(
-            lambda k: expectations(self.chain, self.data, *self.parts[k], Expected(*self.tables, *bare[k]))
+            lambda k: expectations(self.chain, self.data, *self.parts[k], 0, Expected(*self.tables, *bare[k]))
         )
         value = float(sum(part[0] for part in found))
         self.wrong, self.impossible = (int(sum(part[k] for part in found)) for k in (1, 2))

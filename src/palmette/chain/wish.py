@@ -1,10 +1,12 @@
-"""What is asked of a training of chains, and what a learner then gets."""
+"""What is asked of a training of chains, what a learner then gets, and what it gives back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import numpy as np
 
 from palmette.chain.data import Collected
 from palmette.chain.learning import Dev
@@ -13,7 +15,7 @@ from palmette.chain.weights import Shape
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet
 from palmette.kernels.forms import Data
-from palmette.learn.online import Progress
+from palmette.learn.online import Outcome, Progress
 from palmette.learn.settings import Settings
 from palmette.text.schemes import Transitions
 
@@ -45,3 +47,12 @@ class Problem(NamedTuple):
     allowed: Transitions
     dev: Dev | None
     wish: Wish
+
+
+class Trained(NamedTuple):
+    """What came out of training."""
+
+    outcome: Outcome
+    settings: Settings  # with everything decided
+    impossible: int  # sentences without an allowed path
+    state: Callable[[], dict[str, np.ndarray]]  # what an exact resumption needs

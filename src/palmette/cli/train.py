@@ -59,6 +59,7 @@ def train(
     min_count: int | None = None,
     max_attributes: int | None = None,
     edge_features: str | None = None,
+    state_features: str | None = None,
     constraints: str | None = None,
     forbid: str | None = None,
     no_ends: Flag = False,
@@ -68,6 +69,9 @@ def train(
     l1: float | None = None,
     l1_then_l2: Annotated[bool, Parameter(name="--l1-then-l2", negative=(), show_default=False)] = False,
     tolerance: float | None = None,
+    optimiser: str | None = None,
+    rate: float | None = None,
+    restarts: int | None = None,
     threads: int = 1,
     tune_bias: Flag = False,
     resume: str | None = None,
@@ -124,7 +128,7 @@ def train(
     partial: bool
         Labels may be partly known: `?` is any label, `A|B` one of several. --no-partial: these are labels.
     passes: int
-        Passes over the data, or iterations of crf and dplvm (10; with --patience, crf and dplvm at most 100). With
+        Passes over the data, or iterations of lbfgs (10; with --patience, and for lbfgs, at most 100). With
         --resume: more passes.
     patience: int
         Stop after this many passes without a better one on the development data.
@@ -139,6 +143,8 @@ def train(
     edge_features: str
         Observations on label pairs and triples: weights for all combinations (the default), or for those seen in
         training.
+    state_features: str
+        Weights of crf and dplvm for attributes: with all labels (the default), or with those seen in training.
     constraints: str
         auto (by the tag scheme of the labels, the default), none, or a scheme: IOB1, IOB2, IOE1, IOE2, IOBES, BILOU.
     forbid: str
@@ -157,6 +163,13 @@ def train(
         First select weights with --l1, then train those that are left with --l2; tells size and accuracy of both.
     tolerance: float
         crf and dplvm end when ten iterations have made the objective smaller by less than this share (1e-5).
+    optimiser: str
+        How crf and dplvm are trained: lbfgs (all the data for each step, the default), or after each sentence, which is
+        faster: adagrad (a rate for each weight), sgd (one rate that decays).
+    rate: float
+        Step size of adagrad and sgd (0.1).
+    restarts: int
+        Train a latent model from so many random starts and keep the best on development data, else by objective (1).
     threads: int
         Threads for crf and dplvm; the result is the same for any number.
     tune_bias: bool
@@ -186,8 +199,9 @@ def train(
         )
     if threads < 1:
         raise UsageError(f"--threads {threads}: at least 1")
-    if threads > 1 and learner not in ("crf", "dplvm") and not resume:
-        raise UsageError("--threads is for crf and dplvm; the perceptron learns from one sentence after the other")
+    stepwise = learner not in ("crf", "dplvm") or optimiser in ("sgd", "adagrad")
+    if threads > 1 and stepwise and not resume:
+        raise UsageError("--threads is for crf and dplvm by lbfgs; the others learn from one sentence after the other")
     if prune and checkpoint:
         raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
     announce_compiling(quiet)
@@ -203,7 +217,8 @@ def train(
         "mavg_every": None if mavg_every is None else _every(mavg_every), "partial": partial,
         "metric": metric, "seed": seed, "min_count": min_count, "max_attributes": max_attributes,
         "edge_features": edge_features, "constraints": constraints, "l1": l1, "l2": l2, "tolerance": tolerance,
-        "l1_then_l2": l1_then_l2 or None,
+        "l1_then_l2": l1_then_l2 or None, "optimiser": optimiser, "rate": rate, "restarts": restarts,
+        "state_features": state_features,
     }  # fmt: skip
     if old is not None and learner is not None and learner != old.learner:
         raise UsageError(f"--resume goes on with the model's own learner, {old.learner}")

@@ -3,8 +3,8 @@
 Each sentence leaves the difference of two tables: how probable its states (pairs, triples) are, and how probable they
 are given what is known. Where gold is one path, the second is that path; for latent states and partial labels it is a
 second pass under the mask. `M1[token, state]` and, where attributes are on them, `M2` and `M3` hold the differences;
-bare weights are summed at once. `gather` then adds up the tables of the tokens that an attribute occurs at, attribute
-by attribute, so that nothing is shared and the result is the same for any number of threads.
+bare weights are summed at once. A batch learner then adds up the tables of the tokens that an attribute occurs at
+(kernels/gather.py); a stochastic one moves the weights after each sentence (kernels/stochastic.py).
 
 Chains of order 0 and 1 whose edges are the same at all tokens go the fast way: products instead of logarithms, scaled
 to sum to one at each token,
@@ -23,10 +23,10 @@ import numpy as np
 
 from .compile import inline, kernel, part
 from .exponent import exp_of
-from .forms import Active, Chain, Data, Rows, Trellis
+from .forms import Chain, Data, Trellis
 from .forward import Sums, exp_edges, room_for_sums
 from .marginals import marginals, pair_marginals, total_of, triple_marginals
-from .score import gather_for, restrict, score
+from .score import restrict, score
 from .train import make_room
 from .vector import add_run
 
@@ -142,9 +142,9 @@ class Expected(NamedTuple):
 
 
 @inline
-def _add_states(out: Expected, P: np.ndarray, lo: int, n: int, sign: float) -> None:
+def _add_states(out: Expected, P: np.ndarray, at: int, n: int, sign: float) -> None:
     for i in range(n):
-        p, to = P[i], out.M1[lo + i]
+        p, to = P[i], out.M1[at + i]
         for h in range(p.size):
             to[h] += sign * p[h]
     for h in range(out.end.shape[1]):
@@ -154,10 +154,10 @@ def _add_states(out: Expected, P: np.ndarray, lo: int, n: int, sign: float) -> N
 
 @part
 def _one_pass(
-    T: Trellis, m: Chain, lo: int, n: int, sign: float, fast: bool, r: Scaled, w: Sums, P: np.ndarray, two: np.ndarray,
+    T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, r: Scaled, w: Sums, P: np.ndarray, two: np.ndarray,
     three: np.ndarray, out: Expected,
 ) -> float:  # fmt: skip
-    """Add `sign` times the marginals of the trellis as it is; log Z."""
+    """Add `sign` times the marginals of the trellis as it is, to the tables from token `at` on; log Z."""
     if fast:
         log_z = _products(T, m, n, r)
         if log_z == -np.inf:
@@ -168,21 +168,21 @@ def _one_pass(
                 p, a, b = P[i], r.A[i], r.B[i]
                 for h in range(p.size):
                     p[h] = a[h] * b[h]
-            _add_states(out, P, lo, n, sign)
+            _add_states(out, P, at, n, sign)
             return log_z
         exp_edges(T, m, n, w)
     log_z = marginals(T, m, n, w, P)
     if log_z == -np.inf:
         return log_z
-    _add_states(out, P, lo, n, sign)
+    _add_states(out, P, at, n, sign)
     if m.order >= 1:
         for i in range(1, n):
             pair_marginals(T, m, w, i, two)
-            _add_table(out.pair.reshape(-1), out.M2, two.reshape(-1), lo + i, sign)
+            _add_table(out.pair.reshape(-1), out.M2, two.reshape(-1), at + i, sign)
     if m.order >= 2:
         for i in range(2, n):
             triple_marginals(T, m, w, i, three)
-            _add_table(out.triple.reshape(-1), out.M3, three.reshape(-1), lo + i, sign)
+            _add_table(out.triple.reshape(-1), out.M3, three.reshape(-1), at + i, sign)
     return log_z
 
 
@@ -197,14 +197,14 @@ def _add_table(bare: np.ndarray, M: np.ndarray, table: np.ndarray, token: int, s
 
 
 @part
-def _gold_score(T: Trellis, m: Chain, x: Data, lo: int, n: int, weight: float, out: Expected) -> float:
+def _gold_score(T: Trellis, m: Chain, x: Data, lo: int, at: int, n: int, weight: float, out: Expected) -> float:
     """The score of a gold path that is known for sure; its features are taken off."""
     H, W = m.label_of.size, m.bias.size
     total_score = 0.0
     for i in range(n):
         h = x.known[lo + i]
         total_score += float(T.U[i, h])
-        out.M1[lo + i, h] -= weight
+        out.M1[at + i, h] -= weight
         if i == 0:
             out.end[0, h] -= weight
         if i == n - 1:
@@ -214,13 +214,13 @@ def _gold_score(T: Trellis, m: Chain, x: Data, lo: int, n: int, weight: float, o
             total_score += float(T.E[i if T.E.shape[0] > 1 else 0, g, h])
             out.pair[g, h] -= weight
             if out.M2.shape[0] > 0:
-                out.M2[lo + i, g * W + h] -= weight
+                out.M2[at + i, g * W + h] -= weight
             if i >= 2 and m.order >= 2:
                 f = x.known[lo + i - 2]
                 total_score += float(T.S[i if T.S.shape[0] > 1 else 0, f, g, h])
                 out.triple[f, g, h] -= weight
                 if out.M3.shape[0] > 0:
-                    out.M3[lo + i, (f * H + g) * W + h] -= weight
+                    out.M3[at + i, (f * H + g) * W + h] -= weight
     return total_score
 
 
@@ -249,44 +249,84 @@ def _wrong(m: Chain, x: Data, lo: int, P: np.ndarray, n: int) -> int:
     return wrong
 
 
-@kernel
-def expectations(m: Chain, x: Data, first: int, last: int, out: Expected) -> tuple:
-    """Sentences first..last: (sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without an
-    allowed path, which add nothing). The tables of their tokens in `out` must be 0."""
+class Room(NamedTuple):
+    """What a pass over one sentence needs."""
+
+    r: Scaled
+    w: Sums
+    P: np.ndarray  # f64[n, W]
+    two: np.ndarray  # f64[H, W]
+    three: np.ndarray  # f64[H, H, W], of order 2 only
+
+
+@part
+def room_for_likelihood(T: Trellis, m: Chain, fast: bool) -> Room:
     H, W = m.label_of.size, m.bias.size
-    T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
-    fast = m.order <= 1 and x.two.ptr.size == 0
-    r = room_for_products(T, m, fast)
-    w = room_for_sums(T, m, True)
     P = np.zeros((T.U.shape[0], W))
     two, three = np.zeros((H, W)), np.zeros((H if m.order >= 2 else 0, H, W))
+    return Room(room_for_products(T, m, fast), room_for_sums(T, m, True), P, two, three)
+
+
+@inline
+def goes_fast(m: Chain, x: Data) -> bool:
+    """Whether edges are the same at all tokens and products suffice."""
+    return m.order <= 1 and x.two.ptr.size == 0
+
+
+@part
+def sentence_likelihood(
+    T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, room: Room, out: Expected
+) -> tuple[float, int]:
+    """Add the differences of sentence s to the tables, from token `at` on: (weight * (log Z - log Z of what is known),
+    tokens wrong). `changed`: whether weights have changed since the last sentence. -1 tokens wrong: there is no allowed
+    path with what is known, and nothing was added."""
+    n = score(T, m, x, s, changed)
+    lo, weight = x.offset[s], float(x.weight[s])
+    if changed and fast:
+        _prepare(T, m, room.r)
+    if not fast and (changed or room.w.X.shape[0] > 1):
+        exp_edges(T, m, n, room.w)
+    if not _possible(T, m, x, lo, n):
+        return 0.0, -1
+    log_z = _one_pass(T, m, at, n, weight, fast, room.r, room.w, room.P, room.two, room.three, out)
+    if log_z == -np.inf:
+        return 0.0, -1
+    wrong = _wrong(m, x, lo, room.P, n)
+    if _certain(m, x, lo, n):
+        gold = _gold_score(T, m, x, lo, at, n, weight, out)
+    else:
+        restrict(T, m, x, lo, n)
+        gold = _one_pass(T, m, at, n, -weight, fast, room.r, room.w, room.P, room.two, room.three, out)
+    return weight * (log_z - gold), wrong
+
+
+@part
+def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
+    """The fast way keeps the sums of pairs without their edges; put them in and begin again."""
+    H = m.label_of.size
+    for g in range(H):
+        for h in range(H):
+            out.pair[g, h] += r.O[g, h] * r.X[g, h]
+            r.O[g, h] = 0.0
+
+
+@kernel
+def expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expected) -> tuple:
+    """Sentences first..last: (sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without an
+    allowed path, which add nothing). Row k of the tables, which must be 0, is for token start + k."""
+    T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
+    fast = goes_fast(m, x)
+    room = room_for_likelihood(T, m, fast)
     objective, wrong, impossible = 0.0, 0, 0
     for s in range(first, last):
-        n = score(T, m, x, s, s == first)
-        lo, weight = x.offset[s], float(x.weight[s])
-        if s == first and fast:
-            _prepare(T, m, r)
-        if not fast and (s == first or w.X.shape[0] > 1):
-            exp_edges(T, m, n, w)
-        certain = _certain(m, x, lo, n)
-        if not _possible(T, m, x, lo, n):
+        value, missed = sentence_likelihood(T, m, x, s, x.offset[s] - start, s == first, fast, room, out)
+        if missed < 0:
             impossible += 1
-            continue
-        log_z = _one_pass(T, m, lo, n, weight, fast, r, w, P, two, three, out)
-        if log_z == -np.inf:
-            impossible += 1
-            continue
-        wrong += _wrong(m, x, lo, P, n)
-        if certain:
-            gold = _gold_score(T, m, x, lo, n, weight, out)
         else:
-            restrict(T, m, x, lo, n)
-            gold = _one_pass(T, m, lo, n, -weight, fast, r, w, P, two, three, out)
-        objective += weight * (log_z - gold)
+            objective += value
+            wrong += missed
     if fast and m.order >= 1:
-        for g in range(H):
-            for h in range(H):
-                out.pair[g, h] += r.O[g, h] * r.X[g, h]
+        add_fast_pairs(m, room.r, out)
     return objective, wrong, impossible
 
 
@@ -316,52 +356,3 @@ def _possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
             return False
         before[:] = now
     return True
-
-
-# --- from tokens to attributes ------------------------------------------------------------------------------
-
-
-@kernel
-def inverted(x: Active, n_attributes: int) -> Active:
-    """The tokens of each attribute, in their order: `ptr` by attribute, `att` the tokens."""
-    ptr = np.zeros(n_attributes + 1, np.int64)
-    for k in range(x.att.size):
-        ptr[x.att[k] + 1] += 1
-    for a in range(n_attributes):
-        ptr[a + 1] += ptr[a]
-    at = ptr[:-1].copy()
-    tokens = np.empty(x.att.size, np.int32)
-    val = np.empty(x.val.size, np.float32)
-    for i in range(x.ptr.size - 1):
-        for k in range(x.ptr[i], x.ptr[i + 1]):
-            place = at[x.att[k]]
-            tokens[place] = i
-            if val.size > 0:
-                val[place] = x.val[k]
-            at[x.att[k]] = place + 1
-    return Active(ptr, tokens, val)
-
-
-@kernel
-def gather(G: np.ndarray, r: Rows, m: Chain, order: int, of: Active, M: np.ndarray, first: int, last: int) -> None:
-    """G f64[rows, width] += the tables M[token] of the tokens of the attributes first..last."""
-    out, tables, width = G.reshape(-1), M.reshape(-1), np.int64(M.shape[1])
-    ptr, tokens, val, slot = of.ptr, of.att, of.val, r.slot
-    if r.first.size == 0:
-        for a in range(first, last):
-            row = np.int64(slot[a]) * width
-            for k in range(ptr[a], ptr[a + 1]):
-                v = float(val[k]) if val.size > 0 else 1.0
-                add_run(out, row, tables, tokens[k] * width, width, v)
-        return
-    place, block, per = gather_for(m, r, order).place, np.int64(G.shape[1]), np.int64(m.per)
-    H, W = m.label_of.size, m.bias.size
-    for a in range(first, last):
-        for k in range(ptr[a], ptr[a + 1]):
-            v = float(val[k]) if val.size > 0 else 1.0
-            table = tokens[k] * width
-            for p in range(r.first[a], r.first[a + 1]):
-                at = table + place[r.combo[p]]
-                for run in range(block // per):
-                    before, previous = run // per, run % per
-                    add_run(out, p * block + run * per, tables, at + (before * H + previous) * W, per, v)

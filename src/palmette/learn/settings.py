@@ -13,7 +13,13 @@ LEARNERS = {
     "crf": "conditional random field: the regularised likelihood of all the data, by L-BFGS (with L1: OWL-QN)",
     "dplvm": "the same with latent states (a latent CRF)",
 }
-BATCH = ("crf", "dplvm")  # learners that go through all the data for each step
+LIKELIHOOD = ("crf", "dplvm")  # learners with an objective to minimise
+OPTIMISERS = {
+    "lbfgs": "L-BFGS: all the data for each step (with L1: OWL-QN)",
+    "sgd": "a step after each sentence, with a rate that decays",
+    "adagrad": "a step after each sentence, with a rate for each weight that adapts to how much it has moved",
+}
+RATES = {"sgd": 0.1, "adagrad": 0.1}
 ESTIMATORS = {
     "auto": "avg; for a latent model with development data, the best of avg and mavg every 2, 4, 8 passes",
     "avg": "the mean of the weights after every example",
@@ -43,21 +49,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     l2: float | None = None  # of crf and dplvm: l2 * |w|^2; None: 1, with L1 0
     l1: float = 0.0  # l1 * sum |w|
     l1_then_l2: bool = False  # select weights with L1, then train those that are left with L2
-    tolerance: float = TOLERANCE  # they end when the objective has decreased by less in ten iterations, relative to it
+    optimiser: str = "lbfgs"  # of crf and dplvm
+    rate: float | None = None  # of sgd and adagrad
+    tolerance: float = TOLERANCE  # L-BFGS ends when ten iterations have made less of the objective than this share
     seed: int = 1
     patience: int | None = None
     metric: str = "auto"
     min_count: int = 1
     max_attributes: int | None = None
     edge_features: str = "all"
+    state_features: str = "all"  # or "seen": weights of crf and dplvm for labels that an attribute occurred with
+    restarts: int = 1  # trainings of a latent model from different random starts, of which the best one is kept
     constraints: str = "auto"
     tune_bias: bool = False
 
     def __post_init__(self) -> None:
         _one_of("learner", self.learner, LEARNERS)
+        _one_of("optimiser", self.optimiser, OPTIMISERS)
         _one_of("estimator", self.estimator, ESTIMATORS)
         _one_of("metric", self.metric, METRICS)
         _one_of("edge-features", self.edge_features, ("all", "seen"))
+        _one_of("state-features", self.state_features, ("all", "seen"))
         if not isinstance(self.constraints, str):
             raise UsageError(f"constraints: {self.constraints!r} is not auto, none or the name of a tag scheme")
         for states in self.latent.values() if isinstance(self.latent, dict) else (self.latent,):
@@ -73,6 +85,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _between("init-size", self.init_size, 1e-9, MOST)
         if self.passes is not None:
             _at_least("passes", self.passes, 1)
+        _at_least("restarts", self.restarts, 1)
+        if self.restarts > 1 and not is_latent(self):
+            raise UsageError("restarts: only a latent model has a random start; say how many states with latent")
         self._check_learner()
         _at_least("split-after", self.split_after, 0)
         if self.split_after and not is_latent(self):
@@ -85,15 +100,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def _check_learner(self) -> None:
         """What goes with which learner."""
-        batch = self.learner in BATCH
-        for name, value in (("l2", self.l2), ("l1", self.l1), ("tolerance", self.tolerance)):
+        likelihood, batch = self.learner in LIKELIHOOD, is_batch(self)
+        named = (("l2", self.l2), ("l1", self.l1), ("tolerance", self.tolerance), ("rate", self.rate))
+        for name, value in named:
             if value is not None:
                 _between(name, value, 0.0, 1e9)
-        if not batch and (self.l2 is not None or self.l1 or self.tolerance != TOLERANCE):
+        if not likelihood and (self.l2 is not None or self.l1 or self.optimiser != "lbfgs"):
             raise UsageError(
-                f"l1, l2, tolerance: they are for {' and '.join(BATCH)}, the {self.learner} has no penalty"
+                f"l1, l2, optimiser: they are for {' and '.join(LIKELIHOOD)}, the {self.learner} minimises nothing"
             )
-        if batch and (self.split_after or self.share != 1.0):
+        if not batch and (self.l1 or self.tolerance != TOLERANCE):
+            raise UsageError(f"l1, tolerance: they are for the optimiser lbfgs of {' and '.join(LIKELIHOOD)}")
+        if not batch and self.state_features != "all":
+            raise UsageError(f"state-features: seen is for the optimiser lbfgs of {' and '.join(LIKELIHOOD)}")
+        if self.rate is not None and (batch or not likelihood):
+            raise UsageError("rate: only the optimisers sgd and adagrad have one")
+        if likelihood and (self.split_after or self.share != 1.0):
             raise UsageError(f"split-after, share: they are for the perceptron, not for {self.learner}")
         if self.l1_then_l2 and not (self.l1 and self.l2):
             raise UsageError("l1-then-l2: say both, for instance --l1 0.5 --l2 0.5")
@@ -103,6 +125,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("dplvm: say how many latent states a label has, for instance --latent 2")
         if self.learner == "crf" and is_latent(self):
             raise UsageError("crf: with latent states it is called dplvm")
+
+
+def is_batch(settings: Settings) -> bool:
+    """Whether all the data is gone through for each step."""
+    return settings.learner in LIKELIHOOD and settings.optimiser == "lbfgs"
+
+
+def penalty_of(settings: Settings) -> float:
+    """The L2 penalty; where nobody said, 1, or nothing beside an L1 one."""
+    return settings.l2 if settings.l2 is not None else 0.0 if settings.l1 else 1.0
 
 
 def is_latent(settings: Settings) -> bool:
@@ -115,7 +147,7 @@ def n_passes(settings: Settings) -> int:
     """How many passes or iterations there are at most."""
     if settings.passes is not None:
         return settings.passes
-    return 100 if settings.patience is not None or settings.learner in BATCH else 10
+    return 100 if settings.patience is not None or is_batch(settings) else 10
 
 
 def parse_latent(text: str) -> int | dict[str, int]:
@@ -131,10 +163,12 @@ def parse_latent(text: str) -> int | dict[str, int]:
         raise UsageError(f"latent {text!r}: write a number of states, or LABEL=NUMBER with commas between") from None
 
 
-def restarts(settings: Settings, has_dev: bool) -> list[tuple[str, int | None]]:
+def estimators_to_try(settings: Settings, has_dev: bool) -> list[tuple[str, int | None]]:
     """The estimators to try, each with how often mavg starts again; more than one are chosen from on dev."""
     latent = is_latent(settings)
     mavg: list[tuple[str, int | None]] = [("mavg", k) for k in EVERY]
+    if settings.estimator == "auto" and settings.learner in LIKELIHOOD:
+        return [("last", None)]
     if settings.estimator == "auto":
         return [("avg", None), *mavg] if latent and has_dev else [("avg", None)]
     if settings.estimator != "mavg":

@@ -16,7 +16,7 @@ from palmette.chain.weights import n_weights
 from palmette.errors import UsageError
 from palmette.features.templates import to_text
 from palmette.kernels.forms import Rows
-from palmette.learn.settings import BATCH
+from palmette.learn.settings import LIKELIHOOD
 from palmette.report.console import OutputConsole
 
 SHOWN_LABELS = 12
@@ -183,7 +183,8 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
 
 def _weights_said(settings: dict[str, Any]) -> str:
     """Which weights came out; a batch learner has only one kind."""
-    return "" if settings.get("learner") in BATCH else f"{settings.get('estimator', '?')} weights, "
+    batch = settings.get("learner") in LIKELIHOOD and settings.get("optimiser", "lbfgs") == "lbfgs"
+    return "" if batch else f"{settings.get('estimator', '?')} weights, "
 
 
 def _print_history(history: list[dict[str, Any]], console: Console) -> None:

@@ -1,0 +1,81 @@
+"""Training a chain example by example: each estimator that is to be tried, and the best of them on dev."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+
+from palmette.chain import grow
+from palmette.chain.learning import ChainLearning
+from palmette.chain.rules import rule_for
+from palmette.chain.split import split_states
+from palmette.chain.start import history_of, random_start, starting_weights
+from palmette.chain.wish import Problem, Trained
+from palmette.errors import UsageError
+from palmette.learn.online import Outcome, train_online
+from palmette.learn.settings import LIKELIHOOD, estimators_to_try, n_passes, penalty_of
+
+
+def train_by_examples(problem: Problem) -> Trained:
+    """Train with each estimator that is to be tried, and keep the one that is best on dev."""
+    wish, dev = problem.wish, problem.dev
+    history, settings = history_of(wish.resume), wish.settings
+    if settings.learner in LIKELIHOOD:
+        settings = msgspec.structs.replace(settings, l2=penalty_of(settings))
+    if wish.checkpoint and settings.optimiser == "adagrad":
+        raise UsageError("--checkpoint: adagrad keeps a rate for each weight, which no model has room for; use sgd")
+    found = None
+    plain = _plain_passes(problem)
+    choices = estimators_to_try(settings, dev is not None)
+    for estimator, every in choices:
+        if len(choices) > 1:
+            wish.say(f"trying {estimator}" + (f" every {every} passes" if every else ""))
+        chain, clock, best = starting_weights(problem)
+        chain = chain._replace(share=0.0 if chain.plain else float(settings.share))
+        if plain is not None:
+            split_states(chain, problem.shape, plain.best)
+        # What was split off is no longer random: all of it is part of the model.
+        start = None if chain.plain or plain is not None else random_start(problem)
+        rule = rule_for(settings, chain, problem.data)
+        learning = ChainLearning(chain, problem.data, estimator, dev, clock, every, start, rule)
+        if plain is not None and plain.interrupted:
+            outcome = Outcome(learning.snapshot(), 0, [], True, plain.why)
+        else:
+            outcome = train_online(
+                learning,
+                settings.seed,
+                len(history) + n_passes(settings),
+                settings.patience,
+                history,
+                wish.progress,
+                best,
+            )
+        if found is None or _best_score(outcome) > _best_score(found[1]):
+            settled = msgspec.structs.replace(settings, estimator=estimator, mavg_every=every)
+            found = learning, outcome, settled
+        if outcome.interrupted:
+            break
+    assert found is not None
+    if len(choices) > 1:
+        chosen = found[2]
+        wish.say(f"chose {chosen.estimator}" + (f" every {chosen.mavg_every} passes" if chosen.mavg_every else ""))
+    learning, outcome, settings = found
+    state = partial(grow.saved_state, learning.chain, learning.clock, learning.start)
+    return Trained(outcome, settings, learning.impossible, state)
+
+
+def _plain_passes(problem: Problem) -> Outcome | None:
+    """Passes of a plain model whose labels are to be split into states; None when that is not asked for."""
+    wish, shape = problem.wish, problem.shape
+    settings = wish.settings
+    if not settings.split_after or wish.resume is not None or shape.per == 1:
+        return None
+    wish.say(f"{settings.split_after} passes of a plain model, whose labels are then split into states")
+    chain, clock, _ = starting_weights(problem._replace(shape=shape._replace(per=1, states=())))
+    learning = ChainLearning(chain, problem.data, "avg", None, clock)
+    return train_online(learning, settings.seed, settings.split_after, None, [], wish.progress)
+
+
+def _best_score(outcome: Outcome) -> float:
+    return max((p.dev for p in outcome.history if p.dev is not None), default=0.0)

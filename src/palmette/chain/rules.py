@@ -1,0 +1,97 @@
+"""How weights move, example by example: one rule a learner, each around a compiled loop over a slice of a pass."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from palmette.chain.weights import aligned_zeros, norm
+from palmette.kernels.forms import Active, Chain, Data, Rows
+from palmette.kernels.stochastic import Decay, Squares, descend
+from palmette.kernels.train import train_perceptron
+from palmette.learn.settings import RATES, Settings
+
+
+class Step(NamedTuple):
+    """What a slice has done."""
+
+    clock: float
+    updates: int
+    wrong: int  # tokens that the guess had wrong
+    impossible: int  # sentences whose known labels no allowed path can give
+
+
+class Rule(Protocol):
+    def begin_pass(self) -> None: ...
+
+    def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
+        """Learn from the sentences order[first:last]."""
+        ...
+
+    def figures(self, chain: Chain) -> dict[str, float]:
+        """What is worth telling after a pass."""
+        ...
+
+
+class Perceptron:
+    """On an error gold goes up and the guess down by 1."""
+
+    def begin_pass(self) -> None:
+        pass
+
+    def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
+        return Step(*train_perceptron(chain, data, order, first, last, clock))
+
+    def figures(self, chain: Chain) -> dict[str, float]:
+        return {}
+
+
+class Descent:
+    """Gradient descent on the likelihood, with a rate that decays, or one that adapts to each weight."""
+
+    def __init__(self, chain: Chain, data: Data, optimiser: str, rate: float | None, l2: float) -> None:
+        self.l2 = l2
+        self.rate = RATES[optimiser] if rate is None else rate
+        adaptive = optimiser == "adagrad"
+        sentences = max(1, data.offset.size - 1)
+        # As in Bottou's SGD the rate falls to a half after 1 / fall examples.
+        self.fall = 0.0 if adaptive else self.rate * 2 * l2 / sentences
+        rows = (chain.one, chain.two, chain.three)
+        self.squares = Squares(
+            *(_zeros_like(w, adaptive) for w in chain.bare), *(_zeros_like(r.w, adaptive) for r in rows)
+        )
+        actives = (data.one, data.two, data.three)
+        self.decay = Decay(*(_decay(x, r, l2) for x, r in zip(actives, rows, strict=True)))
+        self.bare = 2 * l2 / sentences
+        self.objective = 0.0
+
+    def begin_pass(self) -> None:
+        self.objective = 0.0
+
+    def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
+        clock, objective, wrong, impossible = descend(
+            chain, data, order, first, last, clock, self.rate, self.fall, self.squares, self.decay, self.bare
+        )
+        self.objective += objective
+        return Step(clock, last - first - impossible, wrong, impossible)
+
+    def figures(self, chain: Chain) -> dict[str, float]:
+        """The objective as seen along the pass, with the penalty of the weights at its end."""
+        return {"objective": self.objective + self.l2 * norm(chain) ** 2}
+
+
+def rule_for(settings: Settings, chain: Chain, data: Data) -> Rule:
+    """The rule of a learner that goes through the data sentence by sentence."""
+    if settings.learner == "perceptron":
+        return Perceptron()
+    return Descent(chain, data, settings.optimiser, settings.rate, settings.l2 or 0.0)
+
+
+def _zeros_like(w: np.ndarray, wanted: bool) -> np.ndarray:
+    return aligned_zeros(w.shape, np.float32) if wanted else np.zeros((0,) * w.ndim, np.float32)
+
+
+def _decay(active: Active, rows: Rows, l2: float) -> np.ndarray:
+    counts = np.bincount(active.att, minlength=rows.slot.size)
+    return (2 * l2 / np.maximum(counts, 1)).astype(np.float32)
