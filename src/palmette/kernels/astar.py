@@ -60,7 +60,7 @@ def _comes_first(paths: np.ndarray, n: int, H: int, a: int, b: int) -> bool:
 
 
 @part
-def _insert(
+def insert_candidate(
     loss: np.ndarray, leaves: np.ndarray, taken: int, size: int, value: float, what: int, paths: np.ndarray, n: int,
     H: int,
 ) -> int:  # fmt: skip
@@ -113,7 +113,7 @@ def list_paths(T: Trellis, D: np.ndarray, order: int, H: int, n: int, r: Candida
             for h in range(H):
                 value = base + (top - choice[h])
                 if value <= floor and h != best and value < np.inf:
-                    size = _insert(loss, leaves, taken, size, value, ((taken - 1) * n + j) * H + h, paths, n, H)
+                    size = insert_candidate(loss, leaves, taken, size, value, ((taken - 1) * n + j) * H + h, paths, n, H)
                     floor = loss[K - 1] if size == K else np.inf
     return taken
 

@@ -68,7 +68,8 @@ def room_for_lists(T: Trellis, m: Chain, K: int) -> Lists:
 
 @inline
 def _vertex_before(order: int, H: int, vertex: int, h: int) -> int:
-    """The vertex that state h leads to. A vertex is (token * H + the state after it) * H + the one after that, without what its order lacks."""
+    """The vertex that state h leads to. A vertex is (token * H + the state after it) * H + the one after that, without
+    what its order lacks."""
     if order == 0:
         return vertex - 1
     if order == 1:
