@@ -113,7 +113,9 @@ def list_paths(T: Trellis, D: np.ndarray, order: int, H: int, n: int, r: Candida
             for h in range(H):
                 value = base + (top - choice[h])
                 if value <= floor and h != best and value < np.inf:
-                    size = insert_candidate(loss, leaves, taken, size, value, ((taken - 1) * n + j) * H + h, paths, n, H)
+                    size = insert_candidate(
+                        loss, leaves, taken, size, value, ((taken - 1) * n + j) * H + h, paths, n, H
+                    )
                     floor = loss[K - 1] if size == K else np.inf
     return taken
 
@@ -125,6 +127,8 @@ def kbest_astar(T: Trellis, m: Chain, n: int, r: Candidates, paths: np.ndarray, 
     scores[0] = viterbi(T, m, n, paths[0])
     if scores[0] == -np.inf:
         return 0
+    if paths.shape[0] == 1:
+        return 1
     found = list_paths(T, T.D, m.order, m.label_of.size, n, r, paths)
     for k in range(1, found):
         scores[k] = scores[0] - r.loss[k]

@@ -25,7 +25,7 @@ def choices_at(
     U: np.ndarray, E: np.ndarray, S: np.ndarray, D: np.ndarray, order: int, n: int, H: int, j: int,
     one_on: int, two_on: int, out: np.ndarray,
 ) -> None:  # fmt: skip
-    """out[h] = how good state h is at token j; `one_on` and `two_on` are read only where the order and the length ask."""
+    """out[h] = how good state h is at token j; `one_on` and `two_on` are read where order and length ask for them."""
     if order == 0 or n == 1:
         u = U[j]
         for h in range(H):

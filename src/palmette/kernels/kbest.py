@@ -153,9 +153,7 @@ def _ask(T: Trellis, order: int, H: int, n: int, r: Lists, count: int, vertex: i
             b = number[_vertex_before(order, H, vertex, h)]
             if settled[b] > k:
                 own = worse[v, last]
-                size[v] = _insert(
-                    loss[v], worse[v], state[v], rank[v], last + 1, size[v], own + loss[b, k], own, h, k
-                )
+                size[v] = _insert(loss[v], worse[v], state[v], rank[v], last + 1, size[v], own + loss[b, k], own, h, k)
         if settled[v] < size[v]:
             settled[v] += 1
     return count
@@ -186,9 +184,7 @@ def kbest_lazy(T: Trellis, m: Chain, n: int, r: Lists, paths: np.ndarray, scores
 
 
 @part
-def _follow(
-    T: Trellis, order: int, H: int, n: int, r: Lists, count: int, vertex: int, k: int, path: np.ndarray
-) -> int:
+def _follow(T: Trellis, order: int, H: int, n: int, r: Lists, count: int, vertex: int, k: int, path: np.ndarray) -> int:
     """Write down the k-th derivation of the last token's vertex; how many lists there are now."""
     for j in range(n - 1, -1, -1):
         if r.number[vertex] == NEW:

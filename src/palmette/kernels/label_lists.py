@@ -79,9 +79,7 @@ def _best_ends(T: Trellis, order: int, n: int, j: int, labels: np.ndarray, r: En
 
 
 @part
-def _best_with(
-    T: Trellis, D: np.ndarray, order: int, n: int, j: int, h: int, labels: np.ndarray, r: Ends
-) -> float:
+def _best_with(T: Trellis, D: np.ndarray, order: int, n: int, j: int, h: int, labels: np.ndarray, r: Ends) -> float:
     """The best score with state h at token j and the labels after it, but for what all states have in common."""
     R = r.R[j % 2]
     if order == 0 or n == 1:
@@ -99,9 +97,7 @@ def _best_with(
 
 
 @part
-def list_labels(
-    T: Trellis, D: np.ndarray, order: int, n: int, ends: Ends, r: Candidates, sequences: np.ndarray
-) -> int:
+def list_labels(T: Trellis, D: np.ndarray, order: int, n: int, ends: Ends, r: Candidates, sequences: np.ndarray) -> int:
     """The best label sequences into the rows of sequences i32[K, at least n], their losses against the best one into
     r.loss; how many there are. D f64[n, 1 or H, H or more] is filled, and a path is allowed. r.choice has room for
     the labels."""
