@@ -22,6 +22,7 @@ from palmette.chain.choice import choose_templates
 from palmette.chain.fit import check_labelled, fit_chain
 from palmette.chain.known import certain_labels, known_from_column, known_from_items, label_names, understand_labels
 from palmette.chain.model import CAP, ChainModel, Decoded, load_chain
+from palmette.chain.nbest import Candidate, nbest_lists, of_no_token
 from palmette.chain.prune import pruned
 from palmette.chain.wish import Wish
 from palmette.errors import DataError, UsageError
@@ -297,6 +298,15 @@ class Tagger:
         proven = np.ones(items.corpus.n_sentences, np.bool_) if found.proven is None else found.proven
         return tagged, items.with_empty(found.scores.tolist(), float), items.with_empty(proven.tolist(), lambda: True)
 
+    def nbest(self, X: Iterable[Any], n: int = 5, *, allowed: Iterable[Any] | None = None) -> list[list[Candidate]]:
+        """Of each sentence the n best label sequences as (labels, score, probability), best first; fewer where there
+        are no more. The probability is None unless the model has been learnt as a distribution (crf, dplvm)."""
+        model = self._fitted()
+        items = corpus_from_items(X, None, mode=self._mode())
+        known = None if allowed is None else known_from_items(allowed, items.corpus, model.labels)
+        found = list(nbest_lists(model, items.corpus, n, known=known))
+        return items.with_empty(found, lambda: [of_no_token(model)])
+
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Any = None) -> float:
         """Token accuracy."""
         return self.evaluate(self._corpus(X, y)).accuracy
@@ -372,7 +382,7 @@ class Tagger:
             return corpus.n_tokens, writer.write(corpus, found.labels, found.scores), found.proven
 
         with write_whole(target) as out:
-            for n, data, sure in _in_order(work, stream(source, reading), threads):
+            for n, data, sure in in_order(work, stream(source, reading), threads):
                 out.write(data)
                 n_tokens += n
                 if sure is not None:
@@ -467,7 +477,7 @@ def with_columns(corpus: Corpus, models: Sequence[Tagger], reader: Tagger) -> Co
     return corpus
 
 
-def _in_order(work: Callable[[Any], Any], blocks: Iterator[Any], threads: int) -> Iterator[Any]:
+def in_order(work: Callable[[Any], Any], blocks: Iterator[Any], threads: int) -> Iterator[Any]:
     """work(block) for each block, in their order, on several threads; few blocks are under way at once."""
     if threads <= 1:
         yield from map(work, blocks)

@@ -21,6 +21,7 @@ VERBS = {
     "eval": "Score a model on gold labels, or a file that has gold and guess.",
     "compare": "Set models, outputs or learners side by side on the same gold, with significance tests.",
     "inspect": "Look into a model: settings, history, strongest weights, transitions.",
+    "explain": "Why a sentence got its labels: the best sequence, the runner-up, and what tipped the balance.",
     "features": "Print a named template set, or check a template file.",
     "synth": "Draw labelled sequences from a hidden Markov model, with their Bayes limit.",
     "warmup": "Compile everything ahead of the first use.",

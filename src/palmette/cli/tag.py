@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -33,6 +33,7 @@ def tag(
     known: str | None = None,
     bias: Repeated = None,
     scores: Flag = False,
+    nbest: int | None = None,
     show_states: Flag = False,
     decode: str = "viterbi",
     cap: int = 1000,
@@ -54,7 +55,8 @@ def tag(
     format: str
         columns, conllu, attributes, jsonl, text (a sentence a line) or plain (running text). Default: as in training.
     to: str
-        Output: columns or jsonl; default as the input (for text: columns).
+        Output: columns or jsonl; default as the input (for text: columns). With --nbest: crfpp (the default: a block
+        for each candidate, as CRF++ writes them), columns (labels side by side) or jsonl.
     columns: str
         Columns of the input that the model's templates see as 0, 1, ...
     separator: str
@@ -71,6 +73,8 @@ def tag(
         LABEL=NUMBER added to a label's score, to trade precision for recall; repeatable.
     scores: bool
         Tell the score of each sentence's best path.
+    nbest: int
+        Write this many label sequences of each sentence, best first, with scores and (crf, dplvm) probabilities.
     show_states: bool
         Write the hidden state of a latent model behind its label, as in NP#2.
     decode: str
@@ -87,11 +91,17 @@ def tag(
         raise UsageError(f"--threads {threads}: at least 1")
     if text is not None and ((data, output) != ("-", "-") or format or to or columns or known or scores):
         raise UsageError("--text prints a typed sentence: leave the file and the options for files out")
+    if nbest is not None and (show_states or scores or decode != "viterbi"):
+        raise UsageError("--nbest lists labels with their scores: leave --scores, --show-states and --decode out")
     tagger = load_tagger(model, quiet)
     helpers = [load_tagger(path, quiet) for path in pairs(with_, "--with").values()]
     if text is not None:
-        from palmette.report.sentence import tagged_text
+        from palmette.report.sentence import nbest_text, tagged_text
 
+        if nbest is not None:
+            rest = {"unit": unit or "word", "penn_quotes": penn_quotes}
+            print(nbest_text(tagger, helpers, text, nbest, biases(bias), **rest))
+            return
         print(tagged_text(tagger, helpers, text, biases(bias), unit=unit or "word", penn_quotes=penn_quotes))
         return
     if data == "-" and sys.stdin is not None and sys.stdin.isatty() and not quiet:
@@ -102,10 +112,16 @@ def tag(
             raise UsageError("--unit and --penn-quotes are for raw text: --format text or plain")
         reading = msgspec.structs.replace(reading, unit=unit or reading.unit, penn_quotes=penn_quotes)
     begun = time.perf_counter()
-    n = tagger.tag_file(
-        data, output, reading=reading, output=to, threads=threads, scores=scores, bias=biases(bias), add=helpers,
-        known=known, states=show_states, decode=decode, cap=cap, progress=None if quiet else Meter(),
-    )  # fmt: skip
+    shared: dict[str, Any] = {
+        "reading": reading, "output": to, "threads": threads, "bias": biases(bias), "add": helpers, "known": known,
+        "progress": None if quiet else Meter(),
+    }  # fmt: skip
+    if nbest is not None:
+        from palmette.nbest import nbest_file
+
+        n = nbest_file(tagger, data, output, nbest, **shared)
+    else:
+        n = tagger.tag_file(data, output, scores=scores, states=show_states, decode=decode, cap=cap, **shared)
     seconds = time.perf_counter() - begun
     if decode == "exact" and not quiet:
         print("proven to be the best: {:,} of {:,} sentences".format(*tagger.proven_), file=sys.stderr)

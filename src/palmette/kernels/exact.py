@@ -56,6 +56,7 @@ class Room(NamedTuple):
     D: np.ndarray  # f64[n, K, W]
     U: np.ndarray  # f32[n, W]   a copy of T.U, which is masked for the sum of one label sequence
     path: np.ndarray  # i32[n]
+    labels: np.ndarray  # i32[n]
     forced: np.ndarray  # i32[n]   the state where the path leaves an earlier one, or ABSENT
     choice: np.ndarray  # f64[W]   the score of each state at one token
 
@@ -80,7 +81,10 @@ def room_for_queue(cap: int) -> Queue:
 @part
 def room_for_search(T: Trellis, w: Sums) -> Room:
     n, W = T.U.shape
-    return Room(np.empty(w.A.shape), np.empty_like(T.U), np.empty(n, np.int32), np.empty(n, np.int32), np.empty(W))
+    return Room(
+        np.empty(w.A.shape), np.empty_like(T.U), np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32),
+        np.empty(W),
+    )  # fmt: skip
 
 
 # --- the queue ----------------------------------------------------------------------------------------------
@@ -137,7 +141,7 @@ def _pop(q: Queue) -> int:
 
 
 @part
-def _best_starts(T: Trellis, m: Chain, n: int, V: np.ndarray, D: np.ndarray) -> None:
+def best_starts(T: Trellis, m: Chain, n: int, V: np.ndarray, D: np.ndarray) -> None:
     """D[i, k, h] = V[i, k, h] + max over f of D[i-1, (f, k)] + L[i, f, k, h]"""
     H, U = m.label_of.size, T.U
     L = edges_into(T, m)
@@ -227,7 +231,7 @@ def _force(q: Queue, what: int, n: int, H: int, forced: np.ndarray) -> int:
 @part
 def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Room, q: Queue) -> None:
     """Queue the best path, if there is any. V f64[K, W] is room to work in."""
-    _best_starts(T, m, n, V, r.D)
+    best_starts(T, m, n, V, r.D)
     _choices(T, m, n, r.D, r.path, n - 1, 0.0, r.choice)
     q.size[0] = 0
     q.floor[0] = -np.inf
@@ -275,17 +279,16 @@ def _is_new(m: Chain, n: int, path: np.ndarray, q: Queue, count: int) -> bool:
 
 
 @part
-def _log_sum_of_labels(T: Trellis, m: Chain, n: int, r: Room, w: Sums) -> float:
-    """log of the sum over all paths with the labels of r.path."""
-    U, label_of, path = T.U, m.label_of, r.path
-    r.U[:n] = U[:n]
+def log_sum_of_labels(T: Trellis, m: Chain, n: int, labels: np.ndarray, keep: np.ndarray, w: Sums) -> float:
+    """log of the sum over all paths with these labels; keep f32[at least n, W] is room for a copy of T.U."""
+    U, label_of = T.U, m.label_of
+    keep[:n] = U[:n]
     for i in range(n):
-        label = label_of[path[i]]
         for h in range(label_of.size):
-            if label_of[h] != label:
+            if label_of[h] != labels[i]:
                 U[i, h] = -np.inf
     total = log_partition(T, m, n, w)
-    U[:n] = r.U[:n]
+    U[:n] = keep[:n]
     return total
 
 
@@ -322,12 +325,13 @@ def _best_labels(
             return best, False
         take_best(T, m, n, r, q, count)
         if _is_new(m, n, r.path, q, count):
-            found = _log_sum_of_labels(T, m, n, r, w) - log_z
+            for i in range(n):
+                r.labels[i] = m.label_of[r.path[i]]
+            found = log_sum_of_labels(T, m, n, r.labels, r.U, w) - log_z
             left -= np.exp(found)
             if found > best + NEAR:
                 best = found
-                for i in range(n):
-                    out[i] = m.label_of[r.path[i]]
+                out[:n] = r.labels[:n]
         count += 1
     return best, True  # there is no other path
 

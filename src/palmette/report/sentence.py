@@ -7,6 +7,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from palmette.chain.nbest import nbest_lists
 from palmette.errors import DataError
 from palmette.tagger import Tagger, with_columns
 from palmette.text.corpus import Corpus
@@ -14,15 +15,20 @@ from palmette.text.raw import parse_text
 from palmette.text.schemes import Span, spans
 
 
+def typed_sentence(tagger: Tagger, helpers: list[Tagger], text: str, **tokens: Any) -> Corpus:
+    """The words with the columns that helpers made; `tokens` as for `parse_text`."""
+    line = " ".join(text.split()).encode(errors="surrogateescape")
+    corpus = parse_text(line, "the text", **tokens)
+    if not corpus.n_tokens:
+        raise DataError("there is no word in the text")
+    return with_columns(corpus, helpers, tagger)
+
+
 def tag_sentence(
     tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, **tokens: Any
 ) -> tuple[Corpus, list[str]]:
     """The words with the columns that helpers made, and the labels; `tokens` as for `parse_text`."""
-    line = " ".join(text.split()).encode(errors="surrogateescape")
-    corpus = parse_text(line, "--text", **tokens)
-    if not corpus.n_tokens:
-        raise DataError("there is no word in the text")
-    corpus = with_columns(corpus, helpers, tagger)
+    corpus = typed_sentence(tagger, helpers, text, **tokens)
     ids, _ = tagger.model_.tag(corpus, bias)
     return corpus, [tagger.labels_[i] for i in ids.tolist()]
 
@@ -32,7 +38,25 @@ def tagged_text(
 ) -> str:
     """Aligned columns, a token a line: the word, the helpers' columns, the label."""
     corpus, labels = tag_sentence(tagger, helpers, text, bias, **tokens)
-    rows = [[*cells, label] for cells, label in zip(corpus.sentence(0), labels, strict=True)]
+    return aligned([[*cells, label] for cells, label in zip(corpus.sentence(0), labels, strict=True)])
+
+
+def nbest_text(
+    tagger: Tagger, helpers: list[Tagger], text: str, n: int, bias: dict[str, float] | None = None, **tokens: Any
+) -> str:
+    """The same with a column for each of the n best label sequences; above it its score (and probability)."""
+    corpus = typed_sentence(tagger, helpers, text, **tokens)
+    (candidates,) = nbest_lists(tagger.model_, corpus, n, bias)
+    blank = [""] * (len(corpus.columns) - 1)
+    rows = [["score", *blank, *(f"{one.score:.6g}" for one in candidates)]]
+    if candidates[0].probability is not None:
+        rows.append(["probability", *blank, *(f"{one.probability:.4f}" for one in candidates)])
+    for k, cells in enumerate(corpus.sentence(0)):
+        rows.append([*cells, *(one.labels[k] for one in candidates)])
+    return aligned(rows)
+
+
+def aligned(rows: list[list[str]]) -> str:
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 

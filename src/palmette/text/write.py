@@ -22,7 +22,7 @@ from palmette.text.corpus import Corpus, Lines, bytes_of
 from palmette.text.jsonl import SCORE, TAGS, with_tags
 
 MARK = "O"  # the label of document marks
-_BREAKING = re.compile(r"[\t\n\r]")
+BREAKING = re.compile(r"[\t\n\r]")
 
 
 class Writer:
@@ -44,7 +44,7 @@ class Writer:
         self._write = choices[self.format]
         self.labels = list(labels)
         self.scores = scores
-        broken = [label for label in self.labels if _BREAKING.search(label)]
+        broken = [label for label in self.labels if BREAKING.search(label)]
         if broken and self.format != "jsonl":
             raise UsageError(f"the label {broken[0]!r} holds a TAB or line end: write jsonl instead of {self.format}")
         written = [escaped(label) for label in self.labels] if self.format == "attributes" else self.labels
@@ -108,7 +108,7 @@ def _tag_lists(writer: Writer, corpus: Corpus, label_ids: np.ndarray) -> Iterato
 def _cells(writer: Writer, corpus: Corpus, label_ids: np.ndarray, scores: np.ndarray | None) -> bytes:
     """The corpus' columns and the label, separated by TAB, with a blank line behind each sentence."""
     for column in corpus.columns:
-        if cell := next(filter(_BREAKING.search, column.types), None):
+        if cell := next(filter(BREAKING.search, column.types), None):
             raise DataError(f"the cell {cell[:20]!r} holds a TAB or a line end", file=corpus.source, hint="write jsonl")
     tags = [writer.labels[k] for k in label_ids.tolist()]
     rows = ["\t".join(row) for row in zip(*(column.cells() for column in corpus.columns), tags, strict=True)]
