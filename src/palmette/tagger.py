@@ -91,6 +91,15 @@ class Tagger:
         optimiser: str = "lbfgs",
         rate: float | None = None,
         restarts: int = 1,
+        candidates: int | None = None,
+        rate_schedule: str = "falling",
+        probability: str = "softmax",
+        degree: float = 2.0,
+        add_gold: bool = True,
+        update: str = "always",
+        aggressiveness: float = 0.1,
+        pa_type: str = "PA-I",
+        cost: str = "hamming",
     ) -> None:
         self.features = features
         self.template = template
@@ -125,6 +134,15 @@ class Tagger:
         self.optimiser = optimiser
         self.rate = rate
         self.restarts = restarts
+        self.candidates = candidates
+        self.rate_schedule = rate_schedule
+        self.probability = probability
+        self.degree = degree
+        self.add_gold = add_gold
+        self.update = update
+        self.aggressiveness = aggressiveness
+        self.pa_type = pa_type
+        self.cost = cost
 
     # Parameters, as scikit-learn wants them
 

@@ -37,7 +37,7 @@ def train_by_examples(problem: Problem) -> Trained:
             split_states(chain, problem.shape, plain.best)
         # What was split off is no longer random: all of it is part of the model.
         start = None if chain.plain or plain is not None else random_start(problem)
-        rule = rule_for(settings, chain, problem.data)
+        rule = rule_for(settings, chain, problem.data, problem.labels)
         learning = ChainLearning(chain, problem.data, estimator, dev, clock, every, start, rule)
         if plain is not None and plain.interrupted:
             outcome = Outcome(learning.snapshot(), 0, [], True, plain.why)
@@ -73,7 +73,8 @@ def _plain_passes(problem: Problem) -> Outcome | None:
         return None
     wish.say(f"{settings.split_after} passes of a plain model, whose labels are then split into states")
     chain, clock, _ = starting_weights(problem._replace(shape=shape._replace(per=1, states=())))
-    learning = ChainLearning(chain, problem.data, "avg", None, clock)
+    rule = rule_for(settings, chain, problem.data, problem.labels)
+    learning = ChainLearning(chain, problem.data, "avg", None, clock, rule=rule)
     return train_online(learning, settings.seed, settings.split_after, None, [], wish.progress)
 
 

@@ -45,7 +45,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     _tell_size(collected, shape, wish)
     _tell_partial(known, len(labels), wish)
     held_out = _dev(dev, collected, labels, wish)
-    trained = train(Problem(collected, data, shape, allowed, held_out, wish))
+    trained = train(Problem(collected, data, shape, allowed, labels, held_out, wish))
     outcome, settings = trained.outcome, trained.settings
     if trained.impossible >= corpus.n_sentences:
         raise DataError(

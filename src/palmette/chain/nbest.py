@@ -16,7 +16,7 @@ from palmette.chain.known import Known, check_possible
 from palmette.chain.model import ChainModel, check_room
 from palmette.errors import UsageError
 from palmette.kernels.nbest import decode_nbest
-from palmette.learn.settings import BATCH
+from palmette.learn.settings import LIKELIHOOD
 from palmette.text.corpus import Corpus
 
 MOST_BEST = 1000
@@ -33,7 +33,7 @@ class Candidate(NamedTuple):
 
 def has_probabilities(model: ChainModel) -> bool:
     """Whether exp(score) was learnt as a share of all sequences; the scores of a perceptron are no such thing."""
-    return model.meta.get("settings", {}).get("learner") in BATCH
+    return model.meta.get("settings", {}).get("learner") in LIKELIHOOD
 
 
 def of_no_token(model: ChainModel) -> Candidate:

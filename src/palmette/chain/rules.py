@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from palmette.chain.weights import aligned_zeros, norm
 from palmette.kernels.forms import Active, Chain, Data, Rows
+from palmette.kernels.margin_train import Chunks, train_mira, train_pa
+from palmette.kernels.probperc import train_probperc
 from palmette.kernels.stochastic import Decay, Squares, descend
 from palmette.kernels.train import train_perceptron
-from palmette.learn.settings import RATES, Settings
+from palmette.learn.settings import PA_TYPES, PROBABILITIES, RATES, Settings, n_candidates
+from palmette.metrics.spans import ChunkTables
 
 
 class Step(NamedTuple):
@@ -81,10 +85,60 @@ class Descent:
         return {"objective": self.objective + self.l2 * norm(chain) ** 2}
 
 
-def rule_for(settings: Settings, chain: Chain, data: Data) -> Rule:
+class ProbPerc(Perceptron):
+    """Gold goes up, the n best paths go down by their probabilities."""
+
+    def __init__(self, settings: Settings, sentences: int) -> None:
+        self.nbest = n_candidates(settings)
+        self.rate = RATES["probperc"] if settings.rate is None else settings.rate
+        self.fall = 1.0 / max(1, sentences) if settings.rate_schedule == "falling" else 0.0
+        self.kind = PROBABILITIES.index(settings.probability)
+        self.settings = settings
+
+    def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
+        chosen = self.settings
+        found = train_probperc(
+            chain, data, order, first, last, clock, self.nbest, float(self.rate), self.fall, chosen.add_gold,
+            chosen.update == "errors", self.kind, float(chosen.degree),
+        )  # fmt: skip
+        return Step(*found)
+
+
+class PassiveAggressive(Perceptron):
+    """The smallest step after which gold is better than the worst violator by its cost."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.type, self.most = PA_TYPES.index(settings.pa_type), float(settings.aggressiveness)
+
+    def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
+        return Step(*train_pa(chain, data, order, first, last, clock, self.type, self.most))
+
+
+class Mira(Perceptron):
+    """The same for the n best paths at once."""
+
+    def __init__(self, settings: Settings, labels: Sequence[str]) -> None:
+        self.nbest, self.most = n_candidates(settings), float(settings.aggressiveness)
+        square = np.zeros((0, 0), np.bool_)
+        self.chunks = Chunks(square, square, np.zeros(0, np.int64))
+        if settings.cost == "span":
+            tables = ChunkTables.of(labels)
+            self.chunks = Chunks(tables.starts, tables.ends, np.asarray(tables.type_of, np.int64))
+
+    def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
+        return Step(*train_mira(chain, data, order, first, last, clock, self.nbest, self.most, self.chunks))
+
+
+def rule_for(settings: Settings, chain: Chain, data: Data, labels: Sequence[str] = ()) -> Rule:
     """The rule of a learner that goes through the data sentence by sentence."""
     if settings.learner == "perceptron":
         return Perceptron()
+    if settings.learner == "probperc":
+        return ProbPerc(settings, data.offset.size - 1)
+    if settings.learner == "pa":
+        return PassiveAggressive(settings)
+    if settings.learner == "mira":
+        return Mira(settings, labels)
     return Descent(chain, data, settings.optimiser, settings.rate, settings.l2 or 0.0)
 
 

@@ -16,7 +16,7 @@ from palmette.learn.online import Pass
 
 def starting_weights(problem: Problem) -> tuple[Chain, float, Chain | None]:
     """The weights to start from, the clock, and the best weights so far of a training that goes on."""
-    collected, data, shape, allowed, _, wish = problem
+    collected, data, shape, allowed, *_, wish = problem
     old = wish.resume
     seen: dict[int, Seen] = {}
     if wish.settings.edge_features == "seen":

@@ -45,6 +45,7 @@ class Problem(NamedTuple):
     data: Data
     shape: Shape
     allowed: Transitions
+    labels: list[str]
     dev: Dev | None
     wish: Wish
 

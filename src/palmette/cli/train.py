@@ -72,6 +72,15 @@ def train(
     optimiser: str | None = None,
     rate: float | None = None,
     restarts: int | None = None,
+    nbest: int | None = None,
+    rate_schedule: str | None = None,
+    probability: str | None = None,
+    degree: float | None = None,
+    add_gold: Annotated[bool | None, Parameter(negative="--no-add-gold")] = None,
+    update: str | None = None,
+    aggressiveness: float | None = None,
+    pa_type: str | None = None,
+    cost: str | None = None,
     threads: int = 1,
     tune_bias: Flag = False,
     resume: str | None = None,
@@ -110,7 +119,8 @@ def train(
     order: int
         0, 1 or 2, for named sets and ready-made attributes; a template file says it itself.
     learner: str
-        perceptron (the default), crf (conditional random field) or dplvm (a CRF with latent states).
+        perceptron (the default), probperc (probabilistic perceptron), mira, pa (passive-aggressive), crf (conditional
+        random field) or dplvm (a CRF with latent states).
     latent: str
         Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5. Default: 1, a plain model.
     init_size: float
@@ -167,9 +177,27 @@ def train(
         How crf and dplvm are trained: lbfgs (all the data for each step, the default), or after each sentence, which is
         faster: adagrad (a rate for each weight), sgd (one rate that decays).
     rate: float
-        Step size of adagrad and sgd (0.1).
+        Step size of probperc, adagrad and sgd (0.1).
     restarts: int
         Train a latent model from so many random starts and keep the best on development data, else by objective (1).
+    nbest: int
+        How many of the best paths probperc (5) and mira (1) look at.
+    rate_schedule: str
+        The rate of probperc: falling (a half after the first pass, a third after the second, ...) or constant.
+    probability: str
+        How probperc makes probabilities of the scores of the best paths: softmax, linear or polynomial.
+    degree: float
+        Of the polynomial (2).
+    add_gold: bool
+        Add gold to the best paths of probperc where it is missing (the default).
+    update: str
+        When probperc updates: always (the default), or on errors.
+    aggressiveness: float
+        The largest step of mira and of pa's types PA-I and PA-II (0.1).
+    pa_type: str
+        PA, PA-I (the default) or PA-II.
+    cost: str
+        What a wrong path costs for mira: hamming (wrong tokens), or span (spans that only one of the two has).
     threads: int
         Threads for crf and dplvm; the result is the same for any number.
     tune_bias: bool
@@ -218,7 +246,9 @@ def train(
         "metric": metric, "seed": seed, "min_count": min_count, "max_attributes": max_attributes,
         "edge_features": edge_features, "constraints": constraints, "l1": l1, "l2": l2, "tolerance": tolerance,
         "l1_then_l2": l1_then_l2 or None, "optimiser": optimiser, "rate": rate, "restarts": restarts,
-        "state_features": state_features,
+        "state_features": state_features, "candidates": nbest, "rate_schedule": rate_schedule,
+        "probability": probability, "degree": degree, "add_gold": add_gold, "update": update, "aggressiveness": aggressiveness, "pa_type": pa_type,
+        "cost": cost,
     }  # fmt: skip
     if old is not None and learner is not None and learner != old.learner:
         raise UsageError(f"--resume goes on with the model's own learner, {old.learner}")

@@ -17,7 +17,7 @@ from .forms import Active, Chain, Data, Rows
 
 
 @inline
-def _change_seen(r: Rows, attribute: int, combo: int, cell: int, change: float, c: float) -> None:
+def change_seen(r: Rows, attribute: int, combo: int, cell: int, change: float, c: float) -> None:
     """Change one weight; a combination that was not seen has none and stays zero."""
     low, high = r.first[attribute], r.first[attribute + 1]
     while low < high:
@@ -32,7 +32,7 @@ def _change_seen(r: Rows, attribute: int, combo: int, cell: int, change: float, 
 
 
 @inline
-def _block_and_cell(place: int, order: int, m: Chain) -> tuple[int, int]:
+def block_and_cell(place: int, order: int, m: Chain) -> tuple[int, int]:
     """A place in a dense row as the number of its combination of labels and the cell in that block."""
     H, W, per = m.label_of.size, m.bias.size, m.per
     Y = H // per
@@ -49,12 +49,12 @@ def _block_and_cell(place: int, order: int, m: Chain) -> tuple[int, int]:
 
 
 @inline
-def _same_labels(place: int, other: int, order: int, m: Chain) -> bool:
-    return _block_and_cell(place, order, m)[0] == _block_and_cell(other, order, m)[0]
+def same_labels(place: int, other: int, order: int, m: Chain) -> bool:
+    return block_and_cell(place, order, m)[0] == block_and_cell(other, order, m)[0]
 
 
 @part
-def _share(w: np.ndarray, a: np.ndarray, m: Chain, order: int, place: int, change: float, c: float) -> None:
+def share_dense(w: np.ndarray, a: np.ndarray, m: Chain, order: int, place: int, change: float, c: float) -> None:
     """Change the weights of all states of the labels at `place` of a dense row."""
     H, W, per, sizes = m.label_of.size, m.bias.size, m.per, m.sizes
     h, g, f = (place % W) // per, (place // W) % H // per, (place // W) // H // per
@@ -67,7 +67,7 @@ def _share(w: np.ndarray, a: np.ndarray, m: Chain, order: int, place: int, chang
 
 
 @part
-def _share_seen(r: Rows, m: Chain, order: int, attribute: int, combo: int, change: float, c: float) -> None:
+def share_seen(r: Rows, m: Chain, order: int, attribute: int, combo: int, change: float, c: float) -> None:
     """The same for a block of a combination that was seen."""
     per, sizes = m.per, m.sizes
     Y = m.label_of.size // per
@@ -75,20 +75,20 @@ def _share_seen(r: Rows, m: Chain, order: int, attribute: int, combo: int, chang
     for before in range(sizes[f] if order == 3 else 1):
         for previous in range(sizes[g]):
             for k in range(sizes[h]):
-                _change_seen(r, attribute, combo, (before * per + previous) * per + k, change, c)
+                change_seen(r, attribute, combo, (before * per + previous) * per + k, change, c)
 
 
 @part
 def _move_seen(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
-    up, up_cell = _block_and_cell(plus, order, m)
-    down, down_cell = _block_and_cell(minus, order, m)
+    up, up_cell = block_and_cell(plus, order, m)
+    down, down_cell = block_and_cell(minus, order, m)
     for k in range(x.ptr[i], x.ptr[i + 1]):
         change = step if x.val.size == 0 else step * x.val[k]
-        _change_seen(r, x.att[k], up, up_cell, change, c)
-        _change_seen(r, x.att[k], down, down_cell, -change, c)
+        change_seen(r, x.att[k], up, up_cell, change, c)
+        change_seen(r, x.att[k], down, down_cell, -change, c)
         if m.share > 0.0 and up != down:
-            _share_seen(r, m, order, x.att[k], up, m.share * change, c)
-            _share_seen(r, m, order, x.att[k], down, -m.share * change, c)
+            share_seen(r, m, order, x.att[k], up, m.share * change, c)
+            share_seen(r, m, order, x.att[k], down, -m.share * change, c)
 
 
 @part
@@ -112,22 +112,22 @@ def _move(r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: flo
 @part
 def _share_rows(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
     """What all states of the labels get of a change of rows, which have been given out by then."""
-    if _same_labels(plus, minus, order, m):
+    if same_labels(plus, minus, order, m):
         return
     for k in range(x.ptr[i], x.ptr[i + 1]):
         change = m.share * (step if x.val.size == 0 else step * x.val[k])
         s = r.slot[x.att[k]]
-        _share(r.w[s], r.a[s], m, order, plus, change, c)
-        _share(r.w[s], r.a[s], m, order, minus, -change, c)
+        share_dense(r.w[s], r.a[s], m, order, plus, change, c)
+        share_dense(r.w[s], r.a[s], m, order, minus, -change, c)
 
 
 @part
 def _share_bare(
     m: Chain, order: int, w: np.ndarray, a: np.ndarray, plus: int, minus: int, step: float, c: float
 ) -> None:
-    if not _same_labels(plus, minus, order, m):
-        _share(w, a, m, order, plus, m.share * step, c)
-        _share(w, a, m, order, minus, -m.share * step, c)
+    if not same_labels(plus, minus, order, m):
+        share_dense(w, a, m, order, plus, m.share * step, c)
+        share_dense(w, a, m, order, minus, -m.share * step, c)
 
 
 @inline

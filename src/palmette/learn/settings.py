@@ -10,6 +10,9 @@ from palmette.errors import UsageError
 
 LEARNERS = {
     "perceptron": "structured perceptron (Collins 2002): on an error, gold up and guess down by 1",
+    "probperc": "probabilistic perceptron: the n best paths go down by their probabilities, gold goes up",
+    "mira": "the smallest change after which gold is better than the n best paths by their costs",
+    "pa": "passive-aggressive: the same for the one path that violates the margin most",
     "crf": "conditional random field: the regularised likelihood of all the data, by L-BFGS (with L1: OWL-QN)",
     "dplvm": "the same with latent states (a latent CRF)",
 }
@@ -19,7 +22,17 @@ OPTIMISERS = {
     "sgd": "a step after each sentence, with a rate that decays",
     "adagrad": "a step after each sentence, with a rate for each weight that adapts to how much it has moved",
 }
-RATES = {"sgd": 0.1, "adagrad": 0.1}
+RATES = {"sgd": 0.1, "adagrad": 0.1, "probperc": 0.1}
+PROBABILITIES = ("softmax", "linear", "polynomial")
+PA_TYPES = ("PA", "PA-I", "PA-II")
+NBEST = {"probperc": 5, "mira": 1}
+MOST_CANDIDATES = 1000
+# Settings that only some learners have
+ONLY = {
+    "candidates": ("probperc", "mira"), "rate_schedule": ("probperc",), "probability": ("probperc",),
+    "degree": ("probperc",), "add_gold": ("probperc",), "update": ("probperc",),
+    "aggressiveness": ("pa", "mira"), "pa_type": ("pa",), "cost": ("mira",),
+}  # fmt: skip
 ESTIMATORS = {
     "auto": "avg; for a latent model with development data, the best of avg and mavg every 2, 4, 8 passes",
     "avg": "the mean of the weights after every example",
@@ -50,7 +63,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     l1: float = 0.0  # l1 * sum |w|
     l1_then_l2: bool = False  # select weights with L1, then train those that are left with L2
     optimiser: str = "lbfgs"  # of crf and dplvm
-    rate: float | None = None  # of sgd and adagrad
+    rate: float | None = None  # of sgd, adagrad and probperc
+    rate_schedule: str = "falling"  # or constant
+    candidates: int | None = None  # the n best paths that probperc (5) and mira (1) look at
+    probability: str = "softmax"  # of a candidate, by its score: softmax, linear, polynomial
+    degree: float = 2.0  # of the polynomial
+    add_gold: bool = True  # to the candidates where it is missing
+    update: str = "always"  # or on errors
+    aggressiveness: float = 0.1  # the largest step of PA-I and MIRA
+    pa_type: str = "PA-I"
+    cost: str = "hamming"  # of a candidate of MIRA: wrong tokens, or spans
     tolerance: float = TOLERANCE  # L-BFGS ends when ten iterations have made less of the objective than this share
     seed: int = 1
     patience: int | None = None
@@ -89,6 +111,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.restarts > 1 and not is_latent(self):
             raise UsageError("restarts: only a latent model has a random start; say how many states with latent")
         self._check_learner()
+        self._check_candidates()
         _at_least("split-after", self.split_after, 0)
         if self.split_after and not is_latent(self):
             raise UsageError("split-after: there is nothing to split into; say how many states with latent")
@@ -113,8 +136,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"l1, tolerance: they are for the optimiser lbfgs of {' and '.join(LIKELIHOOD)}")
         if not batch and self.state_features != "all":
             raise UsageError(f"state-features: seen is for the optimiser lbfgs of {' and '.join(LIKELIHOOD)}")
-        if self.rate is not None and (batch or not likelihood):
-            raise UsageError("rate: only the optimisers sgd and adagrad have one")
+        if self.rate is not None and (batch or self.learner not in (*LIKELIHOOD, "probperc")):
+            raise UsageError("rate: only probperc and the optimisers sgd and adagrad have one")
         if likelihood and (self.split_after or self.share != 1.0):
             raise UsageError(f"split-after, share: they are for the perceptron, not for {self.learner}")
         if self.l1_then_l2 and not (self.l1 and self.l2):
@@ -126,10 +149,33 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.learner == "crf" and is_latent(self):
             raise UsageError("crf: with latent states it is called dplvm")
 
+    def _check_candidates(self) -> None:
+        """What the learners with candidates and margins have, and the others do not."""
+        for name, learners in ONLY.items():
+            field = next(f for f in msgspec.structs.fields(Settings) if f.name == name)
+            if getattr(self, name) != field.default and self.learner not in learners:
+                raise UsageError(f"{name.replace('_', '-')}: it is for {' and '.join(learners)}, not {self.learner}")
+        _one_of("rate-schedule", self.rate_schedule, ("falling", "constant"))
+        _one_of("probability", self.probability, PROBABILITIES)
+        _one_of("update", self.update, ("always", "errors"))
+        _one_of("pa-type", self.pa_type, PA_TYPES)
+        _one_of("cost", self.cost, ("hamming", "span"))
+        _between("degree", self.degree, 0.0, MOST)
+        _between("aggressiveness", self.aggressiveness, 1e-9, 1e9)
+        if self.candidates is not None:
+            _at_least("nbest (candidates)", self.candidates, 1)
+            if self.candidates > MOST_CANDIDATES:
+                raise UsageError(f"nbest (candidates): {self.candidates} candidates; at most {MOST_CANDIDATES}")
+
 
 def is_batch(settings: Settings) -> bool:
     """Whether all the data is gone through for each step."""
     return settings.learner in LIKELIHOOD and settings.optimiser == "lbfgs"
+
+
+def n_candidates(settings: Settings) -> int:
+    """How many of the best paths a learner looks at."""
+    return settings.candidates if settings.candidates is not None else NBEST.get(settings.learner, 1)
 
 
 def penalty_of(settings: Settings) -> float:
