@@ -2,6 +2,7 @@
 
     python -m studies.vowels            draws docs/images/vowels.png
     python -m studies.vowels --data     writes the data anew, the same for the same seed
+    python -m studies.vowels --scale    what the scale of the values does
 
 A vowel is a cloud around formant frequencies such as textbooks give for a system of five vowels. Speakers differ in the
 length of their vocal tract, which moves both formants together, and each utterance a little in both.
@@ -69,7 +70,23 @@ def draw() -> None:
     figure.savefig(PICTURE, dpi=110, metadata={"Software": None})
 
 
+def scales() -> None:
+    from palmette import Classifier, load_vowels
+
+    (X, y), (X_test, y_test) = ((np.array(rows), labels) for rows, labels in map(load_vowels, ("train", "test")))
+    hertz, kilohertz = (X * 1000, X_test * 1000), (X, X_test)
+    standard = tuple((rows - X.mean(axis=0)) / X.std(axis=0) for rows in kilohertz)
+    tries = [("hertz", hertz, Classifier("perceptron", passes=n)) for n in (10, 10_000)]
+    tries += [("kilohertz", kilohertz, Classifier(l2=l2)) for l2 in (1.0, 0.01)]
+    tries += [("standardised", standard, Classifier(l2=1.0))]
+    for name, (train, test), classifier in tries:
+        print(f"{name:13} {classifier!r:45} {100 * classifier.fit(train, y).score(test, y_test):.1f}")
+
+
 def main() -> None:
+    if "--scale" in sys.argv[1:]:
+        scales()
+        return
     if "--data" in sys.argv[1:]:
         DATA.write_text("".join(f"{v} {f1} {f2}\n" for v, f1, f2 in vowels()), encoding="utf-8")
         return

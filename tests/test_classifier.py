@@ -108,7 +108,9 @@ def test_rows_of_three_kinds_mean_the_same() -> None:
     assert numbers.predict([]).shape == (0,)
     words = Classifier("crf").fit([["cheap", "buy"], ["hello", "friend"], ["buy", "now"]], [1, 0, 1])
     assert words.predict([["buy"], {"hello"}, ["unseen"]]).tolist() == [1, 0, 1]
-    assert Classifier("crf", bias=False).fit([["x"], []], ["a", "b"]).predict([["x"], []]).tolist() == ["a", "b"]
+    nothing = Classifier("crf", bias=False).fit([["x"], []], ["a", "b"]).decision_function([["x"], []])
+    assert nothing[0, 0] > nothing[0, 1]
+    assert nothing[1].tolist() == [0.0, 0.0]
     assert words.predict_proba([["buy"]]).sum() == pytest.approx(1.0)
 
 
@@ -195,6 +197,7 @@ def test_the_demo_leaves_data(cli: Cli) -> None:
         for file, text in example_files(name).items():
             assert cli.read(file) == text
     assert "choose one of vowels, acronyms" in cli("demo --data x").err
+    assert "leave --text and --corpus out" in cli("demo --data vowels --corpus").err
     cli.fine("train vowels.txt --format attributes --order 0 --no-ends --learner crf --l2 0.01 -o v.palm -q")
     y = load_vowels("test")[1]
     labels = [label for _, (label,) in zip(y, Tagger.load("v.palm").predict(

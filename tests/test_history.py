@@ -298,6 +298,7 @@ def test_saved_and_loaded(kind: object, tmp_path: Path) -> None:
     assert other.model_.shape == tagger.model_.shape
     assert isinstance(other.model_.shape.history, History)
     assert other.predict_scored(X) == tagger.predict_scored(X)
+    assert len(other.states_) == sum(other.model_.shape.history.counts)
     assert pickle.loads(pickle.dumps(tagger.model_)).shape == tagger.model_.shape
     if callable(kind):
         with pytest.raises(UsageError, match="give it again"):

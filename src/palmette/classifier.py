@@ -101,6 +101,8 @@ class Classifier:
         """The score of each label f64[rows, labels], in the order of `classes_`."""
         model = self._fitted().model_
         items = corpus_from_items(self._sentences(X), None, mode="attributes")
+        if not items.size:
+            return np.zeros((0, len(model.labels)))
         data = model.encode(items.corpus)
         chain = model.with_bias(model.bias)
         scores = np.zeros((items.corpus.n_sentences, len(model.labels)))

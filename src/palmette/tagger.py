@@ -414,6 +414,13 @@ class Tagger:
         return self._fitted().labels
 
     @property
+    def states_(self) -> list[str]:
+        """What the states are called: as their labels in a plain model."""
+        model = self._fitted()
+        names = model.labels if model.shape.per == 1 else model.shape.state_names(model.labels)
+        return [name for name, missing in zip(names, model.shape.missing(), strict=True) if not missing]
+
+    @property
     def classes_(self) -> list[str]:
         return self._fitted().labels
 

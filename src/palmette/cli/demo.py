@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from palmette.cli.options import Flag, Quiet, Text, announce_compiling
+from palmette.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,6 +45,8 @@ def demo(
         No progress.
     """
     if data is not None:
+        if corpus or text is not None:
+            raise UsageError("--data only leaves files: leave --text and --corpus out")
         _leave_data(data, folder)
         return
     from palmette import model_file
