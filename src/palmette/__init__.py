@@ -5,19 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["HMM", "Reading", "Tagger", "__version__", "load_demo"]
+__all__ = ["HMM", "Classifier", "Reading", "Tagger", "__version__", "load_acronyms", "load_demo", "load_vowels"]
 
 if TYPE_CHECKING:
-    from palmette.demo_data import load_demo
+    from palmette.classifier import Classifier
+    from palmette.demo_data import load_acronyms, load_demo, load_vowels
     from palmette.hmm import HMM
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
 
 _HOMES = {
+    "Classifier": "palmette.classifier",
     "HMM": "palmette.hmm",
     "Reading": "palmette.text.read",
     "Tagger": "palmette.tagger",
+    "load_acronyms": "palmette.demo_data",
     "load_demo": "palmette.demo_data",
+    "load_vowels": "palmette.demo_data",
 }
 
 

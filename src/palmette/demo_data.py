@@ -1,4 +1,4 @@
-"""The small corpus that ships with palmette, for examples, documentation and first experiments."""
+"""The small data that ships with palmette, for examples, documentation and first experiments."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from importlib.resources import files
 from palmette.errors import UsageError
 
 PARTS = ("train", "dev", "test")
+HELD_OUT = 5  # every fifth vowel and phrase is for testing
 Sentences = list[list[tuple[str, str]]]
+
+
+def _text(name: str) -> str:
+    return (files("palmette") / "data" / name).read_text(encoding="utf-8")
 
 
 def demo_text(part: str) -> str:
     """The text of one part: `word POS chunk` a line, a blank line between sentences."""
     if part not in PARTS:
         raise UsageError(f"the demo corpus has no part {part!r}; it has {', '.join(PARTS)}")
-    return (files("palmette") / "data" / f"{part}.txt").read_text(encoding="utf-8")
+    return _text(f"{part}.txt")
 
 
 def load_demo(part: str = "train") -> tuple[Sentences, list[list[str]]]:
@@ -22,3 +27,43 @@ def load_demo(part: str = "train") -> tuple[Sentences, list[list[str]]]:
     rows = [[line.split(" ") for line in block.split("\n")] for block in demo_text(part).strip().split("\n\n")]
     words = [[(word, pos) for word, pos, _ in sentence] for sentence in rows]
     return words, [[chunk for _, _, chunk in sentence] for sentence in rows]
+
+
+def load_vowels(part: str = "train") -> tuple[list[list[float]], list[str]]:
+    """Made-up vowels: rows of two formants in kHz, and which vowel each is."""
+    rows = [line.split() for line in _part("vowels.txt", part)]
+    return [[float(f1) / 1000, float(f2) / 1000] for _, f1, f2 in rows], [vowel for vowel, _, _ in rows]
+
+
+def load_acronyms(part: str = "train") -> tuple[list[list[str]], list[list[str]]]:
+    """Phrases as lists of letters (`_` for a space), and which letters are in the acronym (I) and which are not (O)."""
+    phrases = _part("acronyms.txt", part)
+    letters = [["_" if letter == " " else letter.lower() for letter in phrase] for phrase in phrases]
+    return letters, [["I" if letter.isupper() else "O" for letter in phrase] for phrase in phrases]
+
+
+def _part(name: str, part: str) -> list[str]:
+    if part not in ("train", "test"):
+        raise UsageError(f"this data has no part {part!r}; it has train, test")
+    lines = _text(name).splitlines()
+    return [line for k, line in enumerate(lines) if (k % HELD_OUT == HELD_OUT - 1) == (part == "test")]
+
+
+def example_files(name: str) -> dict[str, str]:
+    """Data as files to train and test on: name -> text."""
+    texts = {"vowels": _vowel_text, "acronyms": _acronym_text}
+    if name not in texts:
+        raise UsageError(f"there is no data {name!r}; choose one of {', '.join(texts)}")
+    return {f"{name}.txt": texts[name]("train"), f"{name}_test.txt": texts[name]("test")}
+
+
+def _vowel_text(part: str) -> str:
+    """Ready-made attributes with values, a sentence of one token each."""
+    rows = zip(*load_vowels(part), strict=True)
+    return "\n\n".join(f"{vowel}\tf1:{f1:g}\tf2:{f2:g}\tbias" for (f1, f2), vowel in rows) + "\n"
+
+
+def _acronym_text(part: str) -> str:
+    """Columns: a letter and its label, a blank line between phrases."""
+    pairs = [zip(*both, strict=True) for both in zip(*load_acronyms(part), strict=True)]
+    return "\n\n".join("\n".join(f"{letter} {label}" for letter, label in own) for own in pairs) + "\n"

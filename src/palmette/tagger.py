@@ -33,6 +33,7 @@ from palmette.learn.settings import Settings, is_batch, parse_latent
 from palmette.metrics.scores import Scores, score
 from palmette.text.corpus import Corpus, column_of_types
 from palmette.text.files import FilePath, write_whole
+from palmette.text.history import CUSTOM, Step
 from palmette.text.items import Items, corpus_from_items
 from palmette.text.read import Reading, read_corpus, stream
 from palmette.text.subset import split
@@ -50,6 +51,8 @@ class Tagger:
     order: 0, 1 or 2 for a named set or ready-made attributes; a template file says it itself.
     lexicons, clusters: name -> file, for the atoms lexicon:NAME and cluster:NAME.
     latent: hidden states of every label (5), or of some ({"B-NP": 2} or "B-NP=2,O=3").
+    label_history: what states remember of the labels before: "bigram", "trigram", "run:O:3", or a function
+        (memory before, label) -> memory, which gets None before the first token.
     partial: y may hold sets of labels and None (anything); in files, `A|B` and `?` are meant so.
     dev_share: hold out this share of the training sentences as development data.
     The others are explained in `palmette train --help`.
@@ -63,6 +66,7 @@ class Tagger:
         order: int | None = None,
         learner: str = "perceptron",
         latent: int | str | Mapping[str, int] = 1,
+        label_history: str | Step | None = None,
         estimator: str = "auto",
         mavg_every: int | str | None = None,
         init_size: float = 0.01,
@@ -106,6 +110,7 @@ class Tagger:
         self.order = order
         self.learner = learner
         self.latent = latent
+        self.label_history = label_history
         self.estimator = estimator
         self.mavg_every = mavg_every
         self.init_size = init_size
@@ -239,6 +244,7 @@ class Tagger:
         wish = Wish(
             templates, settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume,
             checkpoint, names, self.ends, progress, say, threads,
+            self.label_history if callable(self.label_history) else None,
         )  # fmt: skip
         self.model_, self.outcome_ = fit_chain(corpus, dev, wish)
         if resume is None:
@@ -265,6 +271,8 @@ class Tagger:
         values = {name: getattr(self, name) for name in _SETTINGS}
         # Grids are often NumPy's numbers.
         values = {name: v.item() if isinstance(v, np.generic) else v for name, v in values.items()}
+        if callable(values["label_history"]):
+            values["label_history"] = CUSTOM
         latent = values["latent"]
         if isinstance(latent, str):
             values["latent"] = parse_latent(latent)
@@ -385,7 +393,7 @@ class Tagger:
         names = model.shape.state_names(model.labels) if states else model.labels
         writer = Writer(reading.resolved(source).format, output, names, scores=scores)
         if states and model.shape.per == 1:
-            raise UsageError("the model has no latent states to show; train it with --latent")
+            raise UsageError("the model has no states to show; train it with --latent or --label-history")
         if states and decode != "viterbi":
             raise UsageError("the states are those of the best path: --show-states goes with --decode viterbi")
         n_tokens = proven = total = 0
@@ -441,6 +449,13 @@ class Tagger:
     @property
     def labels_(self) -> list[str]:
         return self._fitted().labels
+
+    @property
+    def states_(self) -> list[str]:
+        """What the states are called: as their labels in a plain model."""
+        model = self._fitted()
+        names = model.labels if model.shape.per == 1 else model.shape.state_names(model.labels)
+        return [name for name, missing in zip(names, model.shape.missing(), strict=True) if not missing]
 
     @property
     def classes_(self) -> list[str]:

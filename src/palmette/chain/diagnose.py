@@ -118,4 +118,5 @@ def _usage(model: ChainModel, data: Data) -> dict[str, float]:
     states = gold_states(model.chain, data)
     count = np.bincount(states, minlength=model.shape.n_states).reshape(-1, model.shape.per)
     share = (count / np.maximum(1, count.sum(axis=1, keepdims=True))).reshape(-1)
-    return dict(zip(model.shape.state_names(model.labels), share.tolist(), strict=True))
+    names, there = model.shape.state_names(model.labels), ~model.shape.missing()
+    return {name: float(share[h]) for h, name in enumerate(names) if there[h]}

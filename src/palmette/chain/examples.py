@@ -36,9 +36,10 @@ def train_by_examples(problem: Problem) -> Trained:
         if plain is not None:
             split_states(chain, problem.shape, plain.best)
         # What was split off is no longer random: all of it is part of the model.
-        start = None if chain.plain or plain is not None else random_start(problem)
+        latent = problem.shape.latent
+        start = random_start(problem) if latent and plain is None else None
         rule = rule_for(settings, chain, problem.data, problem.labels)
-        learning = ChainLearning(chain, problem.data, estimator, dev, clock, every, start, rule)
+        learning = ChainLearning(chain, problem.data, estimator, dev, clock, every, start, latent, rule)
         if plain is not None and plain.interrupted:
             outcome = Outcome(learning.snapshot(), 0, [], True, plain.why)
         else:

@@ -12,13 +12,15 @@ from palmette.chain.learning import Dev
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
 from palmette.chain.prune import some_names
 from palmette.chain.training import train
-from palmette.chain.weights import Shape
+from palmette.chain.weights import Shape, forget_forbidden
 from palmette.chain.wish import Problem, Wish
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.kernels.forms import Chain, Data
 from palmette.learn.online import Outcome
+from palmette.learn.settings import MOST_STATES
 from palmette.text.corpus import Corpus
+from palmette.text.history import History, check_name, make_history
 from palmette.text.schemes import are_chunk_labels
 
 LARGE = 2 << 30  # bytes of weights that are worth a warning
@@ -58,6 +60,8 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
             "labels and what is allowed; see --constraints and --forbid"
         )
     _check_weights(outcome.best, data, corpus)
+    if shape.history is not None:
+        forget_forbidden(outcome.best)
     model = ChainModel(
         labels, shape, allowed, scheme, encoder, collected.alphabets, outcome.best, {}, _vocabulary(corpus, old),
         dict(old.bias) if old else {},
@@ -133,13 +137,31 @@ def _shape(labels: list[str], encoder: Encoder | None, wish: Wish) -> Shape:
     n_labels = len(labels)
     if wish.resume is not None:
         old = wish.resume.shape
+        if old.history is not None and n_labels > old.n_labels:
+            raise DataError(
+                f"the states of the model remember its labels, and {labels[old.n_labels]!r} is a new one",
+                hint="train anew on all the data",
+            )
         more = (1,) * (n_labels - old.n_labels) if old.states else ()
         return old._replace(n_labels=n_labels, states=old.states + more)
-    per, states = _latent_states(wish.settings.latent, labels)
+    history = _history(labels, wish)
+    latent = wish.settings.latent if history is None else dict(zip(labels, history.counts, strict=True))
+    per, states = _latent_states(latent, labels)
     if encoder is None:
-        return Shape(n_labels, wish.order, wish.ends, wish.order >= 1, wish.order >= 2, per, states)
+        return Shape(n_labels, wish.order, wish.ends, wish.order >= 1, wish.order >= 2, per, states, history)
     order = encoder.templates.order
-    return Shape(n_labels, order, wish.ends, encoder.is_bare(2), encoder.is_bare(3), per, states)
+    return Shape(n_labels, order, wish.ends, encoder.is_bare(2), encoder.is_bare(3), per, states, history)
+
+
+def _history(labels: list[str], wish: Wish) -> History | None:
+    """What states are to remember of the labels before them."""
+    name = wish.settings.label_history
+    if wish.history is not None:
+        return make_history(labels, wish.history, MOST_STATES)
+    if name is None:
+        return None
+    check_name(name, labels)
+    return make_history(labels, name, MOST_STATES)
 
 
 def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int, tuple[int, ...]]:

@@ -46,6 +46,7 @@ class ChainLearning:
         clock: float = 1.0,
         every: int | None = None,
         start: Bare | None = None,
+        latent: bool = False,
         rule: Rule | None = None,
     ) -> None:
         self.chain = chain
@@ -57,7 +58,7 @@ class ChainLearning:
         self.start = start  # the random start of a latent chain
         self.rule: Rule = rule or Perceptron()
         self.impossible = 0  # sentences of this pass whose known labels no allowed path can give
-        self.roles = None if chain.plain else StateRoles(data)
+        self.roles = StateRoles(data) if latent else None
 
     @property
     def cost(self) -> np.ndarray:

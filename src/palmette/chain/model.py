@@ -30,6 +30,7 @@ from palmette.kernels.train import decode
 from palmette.learn.online import Pass
 from palmette.learn.settings import MOST_STATES
 from palmette.text.corpus import Corpus
+from palmette.text.history import checked_history
 from palmette.text.schemes import Transitions
 
 PARTS = {1: "label", 2: "pair", 3: "triple"}
@@ -323,7 +324,10 @@ def _shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
     if not all(type(count) is int and 1 <= count <= shape.per for count in states):
         raise ModelError("damaged model: a label has no state, or more than there is room for", file=path)
     switches = bool(shape.ends), bool(shape.transitions), bool(shape.triples)
-    return Shape(n_labels, shape.order, *switches, shape.per, states)
+    history = checked_history(shape.history, n_labels, path)
+    if history is not None and history.counts != (states or (shape.per,) * n_labels):
+        raise ModelError("damaged model: its states are not those of its label histories", file=path)
+    return Shape(n_labels, shape.order, *switches, shape.per, states, history)
 
 
 def _encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:

@@ -23,7 +23,7 @@ def starting_weights(problem: Problem) -> tuple[Chain, float, Chain | None]:
         seen = {k: seen_combinations(data, shape, k, n) for k, n in collected.sizes.items() if k > 1}
     if old is None:
         chain = new_chain(shape, collected.sizes, allowed, seen)
-        if shape.per > 1:
+        if shape.latent:
             start_randomly(chain, shape, wish.settings.init_size, wish.settings.seed)
         return chain, 1.0, None
     for order, rows in zip(ORDERS, (old.chain.one, old.chain.two, old.chain.three), strict=True):
@@ -35,7 +35,7 @@ def starting_weights(problem: Problem) -> tuple[Chain, float, Chain | None]:
             seen.pop(order, None)
     chain = new_chain(shape, collected.sizes, allowed, seen)
     averaged = new_chain(shape, collected.sizes, allowed, seen)
-    if shape.per > 1 and shape != old.shape:  # the states of new labels need a start
+    if shape.latent and shape != old.shape:  # the states of new labels need a start
         for new in (chain, averaged):
             start_randomly(new, shape, wish.settings.init_size, wish.settings.seed)
     _carry(averaged, old, old.chain, shape)

@@ -15,6 +15,7 @@ import numpy as np
 
 from palmette.errors import UsageError
 from palmette.kernels.forms import Bare, BareSums, Chain, Rows, no_rows, stride_of
+from palmette.text.history import History
 from palmette.text.schemes import Transitions
 
 ORDERS = (1, 2, 3)
@@ -31,6 +32,12 @@ class Shape(NamedTuple):
     triples: bool = False  # plain triple weights
     per: int = 1  # latent states a label; 1: states are labels
     states: tuple[int, ...] = ()  # of each label where they differ, at most `per`: the others are forbidden
+    history: History | None = None  # states that remember labels: nothing about them is hidden
+
+    @property
+    def latent(self) -> bool:
+        """Whether labels leave open which states they have."""
+        return self.per > 1 and self.history is None
 
     @property
     def n_states(self) -> int:
@@ -57,7 +64,9 @@ class Shape(NamedTuple):
         return np.array(self.states or (self.per,) * self.n_labels, np.int32)
 
     def state_names(self, labels: Sequence[str]) -> list[str]:
-        """The label and the number of a state among those of its label, from 1."""
+        """The label and the number of a state among those of its label, from 1; or what it remembers."""
+        if self.history is not None:
+            return self.history.state_names(self.per)
         return [f"{label}#{k}" for label in labels for k in range(1, self.per + 1)]
 
 
@@ -86,7 +95,17 @@ def of_states(allowed: Transitions, shape: Shape) -> Transitions:
     there = ~shape.missing()
     start, end = (np.repeat(row, shape.per) & there for row in (allowed.start, allowed.end))
     pair = np.repeat(np.repeat(allowed.pair, shape.per, axis=0), shape.per, axis=1)
+    if shape.history is not None:
+        fits = shape.history.transitions(shape.per)
+        return Transitions(start & fits.start, pair & fits.pair, end & fits.end)
     return Transitions(start, pair & there[None, :] & there[:, None], end)
+
+
+def forget_forbidden(chain: Chain) -> None:
+    """Zero where no path can go: shared updates are for all states of a label, also where they cannot follow."""
+    chain.bare.end[0][np.isneginf(chain.first)] = 0
+    chain.bare.end[1][np.isneginf(chain.last)] = 0
+    chain.bare.pair[np.isneginf(chain.forbid)] = 0
 
 
 def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen: Mapping[int, Seen]) -> Chain:

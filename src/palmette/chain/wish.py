@@ -17,6 +17,7 @@ from palmette.features.templates import TemplateSet
 from palmette.kernels.forms import Data
 from palmette.learn.online import Outcome, Progress
 from palmette.learn.settings import Settings
+from palmette.text.history import Step
 from palmette.text.schemes import Transitions
 
 
@@ -36,6 +37,7 @@ class Wish:
     progress: Progress | None = None
     say: Callable[[str], None] = lambda message: None
     threads: int = 1
+    history: Step | None = None  # a function for the settings' label history; None: they name one, or none
 
 
 class Problem(NamedTuple):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from palmette.cli.options import Flag, Quiet, Text, announce_compiling
+from palmette.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +26,7 @@ def demo(
     folder: Annotated[str, Parameter(name=["--output", "-o"])] = ".",
     text: Text = None,
     corpus: Flag = False,
+    data: str | None = None,
     quiet: Quiet = False,
 ) -> None:
     """Train and show a tagger on a small corpus that ships with palmette.
@@ -37,9 +39,16 @@ def demo(
         A sentence to tag at the end; on a terminal you are asked for one.
     corpus: bool
         Leave the corpus there too, as train.txt, dev.txt and test.txt.
+    data: str
+        Only leave other data there, for the examples in docs: vowels (vowels.txt, vowels_test.txt) or acronyms.
     quiet: bool
         No progress.
     """
+    if data is not None:
+        if corpus or text is not None:
+            raise UsageError("--data only leaves files: leave --text and --corpus out")
+        _leave_data(data, folder)
+        return
     from palmette import model_file
     from palmette.report.console import OutputConsole
 
@@ -51,10 +60,10 @@ def demo(
     console = OutputConsole(100)
     announce_compiling(quiet)
     _compile_first()
-    with as_file(files("palmette") / "data") as data:
-        pos = _train(console, "1. A part-of-speech tagger: words to Penn tags", "pos", data, targets["pos"], quiet)
-        chunk = _train(console, "2. A chunker: words and tags to phrases", "chunk", data, targets["chunk"], quiet)
-        _show_scores(console, pos, chunk, data)
+    with as_file(files("palmette") / "data") as shipped:
+        pos = _train(console, "1. A part-of-speech tagger: words to Penn tags", "pos", shipped, targets["pos"], quiet)
+        chunk = _train(console, "2. A chunker: words and tags to phrases", "chunk", shipped, targets["chunk"], quiet)
+        _show_scores(console, pos, chunk, shipped)
     _show_learnt(console, chunk)
     _show_sentences(console, pos, chunk, text)
     _what_next(console, targets)
@@ -76,6 +85,15 @@ def _leave_corpus(folder: str) -> None:
     for part in PARTS:
         with write_whole(os.path.join(folder, f"{part}.txt")) as out:
             out.write(demo_text(part).encode())
+
+
+def _leave_data(name: str, folder: str) -> None:
+    from palmette.demo_data import example_files
+    from palmette.text.files import write_whole
+
+    for file, text in example_files(name).items():
+        with write_whole(os.path.join(folder, file)) as out:
+            out.write(text.encode())
 
 
 def _train(console: Console, title: str, kind: str, data: Path, target: str, quiet: bool) -> Tagger:

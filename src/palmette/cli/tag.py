@@ -76,7 +76,8 @@ def tag(
     nbest: int
         Write this many label sequences of each sentence, best first, with scores and (crf, dplvm) probabilities.
     show_states: bool
-        Write the hidden state of a latent model behind its label, as in NP#2.
+        Write the state instead of the label: the hidden one of a latent model, as in NP#2, or with what it remembers
+        of the labels before (--label-history), as in O#3+.
     decode: str
         For latent models: viterbi (the labels of the best path of states, the default), marginal (of each token the
         label with the largest share of all paths), or exact (the best label sequence; says how many are proven).

@@ -46,6 +46,7 @@ def train(
     order: int | None = None,
     learner: str | None = None,
     latent: str | None = None,
+    label_history: str | None = None,
     init_size: float | None = None,
     share: float | None = None,
     split_after: int | None = None,
@@ -123,6 +124,9 @@ def train(
         random field) or dplvm (a CRF with latent states).
     latent: str
         Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5. Default: 1, a plain model.
+    label_history: str
+        What states remember of the labels before: bigram (the label before), trigram (two), or run:O:3 (how many O in a
+        row, 3 or more being one).
     init_size: float
         Size of the random numbers that a latent model starts from (0.01).
     share: float
@@ -219,11 +223,13 @@ def train(
         raise UsageError("give --dev or --dev-share, not both")
     if dev is None and dev_share is None and (patience is not None or tune_bias):
         raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
-    own = (template, features, order, edge_features, lexicon, clusters, no_ends or None, latent, init_size, split_after)
+    own = (template, features, order, edge_features, lexicon, clusters, no_ends or None, latent, init_size, split_after,
+           label_history)  # fmt: skip
     if resume and any(given is not None for given in own):
         raise UsageError(
             "--resume goes on with the model's own features and states: leave --template, --features, --order, "
-            "--edge-features, --lexicon, --clusters, --no-ends, --latent, --init-size and --split-after out"
+            "--edge-features, --lexicon, --clusters, --no-ends, --latent, --label-history, "
+            "--init-size and --split-after out"
         )
     if threads < 1:
         raise UsageError(f"--threads {threads}: at least 1")
@@ -240,15 +246,16 @@ def train(
     begun = time.perf_counter()
     old = Tagger.load(resume) if resume else None
     given = {
-        "learner": learner, "latent": latent, "init_size": init_size, "share": share, "split_after": split_after,
+        "learner": learner, "latent": latent, "label_history": label_history,
+        "init_size": init_size, "share": share, "split_after": split_after,
         "estimator": estimator,
         "mavg_every": None if mavg_every is None else _every(mavg_every), "partial": partial,
         "metric": metric, "seed": seed, "min_count": min_count, "max_attributes": max_attributes,
         "edge_features": edge_features, "constraints": constraints, "l1": l1, "l2": l2, "tolerance": tolerance,
         "l1_then_l2": l1_then_l2 or None, "optimiser": optimiser, "rate": rate, "restarts": restarts,
         "state_features": state_features, "candidates": nbest, "rate_schedule": rate_schedule,
-        "probability": probability, "degree": degree, "add_gold": add_gold, "update": update, "aggressiveness": aggressiveness, "pa_type": pa_type,
-        "cost": cost,
+        "probability": probability, "degree": degree, "add_gold": add_gold, "update": update,
+        "aggressiveness": aggressiveness, "pa_type": pa_type, "cost": cost,
     }  # fmt: skip
     if old is not None and learner is not None and learner != old.learner:
         raise UsageError(f"--resume goes on with the model's own learner, {old.learner}")

@@ -7,6 +7,7 @@ import math
 import msgspec
 
 from palmette.errors import UsageError
+from palmette.text.history import CUSTOM, check_name
 
 LEARNERS = {
     "perceptron": "structured perceptron (Collins 2002): on an error, gold up and guess down by 1",
@@ -54,6 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     latent: int | dict[str, int] = 1  # states of every label, or of some
     estimator: str = "auto"
     mavg_every: int | str | None = None
+    label_history: str | None = None  # what states remember of the labels before them
     init_size: float = INIT_SIZE  # of the random start of a latent model
     share: float = 1.0  # of an update that all states of a label get
     split_after: int = 0  # passes of a plain model before its labels are split into states
@@ -98,6 +100,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             _at_least("latent", states, 1)
             if states > MOST_STATES:
                 raise UsageError(f"latent: {states} states for a label; at most {MOST_STATES}")
+        self._check_history()
         if self.mavg_every is not None:
             if self.estimator != "mavg":
                 raise UsageError("mavg-every: only the estimator mavg restarts from the average")
@@ -120,6 +123,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         for name, value in (("patience", self.patience), ("max-attributes", self.max_attributes)):
             if value is not None:
                 _at_least(name, value, 1)
+
+    def _check_history(self) -> None:
+        if self.label_history is None:
+            return
+        if not isinstance(self.label_history, str):
+            raise UsageError(f"label-history: {self.label_history!r} is neither a name nor a function")
+        if self.label_history != CUSTOM:
+            check_name(self.label_history)
+        if is_latent(self):
+            raise UsageError("label-history, latent: a state remembers labels or is hidden; choose one of them")
 
     def _check_learner(self) -> None:
         """What goes with which learner."""

@@ -11,7 +11,8 @@ class OutputConsole(Console):
     """Standard output, as wide as the terminal, or as `width` elsewhere."""
 
     def __init__(self, width: int, **options: Any) -> None:
-        super().__init__(highlight=False, **options)
+        # A label between colons is no emoji.
+        super().__init__(highlight=False, emoji=False, **options)
         if not self.is_terminal:
             self.width = width
 
