@@ -161,7 +161,7 @@ def test_what_cannot_be_asked() -> None:
         Classifier("perceptron").fit([[1.0], [2.0]], "ab").predict_proba([[1.0]])
     with pytest.raises(UsageError, match="no parameter"):
         Classifier().set_params(depth=3)
-    with pytest.raises(UsageError, match="no penalty"):
+    with pytest.raises(UsageError, match="minimises nothing"):
         Classifier("perceptron", l2=1.0).fit([[1.0]], ["a"])
 
 

@@ -173,3 +173,9 @@ def test_partial_labels_and_order_2() -> None:
 def test_settings_that_do_not_go_together(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Tagger("chunk", **settings).fit(*demo("train", 3))
+
+
+def test_more_weights_than_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("palmette.chain.likelihood.physical_memory", lambda: 1 << 20)
+    with pytest.raises(UsageError, match="--optimiser adagrad"):
+        Tagger("chunk", learner="crf").fit(*demo("train", 50))

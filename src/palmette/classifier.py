@@ -17,7 +17,7 @@ import numpy as np
 
 from palmette.chain.model import best_labels
 from palmette.errors import DataError, UsageError
-from palmette.learn.settings import TOLERANCE
+from palmette.learn.settings import LIKELIHOOD, TOLERANCE
 from palmette.tagger import Tagger
 from palmette.text.items import corpus_from_items
 
@@ -119,8 +119,10 @@ class Classifier:
     def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
         """The probability of each label f64[rows, labels]: exp(score) over the sum of all. A perceptron's scores were
         not learnt as such."""
-        if self.learner == "perceptron":
-            raise UsageError("predict_proba: the perceptron has scores and no probabilities; choose the learner crf")
+        if self.learner not in LIKELIHOOD:
+            raise UsageError(
+                f"predict_proba: the {self.learner} has scores and no probabilities; choose the learner crf"
+            )
         scores = self.decision_function(X)
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))

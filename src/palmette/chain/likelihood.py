@@ -16,13 +16,15 @@ from palmette.chain.data import seen_combinations
 from palmette.chain.learning import Dev
 from palmette.chain.objective import ChainObjective, give_all
 from palmette.chain.start import starting_weights
-from palmette.chain.weights import estimated
+from palmette.chain.weights import estimated, physical_memory
 from palmette.chain.wish import Problem, Trained, Wish
 from palmette.errors import UsageError
 from palmette.kernels.forms import Chain, Data, Rows
 from palmette.learn.batch.lbfgs import ENDINGS, minimise
 from palmette.learn.online import Outcome, Pass, Progress, interruptible
 from palmette.learn.settings import n_passes, penalty_of
+
+VECTORS = 26  # of L-BFGS, beside the weights themselves
 
 
 class Penalty(NamedTuple):
@@ -69,6 +71,7 @@ def train_likelihood(
     patience: int | None, threads: int, progress: Progress | None, only: np.ndarray | None = None,
 ) -> tuple[ChainObjective, Outcome]:  # fmt: skip
     """Weights that minimise the penalised negative log-likelihood; only those of `only` move, if it is given."""
+    _check_memory(sum(rows.slot.size * rows.w.shape[-1] if not rows.first.size else rows.w.size for rows in chain[-3:]))
     objective = ChainObjective(chain, data, penalty.l2, threads, only)
     with interruptible() as pressed:
         watch = _Watch(objective, dev, patience, iterations, progress, pressed)
@@ -82,6 +85,16 @@ def train_likelihood(
     best = watch.best if watch.best is not None else estimated(objective.chain, None)
     best_pass = watch.best_pass if watch.best is not None else found.iterations
     return objective, Outcome(_compact(best), best_pass, watch.history, bool(pressed), why)
+
+
+def _check_memory(size: int) -> None:
+    """L-BFGS keeps its last steps: some 25 numbers of 8 bytes for each weight. Better told than killed."""
+    needed, there = size * VECTORS * 8, physical_memory()
+    if there is not None and needed > there:
+        raise UsageError(
+            f"{size:,} weights take {needed / 2**30:.0f} GB in L-BFGS, and this machine has {there / 2**30:.0f} GB: use "
+            "--optimiser adagrad, --edge-features seen, --min-count 2, or fewer templates on label pairs and triples"
+        )
 
 
 def train_by_likelihood(problem: Problem) -> Trained:

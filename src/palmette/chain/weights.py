@@ -8,6 +8,7 @@ four bytes.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -230,3 +231,11 @@ def n_weights(chain: Chain) -> int:
     """Weights that are not zero."""
     blocks = [*chain.bare, *(r.w[: used_rows(r)] for r in (chain.one, chain.two, chain.three))]
     return int(sum(np.count_nonzero(block) for block in blocks))
+
+
+def physical_memory() -> int | None:
+    """Bytes of memory of this machine; None where nobody tells."""
+    try:
+        return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return None
