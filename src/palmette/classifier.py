@@ -121,7 +121,7 @@ class Classifier:
         not learnt as such."""
         if self.learner not in LIKELIHOOD:
             raise UsageError(
-                f"predict_proba: the {self.learner} has scores and no probabilities; choose the learner crf"
+                f"predict_proba: the {self.learner} has no probabilities; choose the learner crf"
             )
         scores = self.decision_function(X)
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))

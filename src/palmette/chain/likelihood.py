@@ -92,7 +92,7 @@ def _check_memory(size: int) -> None:
     needed, there = size * VECTORS * 8, physical_memory()
     if there is not None and needed > there:
         raise UsageError(
-            f"{size:,} weights take {needed / 2**30:.0f} GB in L-BFGS, and this machine has {there / 2**30:.0f} GB: use "
+            f"{size:,} weights take {needed / 2**30:.0f} GB in L-BFGS, this machine has {there / 2**30:.0f} GB: use "
             "--optimiser adagrad, --edge-features seen, --min-count 2, or fewer templates on label pairs and triples"
         )
 
