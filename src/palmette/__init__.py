@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["HMM", "Reading", "Tagger", "__version__", "load_demo"]
+__all__ = ["HMM", "Hypergraph", "Reading", "Tagger", "__version__", "load_demo"]
 
 if TYPE_CHECKING:
     from palmette.demo_data import load_demo
     from palmette.hmm import HMM
+    from palmette.hypergraph import Hypergraph
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
 
 _HOMES = {
     "HMM": "palmette.hmm",
+    "Hypergraph": "palmette.hypergraph",
     "Reading": "palmette.text.read",
     "Tagger": "palmette.tagger",
     "load_demo": "palmette.demo_data",
