@@ -14,6 +14,7 @@ LEARNERS = {
     "dplvm": "the same with latent states (a latent CRF)",
 }
 BATCH = ("crf", "dplvm")  # learners that go through all the data for each step
+PROBABILISTIC = ("crf", "dplvm", "hmm", "maxent")  # learners whose shares of paths are probabilities as they come
 ESTIMATORS = {
     "auto": "avg; for a latent model with development data, the best of avg and mavg every 2, 4, 8 passes",
     "avg": "the mean of the weights after every example",
