@@ -51,7 +51,7 @@ def check_probabilities(model: ChainModel, what: str) -> None:
 
 
 def marks_of(labels: list[str]) -> tuple[Marks, list[str]]:
-    """What pairs of labels say about spans, by conlleval's rules; and the types. Nothing, if they are no such labels."""
+    """What pairs of labels say about spans, by conlleval's rules; and the types. Nothing, if they are no such."""
     Y = len(labels)
     if not are_chunk_labels(labels):
         none = np.zeros((Y, Y), np.bool_)
