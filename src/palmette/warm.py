@@ -35,5 +35,6 @@ def compile_all() -> None:
         corpus = read_corpus(files["c.txt"], Reading())
         for how in DECODINGS:
             tagger.model_.decode(corpus, how)
+        tagger.predict_confidence([[("a", "x"), ("b", "y")]])
         separation(tagger.model_, corpus)
         HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])

@@ -331,7 +331,7 @@ def _check_meta(meta: dict[str, Any], path: str) -> None:
         kinds.append(("calibration", Calibration))
     for name, kind in kinds:
         try:
-            meta[name] = msgspec.to_builtins(msgspec.convert(meta.get(name, kind()), kind))
+            meta[name] = msgspec.to_builtins(msgspec.convert(meta[name] if name in meta else kind(), kind))
         except msgspec.ValidationError as error:
             raise ModelError(f"damaged model: its {name} cannot be read ({error})", file=path) from None
 

@@ -4,35 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from palmette.chain.confidence import confidence_of
 from palmette.errors import DataError
 from palmette.tagger import Tagger, with_columns
+from palmette.text.confidence import Telling, cells
 from palmette.text.corpus import Corpus
 from palmette.text.raw import parse_text
 from palmette.text.schemes import Span, spans
 
 
 def tag_sentence(
-    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, **tokens: Any
-) -> tuple[Corpus, list[str]]:
+    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, decode: str = "viterbi",
+    **tokens: Any,
+) -> tuple[Corpus, list[str]]:  # fmt: skip
     """The words with the columns that helpers made, and the labels; `tokens` as for `parse_text`."""
     line = " ".join(text.split()).encode(errors="surrogateescape")
     corpus = parse_text(line, "--text", **tokens)
     if not corpus.n_tokens:
         raise DataError("there is no word in the text")
     corpus = with_columns(corpus, helpers, tagger)
-    ids, _ = tagger.model_.tag(corpus, bias)
+    ids = tagger.model_.decode(corpus, decode, bias).labels
     return corpus, [tagger.labels_[i] for i in ids.tolist()]
 
 
 def tagged_text(
-    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, **tokens: Any
-) -> str:
-    """Aligned columns, a token a line: the word, the helpers' columns, the label."""
+    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, tell: Telling | None = None,
+    **tokens: Any,
+) -> str:  # fmt: skip
+    """Aligned columns, a token a line: the word, the helpers' columns, the label, and how sure that is."""
     corpus, labels = tag_sentence(tagger, helpers, text, bias, **tokens)
-    rows = [[*cells, label] for cells, label in zip(corpus.sentence(0), labels, strict=True)]
+    rows = [[*words, label] for words, label in zip(corpus.sentence(0), labels, strict=True)]
+    if tell is not None and any(tell):
+        ids = np.array([tagger.labels_.index(label) for label in labels], np.int32)
+        found = confidence_of(tagger.model_, corpus, ids, bias, marginals=tell.marginals)
+        rows = [
+            [*row, *more] for row, more in zip(rows, cells(corpus.offset, found, tagger.labels_, tell), strict=True)
+        ]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
