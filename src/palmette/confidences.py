@@ -58,7 +58,7 @@ class Confidences:
         items = corpus_from_items(X, None, mode=self._mode())
         known = None if allowed is None else known_from_items(allowed, items.corpus, model.labels)
         nothing = np.zeros(items.corpus.n_tokens, np.int32)
-        found = confidence_of(model, items.corpus, nothing, known=known, marginals=True, spans=False)
+        found = confidence_of(model, items.corpus, nothing, known=known, marginals=True, whole=False)
         assert found.marginals is not None
         return items, found.marginals
 

@@ -370,7 +370,7 @@ class Tagger(Confidences):
             else:
                 found = model.decode(corpus, decode, bias, facts, cap)
             if any(tell):
-                sure = confidence_of(model, corpus, found.labels, bias, facts, marginals=marginals, spans=confidence)
+                sure = confidence_of(model, corpus, found.labels, bias, facts, marginals=marginals, whole=confidence)
                 data = write_confidence(writer, corpus, found.labels, found.scores, sure, tell)
             else:
                 data = writer.write(corpus, found.labels, found.scores)

@@ -77,13 +77,14 @@ def places_of(labels: np.ndarray, offset: np.ndarray, names: list[str]) -> Place
 
 def confidence_of(
     model: ChainModel, corpus: Corpus, labels: np.ndarray, bias: dict[str, float] | None = None,
-    known: Known | None = None, *, marginals: bool = False, spans: bool = True,
+    known: Known | None = None, *, marginals: bool = False, whole: bool = True,
 ) -> Confidence:  # fmt: skip
-    """How sure the model is of these labels i32[N], among what is known: see Confidence."""
+    """How sure the model is of these labels i32[N], among what is known: see Confidence. `whole`: of spans and of
+    sentences too."""
     N, S, Y = corpus.n_tokens, corpus.n_sentences, len(model.labels)
     own, log_z, alone = np.zeros(N), np.zeros(S), np.zeros(S)
     table = np.zeros((N if marginals else 0, Y))
-    places = places_of(labels, corpus.offset, model.labels if spans else [])
+    places = places_of(labels, corpus.offset, model.labels if whole else [])
     marks, types = marks_of(model.labels)
     of_spans = np.zeros(places.sentence.size)
     if N:
@@ -92,12 +93,14 @@ def confidence_of(
         labels = np.ascontiguousarray(labels, np.int32)
         shares(chain, data, labels, own, table, log_z, places, marks, of_spans, known is not None)
         check_possible(log_z, corpus)
-        log_partitions(chain, data._replace(known=labels), alone, True)
+        if whole:
+            log_partitions(chain, data._replace(known=labels), alone, True)
     found = None
-    if spans and types:
+    if whole and types:
         kinds = [types[k] for k in places.kind.tolist()]
         found = SpanShares(places.sentence, places.first, places.end, kinds, of_spans)
-    return Confidence(own, np.exp(np.minimum(alone - log_z, 0.0)), found, table if marginals else None)
+    of_sentences = np.exp(np.minimum(alone - log_z, 0.0)) if whole else np.zeros(0)
+    return Confidence(own, of_sentences, found, table if marginals else None)
 
 
 def log_share(model: ChainModel, corpus: Corpus, wanted: Known) -> np.ndarray:

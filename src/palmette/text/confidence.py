@@ -35,8 +35,8 @@ class Confidence(NamedTuple):
     """The share of all paths (of those that what is known allows) that have ..."""
 
     tokens: np.ndarray  # f64[N]     the label of this token here
-    sentences: np.ndarray  # f64[S]  all labels of this sentence
-    spans: SpanShares | None  # this span here, neither longer nor shorter; None: the labels are none of spans
+    sentences: np.ndarray  # f64[S]  all labels of this sentence; empty: not asked for
+    spans: SpanShares | None  # this span here, neither longer nor shorter; None: not asked for, or no such labels
     marginals: np.ndarray | None  # f64[N, Y]  each label here; None: not asked for
 
 
