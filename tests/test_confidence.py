@@ -308,7 +308,8 @@ def test_posterior_is_a_way_to_decode(cli: Cli) -> None:
     assert cli("tag sure.palm test.txt --posterior --decode exact").code == 2
     assert cli("tag sure.palm test.txt --confidence --show-states -q").code == 2
     typed = cli.fine("tag pos.palm --text", "The dog barks .", "--confidence").splitlines()
-    assert [len(line.split()) for line in typed] == [3] * 4
+    assert typed[0].startswith("# confidence 0.")
+    assert [len(line.split()) for line in typed] == [3] * 5
 
 
 # --- calibrate and eval -------------------------------------------------------------------------------------

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", *(f"docs/{name}.md" for name in ("usage", "templates", "compare", "synth", "latent", "crf"))]
+PAGES = [
+    "README.md",
+    *(f"docs/{name}.md" for name in ("usage", "templates", "compare", "synth", "latent", "crf", "confidence")),
+]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -52,7 +55,7 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
         assert check.check_output(expected, found, OPTIONS), f"$ {command}\nexpected\n{expected}\nfound\n{found}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/usage.md", "docs/latent.md", "docs/hmm.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/usage.md", "docs/latent.md", "docs/hmm.md", "docs/confidence.md"])
 def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from palmette.demo_data import PARTS, demo_text
 

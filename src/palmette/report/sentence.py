@@ -11,7 +11,7 @@ from rich.text import Text
 from palmette.chain.confidence import confidence_of
 from palmette.errors import DataError
 from palmette.tagger import Tagger, with_columns
-from palmette.text.confidence import Telling, cells
+from palmette.text.confidence import ALL, Telling, cells
 from palmette.text.corpus import Corpus
 from palmette.text.raw import parse_text
 from palmette.text.schemes import Span, spans
@@ -35,17 +35,20 @@ def tagged_text(
     tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, tell: Telling | None = None,
     **tokens: Any,
 ) -> str:  # fmt: skip
-    """Aligned columns, a token a line: the word, the helpers' columns, the label, and how sure that is."""
+    """Aligned columns, a token a line: the word, the helpers' columns, the label, and how sure that is; before them
+    how sure all labels together are."""
     corpus, labels = tag_sentence(tagger, helpers, text, bias, **tokens)
     rows = [[*words, label] for words, label in zip(corpus.sentence(0), labels, strict=True)]
+    head = ""
     if tell is not None and any(tell):
         ids = np.array([tagger.labels_.index(label) for label in labels], np.int32)
         found = confidence_of(tagger.model_, corpus, ids, bias, marginals=tell.marginals)
-        rows = [
-            [*row, *more] for row, more in zip(rows, cells(corpus.offset, found, tagger.labels_, tell), strict=True)
-        ]
+        head = f"# {ALL} {found.sentences[0]:.6g}\n" if tell.confidence else ""
+        further = cells(corpus.offset, found, tagger.labels_, tell)
+        rows = [[*row, *more] for row, more in zip(rows, further, strict=True)]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return head + "\n".join(lines)
 
 
 def draw_chunks(cells: list[list[str]], labels: list[str]) -> Table:
