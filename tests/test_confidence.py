@@ -130,6 +130,17 @@ def test_posterior_labels_are_those_with_the_largest_marginals(tagger: Tagger) -
             assert table[label] == pytest.approx(max(table.values()), abs=1e-9)
 
 
+def test_the_exact_search_and_the_confidence_of_its_labels_agree(tagger: Tagger) -> None:
+    labels, _ = tagger.predict_exact(SENTENCES)
+    corpus = tagging.corpus_from_items(SENTENCES).corpus
+    log_shares = tagger.model_.decode(corpus, "exact").scores
+    assert tagger.log_confidence(SENTENCES, labels) == pytest.approx(log_shares.tolist(), abs=1e-6)
+    for sentence, own, log_share in zip(SENTENCES, labels, log_shares, strict=True):
+        shares = every(tagger, sentence)
+        assert shares[tuple(own)] == pytest.approx(max(shares.values()), abs=1e-6)
+        assert shares[tuple(own)] == pytest.approx(math.exp(log_share), abs=1e-6)
+
+
 # --- the names of things ------------------------------------------------------------------------------------
 
 
@@ -329,6 +340,21 @@ def test_calibrate_on_the_command_line(cli: Cli) -> None:
     assert about["confidence_is"] == "probability"
     assert json.loads(cli.fine("inspect chunk.palm --json"))["confidence_is"] == "confidence (not calibrated)"
     assert "fitted on dev.txt" in cli.fine("inspect made.palm --top 1")
+
+
+def test_partly_known_labels(cli: Cli) -> None:
+    sentences = rows(cli.read("dev.txt"))
+    some = [[[*cells[:2], "?" if i == 1 else cells[2]] for i, cells in enumerate(sentence)] for sentence in sentences]
+    text = "\n\n".join("\n".join(" ".join(cells) for cells in sentence) for sentence in some)
+    cli.write("some.txt", text + "\n")
+    ran = cli("calibrate chunk.palm some.txt -o x.palm")
+    assert (ran.code, "--partial" in ran.err) == (1, True)
+    found = json.loads(cli.fine("calibrate chunk.palm some.txt -o some.palm --partial --json -q"))
+    whole = json.loads(cli.fine("calibrate chunk.palm dev.txt -o some.palm --json -q"))
+    assert found["sentences"] == whole["sentences"]
+    assert found["before"]["nll"] < whole["before"]["nll"]
+    known = json.loads(cli.fine("eval sure.palm some.txt --partial --calibration --json"))["calibration"]["tokens"]
+    assert known["count"] == sum(len(sentence) - (len(sentence) > 1) for sentence in some)
 
 
 def test_the_reliability_table_of_eval(cli: Cli) -> None:

@@ -104,11 +104,14 @@ class Confidences:
         are, only confidences change."""
         return self.calibrate_corpus(corpus_from_items(X, y, mode=self._mode()).corpus)
 
-    def calibrate_corpus(self, corpus: Corpus, watch: Watch | None = None) -> Calibration:
-        """The same with a corpus; `watch` is called with each temperature that is tried, and the loss there."""
+    def calibrate_corpus(
+        self, corpus: Corpus, watch: Watch | None = None, *, partial: bool | None = None
+    ) -> Calibration:
+        """The same with a corpus; `watch` is called with each temperature that is tried, and the loss there. `partial`:
+        its labels may be partly known; None: as in training."""
         model = self._fitted()
         if corpus.labels is None or not corpus.n_tokens:
             raise DataError("no labelled sentence to calibrate on", file=corpus.source)
-        understand_labels(corpus, model.meta.get("settings", {}).get("partial"))
+        understand_labels(corpus, model.meta.get("settings", {}).get("partial") if partial is None else partial)
         self.model_, found = fit_temperature(model, corpus, watch)
         return found

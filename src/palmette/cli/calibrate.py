@@ -22,6 +22,7 @@ def calibrate(
     format: str | None = None,
     separator: str = "auto",
     with_: Helpers = None,
+    partial: Annotated[bool | None, Parameter(negative="--no-partial")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -47,6 +48,8 @@ def calibrate(
         auto, tab, space (runs of them), comma, semicolon, bar, or one character.
     with_: list[str]
         NAME=MODEL: a column that the data lacks comes from another model; repeatable.
+    partial: bool
+        Gold labels may be partly known (`?`, `A|B`): what is known counts. Default as in training.
     json: bool
         Print one JSON object; errors are fractions of 1.
     quiet: bool
@@ -62,7 +65,7 @@ def calibrate(
     reading = tagger.reading_for(data, labelled=True).overridden(reading_from(format, separator, columns, label))
     corpus = read_corpus(data, reading)
     corpus = with_columns(corpus, [load_tagger(path, quiet) for path in pairs(with_, "--with").values()], tagger)
-    found = tagger.calibrate_corpus(corpus, None if quiet else Watch())
+    found = tagger.calibrate_corpus(corpus, None if quiet else Watch(), partial=partial)
     tagger.save(output)
     if json:
         print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
