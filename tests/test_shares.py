@@ -11,11 +11,13 @@ from chain_arrays import Case, chain_of, data_of
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_forward import Listed, all_paths
-from strategies import cases, few
+from strategies import cases, few, random_model, random_sentence
 
 from palmette.chain.confidence import marks_of, places_of
 from palmette.chain.temperature import COLDEST, HOTTEST, cooled, gold_likelihood, lowest
+from palmette.kernels.forward import log_partitions
 from palmette.kernels.shares import shares
+from palmette.kernels.train import decode
 from palmette.text.schemes import Span, spans
 
 NAMES = ("O", "B-X", "I-X", "E-X", "S-X", "B-Y", "I-Y", "E-Y")
@@ -63,6 +65,39 @@ def test_shares_against_all_paths(
     assert [(s, Span(types[k], a, b)) for s, k, a, b in rows] == expected
     for (s, span), share in zip(expected, of_spans, strict=True):
         assert share == pytest.approx(share_of_span(twins[s], case.label_of, names, span), abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
+@pytest.mark.parametrize("order", [1, 2])
+def test_long_sentences_and_wild_scores(order: int, scale: float) -> None:
+    """Where every I follows a B or an I, a span is a mask: B, then I, then anything but I. So its share is a quotient
+    of two sums, whatever the size of the scores."""
+    rng = np.random.default_rng([order, int(scale)])
+    n, names = 400, ["O", "B-X", "I-X"]
+    model = random_model(rng, order, 3, (40, 0, 0))
+    model.weights = {feature: scale * float(rng.normal()) for feature in model.weights}
+    model.forbidden = frozenset([("start", 2), ("pair", 0, 2)])
+    sentence = random_sentence(rng, n, (40, 0, 0))
+    anything = [frozenset(range(3))] * n
+    case = Case(model, (0, 1, 2), (40, 0, 0), [sentence], [anything], [1.0])
+    chain, x = chain_of(case), data_of(case)
+    labels, score = np.zeros(n, np.int32), np.zeros(1)
+    decode(chain, x, labels, score, False)
+    places = places_of(labels, x.offset, names)
+    assert places.kind.size > 5
+    marks, _ = marks_of(names)
+    own, log_z, found = np.zeros(n), np.zeros(1), np.zeros(places.kind.size)
+    shares(chain, x, labels, own, np.zeros((0, 3)), log_z, places, marks, found, False)
+    for k in range(places.kind.size):
+        first, end = int(places.first[k]), int(places.end[k])
+        known = list(anything)
+        known[first:end] = [frozenset([1]), *[frozenset([2])] * (end - first - 1)]
+        if end < n:
+            known[end] = frozenset([0, 1])
+        masked = np.zeros(1)
+        log_partitions(chain, data_of(case._replace(known=[known])), masked, True)
+        assert found[k] == pytest.approx(np.exp(masked[0] - log_z[0]), abs=1e-6)
+    assert found.max() > 0.1
 
 
 @few(2)
