@@ -19,6 +19,7 @@ PAGES = [
         for name in (
             "classify",
             "compare",
+            "confidence",
             "crf",
             "history",
             "latent",
@@ -73,6 +74,7 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
     [
         "README.md",
         "docs/classify.md",
+        "docs/confidence.md",
         "docs/history.md",
         "docs/hmm.md",
         "docs/hypergraph.md",

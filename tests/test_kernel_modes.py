@@ -51,7 +51,7 @@ def test_the_core_without_the_compiler(tmp_path: Path) -> None:
 def test_the_core_with_every_index_checked(tmp_path: Path) -> None:
     """An index out of range is silent otherwise. A warm cache would hide it: this one is new."""
     out = run_tests(
-        [*CORE, "test_resume.py", "test_forward.py"],
+        [*CORE, "test_resume.py", "test_forward.py", "test_shares.py"],
         NUMBA_BOUNDSCHECK="1",
         PALMETTE_TEST_EXAMPLES="15",
         PALMETTE_CACHE_DIR=str(tmp_path),

@@ -19,18 +19,21 @@ import msgspec
 import numpy as np
 
 from palmette.chain.choice import choose_templates
+from palmette.chain.confidence import confidence_of
 from palmette.chain.fit import check_labelled, fit_chain
 from palmette.chain.known import certain_labels, known_from_column, known_from_items, label_names, understand_labels
 from palmette.chain.model import CAP, ChainModel, Decoded, load_chain
 from palmette.chain.nbest import Candidate, nbest_lists, of_no_token
 from palmette.chain.prune import pruned
 from palmette.chain.wish import Wish
+from palmette.confidences import Confidences
 from palmette.errors import DataError, UsageError
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.features.templates import TemplateSet
 from palmette.learn.online import Progress
 from palmette.learn.settings import Settings, is_batch, parse_latent
 from palmette.metrics.scores import Scores, score
+from palmette.text.confidence import Telling, check_tellable, write_confidence
 from palmette.text.corpus import Corpus, column_of_types
 from palmette.text.files import FilePath, write_whole
 from palmette.text.history import CUSTOM, Step
@@ -43,7 +46,7 @@ Say = Callable[[str], None]
 _SETTINGS = tuple(Settings.__struct_fields__)
 
 
-class Tagger:
+class Tagger(Confidences):
     """A chain model with its features: train it, tag with it, save it, look into it.
 
     features: a named template set (pos, chunk, ner, char); None chooses by the labels.
@@ -97,7 +100,7 @@ class Tagger:
         restarts: int = 1,
         candidates: int | None = None,
         rate_schedule: str = "falling",
-        probability: str = "softmax",
+        probability_function: str = "softmax",
         degree: float = 2.0,
         add_gold: bool = True,
         update: str = "always",
@@ -141,7 +144,7 @@ class Tagger:
         self.restarts = restarts
         self.candidates = candidates
         self.rate_schedule = rate_schedule
-        self.probability = probability
+        self.probability_function = probability_function
         self.degree = degree
         self.add_gold = add_gold
         self.update = update
@@ -377,13 +380,15 @@ class Tagger:
         self, source: FilePath, target: FilePath, *, reading: Reading | None = None, output: str | None = None,
         threads: int = 1, scores: bool = False, bias: dict[str, float] | None = None,
         add: Sequence[Tagger] = (), known: str | None = None, states: bool = False, decode: str = "viterbi",
-        cap: int = CAP, progress: Callable[[int], None] | None = None,
+        cap: int = CAP, confidence: bool = False, marginals: bool = False,
+        progress: Callable[[int], None] | None = None,
     ) -> int:  # fmt: skip
         """Tag a file of any size in bounded memory; the number of tokens.
 
         `known` names a column that tells what is known about the labels (a label, `A|B`, or `?`); `add` are
         taggers that make the columns the input lacks; `states` writes the latent state, `NP#2`, for the label;
-        `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts.
+        `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts;
+        `confidence` and `marginals` write how sure the model is: see text/confidence.py.
         """
         model = self._fitted()
         model.with_bias(bias or {})
@@ -396,6 +401,10 @@ class Tagger:
             raise UsageError("the model has no states to show; train it with --latent or --label-history")
         if states and decode != "viterbi":
             raise UsageError("the states are those of the best path: --show-states goes with --decode viterbi")
+        tell = Telling(confidence, marginals)
+        check_tellable(writer, tell)
+        if any(tell) and states:
+            raise UsageError("confidences are those of labels: leave --show-states out")
         n_tokens = proven = total = 0
 
         def work(corpus: Corpus) -> tuple[int, bytes, np.ndarray | None]:
@@ -405,7 +414,12 @@ class Tagger:
                 found = Decoded(*model.tag(corpus, bias, facts, states), None)
             else:
                 found = model.decode(corpus, decode, bias, facts, cap)
-            return corpus.n_tokens, writer.write(corpus, found.labels, found.scores), found.proven
+            if any(tell):
+                sure = confidence_of(model, corpus, found.labels, bias, facts, marginals=marginals, whole=confidence)
+                data = write_confidence(writer, corpus, found.labels, found.scores, sure, tell)
+            else:
+                data = writer.write(corpus, found.labels, found.scores)
+            return corpus.n_tokens, data, found.proven
 
         with write_whole(target) as out:
             for n, data, sure in in_order(work, stream(source, reading), threads):

@@ -38,5 +38,6 @@ def compile_all() -> None:
         for how in DECODINGS:
             tagger.model_.decode(corpus, how)
         tagger.nbest([[("a", "x")]])
+        tagger.predict_confidence([[("a", "x"), ("b", "y")]])
         separation(tagger.model_, corpus)
         HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])

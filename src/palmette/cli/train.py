@@ -75,7 +75,7 @@ def train(
     restarts: int | None = None,
     nbest: int | None = None,
     rate_schedule: str | None = None,
-    probability: str | None = None,
+    probability_function: str | None = None,
     degree: float | None = None,
     add_gold: Annotated[bool | None, Parameter(negative="--no-add-gold")] = None,
     update: str | None = None,
@@ -188,7 +188,7 @@ def train(
         How many of the best paths probperc (5) and mira (1) look at.
     rate_schedule: str
         The rate of probperc: falling (a half after the first pass, a third after the second, ...) or constant.
-    probability: str
+    probability_function: str
         How probperc makes probabilities of the scores of the best paths: softmax, linear or polynomial.
     degree: float
         Of the polynomial (2).
@@ -254,7 +254,7 @@ def train(
         "edge_features": edge_features, "constraints": constraints, "l1": l1, "l2": l2, "tolerance": tolerance,
         "l1_then_l2": l1_then_l2 or None, "optimiser": optimiser, "rate": rate, "restarts": restarts,
         "state_features": state_features, "candidates": nbest, "rate_schedule": rate_schedule,
-        "probability": probability, "degree": degree, "add_gold": add_gold, "update": update,
+        "probability_function": probability_function, "degree": degree, "add_gold": add_gold, "update": update,
         "aggressiveness": aggressiveness, "pa_type": pa_type, "cost": cost,
     }  # fmt: skip
     if old is not None and learner is not None and learner != old.learner:

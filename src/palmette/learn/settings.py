@@ -18,6 +18,7 @@ LEARNERS = {
     "dplvm": "the same with latent states (a latent CRF)",
 }
 LIKELIHOOD = ("crf", "dplvm")  # learners with an objective to minimise
+PROBABILISTIC = ("crf", "dplvm", "hmm", "maxent")  # learners whose shares of paths are probabilities as they come
 OPTIMISERS = {
     "lbfgs": "L-BFGS: all the data for each step (with L1: OWL-QN)",
     "sgd": "a step after each sentence, with a rate that decays",
@@ -30,7 +31,7 @@ NBEST = {"probperc": 5, "mira": 1}
 MOST_CANDIDATES = 1000
 # Settings that only some learners have
 ONLY = {
-    "candidates": ("probperc", "mira"), "rate_schedule": ("probperc",), "probability": ("probperc",),
+    "candidates": ("probperc", "mira"), "rate_schedule": ("probperc",), "probability_function": ("probperc",),
     "degree": ("probperc",), "add_gold": ("probperc",), "update": ("probperc",),
     "aggressiveness": ("pa", "mira"), "pa_type": ("pa",), "cost": ("mira",),
 }  # fmt: skip
@@ -68,7 +69,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rate: float | None = None  # of sgd, adagrad and probperc
     rate_schedule: str = "falling"  # or constant
     candidates: int | None = None  # the n best paths that probperc (5) and mira (1) look at
-    probability: str = "softmax"  # of a candidate, by its score: softmax, linear, polynomial
+    probability_function: str = "softmax"  # of a candidate, by its score: softmax, linear, polynomial
     degree: float = 2.0  # of the polynomial
     add_gold: bool = True  # to the candidates where it is missing
     update: str = "always"  # or on errors
@@ -169,7 +170,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             if getattr(self, name) != field.default and self.learner not in learners:
                 raise UsageError(f"{name.replace('_', '-')}: it is for {' and '.join(learners)}, not {self.learner}")
         _one_of("rate-schedule", self.rate_schedule, ("falling", "constant"))
-        _one_of("probability", self.probability, PROBABILITIES)
+        _one_of("probability-function", self.probability_function, PROBABILITIES)
         _one_of("update", self.update, ("always", "errors"))
         _one_of("pa-type", self.pa_type, PA_TYPES)
         _one_of("cost", self.cost, ("hamming", "span"))

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from palmette.chain.confidence import named
 from palmette.chain.diagnose import Separation
 from palmette.chain.model import PARTS, ChainModel
 from palmette.chain.weights import n_weights
@@ -40,6 +41,8 @@ def inspection(
         "forbidden_transitions": int(np.count_nonzero(~model.allowed.pair)),
         "training_words": int(model.vocabulary.size),
         "bias": model.bias,
+        "confidence_is": named(model),
+        "calibration": model.meta.get("calibration"),
         "templates": None if model.encoder is None else to_text(model.encoder.templates).splitlines(),
         "lexicons": [] if model.encoder is None else sorted(model.encoder.resources.lexicons),
         "clusters": [] if model.encoder is None else sorted(model.encoder.resources.clusters),
@@ -158,6 +161,7 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
         console.print(f"  {about['forbidden_transitions']:,} forbidden label pairs")
     for label, value in about["bias"].items():
         console.print(f"  bias {escape(label)}={value:.4g}")
+    console.print(f"  {_calibration_said(about)}", markup=False)
     chosen = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
     console.print(f"  settings: {chosen}", markup=False)
     if about["templates"] is not None:
@@ -179,6 +183,18 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
             f"{escape(t['from'])} > {escape(t['to'])} [dim]{t['weight']:+.2f}[/dim]" for t in about["transitions"]
         )
         console.print(f"\n[bold]transitions[/bold]  {cells}")
+
+
+def _calibration_said(about: dict[str, Any]) -> str:
+    """What its confidences mean."""
+    fitted = about["calibration"]
+    said = "its confidences are probabilities"
+    if about["confidence_is"] != "probability":
+        said = "its confidences are not calibrated (see `palmette calibrate`)"
+    if fitted is None:
+        return said
+    place = f"{fitted['data']}, {fitted['sentences']:,} sentences"
+    return f"{said}: temperature {fitted['temperature']:.4g}, fitted on {place}"
 
 
 def _weights_said(settings: dict[str, Any]) -> str:
