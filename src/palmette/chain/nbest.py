@@ -1,8 +1,8 @@
 """The best label sequences of a sentence, not the best one alone.
 
 Sequences are distinct and ranked by score; with latent states that of the best path of states that has these labels. A
-model that was learnt as a distribution, or calibrated, tells the probability of each too, which with latent states is that of all its
-paths together (so a lower rank may be the more probable).
+model that was learnt as a distribution, or calibrated, tells the probability of each too, which with latent states is
+that of all its paths together (so a lower rank may be the more probable).
 """
 
 from __future__ import annotations
