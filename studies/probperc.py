@@ -234,8 +234,8 @@ def page(record: Record) -> str:
 
 {record.origin()} L-BFGS has no seed. Test is F of spans, for EWT accuracy; p by approximate randomisation against the
 averaged perceptron. Settings and passes (at most {PASSES}; {ITERATIONS} iterations of L-BFGS) were chosen on
-development data, with seed 1. Times are those of one core that had other work to do too; ratios within a table are fair. The
-document's LSTM is left out.
+development data, with seed 1. Times are those of one core that had other work to do too; ratios within a table are
+fair. The document's LSTM is left out.
 
 ![Learning curves](probperc.png)
 
