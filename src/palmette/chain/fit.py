@@ -7,7 +7,14 @@ import numpy as np
 
 from palmette.chain.constraints import constraints
 from palmette.chain.data import Collected, allow_table, encode_corpus
-from palmette.chain.known import Known, certain_labels, known_in_training, label_names, understand_labels
+from palmette.chain.known import (
+    Known,
+    certain_labels,
+    check_given,
+    known_in_training,
+    label_names,
+    understand_labels,
+)
 from palmette.chain.learning import Dev
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
 from palmette.chain.prune import some_names
@@ -36,6 +43,8 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     understand_labels(corpus, settings.partial)
     labels = _labels(corpus, old)
     known = known_in_training(corpus, labels)
+    if settings.learner == "maxent":
+        check_given(known, corpus, len(labels))
     before = None if old is None else old.scheme
     scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, _forbidden(wish), before)
     encoder = _encoder(wish)
@@ -138,10 +147,11 @@ def _shape(labels: list[str], encoder: Encoder | None, wish: Wish) -> Shape:
         more = (1,) * (n_labels - old.n_labels) if old.states else ()
         return old._replace(n_labels=n_labels, states=old.states + more)
     per, states = _latent_states(wish.settings.latent, labels)
+    local = wish.settings.learner == "maxent"
     if encoder is None:
-        return Shape(n_labels, wish.order, wish.ends, wish.order >= 1, wish.order >= 2, per, states)
+        return Shape(n_labels, wish.order, wish.ends, wish.order >= 1, wish.order >= 2, per, states, local)
     order = encoder.templates.order
-    return Shape(n_labels, order, wish.ends, encoder.is_bare(2), encoder.is_bare(3), per, states)
+    return Shape(n_labels, order, wish.ends, encoder.is_bare(2), encoder.is_bare(3), per, states, local)
 
 
 def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int, tuple[int, ...]]:

@@ -192,6 +192,8 @@ def check_room(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> Non
     observed = () if encoder is None else encoder.programs
     # Scores and best scores of a token: of states, and of pairs and triples where attributes are on them.
     width = 2 * shape.width(1) + sum(shape.width(order) for order in (2, 3) if order in observed)
+    if shape.local and shape.order == 2 and 2 not in observed:
+        width += shape.width(2)
     cells = 4 * longest * (width + (shape.width(2) if shape.order == 2 else 0))
     if cells > ROOM:
         s = int(np.argmax(np.diff(offset)))
@@ -323,7 +325,7 @@ def _shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
     if not all(type(count) is int and 1 <= count <= shape.per for count in states):
         raise ModelError("damaged model: a label has no state, or more than there is room for", file=path)
     switches = bool(shape.ends), bool(shape.transitions), bool(shape.triples)
-    return Shape(n_labels, shape.order, *switches, shape.per, states)
+    return Shape(n_labels, shape.order, *switches, shape.per, states, bool(shape.local))
 
 
 def _encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:

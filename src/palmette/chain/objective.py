@@ -1,6 +1,7 @@
 """The regularised likelihood of a chain as a function of one vector of weights, for a batch optimiser.
 
     value = sum of weight * (log Z - log Z of what is known) + l2 * |w|^2
+    value = sum of weight * -log P(label | labels before it) + l2 * |w|^2       for a locally normalised chain
 
 Weights live in the chain's rows (float32, as scoring wants them), the optimiser's vector is float64. Sentences are cut
 into a fixed number of parts, each with sums of its own that are added in their order, and attributes are gathered in
@@ -20,6 +21,7 @@ from palmette.chain.weights import aligned_zeros, weight_blocks
 from palmette.errors import UsageError
 from palmette.kernels.forms import Active, Chain, Data, Rows
 from palmette.kernels.gradient import Expected, expectations, gather, inverted
+from palmette.kernels.local_gradient import local_expectations
 from palmette.learn.batch.blocks import blocks, dot
 
 PARTS = 16
@@ -84,9 +86,9 @@ class ChainObjective:
         for table in self.tables:
             table.fill(0.0)
         bare = [[np.zeros(w.shape) for w in self.chain.bare] for _ in self.parts]
-        found = self._each(
-            lambda k: expectations(self.chain, self.data, *self.parts[k], Expected(*self.tables, *bare[k]))
-        )
+        sums = local_expectations if self.chain.local else expectations
+        chain = self.chain._replace(local=False)  # both want scores as they are
+        found = self._each(lambda k: sums(chain, self.data, *self.parts[k], Expected(*self.tables, *bare[k])))
         value = float(sum(part[0] for part in found))
         self.wrong, self.impossible = (int(sum(part[k] for part in found)) for k in (1, 2))
         self.gradient.fill(0.0)

@@ -269,7 +269,7 @@ def expectations(m: Chain, x: Data, first: int, last: int, out: Expected) -> tup
         if not fast and (s == first or w.X.shape[0] > 1):
             exp_edges(T, m, n, w)
         certain = _certain(m, x, lo, n)
-        if not _possible(T, m, x, lo, n):
+        if not possible(T, m, x, lo, n):
             impossible += 1
             continue
         log_z = _one_pass(T, m, lo, n, weight, fast, r, w, P, two, three, out)
@@ -291,7 +291,7 @@ def expectations(m: Chain, x: Data, first: int, last: int, out: Expected) -> tup
 
 
 @part
-def _possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
+def possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
     """Whether a path with what is known is allowed at all: by the states that can be reached, token by token."""
     if _certain(m, x, lo, n):
         for i in range(n):

@@ -12,8 +12,9 @@ LEARNERS = {
     "perceptron": "structured perceptron (Collins 2002): on an error, gold up and guess down by 1",
     "crf": "conditional random field: the regularised likelihood of all the data, by L-BFGS (with L1: OWL-QN)",
     "dplvm": "the same with latent states (a latent CRF)",
+    "maxent": "maximum entropy Markov model: a classifier of each label given those before it, by L-BFGS",
 }
-BATCH = ("crf", "dplvm")  # learners that go through all the data for each step
+BATCH = ("crf", "dplvm", "maxent")  # learners that go through all the data for each step
 ESTIMATORS = {
     "auto": "avg; for a latent model with development data, the best of avg and mavg every 2, 4, 8 passes",
     "avg": "the mean of the weights after every example",
@@ -40,7 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     split_after: int = 0  # passes of a plain model before its labels are split into states
     partial: bool | None = None  # `?` and `A|B` are partial labels; None: nobody said
     passes: int | None = None  # None: 10; with patience or a batch learner at most 100
-    l2: float | None = None  # of crf and dplvm: l2 * |w|^2; None: 1, with L1 0
+    l2: float | None = None  # of batch learners: l2 * |w|^2; None: 1, with L1 0
     l1: float = 0.0  # l1 * sum |w|
     l1_then_l2: bool = False  # select weights with L1, then train those that are left with L2
     tolerance: float = TOLERANCE  # they end when the objective has decreased by less in ten iterations, relative to it
@@ -91,7 +92,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 _between(name, value, 0.0, 1e9)
         if not batch and (self.l2 is not None or self.l1 or self.tolerance != TOLERANCE):
             raise UsageError(
-                f"l1, l2, tolerance: they are for {' and '.join(BATCH)}, the {self.learner} has no penalty"
+                f"l1, l2, tolerance: they are for {', '.join(BATCH)}; the {self.learner} has no penalty"
             )
         if batch and (self.split_after or self.share != 1.0):
             raise UsageError(f"split-after, share: they are for the perceptron, not for {self.learner}")
@@ -103,6 +104,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("dplvm: say how many latent states a label has, for instance --latent 2")
         if self.learner == "crf" and is_latent(self):
             raise UsageError("crf: with latent states it is called dplvm")
+        if self.learner == "maxent" and is_latent(self):
+            raise UsageError("maxent: it is given the labels before, and latent states are not given; take dplvm")
 
 
 def is_latent(settings: Settings) -> bool:
