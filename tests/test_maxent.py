@@ -232,5 +232,5 @@ def test_what_it_cannot_do() -> None:
     with pytest.raises(UsageError, match="dplvm"):
         Tagger("chunk", learner="maxent", latent=2).fit(X, y)
     y[1] = [None, *y[1][1:]]
-    with pytest.raises(DataError, match="not fully known\n.*crf and dplvm"):
+    with pytest.raises(DataError, match="not fully known"):
         Tagger("chunk", learner="maxent").fit(X, y)

@@ -27,6 +27,7 @@ from palmette.chain.wish import Wish
 from palmette.errors import DataError, UsageError
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.features.templates import TemplateSet
+from palmette.hmm.train import check_no_features, fit_hmm
 from palmette.learn.online import Progress
 from palmette.learn.settings import BATCH, Settings, parse_latent
 from palmette.metrics.scores import Scores, score
@@ -86,6 +87,9 @@ class Tagger:
         l1: float = 0.0,
         l1_then_l2: bool = False,
         tolerance: float = 1e-5,
+        smoothing: float = 0.001,
+        rare: int = 1,
+        dictionary: int | None = None,
     ) -> None:
         self.features = features
         self.template = template
@@ -116,6 +120,9 @@ class Tagger:
         self.l1 = l1
         self.l1_then_l2 = l1_then_l2
         self.tolerance = tolerance
+        self.smoothing = smoothing
+        self.rare = rare
+        self.dictionary = dictionary
 
     # Parameters, as scikit-learn wants them
 
@@ -169,7 +176,7 @@ class Tagger:
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, say: Say | None = None) -> Tagger:
         """Go on training with more data, which may bring new labels and attributes."""
-        exactly = self.learner not in BATCH  # those start again from their weights
+        exactly = self.learner not in (*BATCH, "hmm")  # those start again from their weights, or count at once
         old = getattr(self, "model_", None)
         return self.fit_corpus(self._corpus(X, y), None, resume=old, checkpoint=exactly, say=say)
 
@@ -205,14 +212,16 @@ class Tagger:
         if dev is None and self.dev_share is not None:
             corpus, dev = split(corpus, self.dev_share, self.seed)
         resources = self._resources()
-        templates = None
-        if resume is None:
+        templates, counted = None, settings.learner == "hmm"
+        if counted:
+            check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
+        elif resume is None:
             templates = choose_templates(self.features, self.template, self.order, corpus, resources, say)
         wish = Wish(
             templates, settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume,
             checkpoint, names, self.ends, progress, say, threads,
         )  # fmt: skip
-        self.model_, self.outcome_ = fit_chain(corpus, dev, wish)
+        self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, wish)
         if resume is None:
             self.model_.meta["features"] = self.features
         else:
@@ -230,7 +239,8 @@ class Tagger:
 
     def _wanted(self) -> str:
         """The same for a training that begins anew."""
-        return "auto" if self.features is None and self.template is None else "columns"
+        named = self.features is not None or self.template is not None
+        return "columns" if named or self.learner == "hmm" else "auto"
 
     def settings(self) -> Settings:
         """What was chosen about learning, checked."""
@@ -392,7 +402,9 @@ class Tagger:
         model = load_chain(str(path))
         settings = model.meta["settings"]
         features, template, encoder = model.meta.get("features"), None, model.encoder
-        if encoder is not None and (not features or encoder.resources.lexicons or encoder.resources.clusters):
+        if settings.get("learner") == "hmm":
+            features = None  # its templates are its own
+        elif encoder is not None and (not features or encoder.resources.lexicons or encoder.resources.clusters):
             features, template = None, encoder.templates  # a file's templates, or a set with words from elsewhere
         tagger = cls(features, template=template, **{name: settings[name] for name in _SETTINGS if name in settings})
         tagger.forbidden, tagger.ends = tuple(model.meta["forbidden"]), model.shape.ends

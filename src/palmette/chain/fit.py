@@ -23,6 +23,7 @@ from palmette.chain.weights import Shape
 from palmette.chain.wish import Problem, Wish
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
+from palmette.kernels.encode import Alphabet
 from palmette.kernels.forms import Chain, Data
 from palmette.learn.online import Outcome
 from palmette.learn.settings import BATCH
@@ -54,9 +55,9 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     data = collected.data(known.rows, allow_table(len(labels), known.sets))
     _tell_size(collected, shape, wish)
     _tell_partial(known, len(labels), wish)
-    held_out = _dev(dev, collected, labels, wish)
+    on_dev = held_out(dev, encoder, collected.alphabets, labels, wish)
     train = train_by_likelihood if settings.learner in BATCH else train_by_examples
-    trained = train(Problem(collected, data, shape, allowed, held_out, wish))
+    trained = train(Problem(collected, data, shape, allowed, on_dev, wish))
     outcome, settings = trained.outcome, trained.settings
     if trained.impossible >= corpus.n_sentences:
         raise DataError(
@@ -85,7 +86,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     elif wish.checkpoint:
         model.checkpoint = trained.state()
     if settings.tune_bias:
-        model.bias = _tuned_bias(model, held_out, wish)
+        model.bias = tuned_bias(model, on_dev, wish)
     if not model.checkpoint:
         model.chain = collected.drop_unmoved(model.chain)
         model.alphabets = collected.alphabets
@@ -194,13 +195,16 @@ def _tell_partial(known: Known, n_labels: int, wish: Wish) -> None:
         wish.say(f"{unsure:,} of {known.rows.size:,} tokens have a label that is not fully known")
 
 
-def _dev(dev: Corpus | None, collected: Collected, labels: list[str], wish: Wish) -> Dev | None:
+def held_out(
+    dev: Corpus | None, encoder: Encoder | None, alphabets: dict[int, Alphabet], labels: list[str], wish: Wish
+) -> Dev | None:
+    """Development data as a model with these attributes and labels sees it."""
     if dev is None:
         if wish.settings.patience is not None or wish.settings.tune_bias:
             raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
         return None
     check_labelled(dev, "development")
-    check_columns(dev, collected.encoder, SAME_COLUMNS)
+    check_columns(dev, encoder, SAME_COLUMNS)
     understand_labels(dev, wish.settings.partial)
     names = labels + [label for label in label_names(dev) if label not in set(labels)]
     if len(names) > len(labels):
@@ -209,7 +213,7 @@ def _dev(dev: Corpus | None, collected: Collected, labels: list[str], wish: Wish
     if sure is not None and not sure.any():
         raise DataError("no label of the development data is fully known", file=dev.source)
     free = np.full(dev.n_tokens, len(labels), np.int32)
-    data = encode_corpus(dev, collected.encoder, collected.alphabets, free, allow_table(len(labels)))
+    data = encode_corpus(dev, encoder, alphabets, free, allow_table(len(labels)))
     metric, spans = wish.settings.metric, are_chunk_labels(names)
     if metric == "f1" and not spans:
         raise UsageError("the metric f1 scores spans, and the labels are none (B-X, I-X, O): choose accuracy")
@@ -241,13 +245,14 @@ def _vocabulary(corpus: Corpus, old: ChainModel | None) -> np.ndarray:
     return np.union1d(words, old.vocabulary) if old is not None else np.sort(words)
 
 
-def _tuned_bias(model: ChainModel, dev: Dev | None, wish: Wish) -> dict[str, float]:
+def tuned_bias(model: ChainModel, dev: Dev | None, wish: Wish) -> dict[str, float]:
     """The number to add to the outside label's score that gives the best F on dev, by trying a grid."""
     assert dev is not None
     if "O" not in model.labels:
         raise UsageError("--tune-bias trades precision for recall of spans, and there is no label O")
     weights = model.chain.one.w
-    scale = float(np.abs(weights[weights != 0]).mean()) if np.any(weights) else 1.0
+    some = np.abs(weights[(weights != 0) & np.isfinite(weights)])
+    scale = float(some.mean()) if some.size else 1.0
     figures = {0.0: dev.figure(model.with_bias({}))}
     for step in (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0):
         for value in (-step * scale, step * scale):

@@ -69,6 +69,9 @@ def train(
     l1_then_l2: Annotated[bool, Parameter(name="--l1-then-l2", negative=(), show_default=False)] = False,
     tolerance: float | None = None,
     threads: int = 1,
+    smoothing: float | None = None,
+    rare: int | None = None,
+    dictionary: int | None = None,
     tune_bias: Flag = False,
     resume: str | None = None,
     checkpoint: Flag = False,
@@ -106,7 +109,8 @@ def train(
     order: int
         0, 1 or 2, for named sets and ready-made attributes; a template file says it itself.
     learner: str
-        perceptron (the default), crf (conditional random field) or dplvm (a CRF with latent states).
+        perceptron (the default), crf (conditional random field), dplvm (a CRF with latent states), maxent (each label
+        given those before it) or hmm (hidden Markov model: counts words, order 1 or 2, no features).
     latent: str
         Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5. Default: 1, a plain model.
     init_size: float
@@ -124,7 +128,7 @@ def train(
     partial: bool
         Labels may be partly known: `?` is any label, `A|B` one of several. --no-partial: these are labels.
     passes: int
-        Passes over the data, or iterations of crf and dplvm (10; with --patience, crf and dplvm at most 100). With
+        Passes over the data, or iterations of crf, dplvm and maxent (10; these and with --patience at most 100). With
         --resume: more passes.
     patience: int
         Stop after this many passes without a better one on the development data.
@@ -150,15 +154,21 @@ def train(
     clusters: list[str]
         NAME=FILE, word clusters (Brown paths or word and class); repeatable.
     l2: float
-        Penalty of crf and dplvm: l2 times the sum of the squared weights (1; with --l1 0).
+        Penalty of crf, dplvm and maxent: l2 times the sum of the squared weights (1; with --l1 0).
     l1: float
-        Penalty of crf and dplvm: l1 times the sum of the weights without sign, which leaves most of them at zero (0).
+        Penalty of the same: l1 times the sum of the weights without sign, which leaves most of them at zero (0).
     l1_then_l2: bool
         First select weights with --l1, then train those that are left with --l2; tells size and accuracy of both.
     tolerance: float
-        crf and dplvm end when ten iterations have made the objective smaller by less than this share (1e-5).
+        crf, dplvm and maxent end when ten iterations have made the objective smaller by less than this share (1e-5).
     threads: int
-        Threads for crf and dplvm; the result is the same for any number.
+        Threads for crf, dplvm and maxent; the result is the same for any number.
+    smoothing: float
+        hmm: added to the count of each word with each label (0.001).
+    rare: int
+        hmm: words seen at most so often are replaced by classes of how they are written, and so are new words (1).
+    dictionary: int
+        hmm: words seen at least so often have no other labels than those they were seen with. Default: no dictionary.
     tune_bias: bool
         Choose the bias of label O that gives the best F on the development data.
     resume: str
@@ -174,6 +184,8 @@ def train(
     quiet: bool
         No progress and no messages.
     """
+    from palmette.learn.settings import BATCH
+
     if dev is not None and dev_share is not None:
         raise UsageError("give --dev or --dev-share, not both")
     if dev is None and dev_share is None and (patience is not None or tune_bias):
@@ -186,8 +198,10 @@ def train(
         )
     if threads < 1:
         raise UsageError(f"--threads {threads}: at least 1")
-    if threads > 1 and learner not in ("crf", "dplvm") and not resume:
-        raise UsageError("--threads is for crf and dplvm; the perceptron learns from one sentence after the other")
+    if threads > 1 and learner not in BATCH and not resume:
+        raise UsageError(
+            f"--threads is for {', '.join(BATCH)}; the {learner or 'perceptron'} goes from one sentence to the next"
+        )
     if prune and checkpoint:
         raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
     announce_compiling(quiet)
@@ -203,7 +217,7 @@ def train(
         "mavg_every": None if mavg_every is None else _every(mavg_every), "partial": partial,
         "metric": metric, "seed": seed, "min_count": min_count, "max_attributes": max_attributes,
         "edge_features": edge_features, "constraints": constraints, "l1": l1, "l2": l2, "tolerance": tolerance,
-        "l1_then_l2": l1_then_l2 or None,
+        "l1_then_l2": l1_then_l2 or None, "smoothing": smoothing, "rare": rare, "dictionary": dictionary,
     }  # fmt: skip
     if old is not None and learner is not None and learner != old.learner:
         raise UsageError(f"--resume goes on with the model's own learner, {old.learner}")

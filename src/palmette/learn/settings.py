@@ -12,6 +12,7 @@ LEARNERS = {
     "perceptron": "structured perceptron (Collins 2002): on an error, gold up and guess down by 1",
     "crf": "conditional random field: the regularised likelihood of all the data, by L-BFGS (with L1: OWL-QN)",
     "dplvm": "the same with latent states (a latent CRF)",
+    "hmm": "hidden Markov model: probabilities counted from words and labels, in one go",
     "maxent": "maximum entropy Markov model: a classifier of each label given those before it, by L-BFGS",
 }
 BATCH = ("crf", "dplvm", "maxent")  # learners that go through all the data for each step
@@ -24,6 +25,17 @@ ESTIMATORS = {
 EVERY = (2, 4, 8)  # what `mavg_every="auto"` tries
 MOST_STATES = 64  # of a label
 TOLERANCE = 1e-5
+SMOOTHING = 0.001
+RARE = 1
+# Parameters (of settings, and of a Tagger) that mean nothing to a learner.
+IDLE = {
+    "hmm": frozenset((
+        "latent", "estimator", "mavg_every", "init_size", "share", "split_after", "partial", "passes", "patience",
+        "l1", "l2", "l1_then_l2", "tolerance", "min_count", "max_attributes", "edge_features",
+        "features", "template", "lexicons", "clusters",
+    )),
+}  # fmt: skip
+COUNTING = ("smoothing", "rare", "dictionary")  # what only an hmm reads
 INIT_SIZE = 0.01
 MOST = 100.0
 METRICS = ("auto", "f1", "accuracy")
@@ -53,6 +65,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     edge_features: str = "all"
     constraints: str = "auto"
     tune_bias: bool = False
+    smoothing: float = SMOOTHING  # of hmm: added to the count of each word with each label
+    rare: int = RARE  # of hmm: words seen at most so often are replaced by word classes
+    dictionary: int | None = None  # of hmm: words seen at least so often have only the labels they were seen with
 
     def __post_init__(self) -> None:
         _one_of("learner", self.learner, LEARNERS)
@@ -84,16 +99,29 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             if value is not None:
                 _at_least(name, value, 1)
 
+    def _check_counting(self) -> None:
+        """What an hmm reads, and what it does not."""
+        default = dict(zip(self.__struct_fields__, self.__struct_defaults__, strict=True))
+        other = COUNTING if self.learner != "hmm" else [name for name in default if name in IDLE["hmm"]]
+        why = "an hmm is counted, and has no use for it" if self.learner == "hmm" else "only an hmm counts words"
+        for name in other:
+            value = getattr(self, name)
+            if value != default[name] and not (name == "partial" and value is False):
+                raise UsageError(f"{name.replace('_', '-')}: {why}; leave it out")
+        _between("smoothing", self.smoothing, 0.0, 1e9)
+        _at_least("rare", self.rare, 1)
+        if self.dictionary is not None:
+            _at_least("dictionary", self.dictionary, 1)
+
     def _check_learner(self) -> None:
         """What goes with which learner."""
+        self._check_counting()
         batch = self.learner in BATCH
         for name, value in (("l2", self.l2), ("l1", self.l1), ("tolerance", self.tolerance)):
             if value is not None:
                 _between(name, value, 0.0, 1e9)
         if not batch and (self.l2 is not None or self.l1 or self.tolerance != TOLERANCE):
-            raise UsageError(
-                f"l1, l2, tolerance: they are for {', '.join(BATCH)}; the {self.learner} has no penalty"
-            )
+            raise UsageError(f"l1, l2, tolerance: they are for {', '.join(BATCH)}; the {self.learner} has no penalty")
         if batch and (self.split_after or self.share != 1.0):
             raise UsageError(f"split-after, share: they are for the perceptron, not for {self.learner}")
         if self.l1_then_l2 and not (self.l1 and self.l2):
@@ -118,6 +146,8 @@ def n_passes(settings: Settings) -> int:
     """How many passes or iterations there are at most."""
     if settings.passes is not None:
         return settings.passes
+    if settings.learner == "hmm":
+        return 1
     return 100 if settings.patience is not None or settings.learner in BATCH else 10
 
 
