@@ -70,7 +70,9 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainModel,
 
 def _tell(hmm: HMM, corpus: Corpus, wish: Wish) -> None:
     if len(corpus.columns) > 1:
-        wish.say(f"an hmm reads column 0 alone: {len(corpus.columns) - 1} other columns are left out; see --columns")
+        others = len(corpus.columns) - 1
+        left = "1 other column is" if others == 1 else f"{others} other columns are"
+        wish.say(f"an hmm reads column 0 alone: {left} left out; see --columns")
     words = hmm.vocabulary_
     wish.say(
         f"{corpus.n_sentences:,} sentences, {corpus.n_tokens:,} tokens, {len(hmm.labels_)} labels, "

@@ -42,8 +42,11 @@ def _exp_edges(T: Trellis, m: Chain, i: int, triples: bool, row: np.ndarray, X: 
             for h in range(H):
                 top = max(top, row[h])
             C[f, g] = top
+            shift = top if top > -np.inf else 0.0
             for h in range(H):
-                X[f, h, g] = exp_of(row[h] - (top if top > -np.inf else 0.0))
+                row[h] = exp_of(row[h] - shift)
+            for h in range(H):
+                X[f, h, g] = row[h]
 
 
 @part
@@ -70,20 +73,32 @@ def _without(score: float, log_z: float) -> float:
 
 
 @part
-def _take_off(T: Trellis, m: Chain, i: int, triples: bool, z: np.ndarray, X: np.ndarray, C: np.ndarray) -> None:
-    """Take log Z of token i off the scores of the states before it; `z` f64[W] is room."""
+def _take_off(
+    T: Trellis, m: Chain, i: int, triples: bool, z: np.ndarray, v: np.ndarray, X: np.ndarray, C: np.ndarray
+) -> None:
+    """Take log Z of token i off the scores of the states before it; `z`, `v` f64[W] are room."""
     H, u = m.label_of.size, T.U[i]
     top = -np.inf
     for h in range(H):
         top = max(top, u[h])
+    shift = top if top > -np.inf else 0.0
+    for h in range(H):
+        v[h] = exp_of(u[h] - shift)
     for f in range(H if triples else 1):
         before, c, table = T.E[i - 1, f] if triples else T.U[i - 1], C[f], X[f]
         for g in range(z.size):
             z[g] = 0.0
         for h in range(H):
-            x, v = table[h], exp_of(u[h] - (top if top > -np.inf else 0.0))
+            x, weight = table[h], v[h]
             for g in range(z.size):  # the contiguous one, so that it becomes vector code
-                z[g] += v * x[g]
+                z[g] += weight * x[g]
+        least = np.inf
+        for g in range(H):
+            least = min(least, z[g])
+        if least > TINY:
+            for g in range(H):
+                before[g] -= log_of(z[g]) + c[g] + top
+            continue
         for g in range(H):
             log_z = log_of(z[g]) + c[g] + top if z[g] > TINY else _log_sum(T, m, i, f, g, triples)
             before[g] = _without(before[g], log_z)
@@ -115,9 +130,9 @@ def normalise(T: Trellis, m: Chain, n: int, alike: bool) -> None:
     if m.order == 0 or n == 1:
         return
     K = H if m.order == 2 else 1
-    X, C, row = np.zeros((K, H, W)), np.zeros((K, H)), np.zeros(W)
+    X, C, row, v = np.zeros((K, H, W)), np.zeros((K, H)), np.zeros(W), np.zeros(W)
     for i in range(1, n):
         triples = m.order == 2 and i > 1
         if i == 1 or (i == 2 and triples) or not alike:
             _exp_edges(T, m, i, triples, row, X, C)
-        _take_off(T, m, i, triples, row, X, C)
+        _take_off(T, m, i, triples, row, v, X, C)
