@@ -31,7 +31,8 @@ def compile_all() -> None:
         attributes.tag_file(files["a.crfsuite"], Path(folder, "out.txt"))
         Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=Reading(label="upos"))
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])
-        Tagger(template=files["t.txt"], learner="crf", passes=2).fit_file(files["c.txt"])
+        for learner in ("crf", "maxent"):
+            Tagger(template=files["t.txt"], learner=learner, passes=2).fit_file(files["c.txt"])
         corpus = read_corpus(files["c.txt"], Reading())
         for how in DECODINGS:
             tagger.model_.decode(corpus, how)
