@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", *(f"docs/{name}.md" for name in ("usage", "templates", "compare", "synth", "latent", "crf", "hmm"))]
+PAGES = [
+    "README.md",
+    *(f"docs/{name}.md" for name in ("usage", "templates", "compare", "synth", "latent", "crf", "hmm")),
+]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

@@ -57,12 +57,12 @@ def _log_sum(T: Trellis, m: Chain, i: int, f: int, g: int, triples: bool) -> flo
     k = i if T.S.shape[0] > 1 else 0
     top = -np.inf
     for h in range(H):
-        top = max(top, T.U[i, h] + e[h] + (T.S[k, f, g, h] if triples else 0.0))
+        top = max(top, float(T.U[i, h]) + float(e[h]) + (float(T.S[k, f, g, h]) if triples else 0.0))
     if top == -np.inf:
         return top
     total = 0.0
     for h in range(H):
-        total += np.exp(T.U[i, h] + e[h] + (T.S[k, f, g, h] if triples else 0.0) - top)
+        total += np.exp(float(T.U[i, h]) + float(e[h]) + (float(T.S[k, f, g, h]) if triples else 0.0) - top)
     return top + np.log(total)
 
 
@@ -80,10 +80,10 @@ def _take_off(
     H, u = m.label_of.size, T.U[i]
     top = -np.inf
     for h in range(H):
-        top = max(top, u[h])
+        top = max(top, float(u[h]))
     shift = top if top > -np.inf else 0.0
     for h in range(H):
-        v[h] = exp_of(u[h] - shift)
+        v[h] = exp_of(float(u[h]) - shift)
     for f in range(H if triples else 1):
         before, c, table = T.E[i - 1, f] if triples else T.U[i - 1], C[f], X[f]
         for g in range(z.size):
@@ -109,12 +109,12 @@ def _own_total(u: np.ndarray, H: int) -> float:
     """log of the sum of exp(u[h])"""
     top = -np.inf
     for h in range(H):
-        top = max(top, u[h])
+        top = max(top, float(u[h]))
     if top == -np.inf:
         return top
     total = 0.0
     for h in range(H):
-        total += exp_of(u[h] - top)
+        total += exp_of(float(u[h]) - top)
     return top + np.log(total)
 
 
