@@ -211,11 +211,12 @@ class Tagger:
         check_labelled(corpus, "training")
         if dev is None and self.dev_share is not None:
             corpus, dev = split(corpus, self.dev_share, self.seed)
-        resources = self._resources()
-        templates, counted = None, settings.learner == "hmm"
+        counted = settings.learner == "hmm"
         if counted:
             check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
-        elif resume is None:
+        resources = self._resources()
+        templates = None
+        if resume is None and not counted:
             templates = choose_templates(self.features, self.template, self.order, corpus, resources, say)
         wish = Wish(
             templates, settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume,

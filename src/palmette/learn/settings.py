@@ -105,9 +105,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         other = COUNTING if self.learner != "hmm" else [name for name in default if name in IDLE["hmm"]]
         why = "an hmm is counted, and has no use for it" if self.learner == "hmm" else "only an hmm counts words"
         for name in other:
-            value = getattr(self, name)
-            if value != default[name] and not (name == "partial" and value is False):
+            if name != "partial" and getattr(self, name) != default[name]:
                 raise UsageError(f"{name.replace('_', '-')}: {why}; leave it out")
+        if self.learner == "hmm" and self.partial:
+            raise UsageError("partial: labels that are not fully known cannot be counted; perceptron or crf use them")
         _between("smoothing", self.smoothing, 0.0, 1e9)
         _at_least("rare", self.rare, 1)
         if self.dictionary is not None:
