@@ -22,6 +22,7 @@ PAGES = [
             "confidence",
             "crf",
             "history",
+            "hmm",
             "latent",
             "nbest",
             "synth",

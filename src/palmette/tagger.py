@@ -30,6 +30,7 @@ from palmette.confidences import Confidences
 from palmette.errors import DataError, UsageError
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.features.templates import TemplateSet
+from palmette.hmm.train import check_no_features, fit_hmm
 from palmette.learn.online import Progress
 from palmette.learn.settings import Settings, is_batch, parse_latent
 from palmette.metrics.scores import Scores, score
@@ -107,6 +108,9 @@ class Tagger(Confidences):
         aggressiveness: float = 0.1,
         pa_type: str = "PA-I",
         cost: str = "hamming",
+        smoothing: float = 0.001,
+        rare: int = 1,
+        dictionary: int | None = None,
     ) -> None:
         self.features = features
         self.template = template
@@ -151,6 +155,9 @@ class Tagger(Confidences):
         self.aggressiveness = aggressiveness
         self.pa_type = pa_type
         self.cost = cost
+        self.smoothing = smoothing
+        self.rare = rare
+        self.dictionary = dictionary
 
     # Parameters, as scikit-learn wants them
 
@@ -205,7 +212,8 @@ class Tagger(Confidences):
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, say: Say | None = None) -> Tagger:
         """Go on training with more data, which may bring new labels and attributes."""
         settings = self.settings()
-        exactly = not is_batch(settings) and settings.optimiser != "adagrad"  # those start again from their weights
+        again = is_batch(settings) or settings.optimiser == "adagrad" or settings.learner == "hmm"
+        exactly = not again  # those start again from their weights, or count at once
         old = getattr(self, "model_", None)
         return self.fit_corpus(self._corpus(X, y), None, resume=old, checkpoint=exactly, say=say)
 
@@ -240,16 +248,19 @@ class Tagger(Confidences):
         check_labelled(corpus, "training")
         if dev is None and self.dev_share is not None:
             corpus, dev = split(corpus, self.dev_share, self.seed)
+        counted = settings.learner == "hmm"
+        if counted:
+            check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
         resources = self._resources()
         templates = None
-        if resume is None:
+        if resume is None and not counted:
             templates = choose_templates(self.features, self.template, self.order, corpus, resources, say)
         wish = Wish(
             templates, settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume,
             checkpoint, names, self.ends, progress, say, threads,
             self.label_history if callable(self.label_history) else None,
         )  # fmt: skip
-        self.model_, self.outcome_ = fit_chain(corpus, dev, wish)
+        self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, wish)
         if resume is None:
             self.model_.meta["features"] = self.features
         else:
@@ -267,7 +278,8 @@ class Tagger(Confidences):
 
     def _wanted(self) -> str:
         """The same for a training that begins anew."""
-        return "auto" if self.features is None and self.template is None else "columns"
+        named = self.features is not None or self.template is not None
+        return "columns" if named or self.learner == "hmm" else "auto"
 
     def settings(self) -> Settings:
         """What was chosen about learning, checked."""
@@ -451,7 +463,9 @@ class Tagger(Confidences):
         model = load_chain(str(path))
         settings = model.meta["settings"]
         features, template, encoder = model.meta.get("features"), None, model.encoder
-        if encoder is not None and (not features or encoder.resources.lexicons or encoder.resources.clusters):
+        if settings.get("learner") == "hmm":
+            features = None  # its templates are its own
+        elif encoder is not None and (not features or encoder.resources.lexicons or encoder.resources.clusters):
             features, template = None, encoder.templates  # a file's templates, or a set with words from elsewhere
         tagger = cls(features, template=template, **{name: settings[name] for name in _SETTINGS if name in settings})
         tagger.forbidden, tagger.ends = tuple(model.meta["forbidden"]), model.shape.ends

@@ -211,6 +211,8 @@ def check_room(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> Non
     observed = () if encoder is None else encoder.programs
     # Scores and best scores of a token: of states, and of pairs and triples where attributes are on them.
     width = 2 * shape.width(1) + sum(shape.width(order) for order in (2, 3) if order in observed)
+    if shape.local and shape.order == 2 and 2 not in observed:
+        width += shape.width(2)
     cells = 4 * longest * (width + (shape.width(2) if shape.order == 2 else 0))
     if cells > ROOM:
         s = int(np.argmax(np.diff(offset)))
@@ -349,7 +351,7 @@ def _shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
     history = checked_history(shape.history, n_labels, path)
     if history is not None and history.counts != (states or (shape.per,) * n_labels):
         raise ModelError("damaged model: its states are not those of its label histories", file=path)
-    return Shape(n_labels, shape.order, *switches, shape.per, states, history)
+    return Shape(n_labels, shape.order, *switches, shape.per, states, history, bool(shape.local))
 
 
 def _encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:
