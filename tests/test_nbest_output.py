@@ -166,6 +166,27 @@ def test_raw_text_and_what_is_known(trained: Cli) -> None:
     assert [rows[0] for *_, rows in found] == [["the", "A", "A"]] * 4
 
 
+def test_attributes_have_labels_alone(cli: Cli) -> None:
+    cli.write("a.crfsuite", "B\tw=a\tv:2.5\nI\tw=b\n\nO\tw=c\nB\tw=a\n\n")
+    cli.fine("train a.crfsuite -o a.palm --passes 3 -q")
+    (first, second) = Tagger.load("a.palm").nbest([[{"w=a": 1.0, "v": 2.5}, {"w=b": 1.0}]], 2)[0]
+    blocks = blocks_of(cli.fine("tag a.palm a.crfsuite --nbest 2 -q"))
+    assert [rows for *_, rows in blocks[:2]] == [[[label] for label in one.labels] for one in (first, second)]
+    assert cli.fine("tag a.palm a.crfsuite --nbest 2 --to columns -q").split("\n")[1] == "\t".join(
+        (first.labels[0], second.labels[0])
+    )
+    ran = cli("tag a.palm a.crfsuite --nbest 2 --to jsonl -q")
+    assert (ran.code, "no tokens" in ran.err) == (2, True)
+
+
+def test_conllu_gives_its_cells(cli: Cli) -> None:
+    cli.write("u.conllu", "# a comment\n1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n2\tb\tb\tY\t_\t_\t1\tdep\t_\t_\n\n")
+    cli.fine("train u.conllu -f pos -o u.palm -q --passes 2")
+    blocks = blocks_of(cli.fine("tag u.palm u.conllu --nbest 2 -q"))
+    assert blocks[0][2] == [["a", "X"], ["b", "Y"]]
+    assert [row[0] for row in blocks[1][2]] == ["a", "b"]
+
+
 def test_a_typed_sentence(trained: Cli) -> None:
     rows = [line.split() for line in trained.fine("tag crf.palm --nbest 3 --text", "the dog sleeps").splitlines()]
     assert [row[0] for row in rows] == ["score", "probability", "the", "dog", "sleeps"]
