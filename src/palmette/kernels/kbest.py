@@ -12,7 +12,8 @@ the last one settled, (h, rank), gives its successor (h, rank + 1) to the candid
 in turn at the vertex before. Such a question runs down a chain of vertices, so a stack of tokens is all it needs.
 
 Ties: of paths with equal scores the one with the smaller state at the last token at which they differ comes first,
-which here is: the smaller state, then the smaller rank. The first path is that of `viterbi`.
+which here is: the smaller state, then the smaller rank. All sums are float64, over a table of best beginnings of its
+own: nothing is shared with `astar` but the trellis, so that each is a judge of the other.
 
 Room is O(K^2 n) numbers, so this is for the short lists of training; `astar` needs O(K n).
 """
@@ -23,10 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .choices import choices_at
 from .compile import inline, part
 from .forms import Chain, Trellis
-from .viterbi import viterbi
 
 NEW = -1
 
@@ -44,6 +43,7 @@ class Lists(NamedTuple):
     size: np.ndarray  # i32[V]
     chain: np.ndarray  # i64[n]   vertices that wait for an answer, by token
     choice: np.ndarray  # f64[W]
+    best: np.ndarray  # f64[n, 1 or H, H]  the best score of a path up to a token, by its last one or two states
 
 
 @part
@@ -63,6 +63,7 @@ def room_for_lists(T: Trellis, m: Chain, K: int) -> Lists:
         np.empty(V, np.int32),
         np.empty(n, np.int64),
         np.empty(W),
+        np.empty((n, H if m.order == 2 else 1, H)),
     )
 
 
@@ -98,15 +99,58 @@ def _insert(
 
 
 @part
+def _beginnings(T: Trellis, order: int, H: int, n: int, best: np.ndarray) -> None:
+    """The best score of a path up to each token. At the first token of order 2 there is no state before."""
+    contexts = best.shape[1]
+    for i in range(n):
+        e, s = T.E[i if T.E.shape[0] > 1 else 0], T.S[i if T.S.shape[0] > 1 else 0]
+        for g in range(contexts):
+            for h in range(H):
+                top = 0.0
+                if i > 0 and order == 1:
+                    top = -np.inf
+                    for f in range(H):
+                        top = max(top, best[i - 1, 0, f] + e[f, h])
+                elif i == 1 and order == 2:
+                    top = best[0, 0, g] + e[g, h]
+                elif i > 1 and order == 2:
+                    top = -np.inf
+                    for f in range(H):
+                        top = max(top, best[i - 1, f, g] + s[f, g, h])
+                    top += e[g, h]
+                elif i > 0:
+                    top = best[i - 1, 0].max()
+                best[i, g, h] = top + T.U[i, h]
+
+
+@part
+def _choices(T: Trellis, order: int, H: int, n: int, r: Lists, vertex: int) -> None:
+    """How good each state at the token of a vertex is, followed by what the vertex stands for."""
+    best, out = r.best, r.choice
+    j = vertex // H**order
+    next_one = (vertex // H) % H if order == 2 else vertex % H
+    for h in range(H):
+        if order == 0:
+            out[h] = best[j, 0, h]
+        elif order == 1:
+            out[h] = best[j, 0, h]
+            if j < n - 1:
+                out[h] += T.E[j + 1 if T.E.shape[0] > 1 else 0, h, next_one]
+        elif j == n - 1:
+            out[h] = best[j, 0, h]
+            for g in range(1, H if j > 0 else 1):
+                out[h] = max(out[h], best[j, g, h])
+        else:
+            out[h] = best[j + 1, h, next_one]
+            if j < n - 2:
+                out[h] += T.S[j + 2 if T.S.shape[0] > 1 else 0, h, next_one, vertex % H]
+
+
+@part
 def _visit(T: Trellis, order: int, H: int, n: int, r: Lists, count: int, vertex: int) -> None:
     """Begin list number `count`: the best states, each followed by the best there is; the first one is settled."""
     loss, worse, state, rank, choice = r.loss[count], r.worse[count], r.state[count], r.rank[count], r.choice
-    j, one_on, two_on = vertex, 0, 0
-    if order == 1:
-        j, one_on = vertex // H, vertex % H
-    elif order == 2:
-        j, one_on, two_on = vertex // H // H, (vertex // H) % H, vertex % H
-    choices_at(T.U, T.E, T.S, T.D, order, n, H, j, one_on, two_on, choice)
+    _choices(T, order, H, n, r, vertex)
     top = choice[0]
     for h in range(1, H):
         top = max(top, choice[h])
@@ -165,12 +209,14 @@ def kbest_lazy(T: Trellis, m: Chain, n: int, r: Lists, paths: np.ndarray, scores
     f64[K]; how many were found (fewer than K: there are no more; 0: none is allowed)."""
     order, H = m.order, m.label_of.size
     K = paths.shape[0]
-    scores[0] = viterbi(T, m, n, paths[0])
+    _beginnings(T, order, H, n, r.best)
+    scores[0] = r.best[n - 1, : r.best.shape[1] if n > 1 else 1].max()
     if scores[0] == -np.inf:
         return 0
     root = (n - 1) * H**order
     _visit(T, order, H, n, r, 0, root)
     count, found = 1, 1
+    count = _follow(T, order, H, n, r, count, root, 0, paths[0])
     while found < K:
         count = _ask(T, order, H, n, r, count, root)
         if r.settled[0] == found:
