@@ -23,7 +23,7 @@ from palmette.features.templates import parse
 from palmette.text.corpus import Corpus
 from palmette.text.read import read_corpus
 from studies import bio_latent, np_latent, synthetic
-from studies.common import Cell, Record, markdown, mean, publish
+from studies.common import Cell, Record, markdown, mean, probabilistic, publish
 
 NAME = "likelihood"
 SEEDS = (1, 2, 3)
@@ -163,15 +163,6 @@ def run(record: Record, data: Path, names: Iterable[str] = tuple(ROWS)) -> None:
 # --- the pages ----------------------------------------------------------------------------------------------
 
 
-def figure(record: Record, name: str, method: str) -> list[str]:
-    """Score, passes and time of a row as text; dashes for nothing."""
-    cells = record.some(stage="test", data=name, method=method)
-    if not cells:
-        return ["—", "—", "—"]
-    seconds = statistics.mean(c["seconds"] for c in cells)
-    return [mean(c["score"] for c in cells), f"{statistics.median(c['passes'] for c in cells):.0f}", f"{seconds:.0f} s"]
-
-
 def _table(record: Record, name: str) -> str:
     base = record.some(stage="test", data=name, method=LATENT)
     rows = []
@@ -181,7 +172,7 @@ def _table(record: Record, name: str) -> str:
             ratio = statistics.mean(c["seconds"] for c in cells) / base[0]["seconds"]
             variance = f"{cells[0]['variance']:g}" if "variance" in cells[0] else "—"
             marginal = mean(c["marginal_accuracy"] for c in cells if "marginal_accuracy" in c)
-            rows.append([method, *figure(record, name, method), f"{ratio:.1f}", variance, marginal])
+            rows.append([method, *probabilistic(name, method), f"{ratio:.1f}", variance, marginal])
     head = ["", "test", "passes", "time", "time to latent perceptron", "variance", "accuracy by marginals"]
     return markdown(head, rows)
 
