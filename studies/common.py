@@ -75,7 +75,7 @@ class Record:
 
 
 def probabilistic(data: str, method: str) -> list[str]:
-    """Score, passes and time of CRF or DPLVM on a data set, as the study of likelihoods found them; dashes for nothing."""
+    """Score, passes and time of CRF or DPLVM on a data set, from the study of likelihoods; dashes for nothing."""
     cells = Record("likelihood", ()).some(stage="test", data=data, method=method)
     if not cells:
         return ["—", "—", "—"]

@@ -117,8 +117,8 @@ def page(record: Record) -> str:
 
 {record.origin()} Each seed draws {SEQUENCES:,} training and {SEQUENCES:,} test sequences of length {LENGTH}; {PASSES}
 passes; features: the symbol of the token and the transitions; mavg starts again from the average every {EVERY} passes.
-CRF and DPLVM (a CRF with two latent states a label) are trained by L-BFGS with a prior of variance 100; DPLVM is decoded
-by marginals, the others by the best path.
+CRF and DPLVM (a CRF with two latent states a label) are trained by L-BFGS with a prior of variance 100; DPLVM is
+decoded by marginals, the others by the best path.
 The data is that of Sun et al. (2009), with the emissions mended so that the published picture can come out
 (see [synthetic sequences](../synth.md)).
 
@@ -142,9 +142,9 @@ published one hardly finds it.
 
 {markdown(["method", "ours", "published"], at)}
 
-The published figures are single runs. DPLVM is {limit - statistics.mean(dplvm):.2f} points below the Bayes limit. It
-takes {_seconds(record, "DPLVM") / _seconds(record, "latent, mavg"):.0f} times as long to train as the latent perceptron.
-More on both in [CRF and latent CRF beside the latent perceptron](likelihood.md).
+The published figures are single runs. DPLVM is {limit - statistics.mean(dplvm):.2f} points below the Bayes limit and
+takes {_seconds(record, "DPLVM") / _seconds(record, "latent, mavg"):.0f} times as long to train as the latent one. More
+on both in [CRF and latent CRF beside the latent perceptron](likelihood.md).
 
 ## More states than the data has
 
