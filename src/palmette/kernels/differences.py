@@ -2,7 +2,8 @@
 
 An attribute may occur at several tokens, and its weights then count several times: so the parts of a difference are
 added up in a hash table by (attribute, place) before anything is squared. What all states of a label share is one more
-feature of the labels, with the root of the share as its value.
+feature of the labels, whose products count by the share. (Not with the root of the share as its value: what cancels
+would leave a rounding error, and a step divides by the square of that.)
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ def _entry(keys: np.ndarray, used: np.ndarray, count: int, key: np.uint64) -> tu
 
 
 @inline
-def _key(attribute: int, places: int, place: int, order: int) -> np.uint64:
-    return np.uint64(((attribute * places + place) * 4 + order) + 1)
+def _key(attribute: int, places: int, place: int, order: int, of_labels: int) -> np.uint64:
+    """Never 0; the last bit tells a feature of labels from one of states."""
+    return np.uint64((attribute * places + place) * 8 + order * 2 + of_labels)
 
 
 @inline
@@ -99,7 +101,6 @@ def _add_feature(
     H, W = m.label_of.size, m.bias.size
     places = H ** (order - 1) * W
     seen = real and r.first.size > 0
-    share = np.sqrt(m.share)
     gold = place_of(m, paths[0], i, order)
     for k in range(1, K + 1):
         own = place_of(m, paths[k], i, order)
@@ -109,12 +110,12 @@ def _add_feature(
             place, sign = (gold, value) if side == 0 else (own, -value)
             if seen and not _has_weight(r, attribute, block_and_cell(place, order, m)[0]):
                 continue
-            at, count = _entry(keys, used, count, _key(attribute * 2, places, place, order))
+            at, count = _entry(keys, used, count, _key(attribute, places, place, order, 0))
             values[at, k - 1] += sign
             if m.share > 0.0 and not same_labels(gold, own, order, m):
                 label = _label_place(m, place, order)
-                at, count = _entry(keys, used, count, _key(attribute * 2 + 1, places, label, order))
-                values[at, k - 1] += sign * share
+                at, count = _entry(keys, used, count, _key(attribute, places, label, order, 1))
+                values[at, k - 1] += sign
     return count
 
 
@@ -161,11 +162,12 @@ def gram(
     A[:K, :K] = 0.0
     for e in range(count):
         row = values[used[e]]
+        part_of = m.share if keys[used[e]] & np.uint64(1) else 1.0
         keys[used[e]] = np.uint64(0)
         for k in range(K):
             if row[k] != 0.0:
                 for j in range(K):
-                    A[k, j] += row[k] * row[j]
+                    A[k, j] += part_of * row[k] * row[j]
         for k in range(K):
             row[k] = 0.0
     return keys, values
