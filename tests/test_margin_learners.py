@@ -163,8 +163,8 @@ def call_hildreth(A: np.ndarray, b: np.ndarray, C: float) -> np.ndarray:
 
 
 def programs() -> st.SearchStrategy[tuple[np.ndarray, np.ndarray, float]]:
-    """A = D D' of K differences in as many or fewer dimensions, some of them alike or zero, as real ones are. Where they
-    contradict each other the alphas creep up to C, so that a large C would need more rounds than there are."""
+    """A = D D' of K differences in as many or fewer dimensions, some of them alike or zero, as real ones are. Where
+    they contradict each other the alphas creep up to C: a large C would need more rounds than there are."""
 
     def made(K: int, dimensions: int, C: float, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
         rng = np.random.default_rng(seed)
