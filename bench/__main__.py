@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import crf, latent, quality, scale, speed
+from bench import crf, latent, nbest, quality, scale, speed
 from bench.fuzz import bench_fuzz
 from bench.measure import data_folder
 from bench.report import write_report
@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "jnlpba": lambda data, times: quality.bench_jnlpba(data),
     "crf": crf.bench_crf,
     "latent": lambda data, times: latent.bench_latent(data),
+    "nbest": nbest.bench_nbest,
     "scale": lambda data, times: scale.bench_scale(data),
     "fuzz": lambda data, times: bench_fuzz(60.0),
     "report": lambda data, times: write_report(),

@@ -90,7 +90,7 @@ def chain_of(case: Case) -> Chain:
     return Chain(
         model.order, case.plain, case.per, np.array(case.label_of, np.int32),
         np.full(H // case.per, case.per, np.int32), case.share, model.ends, model.transitions,
-        model.triples, forbid, first, last, bias, bare, BareSums(*(np.zeros(b.shape) for b in bare)), *rows,
+        model.triples, False, forbid, first, last, bias, bare, BareSums(*(np.zeros(b.shape) for b in bare)), *rows,
     )  # fmt: skip
 
 

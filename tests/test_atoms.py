@@ -196,4 +196,4 @@ def test_a_lexicon_is_no_function_of_one_word() -> None:
     assert lexicon_name("lower") is None
     with pytest.raises(TypeError, match=r"resources\.match"):
         atom_function("lexicon:city", RESOURCES)
-    assert set(FAMILIES) == {"test", "match", "match_lower", "cluster", "lexicon"}
+    assert set(FAMILIES) == {"test", "match", "match_lower", "cluster", "lexicon", "observed"}

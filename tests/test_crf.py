@@ -44,7 +44,7 @@ def objective_at_the_end(tagger: Tagger) -> float:
 
 
 @pytest.mark.parametrize("states", ["all", "seen"])
-def test_objective_and_tags_are_those_of_crfsuite(states: str, fitted: Tagger, tmp_path: Path) -> None:
+def test_objective_tags_and_probabilities_are_those_of_crfsuite(states: str, fitted: Tagger, tmp_path: Path) -> None:
     pycrfsuite = pytest.importorskip("pycrfsuite")
     if states == "seen":
         fitted = Tagger(**PLAIN, l2=0.7, passes=400, tolerance=1e-9, state_features="seen").fit(*demo("train", 120))
@@ -60,6 +60,11 @@ def test_objective_and_tags_are_those_of_crfsuite(states: str, fitted: Tagger, t
     rival.open(str(tmp_path / "rival"))
     X, _ = demo("test")
     assert fitted.predict(X) == [rival.tag(attributes(x)) for x in X]
+    for x, tables, one in zip(X, fitted.predict_marginals(X), fitted.predict_confidence(X), strict=True):
+        rival.set(attributes(x))
+        assert one["confidence"] == pytest.approx(rival.probability(one["tags"]), rel=1e-3)
+        for i, table in enumerate(tables):
+            assert table == pytest.approx({label: rival.marginal(label, i) for label in table}, abs=2e-4)
 
 
 def test_the_optimum_does_not_depend_on_threads() -> None:

@@ -14,7 +14,22 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
     "README.md",
-    *(f"docs/{name}.md" for name in ("usage", "templates", "compare", "synth", "latent", "crf", "classify", "history")),
+    *(
+        f"docs/{name}.md"
+        for name in (
+            "classify",
+            "compare",
+            "confidence",
+            "crf",
+            "history",
+            "hmm",
+            "latent",
+            "nbest",
+            "synth",
+            "templates",
+            "usage",
+        )
+    ),
 ]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -56,7 +71,18 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/usage.md", "docs/latent.md", "docs/hmm.md", "docs/classify.md", "docs/history.md"]
+    "page",
+    [
+        "README.md",
+        "docs/classify.md",
+        "docs/confidence.md",
+        "docs/history.md",
+        "docs/hmm.md",
+        "docs/hypergraph.md",
+        "docs/latent.md",
+        "docs/nbest.md",
+        "docs/usage.md",
+    ],
 )
 def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from palmette.demo_data import PARTS, demo_text

@@ -15,9 +15,10 @@ from strategies import few
 from palmette.chain.known import known_from_items
 from palmette.chain.model import load_chain
 from palmette.errors import DataError, PalmetteError, UsageError
+from palmette.features.observed import UNKNOWN, word_classes
 from palmette.hmm import HMM
 from palmette.hmm.linear import inner
-from palmette.hmm.words import UNKNOWN, Vocabulary, learn_vocabulary, word_classes
+from palmette.hmm.words import Vocabulary, learn_vocabulary
 from palmette.kernels.forward import log_partitions
 from palmette.text.items import corpus_from_items
 
@@ -60,7 +61,7 @@ def test_a_sentence_with_one_path(pidgin: HMM) -> None:
     assert pidgin.predict(sentence) == pidgin.predict(sentence, decode="marginal") == [["V", "D", "N"]]
     assert math.exp(pidgin.log_probability(sentence)[0]) == pytest.approx(0.16, rel=1e-6)
     assert pidgin.predict_marginal(sentence) == ([["V", "D", "N"]], [[1.0, 1.0, 1.0]])
-    _, scores = pidgin.to_linear().tag(pidgin.observed(corpus_from_items(sentence).corpus))
+    _, scores = pidgin.to_linear().tag(corpus_from_items(sentence).corpus)
     assert math.exp(scores[0]) == pytest.approx(0.16, rel=1e-6)
 
 
@@ -173,7 +174,7 @@ def test_each_path_of_the_chain_has_the_joint_probability(twin: Naive, n: int) -
     chain = hmm.to_linear()
     words = every_sentence(twin, n)[-1]
     paths = twin.paths(words)
-    corpus = hmm.observed(corpus_from_items([words] * len(paths)).corpus)
+    corpus = corpus_from_items([words] * len(paths)).corpus
     known = known_from_items([list(labels) for labels in paths], corpus, chain.labels)
     found = np.zeros(len(paths))
     log_partitions(chain.chain, chain.encode(corpus, known), found, True)
@@ -301,7 +302,7 @@ def test_unknown_words_are_tagged_by_their_classes() -> None:
 def test_the_chain_can_be_saved(order: int, tmp_path) -> None:
     words = [["the" if label == "D" else "can" for label in labels] for labels in HEARD]
     hmm = HMM(order, smoothing=0, interpolate=False, rare=0).fit(words, HEARD)
-    corpus = hmm.observed(corpus_from_items(words).corpus)
+    corpus = corpus_from_items(words).corpus
     path = str(tmp_path / "hmm.palm")
     hmm.to_linear().save(path)
     found, expected = load_chain(path).tag(corpus), hmm.to_linear().tag(corpus)

@@ -39,7 +39,7 @@ def settings_of_probperc(draw: st.DrawFn) -> Settings:
         candidates=draw(st.integers(1, 6)),
         rate=draw(st.sampled_from([None, 0.5, 1.0])),
         rate_schedule=draw(st.sampled_from(["falling", "constant"])),
-        probability=draw(st.sampled_from(["softmax", "linear", "polynomial"])),
+        probability_function=draw(st.sampled_from(["softmax", "linear", "polynomial"])),
         degree=draw(st.sampled_from([2.0, 3.0, 0.5])),
         add_gold=draw(st.booleans()),
         update=draw(st.sampled_from(["always", "errors"])),
@@ -49,7 +49,7 @@ def settings_of_probperc(draw: st.DrawFn) -> Settings:
 def twin_rule(chosen: Settings) -> ProbPercTwin:
     return ProbPercTwin(
         chosen.candidates or 5, 0.1 if chosen.rate is None else chosen.rate, chosen.rate_schedule == "falling",
-        chosen.probability, chosen.degree, chosen.add_gold, chosen.update == "errors",
+        chosen.probability_function, chosen.degree, chosen.add_gold, chosen.update == "errors",
     )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_equal_scores_are_equally_probable(probability: str) -> None:
     tokens = [Token(((0, 1.0),)), Token(((1, 1.0),))]
     case = Case(Model(0, 2, ends=False), (0, 1), (2, 0, 0), [tokens], [[frozenset([0]), frozenset([1])]], [1.0])
     chain = chain_of(case)
-    chosen = Settings(learner="probperc", candidates=9, rate=1.0, probability=probability)
+    chosen = Settings(learner="probperc", candidates=9, rate=1.0, probability_function=probability)
     ProbPerc(chosen, 1).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
     half = {("one", 0, 0): 0.5, ("one", 0, 1): -0.5, ("one", 1, 0): -0.5, ("one", 1, 1): 0.5}
     assert_close(features_of(chain), half, 1e-7)

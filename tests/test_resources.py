@@ -149,5 +149,5 @@ def test_resources_survive_json() -> None:
     ],
 )
 def test_damaged_resources(plain: object) -> None:
-    with pytest.raises(ModelError, match="lexicons or clusters"):
+    with pytest.raises(ModelError, match="lexicons, clusters or words"):
         Resources.from_dict(plain)

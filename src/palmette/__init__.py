@@ -5,18 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["HMM", "Classifier", "Reading", "Tagger", "__version__", "load_acronyms", "load_demo", "load_vowels"]
+__all__ = [
+    "HMM",
+    "Classifier",
+    "Hypergraph",
+    "Reading",
+    "Tagger",
+    "__version__",
+    "load_acronyms",
+    "load_demo",
+    "load_vowels",
+]
 
 if TYPE_CHECKING:
     from palmette.classifier import Classifier
     from palmette.demo_data import load_acronyms, load_demo, load_vowels
     from palmette.hmm import HMM
+    from palmette.hypergraph import Hypergraph
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
 
 _HOMES = {
     "Classifier": "palmette.classifier",
     "HMM": "palmette.hmm",
+    "Hypergraph": "palmette.hypergraph",
     "Reading": "palmette.text.read",
     "Tagger": "palmette.tagger",
     "load_acronyms": "palmette.demo_data",

@@ -17,6 +17,7 @@ import numpy as np
 from palmette.comparing import Pair, Runs, Wish, paired
 from palmette.errors import PalmetteError, UsageError
 from palmette.learn.online import Progress
+from palmette.learn.settings import IDLE
 from palmette.metrics import significance as test
 from palmette.metrics.significance import Tally
 from palmette.metrics.spans import ChunkTables
@@ -44,7 +45,9 @@ class Learner(NamedTuple):
 
     def tagger(self, common: Mapping[str, Any], seed: int) -> Tagger:
         """Its tagger; what is wrong with the parameters is told here, before anything is trained."""
-        tagger = Tagger().set_params(**{**common, **self.params, "seed": seed})
+        idle = IDLE.get(self.params["learner"], frozenset())
+        shared = {name: value for name, value in common.items() if name not in idle}
+        tagger = Tagger().set_params(**{**shared, **self.params, "seed": seed})
         tagger.settings()
         return tagger
 

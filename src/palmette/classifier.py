@@ -120,9 +120,7 @@ class Classifier:
         """The probability of each label f64[rows, labels]: exp(score) over the sum of all. A perceptron's scores were
         not learnt as such."""
         if self.learner not in LIKELIHOOD:
-            raise UsageError(
-                f"predict_proba: the {self.learner} has no probabilities; choose the learner crf"
-            )
+            raise UsageError(f"predict_proba: the {self.learner} has no probabilities; choose the learner crf")
         scores = self.decision_function(X)
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))

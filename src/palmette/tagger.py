@@ -19,18 +19,22 @@ import msgspec
 import numpy as np
 
 from palmette.chain.choice import choose_templates
+from palmette.chain.confidence import confidence_of
 from palmette.chain.fit import check_labelled, fit_chain
 from palmette.chain.known import certain_labels, known_from_column, known_from_items, label_names, understand_labels
 from palmette.chain.model import CAP, ChainModel, Decoded, load_chain
 from palmette.chain.nbest import Candidate, nbest_lists, of_no_token
 from palmette.chain.prune import pruned
 from palmette.chain.wish import Wish
+from palmette.confidences import Confidences
 from palmette.errors import DataError, UsageError
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.features.templates import TemplateSet
+from palmette.hmm.train import check_no_features, fit_hmm
 from palmette.learn.online import Progress
 from palmette.learn.settings import Settings, is_batch, parse_latent
 from palmette.metrics.scores import Scores, score
+from palmette.text.confidence import Telling, check_tellable, write_confidence
 from palmette.text.corpus import Corpus, column_of_types
 from palmette.text.files import FilePath, write_whole
 from palmette.text.history import CUSTOM, Step
@@ -43,7 +47,7 @@ Say = Callable[[str], None]
 _SETTINGS = tuple(Settings.__struct_fields__)
 
 
-class Tagger:
+class Tagger(Confidences):
     """A chain model with its features: train it, tag with it, save it, look into it.
 
     features: a named template set (pos, chunk, ner, char); None chooses by the labels.
@@ -97,13 +101,16 @@ class Tagger:
         restarts: int = 1,
         candidates: int | None = None,
         rate_schedule: str = "falling",
-        probability: str = "softmax",
+        probability_function: str = "softmax",
         degree: float = 2.0,
         add_gold: bool = True,
         update: str = "always",
         aggressiveness: float = 0.1,
         pa_type: str = "PA-I",
         cost: str = "hamming",
+        smoothing: float = 0.001,
+        rare: int = 1,
+        dictionary: int | None = None,
     ) -> None:
         self.features = features
         self.template = template
@@ -141,13 +148,16 @@ class Tagger:
         self.restarts = restarts
         self.candidates = candidates
         self.rate_schedule = rate_schedule
-        self.probability = probability
+        self.probability_function = probability_function
         self.degree = degree
         self.add_gold = add_gold
         self.update = update
         self.aggressiveness = aggressiveness
         self.pa_type = pa_type
         self.cost = cost
+        self.smoothing = smoothing
+        self.rare = rare
+        self.dictionary = dictionary
 
     # Parameters, as scikit-learn wants them
 
@@ -202,7 +212,8 @@ class Tagger:
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, say: Say | None = None) -> Tagger:
         """Go on training with more data, which may bring new labels and attributes."""
         settings = self.settings()
-        exactly = not is_batch(settings) and settings.optimiser != "adagrad"  # those start again from their weights
+        again = is_batch(settings) or settings.optimiser == "adagrad" or settings.learner == "hmm"
+        exactly = not again  # those start again from their weights, or count at once
         old = getattr(self, "model_", None)
         return self.fit_corpus(self._corpus(X, y), None, resume=old, checkpoint=exactly, say=say)
 
@@ -237,16 +248,19 @@ class Tagger:
         check_labelled(corpus, "training")
         if dev is None and self.dev_share is not None:
             corpus, dev = split(corpus, self.dev_share, self.seed)
+        counted = settings.learner == "hmm"
+        if counted:
+            check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
         resources = self._resources()
         templates = None
-        if resume is None:
+        if resume is None and not counted:
             templates = choose_templates(self.features, self.template, self.order, corpus, resources, say)
         wish = Wish(
             templates, settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume,
             checkpoint, names, self.ends, progress, say, threads,
             self.label_history if callable(self.label_history) else None,
         )  # fmt: skip
-        self.model_, self.outcome_ = fit_chain(corpus, dev, wish)
+        self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, wish)
         if resume is None:
             self.model_.meta["features"] = self.features
         else:
@@ -264,7 +278,8 @@ class Tagger:
 
     def _wanted(self) -> str:
         """The same for a training that begins anew."""
-        return "auto" if self.features is None and self.template is None else "columns"
+        named = self.features is not None or self.template is not None
+        return "columns" if named or self.learner == "hmm" else "auto"
 
     def settings(self) -> Settings:
         """What was chosen about learning, checked."""
@@ -377,13 +392,15 @@ class Tagger:
         self, source: FilePath, target: FilePath, *, reading: Reading | None = None, output: str | None = None,
         threads: int = 1, scores: bool = False, bias: dict[str, float] | None = None,
         add: Sequence[Tagger] = (), known: str | None = None, states: bool = False, decode: str = "viterbi",
-        cap: int = CAP, progress: Callable[[int], None] | None = None,
+        cap: int = CAP, confidence: bool = False, marginals: bool = False,
+        progress: Callable[[int], None] | None = None,
     ) -> int:  # fmt: skip
         """Tag a file of any size in bounded memory; the number of tokens.
 
         `known` names a column that tells what is known about the labels (a label, `A|B`, or `?`); `add` are
         taggers that make the columns the input lacks; `states` writes the latent state, `NP#2`, for the label;
-        `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts.
+        `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts;
+        `confidence` and `marginals` write how sure the model is: see text/confidence.py.
         """
         model = self._fitted()
         model.with_bias(bias or {})
@@ -396,6 +413,10 @@ class Tagger:
             raise UsageError("the model has no states to show; train it with --latent or --label-history")
         if states and decode != "viterbi":
             raise UsageError("the states are those of the best path: --show-states goes with --decode viterbi")
+        tell = Telling(confidence, marginals)
+        check_tellable(writer, tell)
+        if any(tell) and states:
+            raise UsageError("confidences are those of labels: leave --show-states out")
         n_tokens = proven = total = 0
 
         def work(corpus: Corpus) -> tuple[int, bytes, np.ndarray | None]:
@@ -405,7 +426,12 @@ class Tagger:
                 found = Decoded(*model.tag(corpus, bias, facts, states), None)
             else:
                 found = model.decode(corpus, decode, bias, facts, cap)
-            return corpus.n_tokens, writer.write(corpus, found.labels, found.scores), found.proven
+            if any(tell):
+                sure = confidence_of(model, corpus, found.labels, bias, facts, marginals=marginals, whole=confidence)
+                data = write_confidence(writer, corpus, found.labels, found.scores, sure, tell)
+            else:
+                data = writer.write(corpus, found.labels, found.scores)
+            return corpus.n_tokens, data, found.proven
 
         with write_whole(target) as out:
             for n, data, sure in in_order(work, stream(source, reading), threads):
@@ -437,7 +463,9 @@ class Tagger:
         model = load_chain(str(path))
         settings = model.meta["settings"]
         features, template, encoder = model.meta.get("features"), None, model.encoder
-        if encoder is not None and (not features or encoder.resources.lexicons or encoder.resources.clusters):
+        if settings.get("learner") == "hmm":
+            features = None  # its templates are its own
+        elif encoder is not None and (not features or encoder.resources.lexicons or encoder.resources.clusters):
             features, template = None, encoder.templates  # a file's templates, or a set with words from elsewhere
         tagger = cls(features, template=template, **{name: settings[name] for name in _SETTINGS if name in settings})
         tagger.forbidden, tagger.ends = tuple(model.meta["forbidden"]), model.shape.ends

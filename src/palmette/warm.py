@@ -34,8 +34,11 @@ def compile_all() -> None:
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])
         for optimiser in OPTIMISERS:
             Tagger(template=files["t.txt"], learner="crf", optimiser=optimiser, passes=2).fit_file(files["c.txt"])
+        Tagger(template=files["t.txt"], learner="maxent", passes=2).fit_file(files["c.txt"])
         corpus = read_corpus(files["c.txt"], Reading())
         for how in DECODINGS:
             tagger.model_.decode(corpus, how)
+        tagger.nbest([[("a", "x")]])
+        tagger.predict_confidence([[("a", "x"), ("b", "y")]])
         separation(tagger.model_, corpus)
         HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])

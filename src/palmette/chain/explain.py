@@ -121,7 +121,7 @@ def explain(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = N
         paths.append(model.tag(corpus, bias, fixed, states=True)[0].tolist())
         parts.append(list(parts_of(chain, data, paths[-1])))
     exact = [one._replace(score=_total(own)) for one, own in zip(candidates, parts, strict=True)]
-    latent = model.shape.per > 1
+    latent = not chain.plain
     names = model.shape.state_names(model.labels) if latent else model.labels
     states = [[names[h] for h in path] if latent else None for path in paths]
     difference = math.fsum([*_terms(parts[0]), *(-term for term in _terms(parts[1]))])

@@ -7,7 +7,14 @@ import numpy as np
 
 from palmette.chain.constraints import constraints
 from palmette.chain.data import Collected, allow_table, encode_corpus
-from palmette.chain.known import Known, certain_labels, known_in_training, label_names, understand_labels
+from palmette.chain.known import (
+    Known,
+    certain_labels,
+    check_given,
+    known_in_training,
+    label_names,
+    understand_labels,
+)
 from palmette.chain.learning import Dev
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
 from palmette.chain.prune import some_names
@@ -16,6 +23,7 @@ from palmette.chain.weights import Shape, forget_forbidden
 from palmette.chain.wish import Problem, Wish
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
+from palmette.kernels.encode import Alphabet
 from palmette.kernels.forms import Chain, Data
 from palmette.learn.online import Outcome
 from palmette.learn.settings import MOST_STATES
@@ -37,6 +45,8 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     understand_labels(corpus, settings.partial)
     labels = _labels(corpus, old)
     known = known_in_training(corpus, labels)
+    if settings.learner == "maxent":
+        check_given(known, corpus, len(labels))
     before = None if old is None else old.scheme
     scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, _forbidden(wish), before)
     encoder = _encoder(wish)
@@ -46,8 +56,8 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     data = collected.data(known.rows, allow_table(len(labels), known.sets))
     _tell_size(collected, shape, wish)
     _tell_partial(known, len(labels), wish)
-    held_out = _dev(dev, collected, labels, wish)
-    trained = train(Problem(collected, data, shape, allowed, labels, held_out, wish))
+    on_dev = held_out(dev, encoder, collected.alphabets, labels, wish)
+    trained = train(Problem(collected, data, shape, allowed, labels, on_dev, wish))
     outcome, settings = trained.outcome, trained.settings
     if trained.impossible >= corpus.n_sentences:
         raise DataError(
@@ -78,7 +88,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     elif wish.checkpoint:
         model.checkpoint = trained.state()
     if settings.tune_bias:
-        model.bias = _tuned_bias(model, held_out, wish)
+        model.bias = tuned_bias(model, on_dev, wish)
     if not model.checkpoint:
         model.chain = collected.drop_unmoved(model.chain)
         model.alphabets = collected.alphabets
@@ -147,10 +157,11 @@ def _shape(labels: list[str], encoder: Encoder | None, wish: Wish) -> Shape:
     history = _history(labels, wish)
     latent = wish.settings.latent if history is None else dict(zip(labels, history.counts, strict=True))
     per, states = _latent_states(latent, labels)
+    local = wish.settings.learner == "maxent"
     if encoder is None:
-        return Shape(n_labels, wish.order, wish.ends, wish.order >= 1, wish.order >= 2, per, states, history)
+        return Shape(n_labels, wish.order, wish.ends, wish.order >= 1, wish.order >= 2, per, states, history, local)
     order = encoder.templates.order
-    return Shape(n_labels, order, wish.ends, encoder.is_bare(2), encoder.is_bare(3), per, states, history)
+    return Shape(n_labels, order, wish.ends, encoder.is_bare(2), encoder.is_bare(3), per, states, history, local)
 
 
 def _history(labels: list[str], wish: Wish) -> History | None:
@@ -204,13 +215,16 @@ def _tell_partial(known: Known, n_labels: int, wish: Wish) -> None:
         wish.say(f"{unsure:,} of {known.rows.size:,} tokens have a label that is not fully known")
 
 
-def _dev(dev: Corpus | None, collected: Collected, labels: list[str], wish: Wish) -> Dev | None:
+def held_out(
+    dev: Corpus | None, encoder: Encoder | None, alphabets: dict[int, Alphabet], labels: list[str], wish: Wish
+) -> Dev | None:
+    """Development data as a model with these attributes and labels sees it."""
     if dev is None:
         if wish.settings.patience is not None or wish.settings.tune_bias:
             raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
         return None
     check_labelled(dev, "development")
-    check_columns(dev, collected.encoder, SAME_COLUMNS)
+    check_columns(dev, encoder, SAME_COLUMNS)
     understand_labels(dev, wish.settings.partial)
     names = labels + [label for label in label_names(dev) if label not in set(labels)]
     if len(names) > len(labels):
@@ -219,7 +233,7 @@ def _dev(dev: Corpus | None, collected: Collected, labels: list[str], wish: Wish
     if sure is not None and not sure.any():
         raise DataError("no label of the development data is fully known", file=dev.source)
     free = np.full(dev.n_tokens, len(labels), np.int32)
-    data = encode_corpus(dev, collected.encoder, collected.alphabets, free, allow_table(len(labels)))
+    data = encode_corpus(dev, encoder, alphabets, free, allow_table(len(labels)))
     metric, spans = wish.settings.metric, are_chunk_labels(names)
     if metric == "f1" and not spans:
         raise UsageError("the metric f1 scores spans, and the labels are none (B-X, I-X, O): choose accuracy")
@@ -251,13 +265,14 @@ def _vocabulary(corpus: Corpus, old: ChainModel | None) -> np.ndarray:
     return np.union1d(words, old.vocabulary) if old is not None else np.sort(words)
 
 
-def _tuned_bias(model: ChainModel, dev: Dev | None, wish: Wish) -> dict[str, float]:
+def tuned_bias(model: ChainModel, dev: Dev | None, wish: Wish) -> dict[str, float]:
     """The number to add to the outside label's score that gives the best F on dev, by trying a grid."""
     assert dev is not None
     if "O" not in model.labels:
         raise UsageError("--tune-bias trades precision for recall of spans, and there is no label O")
     weights = model.chain.one.w
-    scale = float(np.abs(weights[weights != 0]).mean()) if np.any(weights) else 1.0
+    some = np.abs(weights[(weights != 0) & np.isfinite(weights)])
+    scale = float(some.mean()) if some.size else 1.0
     figures = {0.0: dev.figure(model.with_bias({}))}
     for step in (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0):
         for value in (-step * scale, step * scale):

@@ -145,6 +145,17 @@ def known_in_training(corpus: Corpus, labels: Sequence[str]) -> Known:
     return Known(np.array(rows, np.int32)[corpus.labels.ids], names.table())
 
 
+def check_given(known: Known, corpus: Corpus, n_labels: int) -> None:
+    """Complain about the first label that is not known for sure: a locally normalised model is given its history."""
+    unsure = np.flatnonzero(known.rows >= n_labels)
+    if unsure.size:
+        raise DataError(
+            "maxent learns each label given those before it, and this one is not fully known",
+            file=corpus.source, line=corpus.line_of(int(unsure[0])),
+            hint="perceptron, crf and dplvm learn from partial labels",
+        )  # fmt: skip
+
+
 def certain_labels(corpus: Corpus, labels: Sequence[str]) -> tuple[np.ndarray, np.ndarray | None]:
     """Gold as numbers of `labels` i32[N], and where it is fully known bool[N] (None: everywhere)."""
     assert corpus.labels is not None

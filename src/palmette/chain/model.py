@@ -17,6 +17,7 @@ import numpy as np
 from palmette import model_file
 from palmette.chain.data import allow_table, encode_corpus
 from palmette.chain.known import Known, check_possible
+from palmette.chain.temperature import Calibration, cooled
 from palmette.chain.weights import ORDERS, Shape, new_chain, used_rows
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.encode import Encoder
@@ -86,6 +87,23 @@ class ChainModel:
     bias: dict[str, float] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)  # settings, history, layout: plain JSON
     checkpoint: dict[str, np.ndarray] = field(default_factory=dict)
+    _cooled: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def temperature(self) -> float:
+        """What scores are divided by where shares of paths are asked for; see chain/temperature.py."""
+        return float(self.meta.get("calibration", {}).get("temperature", 1.0))
+
+    def for_shares(self, bias: dict[str, float] | None = None) -> Chain:
+        """The chain at the model's temperature, with its own bias or another. Cooling copies all weights, so the
+        result is kept."""
+        biased, temperature = self.with_bias(self.bias if bias is None else bias), self.temperature
+        if temperature == 1.0:
+            return biased
+        kept = self._cooled
+        if kept is None or kept[0] != temperature or kept[1] is not self.chain:
+            kept = self._cooled = temperature, self.chain, cooled(self.chain, temperature)
+        return kept[2]._replace(bias=biased.bias * np.float32(1.0 / temperature))
 
     def with_bias(self, bias: dict[str, float]) -> Chain:
         """The chain with numbers added to the score of some labels."""
@@ -137,7 +155,7 @@ class ChainModel:
         if how == "viterbi" or not corpus.n_tokens:
             return Decoded(*self.tag(corpus, bias, known), None)
         check_room(corpus.offset, self.shape, self.encoder)
-        chain, data = self.with_bias(self.bias if bias is None else bias), self.encode(corpus, known)
+        chain, data = self.for_shares(bias), self.encode(corpus, known)
         labels, share = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_sentences)
         if how == "exact":
             proven = np.zeros(corpus.n_sentences, np.bool_)
@@ -193,6 +211,8 @@ def check_room(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> Non
     observed = () if encoder is None else encoder.programs
     # Scores and best scores of a token: of states, and of pairs and triples where attributes are on them.
     width = 2 * shape.width(1) + sum(shape.width(order) for order in (2, 3) if order in observed)
+    if shape.local and shape.order == 2 and 2 not in observed:
+        width += shape.width(2)
     cells = 4 * longest * (width + (shape.width(2) if shape.order == 2 else 0))
     if cells > ROOM:
         s = int(np.argmax(np.diff(offset)))
@@ -307,10 +327,14 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
 
 def _check_meta(meta: dict[str, Any], path: str) -> None:
     """What is told of the training: shown, and used by a resumption."""
-    kinds = (("settings", dict[str, Any]), ("history", list[Pass]), ("forbidden", list[tuple[str, str]]))
+    kinds: list[tuple[str, Any]] = [
+        ("settings", dict[str, Any]), ("history", list[Pass]), ("forbidden", list[tuple[str, str]]),
+    ]  # fmt: skip
+    if "calibration" in meta:
+        kinds.append(("calibration", Calibration))
     for name, kind in kinds:
         try:
-            meta[name] = msgspec.to_builtins(msgspec.convert(meta.get(name, kind()), kind))
+            meta[name] = msgspec.to_builtins(msgspec.convert(meta[name] if name in meta else kind(), kind))
         except msgspec.ValidationError as error:
             raise ModelError(f"damaged model: its {name} cannot be read ({error})", file=path) from None
 
@@ -327,7 +351,7 @@ def _shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
     history = checked_history(shape.history, n_labels, path)
     if history is not None and history.counts != (states or (shape.per,) * n_labels):
         raise ModelError("damaged model: its states are not those of its label histories", file=path)
-    return Shape(n_labels, shape.order, *switches, shape.per, states, history)
+    return Shape(n_labels, shape.order, *switches, shape.per, states, history, bool(shape.local))
 
 
 def _encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:

@@ -1,8 +1,8 @@
 """The best label sequences of a sentence, not the best one alone.
 
 Sequences are distinct and ranked by score; with latent states that of the best path of states that has these labels. A
-model that was learnt as a distribution tells the probability of each too, which with latent states is that of all its
-paths together (so a lower rank may be the more probable).
+model that was learnt as a distribution, or calibrated, tells the probability of each too, which with latent states is
+that of all its paths together (so a lower rank may be the more probable).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.chain.confidence import are_probabilities
 from palmette.chain.known import Known, check_possible
 from palmette.chain.model import ChainModel, check_room
 from palmette.errors import UsageError
 from palmette.kernels.nbest import decode_nbest
-from palmette.learn.settings import LIKELIHOOD
 from palmette.text.corpus import Corpus
 
 MOST_BEST = 1000
@@ -31,14 +31,9 @@ class Candidate(NamedTuple):
     probability: float | None  # None: the model has none
 
 
-def has_probabilities(model: ChainModel) -> bool:
-    """Whether exp(score) was learnt as a share of all sequences; the scores of a perceptron are no such thing."""
-    return model.meta.get("settings", {}).get("learner") in LIKELIHOOD
-
-
 def of_no_token(model: ChainModel) -> Candidate:
     """The only candidate of an empty sentence."""
-    return Candidate([], 0.0, 1.0 if has_probabilities(model) else None)
+    return Candidate([], 0.0, 1.0 if are_probabilities(model) else None)
 
 
 def check_count(n: int) -> None:
@@ -54,12 +49,13 @@ def nbest_lists(
     if not corpus.n_tokens:
         return
     check_room(corpus.offset, model.shape, model.encoder)
-    data, chain = model.encode(corpus, known), model.with_bias(model.bias if bias is None else bias)
+    data, chain = model.encode(corpus, known), model.for_shares(bias)
+    sure = are_probabilities(model, bias)
     names = np.array([*model.labels, ""], object)[:-1]  # with the empty string: else NumPy may make one of one label
     for first, last in _slices(corpus.offset, max(1, CELLS // n)):
         tokens, size = int(corpus.offset[last] - corpus.offset[first]), last - first
         out, scores = np.zeros((n, tokens), np.int32), np.full((size, n), -np.inf)
-        probability = np.zeros((size, n) if has_probabilities(model) else (0, n))
+        probability = np.zeros((size, n) if sure else (0, n))
         found = np.zeros(size, np.int64)
         decode_nbest(chain, data, first, last, out, scores, probability, found, known is not None)
         check_possible(_padded(scores[:, 0], first, last, corpus.n_sentences), corpus)
@@ -68,7 +64,7 @@ def nbest_lists(
             yield [
                 Candidate(
                     names[out[k, cuts[s] : cuts[s + 1]]].tolist(),
-                    float(scores[s, k]),
+                    float(scores[s, k]) * model.temperature,
                     float(probability[s, k]) if probability.size else None,
                 )
                 for k in range(int(found[s]))

@@ -1,6 +1,7 @@
 """The regularised likelihood of a chain as a function of one vector of weights, for a batch optimiser.
 
     value = sum of weight * (log Z - log Z of what is known) + l2 * |w|^2
+    value = sum of weight * -log P(label | labels before it) + l2 * |w|^2       for a locally normalised chain
 
 Weights live in the chain's rows (float32, as scoring wants them), the optimiser's vector is float64. Sentences are cut
 into a fixed number of parts, each with sums of its own that are added in their order, and attributes are gathered in
@@ -21,6 +22,7 @@ from palmette.errors import UsageError
 from palmette.kernels.forms import Active, Chain, Data, Rows
 from palmette.kernels.gather import gather, inverted
 from palmette.kernels.gradient import Expected, expectations
+from palmette.kernels.local_gradient import local_expectations
 from palmette.learn.batch.blocks import blocks, dot
 
 PARTS = 16
@@ -85,9 +87,7 @@ class ChainObjective:
         for table in self.tables:
             table.fill(0.0)
         bare = [[np.zeros(w.shape) for w in self.chain.bare] for _ in self.parts]
-        found = self._each(
-            lambda k: expectations(self.chain, self.data, *self.parts[k], 0, Expected(*self.tables, *bare[k]))
-        )
+        found = self._each(lambda k: self._sums(*self.parts[k], Expected(*self.tables, *bare[k])))
         value = float(sum(part[0] for part in found))
         self.wrong, self.impossible = (int(sum(part[k] for part in found)) for k in (1, 2))
         self.gradient.fill(0.0)
@@ -111,6 +111,13 @@ class ChainObjective:
             for part in blocks(self.size):  # a whole vector in between would take longer to make than to use
                 self.gradient[part] += (2 * self.l2) * vector[part]
         return value, self.gradient
+
+    def _sums(self, first: int, last: int, out: Expected) -> tuple[float, int, int]:
+        """Value, tokens wrong and sentences without a path of some sentences; their expectations into `out`."""
+        chain = self.chain._replace(local=False)  # both want scores as they are
+        if self.chain.local:
+            return local_expectations(chain, self.data, first, last, out)
+        return expectations(chain, self.data, first, last, 0, out)
 
     def _gather(self, out: np.ndarray, rows: Rows, order: int, of: Active, table: np.ndarray) -> None:
         ranges = _even(np.diff(of.ptr), PARTS)

@@ -92,7 +92,7 @@ class ProbPerc(Perceptron):
         self.nbest = n_candidates(settings)
         self.rate = RATES["probperc"] if settings.rate is None else settings.rate
         self.fall = 1.0 / max(1, sentences) if settings.rate_schedule == "falling" else 0.0
-        self.kind = PROBABILITIES.index(settings.probability)
+        self.kind = PROBABILITIES.index(settings.probability_function)
         self.settings = settings
 
     def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:

@@ -34,6 +34,7 @@ class Shape(NamedTuple):
     per: int = 1  # latent states a label; 1: states are labels
     states: tuple[int, ...] = ()  # of each label where they differ, at most `per`: the others are forbidden
     history: History | None = None  # states that remember labels: nothing about them is hidden
+    local: bool = False  # each label is normalised given those before it (maxent)
 
     @property
     def latent(self) -> bool:
@@ -126,7 +127,7 @@ def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen
         ) from None
     return Chain(
         order, shape.per == 1, shape.per, (np.arange(H) // shape.per).astype(np.int32), shape.counts(), 0.0,
-        shape.ends, shape.transitions, shape.triples,
+        shape.ends, shape.transitions, shape.triples, shape.local,
         forbidding(allowed.pair, W), forbidding(allowed.start, W), forbidding(allowed.end, W), np.zeros(W, np.float32),
         Bare(*(np.zeros(s, np.float32) for s in ((2, W), (H, W), (cubes, H, W)))),
         BareSums(*(np.zeros(s, np.float64) for s in ((2, W), (H, W), (cubes, H, W)))),

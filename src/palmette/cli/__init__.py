@@ -19,6 +19,7 @@ VERBS = {
     "train": "Train a tagger from a labelled file.",
     "tag": "Tag a file, standard input or a typed sentence with a model.",
     "eval": "Score a model on gold labels, or a file that has gold and guess.",
+    "calibrate": "Fit a temperature on labelled data, so that a model's confidences are probabilities.",
     "compare": "Set models, outputs or learners side by side on the same gold, with significance tests.",
     "inspect": "Look into a model: settings, history, strongest weights, transitions.",
     "explain": "Why a sentence got its labels: the best sequence, the runner-up, and what tipped the balance.",

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from palmette.text.guesses import Guesses
 
+    # What the figures are called, at which temperature, and the tables
+    Calibrated = tuple[str, float, Any]
+
 STYLES = ("table", "conlleval", "seqeval", "json")
 
 
@@ -34,6 +37,8 @@ def evaluate(
     partial: Annotated[bool | None, Parameter(negative="--no-partial")] = None,
     decode: str = "viterbi",
     errors: int = 10,
+    calibration: Flag = False,
+    picture: MaybeFile = None,
     json: Json = False,
 ) -> None:
     """Score a model on gold labels, or a file that has gold and guess in its last two columns.
@@ -68,12 +73,21 @@ def evaluate(
         viterbi (the default), marginal or exact; see `palmette tag --help`.
     errors: int
         How many of the most frequent errors to show in the table.
+    calibration: bool
+        Tell whether the model is right as often as its confidences say: a reliability table and the expected
+        calibration error, for tokens, spans and sentences.
+    picture: str
+        With --calibration: a PNG file to draw the reliability diagram into (needs matplotlib).
     json: bool
         Print one JSON object; figures are fractions of 1.
     """
     if style not in STYLES:
         raise UsageError(f"--style {style}: choose {', '.join(STYLES)}")
     style = "json" if json else style
+    if picture is not None and not calibration:
+        raise UsageError("--picture draws what --calibration finds: say both")
+    if calibration and (guess is not None or style not in ("table", "json")):
+        raise UsageError("--calibration needs a model, and is told in the table or in JSON")
     if guess is not None:
         if model is not None:
             raise UsageError("give a model and a file, or --guess FILE, not both")
@@ -87,8 +101,14 @@ def evaluate(
         raise UsageError("give a model and a labelled file, or --guess FILE")
     else:
         given = (format, separator, columns, label)
-        tagged, unseen = _with_model(model, data, given, pairs(with_, "--with"), biases(bias), partial, decode)
-        _show(style, strict, data, tagged, unseen, errors)
+        tagged, unseen, found = _with_model(
+            model, data, given, pairs(with_, "--with"), biases(bias), partial, decode, calibration
+        )
+        _show(style, strict, data, tagged, unseen, errors, found)
+        if found is not None and picture is not None:
+            from palmette.report.reliability import draw_reliability
+
+            draw_reliability(found[2], found[0], picture)
 
 
 def _with_model(
@@ -99,8 +119,9 @@ def _with_model(
     bias: dict[str, float] | None,
     partial: bool | None,
     decode: str,
-) -> tuple[Guesses, np.ndarray | None]:
-    """Gold and guess of a labelled file, and which tokens were not seen in training."""
+    calibration: bool,
+) -> tuple[Guesses, np.ndarray | None, Calibrated | None]:
+    """Gold and guess of a labelled file, which tokens were not seen in training, and how reliable confidences are."""
     from palmette.cli.options import reading_from
     from palmette.tagger import with_columns
     from palmette.text.guesses import Guesses
@@ -111,10 +132,20 @@ def _with_model(
     corpus = with_columns(corpus, [load_tagger(path, False) for path in helpers.values()], tagger)
     gold, guess, labels = tagger.gold_and_guess(corpus, bias, partial, decode)
     words = corpus.columns[0].cells() if corpus.columns else []
-    return Guesses(gold, guess, corpus.offset, labels, words, tagger.certain(corpus)), tagger.unseen(corpus)
+    found: Calibrated | None = None
+    if calibration:
+        from palmette.chain.calibrate import reliability_on
+        from palmette.chain.confidence import named
+
+        tables = reliability_on(tagger.model_, corpus, guess, bias)
+        found = named(tagger.model_, bias), tagger.temperature_, tables
+    return Guesses(gold, guess, corpus.offset, labels, words, tagger.certain(corpus)), tagger.unseen(corpus), found
 
 
-def _show(style: str, strict: bool, file: str, tagged: Guesses, unseen: np.ndarray | None, n_errors: int) -> None:
+def _show(
+    style: str, strict: bool, file: str, tagged: Guesses, unseen: np.ndarray | None, n_errors: int,
+    calibrated: Calibrated | None = None,
+) -> None:  # fmt: skip
     import numpy as np
 
     from palmette.metrics.scores import errors, score
@@ -136,11 +167,21 @@ def _show(style: str, strict: bool, file: str, tagged: Guesses, unseen: np.ndarr
         import msgspec
 
         about: dict[str, Any] = found.to_dict() | {"errors": msgspec.to_builtins(mistakes)}
+        if calibrated is not None:
+            from palmette.report.reliability import calibration_data
+
+            called, temperature, tables = calibrated
+            about["calibration"] = calibration_data(tables, called, temperature)
         print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
         return
     from palmette.report.evaluation import print_scores
 
     print_scores(found, mistakes, words, offset)
+    if calibrated is not None:
+        from palmette.report.reliability import print_reliability
+
+        called, temperature, tables = calibrated
+        print_reliability(tables, called, temperature)
 
 
 def _span_text(style: str, scheme: str | None, tagged: Guesses) -> str:

@@ -36,7 +36,10 @@ def tag(
     nbest: int | None = None,
     show_states: Flag = False,
     decode: str = "viterbi",
+    posterior: Flag = False,
     cap: int = 1000,
+    confidence: Flag = False,
+    marginals: Flag = False,
     threads: int = 1,
     quiet: Quiet = False,
 ) -> None:
@@ -81,8 +84,14 @@ def tag(
     decode: str
         For latent models: viterbi (the labels of the best path of states, the default), marginal (of each token the
         label with the largest share of all paths), or exact (the best label sequence; says how many are proven).
+    posterior: bool
+        The same as --decode marginal.
     cap: int
         Paths that the exact search looks at in a sentence before it gives up the proof.
+    confidence: bool
+        Tell how sure the model is of each label, of each span and of all labels of a sentence; see docs/confidence.md.
+    marginals: bool
+        Tell of each token how sure the model is of every label.
     threads: int
         Threads to tag with.
     quiet: bool
@@ -90,20 +99,31 @@ def tag(
     """
     if threads < 1:
         raise UsageError(f"--threads {threads}: at least 1")
+    if posterior:
+        if decode == "exact":
+            raise UsageError("--posterior is --decode marginal: it does not go with --decode exact")
+        decode = "marginal"
     if text is not None and ((data, output) != ("-", "-") or format or to or columns or known or scores):
         raise UsageError("--text prints a typed sentence: leave the file and the options for files out")
-    if nbest is not None and (show_states or scores or decode != "viterbi"):
-        raise UsageError("--nbest lists labels with their scores: leave --scores, --show-states and --decode out")
+    if nbest is not None and (show_states or scores or decode != "viterbi" or confidence or marginals):
+        raise UsageError(
+            "--nbest lists labels with their scores: leave --scores, --show-states, --decode, --posterior, "
+            "--confidence and --marginals out"
+        )
     tagger = load_tagger(model, quiet)
     helpers = [load_tagger(path, quiet) for path in pairs(with_, "--with").values()]
+    if confidence or marginals:
+        _warn_of_scale(tagger, model, biases(bias), quiet)
     if text is not None:
         from palmette.report.sentence import nbest_text, tagged_text
+        from palmette.text.confidence import Telling
 
+        rest = {"unit": unit or "word", "penn_quotes": penn_quotes}
         if nbest is not None:
-            rest = {"unit": unit or "word", "penn_quotes": penn_quotes}
             print(nbest_text(tagger, helpers, text, nbest, biases(bias), **rest))
-            return
-        print(tagged_text(tagger, helpers, text, biases(bias), unit=unit or "word", penn_quotes=penn_quotes))
+        else:
+            tell = Telling(confidence, marginals)
+            print(tagged_text(tagger, helpers, text, biases(bias), tell, decode=decode, **rest))
         return
     if data == "-" and sys.stdin is not None and sys.stdin.isatty() and not quiet:
         print("reading from the terminal; end with Ctrl-D (or give a file, or --text)", file=sys.stderr)
@@ -122,7 +142,10 @@ def tag(
 
         n = nbest_file(tagger, data, output, nbest, **shared)
     else:
-        n = tagger.tag_file(data, output, scores=scores, states=show_states, decode=decode, cap=cap, **shared)
+        n = tagger.tag_file(
+            data, output, scores=scores, states=show_states, decode=decode, cap=cap, confidence=confidence,
+            marginals=marginals, **shared,
+        )  # fmt: skip
     seconds = time.perf_counter() - begun
     if decode == "exact" and not quiet:
         print("proven to be the best: {:,} of {:,} sentences".format(*tagger.proven_), file=sys.stderr)
@@ -130,6 +153,21 @@ def tag(
         print(
             f"{n:,} tokens in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} a second); wrote {output}", file=sys.stderr
         )
+
+
+def _warn_of_scale(tagger: Tagger, model: str, bias: dict[str, float] | None, quiet: bool) -> None:
+    """Say once that numbers between 0 and 1 are no probabilities, where they are none."""
+    from palmette.chain.confidence import are_probabilities
+
+    if quiet or are_probabilities(tagger.model_, bias):
+        return
+    if are_probabilities(tagger.model_):
+        print("with another bias than its own, a model's confidences are not calibrated", file=sys.stderr)
+        return
+    print(
+        "these confidences are not calibrated: they order guesses, and are no probabilities\n"
+        f"  to make them so: palmette calibrate {model} DEV -o calibrated.palm", file=sys.stderr,
+    )  # fmt: skip
 
 
 class Meter:

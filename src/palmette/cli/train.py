@@ -75,7 +75,7 @@ def train(
     restarts: int | None = None,
     nbest: int | None = None,
     rate_schedule: str | None = None,
-    probability: str | None = None,
+    probability_function: str | None = None,
     degree: float | None = None,
     add_gold: Annotated[bool | None, Parameter(negative="--no-add-gold")] = None,
     update: str | None = None,
@@ -83,6 +83,9 @@ def train(
     pa_type: str | None = None,
     cost: str | None = None,
     threads: int = 1,
+    smoothing: float | None = None,
+    rare: int | None = None,
+    dictionary: int | None = None,
     tune_bias: Flag = False,
     resume: str | None = None,
     checkpoint: Flag = False,
@@ -121,7 +124,8 @@ def train(
         0, 1 or 2, for named sets and ready-made attributes; a template file says it itself.
     learner: str
         perceptron (the default), probperc (probabilistic perceptron), mira, pa (passive-aggressive), crf (conditional
-        random field) or dplvm (a CRF with latent states).
+        random field), dplvm (a CRF with latent states), maxent (each label given those before it) or hmm (hidden Markov
+        model: counts words, order 1 or 2, no features).
     latent: str
         Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5. Default: 1, a plain model.
     label_history: str
@@ -170,13 +174,13 @@ def train(
     clusters: list[str]
         NAME=FILE, word clusters (Brown paths or word and class); repeatable.
     l2: float
-        Penalty of crf and dplvm: l2 times the sum of the squared weights (1; with --l1 0).
+        Penalty of crf, dplvm and maxent: l2 times the sum of the squared weights (1; with --l1 0).
     l1: float
-        Penalty of crf and dplvm: l1 times the sum of the weights without sign, which leaves most of them at zero (0).
+        Penalty of the same: l1 times the sum of the weights without sign, which leaves most of them at zero (0).
     l1_then_l2: bool
         First select weights with --l1, then train those that are left with --l2; tells size and accuracy of both.
     tolerance: float
-        crf and dplvm end when ten iterations have made the objective smaller by less than this share (1e-5).
+        crf, dplvm and maxent end when ten iterations have made the objective smaller by less than this share (1e-5).
     optimiser: str
         How crf and dplvm are trained: lbfgs (all the data for each step, the default), or after each sentence, which is
         faster: adagrad (a rate for each weight), sgd (one rate that decays).
@@ -188,7 +192,7 @@ def train(
         How many of the best paths probperc (5) and mira (1) look at.
     rate_schedule: str
         The rate of probperc: falling (a half after the first pass, a third after the second, ...) or constant.
-    probability: str
+    probability_function: str
         How probperc makes probabilities of the scores of the best paths: softmax, linear or polynomial.
     degree: float
         Of the polynomial (2).
@@ -203,7 +207,13 @@ def train(
     cost: str
         What a wrong path costs for mira: hamming (wrong tokens), or span (spans that only one of the two has).
     threads: int
-        Threads for crf and dplvm; the result is the same for any number.
+        Threads for crf, dplvm and maxent; the result is the same for any number.
+    smoothing: float
+        hmm: added to the count of each word with each label (0.001).
+    rare: int
+        hmm: words seen at most so often are replaced by classes of how they are written, and so are new words (1).
+    dictionary: int
+        hmm: words seen at least so often have no other labels than those they were seen with. Default: no dictionary.
     tune_bias: bool
         Choose the bias of label O that gives the best F on the development data.
     resume: str
@@ -219,6 +229,8 @@ def train(
     quiet: bool
         No progress and no messages.
     """
+    from palmette.learn.settings import LIKELIHOOD
+
     if dev is not None and dev_share is not None:
         raise UsageError("give --dev or --dev-share, not both")
     if dev is None and dev_share is None and (patience is not None or tune_bias):
@@ -233,9 +245,11 @@ def train(
         )
     if threads < 1:
         raise UsageError(f"--threads {threads}: at least 1")
-    stepwise = learner not in ("crf", "dplvm") or optimiser in ("sgd", "adagrad")
+    stepwise = learner not in LIKELIHOOD or optimiser in ("sgd", "adagrad")
     if threads > 1 and stepwise and not resume:
-        raise UsageError("--threads is for crf and dplvm by lbfgs; the others learn from one sentence after the other")
+        raise UsageError(
+            f"--threads is for {', '.join(LIKELIHOOD)} by lbfgs; the others go from one sentence to the next"
+        )
     if prune and checkpoint:
         raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
     announce_compiling(quiet)
@@ -254,8 +268,9 @@ def train(
         "edge_features": edge_features, "constraints": constraints, "l1": l1, "l2": l2, "tolerance": tolerance,
         "l1_then_l2": l1_then_l2 or None, "optimiser": optimiser, "rate": rate, "restarts": restarts,
         "state_features": state_features, "candidates": nbest, "rate_schedule": rate_schedule,
-        "probability": probability, "degree": degree, "add_gold": add_gold, "update": update,
+        "probability_function": probability_function, "degree": degree, "add_gold": add_gold, "update": update,
         "aggressiveness": aggressiveness, "pa_type": pa_type, "cost": cost,
+        "smoothing": smoothing, "rare": rare, "dictionary": dictionary,
     }  # fmt: skip
     if old is not None and learner is not None and learner != old.learner:
         raise UsageError(f"--resume goes on with the model's own learner, {old.learner}")

@@ -30,6 +30,7 @@ first, then the suffix. A family takes an argument after a colon, `cluster:brown
     match:RE       the first match, "" if there is none; match_lower:RE the same in lower case
     cluster:NAME   the word's cluster, cluster:NAME:4 its first 4 characters; absent for unknown words
     lexicon:NAME   a token's place in a phrase: not a function of one word (see `resources.match`)
+    observed:NAME  the word if the model knows it, else its class, <lower:ing>; the learner hmm makes it
 
 A flag that is set gives its own name.
 """
@@ -119,12 +120,19 @@ def _lexicon(name: str, resources: Resources) -> Atom:
     raise TypeError(f"lexicon:{name} depends on the words around: use resources.match")
 
 
+def _observed(name: str, resources: Resources) -> Atom:
+    if name not in resources.observed:
+        raise TemplateError(f"bad atom `observed:{name}`", hint="it is for the models that `--learner hmm` makes")
+    return resources.observed[name].find
+
+
 FAMILIES: dict[str, Callable[[str, Resources], Atom]] = {
     "test": _test,
     "match": _match,
     "match_lower": _match_lower,
     "cluster": _cluster,
     "lexicon": _lexicon,
+    "observed": _observed,
 }
 
 

@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 
 from palmette.errors import DataError, ModelError, UsageError
+from palmette.features.observed import Observed
 from palmette.text.files import FilePath, check_utf8, read_all, shown
 
 _NAME = re.compile(r"[^\s:,\]]+")  # it must fit between the brackets of a macro
@@ -67,6 +68,7 @@ class Resources(msgspec.Struct, frozen=True):
 
     lexicons: dict[str, Lexicon] = {}
     clusters: dict[str, Clusters] = {}
+    observed: dict[str, Observed] = {}  # learnt, not given
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON types, for the model file."""
@@ -78,10 +80,10 @@ class Resources(msgspec.Struct, frozen=True):
         try:
             resources = msgspec.convert(plain, Resources)
         except msgspec.ValidationError as error:
-            raise ModelError(f"the lexicons or clusters of the model cannot be read: {error}") from None
-        for table in (resources.lexicons, resources.clusters):
+            raise ModelError(f"the lexicons, clusters or words of the model cannot be read: {error}") from None
+        for table in (resources.lexicons, resources.clusters, resources.observed):
             if any(key != value.name or not _NAME.fullmatch(key) for key, value in table.items()):
-                raise ModelError("the lexicons or clusters of the model have wrong names")
+                raise ModelError("the lexicons, clusters or words of the model have wrong names")
         return resources
 
 

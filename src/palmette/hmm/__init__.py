@@ -5,6 +5,7 @@ counts      probabilities from labelled text, with their smoothing
 tables      the probabilities, from dictionaries or from counts; joint probability of words and labels
 linear      the same model as weights and features: as two vectors, and as a ChainModel
 model       HMM, in the scikit-learn manner
+train       `--learner hmm`: from a corpus to a chain model
 """
 
 from __future__ import annotations

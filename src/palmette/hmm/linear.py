@@ -8,7 +8,8 @@ probabilities, the features count how often each was used, and 0 times minus inf
 As a ChainModel, the same numbers are bare weights of starts, pairs, triples and ends, and the weights of one attribute
 an observation. Bare weights of pairs count at every token; at order 2 ours count at the second one alone, so they are
 weights of the attribute that tells the second token: what stands two before it is the place before the sentence.
-What has probability 0 is forbidden, or -inf. Weights are float32.
+What has probability 0 is forbidden, or -inf. Weights are float32. The chain reads words: its templates see them as
+what is observed, through an atom that has the vocabulary.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from palmette.chain.weights import Shape, estimated, new_chain
 from palmette.errors import UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
-from palmette.features.templates import parse
+from palmette.features.templates import TemplateSet, parse
 from palmette.hmm.tables import Tables, log
-from palmette.hmm.words import BEFORE, Vocabulary
+from palmette.hmm.words import BEFORE, NAME, Vocabulary
 from palmette.kernels.forms import Chain, Rows
 from palmette.text.corpus import Corpus, column_of_types
 from palmette.text.schemes import Transitions
 
-TEMPLATES = {1: "U0:%x[0,0]\nB\n", 2: "U0:%x[0,0]\nB1:%x[-2,0]\nT\n"}
+TEMPLATES = {1: "U0:%x[0,0{atom}]\nB\n", 2: "U0:%x[0,0{atom}]\nB1:%x[-2,0{atom}]\nT\n"}
 
 
 # --- as two vectors -----------------------------------------------------------------------------------------
@@ -64,17 +65,20 @@ def inner(weights: np.ndarray, features: np.ndarray) -> float:
 # --- as a chain ---------------------------------------------------------------------------------------------
 
 
-def to_chain(labels: Sequence[str], vocabulary: Vocabulary, tables: Tables) -> ChainModel:
-    """The chain model whose column 0 is what is observed."""
+def to_chain(
+    labels: Sequence[str], vocabulary: Vocabulary, tables: Tables, rules: Transitions | None = None
+) -> ChainModel:
+    """The chain model whose column 0 has the words. `rules`: what is allowed besides having a probability."""
     if tables.order == 2 and BEFORE in vocabulary.known:
         raise UsageError(f"the word {BEFORE!r} is the name of the place before a sentence: rename it")
-    encoder = Encoder(parse(TEMPLATES[tables.order], "hmm"), Resources())
     corpus = _every_observation(vocabulary)
-    collected = Collected(corpus, encoder)
+    collected = Collected(corpus, Encoder(_templates(tables.order, ""), Resources()))
     shape = Shape(
         len(labels), tables.order, ends=True, transitions=tables.order == 1, triples=tables.order == 2
     )  # fmt: skip
     allowed = _allowed(tables)
+    if rules is not None:
+        allowed = Transitions(*(mine & theirs for mine, theirs in zip(allowed, rules, strict=True)))
     chain = new_chain(shape, collected.sizes, allowed, {})
     _fill_bare(chain, tables, allowed)
     one = _filled(chain.one, collected.actives[1].att[: len(vocabulary)], log(tables.emission).T)
@@ -85,10 +89,16 @@ def to_chain(labels: Sequence[str], vocabulary: Vocabulary, tables: Tables) -> C
         two = _filled(two, np.zeros(1, np.int64), rows.reshape(1, -1))
     names = {order: Names(*collected.names(order)) for order in collected.alphabets}
     words = np.sort(corpus.columns[0].hash[: len(vocabulary.known)])
+    encoder = Encoder(_templates(tables.order, f",observed:{NAME}"), Resources(observed={NAME: vocabulary.observed}))
     return ChainModel(
         list(labels), shape, allowed, None, encoder, collected.alphabets,
         estimated(chain._replace(one=one, two=two), None), names, words,
     )  # fmt: skip
+
+
+def _templates(order: int, atom: str) -> TemplateSet:
+    """With and without the atom they make the same strings, of words and of what is observed."""
+    return parse(TEMPLATES[order].replace("{atom}", atom), "hmm", "crfpp")
 
 
 def _every_observation(vocabulary: Vocabulary) -> Corpus:

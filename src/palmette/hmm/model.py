@@ -131,7 +131,9 @@ class HMM:
         tables = estimate(
             counts, smoothing=self.smoothing, interpolate=self.interpolate, dictionary=self.dictionary, ends=self.ends
         )
-        return self._with(labels, vocabulary, tables)
+        self._with(labels, vocabulary, tables)
+        self.model_.vocabulary = np.sort(words.hash)  # rare ones were seen too
+        return self
 
     def _check_parameters(self) -> None:
         if self.order not in (1, 2):
@@ -151,13 +153,13 @@ class HMM:
         if decode not in DECODINGS:
             raise UsageError(f"decode: there is no {decode!r}; choose one of {', '.join(DECODINGS)}")
         items = self._items(X)
-        found = self.model_.decode(self.observed(items.corpus), decode)
+        found = self.model_.decode(self._readable(items.corpus), decode)
         return self._named(found.labels, items)
 
     def predict_marginal(self, X: Iterable[Any]) -> tuple[list[list[str]], list[list[float]]]:
         """Of each token the label that is most probable given the whole sentence, and that probability."""
         items = self._items(X)
-        corpus = self.observed(items.corpus)
+        corpus = self._readable(items.corpus)
         labels, p = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_tokens)
         if corpus.n_tokens:
             log_z = np.zeros(corpus.n_sentences)
@@ -174,12 +176,18 @@ class HMM:
     def log_probability(self, X: Iterable[Any]) -> list[float]:
         """log P(words) of each sentence: the sum over all label sequences, which is Z of the linear model."""
         items = self._items(X)
-        corpus = self.observed(items.corpus)
+        corpus = self._readable(items.corpus)
         log_z = np.zeros(corpus.n_sentences)
         if corpus.n_tokens:
             check_room(corpus.offset, self.model_.shape, self.model_.encoder)
             log_partitions(self.model_.chain, self.model_.encode(corpus), log_z, False)
         return items.with_empty(log_z.tolist(), float)
+
+    def log_conditional(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """log P(labels | words) of each sentence; -inf where both are impossible together."""
+        X, y = list(X), list(y)
+        pairs = zip(self.log_joint(X, y), self.log_probability(X), strict=True)
+        return [joint - of_words if joint > -np.inf else joint for joint, of_words in pairs]
 
     def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
         """Token accuracy."""
@@ -187,19 +195,19 @@ class HMM:
         corpus = corpus_from_items(X, y, mode="columns").corpus
         if not corpus.n_tokens or corpus.labels is None:
             raise DataError("no labelled sentence to score")
-        guess, _ = self.model_.tag(self.observed(corpus))
+        guess, _ = self.model_.tag(self._readable(corpus))
         gold = corpus.labels.cells()
         return sum(self.labels_[k] == label for k, label in zip(guess.tolist(), gold, strict=True)) / len(gold)
 
     # The linear form
 
     def to_linear(self) -> ChainModel:
-        """The chain model with the same scores. Its words are observations: `observed` makes them."""
+        """The chain model with the same scores."""
         self._check_fitted()
         return self.model_
 
     def observed(self, corpus: Corpus) -> Corpus:
-        """The corpus as the model sees it: known words, and the classes of unknown ones."""
+        """The corpus as the model sees it, to look at: known words, and the classes of unknown ones."""
         self._check_fitted()
         if not corpus.n_tokens:
             return corpus
@@ -218,6 +226,12 @@ class HMM:
         return feature_vector(self.tables_, numbers, observed)
 
     # Helpers
+
+    def _readable(self, corpus: Corpus) -> Corpus:
+        """The corpus itself, if each of its words can be observed."""
+        if corpus.n_tokens and not self.vocabulary_.classes:
+            _observed(corpus, self.vocabulary_)
+        return corpus
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "tables_"):

@@ -101,14 +101,13 @@ def list_paths(T: Trellis, D: np.ndarray, order: int, H: int, n: int, r: Candida
             one_on = path[j + 1] if j + 1 < n else 0
             two_on = path[j + 2] if j + 2 < n else 0
             choices_at(U, E, S, D, order, n, H, j, one_on, two_on, choice)
-            best = 0
+            best, top = 0, choice[0]
             for h in range(1, H):
-                if choice[h] > choice[best]:
-                    best = h
+                if choice[h] > top:
+                    best, top = h, choice[h]
             path[j] = best
             if taken == K:
                 continue
-            top = choice[best]
             floor = loss[K - 1] if size == K else np.inf
             for h in range(H):
                 value = base + (top - choice[h])

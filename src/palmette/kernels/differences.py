@@ -8,14 +8,39 @@ would leave a rounding error, and a step divides by the square of that.)
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from .blend import place_of
+from .blend import all_agree, place_of
 from .compile import inline, part
 from .forms import Active, Chain, Data, Rows
-from .update import block_and_cell, same_labels
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Token(NamedTuple):
+    """Where gold and the candidates differ at one token: index 0 is gold, 1..K are the candidates."""
+
+    place: np.ndarray  # i64[K + 1]  of the state n-gram in a dense row
+    combo: np.ndarray  # i64[K + 1]  the number of its combination of labels
+    label: np.ndarray  # i64[K + 1]  the place of the first states of these labels
+
+
+@part
+def _look_at(m: Chain, paths: np.ndarray, K: int, i: int, order: int, t: Token) -> int:
+    """Fill in the places of token i; how many candidates differ from gold."""
+    H, W, per = m.label_of.size, m.bias.size, m.per
+    different = 0
+    for k in range(K + 1):
+        place = place_of(m, paths[k], i, order)
+        t.place[k] = place
+        h, g, f = (place % W) // per, (place // W) % H // per, (place // W) // H // per
+        t.combo[k] = h if order == 1 else (g * (H // per) + h if order == 2 else (f * (H // per) + g) * (H // per) + h)
+        first = h * per
+        t.label[k] = first if order == 1 else ((f * per * H if order == 3 else 0) + g * per) * W + first
+        different += place != t.place[0]
+    return different
 
 
 @part
@@ -24,15 +49,12 @@ def _entries(m: Chain, x: Data, lo: int, n: int, paths: np.ndarray, K: int) -> i
     total = 0
     for i in range(n):
         for order in range(1, min(i, m.order) + 2):
-            different = 0
-            for k in range(1, K + 1):
-                different += place_of(m, paths[k], i, order) != place_of(m, paths[0], i, order)
-            if different > 0:
-                active = x.one if order == 1 else (x.two if order == 2 else x.three)
+            if not all_agree(paths, K + 1, i, order):
+                ptr = x.one.ptr if order == 1 else (x.two.ptr if order == 2 else x.three.ptr)
                 own = 2 if order == 1 else 1
-                if active.ptr.size > 0:
-                    own += active.ptr[lo + i + 1] - active.ptr[lo + i]
-                total += own * (different + 1) * (2 if m.share > 0.0 else 1)
+                if ptr.size > 0:
+                    own += ptr[lo + i + 1] - ptr[lo + i]
+                total += own * (K + 1) * (2 if m.share > 0.0 else 1)
     return total
 
 
@@ -68,74 +90,61 @@ def _key(attribute: int, places: int, place: int, order: int, of_labels: int) ->
 
 
 @inline
-def _has_weight(r: Rows, attribute: int, combo: int) -> bool:
-    """Whether a combination was seen; dense rows have them all."""
-    low, high = r.first[attribute], r.first[attribute + 1]
+def _has_weight(first: np.ndarray, combos: np.ndarray, attribute: int, combo: int) -> bool:
+    """Whether a combination was seen with an attribute."""
+    low, high = first[attribute], first[attribute + 1]
     while low < high:
         middle = (low + high) // 2
-        if r.combo[middle] < combo:
+        if combos[middle] < combo:
             low = middle + 1
         else:
             high = middle
-    return low < r.first[attribute + 1] and r.combo[low] == combo
-
-
-@inline
-def _label_place(m: Chain, place: int, order: int) -> int:
-    """The place of the first states of the same labels: the name of a label combination."""
-    H, W, per = m.label_of.size, m.bias.size, m.per
-    h, g, f = (place % W) // per, (place // W) % H // per, (place // W) // H // per
-    if order == 1:
-        return h * per
-    if order == 2:
-        return g * per * W + h * per
-    return (f * per * H + g * per) * W + h * per
+    return low < first[attribute + 1] and combos[low] == combo
 
 
 @part
 def _add_feature(
-    m: Chain, order: int, attribute: int, value: float, paths: np.ndarray, K: int, i: int, keys: np.ndarray,
-    values: np.ndarray, used: np.ndarray, count: int, r: Rows, real: bool,
+    attribute: int, value: float, order: int, places: int, share: float, place: np.ndarray, combo: np.ndarray,
+    label: np.ndarray, K: int, first: np.ndarray, combos: np.ndarray, keys: np.ndarray, values: np.ndarray,
+    used: np.ndarray, count: int,
 ) -> int:  # fmt: skip
-    """One attribute (or bare weight) of token i, for every candidate that differs from gold there."""
-    H, W = m.label_of.size, m.bias.size
-    places = H ** (order - 1) * W
-    seen = real and r.first.size > 0
-    gold = place_of(m, paths[0], i, order)
+    """One attribute (or bare weight) of a token, for every candidate that differs from gold there. `first` of size 0:
+    every combination has a weight."""
     for k in range(1, K + 1):
-        own = place_of(m, paths[k], i, order)
-        if own == gold:
+        if place[k] == place[0]:
             continue
         for side in range(2):
-            place, sign = (gold, value) if side == 0 else (own, -value)
-            if seen and not _has_weight(r, attribute, block_and_cell(place, order, m)[0]):
+            j, sign = (0, value) if side == 0 else (k, -value)
+            if first.size > 0 and not _has_weight(first, combos, attribute, combo[j]):
                 continue
-            at, count = _entry(keys, used, count, _key(attribute, places, place, order, 0))
+            at, count = _entry(keys, used, count, _key(attribute, places, place[j], order, 0))
             values[at, k - 1] += sign
-            if m.share > 0.0 and not same_labels(gold, own, order, m):
-                label = _label_place(m, place, order)
-                at, count = _entry(keys, used, count, _key(attribute, places, label, order, 1))
+            if share > 0.0 and combo[k] != combo[0]:
+                at, count = _entry(keys, used, count, _key(attribute, places, label[j], order, 1))
                 values[at, k - 1] += sign
     return count
 
 
 @part
 def _add_token(
-    m: Chain, order: int, r: Rows, x: Active, lo: int, n: int, i: int, paths: np.ndarray, K: int, keys: np.ndarray,
-    values: np.ndarray, used: np.ndarray, count: int,
+    r: Rows, x: Active, token: int, order: int, places: int, share: float, bare: tuple[bool, bool], t: Token, K: int,
+    keys: np.ndarray, values: np.ndarray, used: np.ndarray, count: int,
 ) -> int:  # fmt: skip
-    """All features of `order` states that end at token i. Bare weights come after the attributes of their order."""
-    A = r.slot.size
+    """All features of `order` states that end at a token. Bare weights are numbered after the attributes."""
+    place, combo, label, first, combos = t.place, t.combo, t.label, r.first, r.combo
+    att, val, A = x.att, x.val, r.slot.size
     if x.ptr.size > 0 and A > 0:
-        for z in range(x.ptr[lo + i], x.ptr[lo + i + 1]):
-            value = 1.0 if x.val.size == 0 else float(x.val[z])
-            count = _add_feature(m, order, x.att[z], value, paths, K, i, keys, values, used, count, r, True)
-    if order == 1 and m.ends and i == 0:
-        count = _add_feature(m, order, A, 1.0, paths, K, i, keys, values, used, count, r, False)
-    if order == 1 and m.ends and i == n - 1:
-        count = _add_feature(m, order, A + 1, 1.0, paths, K, i, keys, values, used, count, r, False)
-    if (order == 2 and m.transitions) or (order == 3 and m.triples):
-        count = _add_feature(m, order, A, 1.0, paths, K, i, keys, values, used, count, r, False)
+        for z in range(x.ptr[token], x.ptr[token + 1]):
+            value = 1.0 if val.size == 0 else float(val[z])
+            count = _add_feature(
+                att[z], value, order, places, share, place, combo, label, K, first, combos, keys, values, used, count
+            )
+    for number in range(2):
+        if bare[number]:
+            count = _add_feature(
+                A + number, 1.0, order, places, share, place, combo, label, K, first[:0], combos, keys, values, used,
+                count,
+            )  # fmt: skip
     return count
 
 
@@ -151,14 +160,22 @@ def gram(
     keys, values = room_for_entries(keys, values, needed + 1, values.shape[1])
     used = np.empty(needed, np.int64)
     count = 0
+    H, W, share = m.label_of.size, m.bias.size, m.share
+    t = Token(np.empty(K + 1, np.int64), np.empty(K + 1, np.int64), np.empty(K + 1, np.int64))
     for i in range(n):
         for order in range(1, min(i, m.order) + 2):
+            if _look_at(m, paths, K, i, order, t) == 0:
+                continue
+            places = H ** (order - 1) * W
             if order == 1:
-                count = _add_token(m, 1, m.one, x.one, lo, n, i, paths, K, keys, values, used, count)
+                ends = m.ends and i == 0, m.ends and i == n - 1
+                count = _add_token(m.one, x.one, lo + i, 1, places, share, ends, t, K, keys, values, used, count)
             elif order == 2:
-                count = _add_token(m, 2, m.two, x.two, lo, n, i, paths, K, keys, values, used, count)
+                bare = m.transitions, False
+                count = _add_token(m.two, x.two, lo + i, 2, places, share, bare, t, K, keys, values, used, count)
             else:
-                count = _add_token(m, 3, m.three, x.three, lo, n, i, paths, K, keys, values, used, count)
+                bare = m.triples, False
+                count = _add_token(m.three, x.three, lo + i, 3, places, share, bare, t, K, keys, values, used, count)
     A[:K, :K] = 0.0
     for e in range(count):
         row = values[used[e]]

@@ -11,8 +11,10 @@ exactly by a forward pass over its own states. The best one so far is the best o
 The list: D[i, k, h] is the best score of a path up to token i (contexts as in forward.py), so that the best path with
 a given end is known without search. A path is written down as where it leaves an earlier one on the way from the last
 token to the first; before that place it is the best one there is. When it is taken from the queue, every other
-choice at every token before that place becomes a candidate with its exact score. No path comes twice, and ties go the
-way of Viterbi. At most `cap` paths are taken, so a queue of the best `cap` candidates is enough: memory is O(cap + n).
+choice at every token before that place becomes a candidate with its exact score. No path comes twice, and the first
+one is that of Viterbi. At most `cap` paths are taken, so a queue of the best `cap` candidates is enough: memory is
+O(cap + n). (astar.py does the same for short lists. Here thousands may be taken: a heap takes the place of a sorted
+list, and paths are not kept but made again from where they leave.)
 
 Label sequences are told apart by a 64-bit hash. Should two share theirs, the second counts as not having turned up,
 and its probability stays in that of the rest.
@@ -24,7 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compile import inline, kernel, part
+from .choices import choices_at
+from .compile import kernel, part
 from .forms import Chain, Data, Trellis
 from .forward import Sums, edges_into, in_context, log_partition, own_scores, room_for_sums, scored
 from .hashing import mixed
@@ -173,47 +176,12 @@ def best_starts(T: Trellis, m: Chain, n: int, V: np.ndarray, D: np.ndarray) -> N
 
 
 @part
-def _choices(
-    T: Trellis, m: Chain, n: int, D: np.ndarray, path: np.ndarray, j: int, rest: float, out: np.ndarray
-) -> None:
-    """out[h] = the best score of a path with state h at token j and with path[j + 1 :n] after it; `rest` is what it
-    has in common with all the others."""
-    H = m.label_of.size
-    if j == n - 1:
-        for h in range(H):
-            out[h] = D[j, 0, h]
-            for k in range(1, D.shape[1] if j > 0 else 1):
-                out[h] = max(out[h], D[j, k, h])
-    elif m.order == 0:
-        for h in range(H):
-            out[h] = D[j, 0, h] + rest
-    elif m.order == 1:
-        e = T.E[j + 1 if T.E.shape[0] > 1 else 0]
-        for h in range(H):
-            out[h] = D[j, 0, h] + e[h, path[j + 1]] + rest
-    elif j == n - 2:
-        for h in range(H):
-            out[h] = D[j + 1, h, path[j + 1]]
-    else:
-        s = T.S[j + 2 if T.S.shape[0] > 1 else 0]
-        for h in range(H):
-            out[h] = D[j + 1, h, path[j + 1]] + s[h, path[j + 1], path[j + 2]] + rest
-
-
-@inline
-def _in_common(T: Trellis, m: Chain, n: int, path: np.ndarray, j: int) -> float:
-    """What the choice of path[j] adds to `rest`: the scores that D does not have for the token before it."""
-    U, E, S = T.U, T.E, T.S
-    total = 0.0
-    if m.order < 2:
-        total += U[j, path[j]]
-    if m.order == 2 and j + 1 < n:
-        total += U[j + 1, path[j + 1]]
-    if m.order >= 1 and j + 1 < n:
-        total += E[j + 1 if E.shape[0] > 1 else 0, path[j], path[j + 1]]
-    if m.order == 2 and j + 2 < n:
-        total += S[j + 2 if S.shape[0] > 1 else 0, path[j], path[j + 1], path[j + 2]]
-    return total
+def best_score(D: np.ndarray, n: int, H: int) -> float:
+    """The score of the best path; -inf: none is allowed."""
+    top = -np.inf
+    for k in range(D.shape[1] if n > 1 else 1):
+        top = max(top, D[n - 1, k, :H].max())
+    return top
 
 
 @part
@@ -232,10 +200,9 @@ def _force(q: Queue, what: int, n: int, H: int, forced: np.ndarray) -> int:
 def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Room, q: Queue) -> None:
     """Queue the best path, if there is any. V f64[K, W] is room to work in."""
     best_starts(T, m, n, V, r.D)
-    _choices(T, m, n, r.D, r.path, n - 1, 0.0, r.choice)
     q.size[0] = 0
     q.floor[0] = -np.inf
-    top = r.choice[: m.label_of.size].max()
+    top = best_score(r.D, n, m.label_of.size)
     if top > -np.inf:
         _push(q, top, ROOT)
 
@@ -244,13 +211,15 @@ def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Room, q: Queue) -
 def take_best(T: Trellis, m: Chain, n: int, r: Room, q: Queue, count: int) -> float:
     """Take the best candidate as path number `count`, write it into r.path, and queue what leaves it; its score."""
     H, path, choice = m.label_of.size, r.path, r.choice
+    U, E, S, D = T.U, T.E, T.S, r.D
     score = q.score[0]
     what = _pop(q)
     q.taken[count] = what
     first = _force(q, what, n, H, r.forced)
-    rest = 0.0
     for j in range(n - 1, -1, -1):
-        _choices(T, m, n, r.D, path, j, rest, choice)
+        one_on = path[j + 1] if j + 1 < n else 0
+        two_on = path[j + 2] if j + 2 < n else 0
+        choices_at(U, E, S, D, m.order, n, H, j, one_on, two_on, choice)
         best = r.forced[j]
         if best == ABSENT:
             best = 0
@@ -260,9 +229,9 @@ def take_best(T: Trellis, m: Chain, n: int, r: Room, q: Queue, count: int) -> fl
         path[j] = best
         if j < first:
             for h in range(H):
-                if h != best and choice[h] > q.floor[0]:
-                    _push(q, choice[h], (count * n + j) * H + h)
-        rest += _in_common(T, m, n, path, j)
+                value = score - (choice[best] - choice[h])
+                if h != best and value > q.floor[0]:
+                    _push(q, value, (count * n + j) * H + h)
     return score
 
 

@@ -65,6 +65,7 @@ class Chain(NamedTuple):
     ends: bool  # whether bare start and end weights are learnt,
     transitions: bool  # bare pair weights,
     triples: bool  # bare triple weights
+    local: bool  # scores are normalised token by token (maxent); see kernels/local.py
     forbid: np.ndarray  # f32[H, W]  0 or -inf, (previous, current)
     first: np.ndarray  # f32[W]      0 or -inf, plus the label bias; see `bias`
     last: np.ndarray  # f32[W]       0 or -inf

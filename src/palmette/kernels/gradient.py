@@ -286,7 +286,7 @@ def sentence_likelihood(
         _prepare(T, m, room.r)
     if not fast and (changed or room.w.X.shape[0] > 1):
         exp_edges(T, m, n, room.w)
-    if not _possible(T, m, x, lo, n):
+    if not possible(T, m, x, lo, n):
         return 0.0, -1
     log_z = _one_pass(T, m, at, n, weight, fast, room.r, room.w, room.P, room.two, room.three, out)
     if log_z == -np.inf:
@@ -331,7 +331,7 @@ def expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expe
 
 
 @part
-def _possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
+def possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
     """Whether a path with what is known is allowed at all: by the states that can be reached, token by token."""
     if _certain(m, x, lo, n):
         for i in range(n):

@@ -5,22 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from .astar import list_paths, room_for_candidates
-from .compile import kernel, part
-from .exact import best_starts, log_sum_of_labels, room_for_search
+from .compile import kernel
+from .exact import best_score, best_starts, log_sum_of_labels, room_for_search
 from .forms import Chain, Data
 from .forward import exp_edges, log_partition, room_for_sums
 from .label_lists import list_labels, room_for_ends
 from .score import restrict, score
 from .train import make_room
-
-
-@part
-def _best_score(D: np.ndarray, n: int, H: int) -> float:
-    """The score of the best path."""
-    top = -np.inf
-    for k in range(D.shape[1] if n > 1 else 1):
-        top = max(top, D[n - 1, k, :H].max())
-    return top
 
 
 @kernel
@@ -46,7 +37,7 @@ def decode_nbest(
         lo = x.offset[s] - x.offset[first]
         own = out[:, lo : lo + n]
         best_starts(T, m, n, w.V, room.D)
-        top = _best_score(room.D, n, H)
+        top = best_score(room.D, n, H)
         found[s - first] = 0
         if top == -np.inf:
             continue

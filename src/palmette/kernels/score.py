@@ -15,6 +15,7 @@ import numpy as np
 
 from .compile import inline, part
 from .forms import Active, Chain, Data, Gather, Rows, Trellis
+from .local import normalise
 from .vector import add_four, add_run, fetch_early
 
 
@@ -159,10 +160,12 @@ def score(T: Trellis, m: Chain, x: Data, s: int, changed: bool) -> int:
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     _score_states(T, m, x.one, lo, n)
-    if m.order >= 1 and (changed or x.two.ptr.size > 0):
+    if m.order >= 1 and (changed or x.two.ptr.size > 0 or T.E.shape[0] > 1):
         _score_pairs(T, m, x.two, lo, n)
     if m.order >= 2 and (changed or x.three.ptr.size > 0):
         _score_triples(T, m, x.three, lo, n)
+    if m.local:
+        normalise(T, m, n, x.two.ptr.size == 0 and x.three.ptr.size == 0)
     return n
 
 

@@ -16,8 +16,11 @@ LEARNERS = {
     "pa": "passive-aggressive: the same for the one path that violates the margin most",
     "crf": "conditional random field: the regularised likelihood of all the data, by L-BFGS (with L1: OWL-QN)",
     "dplvm": "the same with latent states (a latent CRF)",
+    "hmm": "hidden Markov model: probabilities counted from words and labels, in one go",
+    "maxent": "maximum entropy Markov model: a classifier of each label given those before it, by L-BFGS",
 }
-LIKELIHOOD = ("crf", "dplvm")  # learners with an objective to minimise
+LIKELIHOOD = ("crf", "dplvm", "maxent")  # learners with an objective to minimise
+PROBABILISTIC = ("crf", "dplvm", "hmm", "maxent")  # learners whose shares of paths are probabilities as they come
 OPTIMISERS = {
     "lbfgs": "L-BFGS: all the data for each step (with L1: OWL-QN)",
     "sgd": "a step after each sentence, with a rate that decays",
@@ -30,7 +33,7 @@ NBEST = {"probperc": 5, "mira": 1}
 MOST_CANDIDATES = 1000
 # Settings that only some learners have
 ONLY = {
-    "candidates": ("probperc", "mira"), "rate_schedule": ("probperc",), "probability": ("probperc",),
+    "candidates": ("probperc", "mira"), "rate_schedule": ("probperc",), "probability_function": ("probperc",),
     "degree": ("probperc",), "add_gold": ("probperc",), "update": ("probperc",),
     "aggressiveness": ("pa", "mira"), "pa_type": ("pa",), "cost": ("mira",),
 }  # fmt: skip
@@ -43,6 +46,18 @@ ESTIMATORS = {
 EVERY = (2, 4, 8)  # what `mavg_every="auto"` tries
 MOST_STATES = 64  # of a label
 TOLERANCE = 1e-5
+SMOOTHING = 0.001
+RARE = 1
+# Parameters (of settings, and of a Tagger) that mean nothing to a learner.
+IDLE = {
+    "hmm": frozenset((
+        "latent", "estimator", "mavg_every", "init_size", "share", "split_after", "partial", "passes", "patience",
+        "l1", "l2", "l1_then_l2", "tolerance", "min_count", "max_attributes", "edge_features", "state_features",
+        "optimiser", "rate", "restarts", "label_history", *ONLY,
+        "features", "template", "lexicons", "clusters",
+    )),
+}  # fmt: skip
+COUNTING = ("smoothing", "rare", "dictionary")  # what only an hmm reads
 INIT_SIZE = 0.01
 MOST = 100.0
 METRICS = ("auto", "f1", "accuracy")
@@ -61,14 +76,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     split_after: int = 0  # passes of a plain model before its labels are split into states
     partial: bool | None = None  # `?` and `A|B` are partial labels; None: nobody said
     passes: int | None = None  # None: 10; with patience or a batch learner at most 100
-    l2: float | None = None  # of crf and dplvm: l2 * |w|^2; None: 1, with L1 0
+    l2: float | None = None  # of batch learners: l2 * |w|^2; None: 1, with L1 0
     l1: float = 0.0  # l1 * sum |w|
     l1_then_l2: bool = False  # select weights with L1, then train those that are left with L2
     optimiser: str = "lbfgs"  # of crf and dplvm
     rate: float | None = None  # of sgd, adagrad and probperc
     rate_schedule: str = "falling"  # or constant
     candidates: int | None = None  # the n best paths that probperc (5) and mira (1) look at
-    probability: str = "softmax"  # of a candidate, by its score: softmax, linear, polynomial
+    probability_function: str = "softmax"  # of a candidate, by its score: softmax, linear, polynomial
     degree: float = 2.0  # of the polynomial
     add_gold: bool = True  # to the candidates where it is missing
     update: str = "always"  # or on errors
@@ -86,6 +101,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     restarts: int = 1  # trainings of a latent model from different random starts, of which the best one is kept
     constraints: str = "auto"
     tune_bias: bool = False
+    smoothing: float = SMOOTHING  # of hmm: added to the count of each word with each label
+    rare: int = RARE  # of hmm: words seen at most so often are replaced by word classes
+    dictionary: int | None = None  # of hmm: words seen at least so often have only the labels they were seen with
 
     def __post_init__(self) -> None:
         _one_of("learner", self.learner, LEARNERS)
@@ -134,8 +152,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if is_latent(self):
             raise UsageError("label-history, latent: a state remembers labels or is hidden; choose one of them")
 
+    def _check_counting(self) -> None:
+        """What an hmm reads, and what it does not."""
+        default = dict(zip(self.__struct_fields__, self.__struct_defaults__, strict=True))
+        other = COUNTING if self.learner != "hmm" else [name for name in default if name in IDLE["hmm"]]
+        why = "an hmm is counted, and has no use for it" if self.learner == "hmm" else "only an hmm counts words"
+        for name in other:
+            if name != "partial" and getattr(self, name) != default[name]:
+                raise UsageError(f"{name.replace('_', '-')}: {why}; leave it out")
+        if self.learner == "hmm" and self.partial:
+            raise UsageError("partial: labels that are not fully known cannot be counted; perceptron or crf use them")
+        _between("smoothing", self.smoothing, 0.0, 1e9)
+        _at_least("rare", self.rare, 1)
+        if self.dictionary is not None:
+            _at_least("dictionary", self.dictionary, 1)
+
     def _check_learner(self) -> None:
         """What goes with which learner."""
+        self._check_counting()
         likelihood, batch = self.learner in LIKELIHOOD, is_batch(self)
         named = (("l2", self.l2), ("l1", self.l1), ("tolerance", self.tolerance), ("rate", self.rate))
         for name, value in named:
@@ -143,12 +177,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 _between(name, value, 0.0, 1e9)
         if not likelihood and (self.l2 is not None or self.l1 or self.optimiser != "lbfgs"):
             raise UsageError(
-                f"l1, l2, optimiser: they are for {' and '.join(LIKELIHOOD)}, the {self.learner} minimises nothing"
+                f"l1, l2, optimiser: they are for {', '.join(LIKELIHOOD)}, the {self.learner} minimises nothing"
             )
         if not batch and (self.l1 or self.tolerance != TOLERANCE):
-            raise UsageError(f"l1, tolerance: they are for the optimiser lbfgs of {' and '.join(LIKELIHOOD)}")
+            raise UsageError(f"l1, tolerance: they are for the optimiser lbfgs of {', '.join(LIKELIHOOD)}")
         if not batch and self.state_features != "all":
-            raise UsageError(f"state-features: seen is for the optimiser lbfgs of {' and '.join(LIKELIHOOD)}")
+            raise UsageError(f"state-features: seen is for the optimiser lbfgs of {', '.join(LIKELIHOOD)}")
         if self.rate == 0:
             raise UsageError("rate: with a step size of 0 nothing is learnt")
         if self.rate is not None and (batch or self.learner not in (*LIKELIHOOD, "probperc")):
@@ -163,6 +197,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("dplvm: say how many latent states a label has, for instance --latent 2")
         if self.learner == "crf" and is_latent(self):
             raise UsageError("crf: with latent states it is called dplvm")
+        if self.learner == "maxent" and not batch:
+            raise UsageError("optimiser: maxent is trained by lbfgs")
+        if self.learner == "maxent" and is_latent(self):
+            raise UsageError("maxent: it is given the labels before, and latent states are not given; take dplvm")
 
     def _check_candidates(self) -> None:
         """What the learners with candidates and margins have, and the others do not."""
@@ -172,14 +210,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 told = "nbest (candidates)" if name == "candidates" else name.replace("_", "-")
                 raise UsageError(f"{told}: it is for {' and '.join(learners)}, not {self.learner}")
         _one_of("rate-schedule", self.rate_schedule, ("falling", "constant"))
-        _one_of("probability", self.probability, PROBABILITIES)
+        _one_of("probability-function", self.probability_function, PROBABILITIES)
         _one_of("update", self.update, ("always", "errors"))
         _one_of("pa-type", self.pa_type, PA_TYPES)
         _one_of("cost", self.cost, ("hamming", "span"))
         _between("degree", self.degree, 0.0, MOST)
         _between("aggressiveness", self.aggressiveness, 1e-9, 1e9)
-        if self.degree != 2.0 and self.probability != "polynomial":
-            raise UsageError(f"degree: it is for the probability polynomial, not {self.probability}")
+        if self.degree != 2.0 and self.probability_function != "polynomial":
+            raise UsageError(f"degree: it is for the probability-function polynomial, not {self.probability_function}")
         if self.aggressiveness != 0.1 and self.learner == "pa" and self.pa_type == "PA":
             raise UsageError("aggressiveness: PA takes the whole step; choose the pa-type PA-I or PA-II")
         if self.candidates is not None:
@@ -213,6 +251,8 @@ def n_passes(settings: Settings) -> int:
     """How many passes or iterations there are at most."""
     if settings.passes is not None:
         return settings.passes
+    if settings.learner == "hmm":
+        return 1
     return 100 if settings.patience is not None or is_batch(settings) else 10
 
 

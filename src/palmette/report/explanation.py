@@ -67,7 +67,8 @@ def _weighed(found: Explanation, top: int) -> Table:
         table.add_column(head)
     shown, rest = found.contributions[:top], found.contributions[top:]
     for c in shown:
-        where = f"{c.token + 1} {found.words[c.token]}"
+        number, word = str(c.token + 1), found.words[c.token]
+        where = number if word == number else f"{number} {word}"  # ready-made attributes have no words
         table.add_row(f"{c.amount:+.4f}", escape(c.attribute), escape(where), escape(c.first), escape(c.second))
     if rest:
         table.add_row(f"{math.fsum(c.amount for c in rest):+.4f}", f"[dim]{len(rest)} more, together[/dim]")

@@ -10,13 +10,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from palmette.chain.confidence import named
 from palmette.chain.diagnose import Separation
 from palmette.chain.model import PARTS, ChainModel
 from palmette.chain.weights import n_weights
 from palmette.errors import UsageError
 from palmette.features.templates import to_text
 from palmette.kernels.forms import Rows
-from palmette.learn.settings import LIKELIHOOD
+from palmette.learn.settings import IDLE, LIKELIHOOD
 from palmette.report.console import OutputConsole
 
 SHOWN_LABELS = 12
@@ -40,6 +41,8 @@ def inspection(
         "forbidden_transitions": int(np.count_nonzero(~model.allowed.pair)),
         "training_words": int(model.vocabulary.size),
         "bias": model.bias,
+        "confidence_is": named(model),
+        "calibration": model.meta.get("calibration"),
         "templates": None if model.encoder is None else to_text(model.encoder.templates).splitlines(),
         "lexicons": [] if model.encoder is None else sorted(model.encoder.resources.lexicons),
         "clusters": [] if model.encoder is None else sorted(model.encoder.resources.clusters),
@@ -106,15 +109,21 @@ def _strongest(model: ChainModel, column: np.ndarray, top: int) -> list[dict[str
     rows = model.chain.one
     if not rows.slot.size or top < 1:
         return []
-    n = min(top, column.size)
-    strongest = np.argpartition(-np.abs(column), n - 1)[:n]
-    strongest = strongest[np.argsort(-np.abs(column[strongest]), kind="stable")]
+    n = min(top + 1, column.size)  # one of them may be the row of zeros
+    rank = -_strength(model, column)
+    strongest = np.argpartition(rank, n - 1)[:n]
+    strongest = strongest[np.argsort(rank[strongest], kind="stable")]
     owner = np.zeros(column.size, np.int64)
     moved = np.flatnonzero(rows.slot)
     owner[rows.slot[moved]] = moved
-    return [
-        {"attribute": _name(model, 1, int(owner[r])), "weight": float(column[r])} for r in strongest if column[r] != 0
-    ]
+    found = [r for r in strongest if column[r] != 0][:top]
+    return [{"attribute": _name(model, 1, int(owner[r])), "weight": float(column[r])} for r in found]
+
+
+def _strength(model: ChainModel, weights: np.ndarray) -> np.ndarray:
+    """Weights speak for or against a label; those of an hmm are logarithms of probabilities, large ones tell most."""
+    counted = model.meta.get("settings", {}).get("learner") == "hmm"
+    return weights if counted else np.abs(weights)
 
 
 def _name(model: ChainModel, order: int, attribute: int) -> str:
@@ -127,8 +136,8 @@ def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
         return []
     H, names = model.shape.n_states, _names(model)
     weight = model.chain.bare.pair[:, :H]
-    strongest = np.argsort(-np.abs(weight), axis=None, kind="stable")[: 2 * top]
-    pairs = [divmod(int(k), H) for k in strongest]
+    strongest = np.argsort(-_strength(model, weight), axis=None, kind="stable")
+    pairs = [divmod(int(k), H) for k in strongest if weight.reshape(-1)[k]][: 2 * top]
     return [{"from": names[a], "to": names[b], "weight": float(weight[a, b])} for a, b in pairs if weight[a, b]]
 
 
@@ -158,7 +167,9 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
         console.print(f"  {about['forbidden_transitions']:,} forbidden label pairs")
     for label, value in about["bias"].items():
         console.print(f"  bias {escape(label)}={value:.4g}")
-    chosen = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+    console.print(f"  {_calibration_said(about)}", markup=False)
+    idle = IDLE.get(settings.get("learner", ""), ())
+    chosen = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None and name not in idle)
     console.print(f"  settings: {chosen}", markup=False)
     if about["templates"] is not None:
         known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
@@ -181,10 +192,23 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
         console.print(f"\n[bold]transitions[/bold]  {cells}")
 
 
+def _calibration_said(about: dict[str, Any]) -> str:
+    """What its confidences mean."""
+    fitted = about["calibration"]
+    said = "its confidences are probabilities"
+    if about["confidence_is"] != "probability":
+        said = "its confidences are not calibrated (see `palmette calibrate`)"
+    if fitted is None:
+        return said
+    place = f"{fitted['data']}, {fitted['sentences']:,} sentences"
+    return f"{said}: temperature {fitted['temperature']:.4g}, fitted on {place}"
+
+
 def _weights_said(settings: dict[str, Any]) -> str:
-    """Which weights came out; a batch learner has only one kind."""
-    batch = settings.get("learner") in LIKELIHOOD and settings.get("optimiser", "lbfgs") == "lbfgs"
-    return "" if batch else f"{settings.get('estimator', '?')} weights, "
+    """Which weights came out; batch learners and an hmm have only one kind."""
+    learner, optimiser = settings.get("learner"), settings.get("optimiser", "lbfgs")
+    one = learner == "hmm" or (learner in LIKELIHOOD and optimiser == "lbfgs")
+    return "" if one else f"{settings.get('estimator', '?')} weights, "
 
 
 def _print_history(history: list[dict[str, Any]], console: Console) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from palmette.chain.confidence import confidence_of
 from palmette.chain.nbest import nbest_lists
 from palmette.errors import DataError
 from palmette.tagger import Tagger, with_columns
+from palmette.text.confidence import ALL, Telling, cells
 from palmette.text.corpus import Corpus
 from palmette.text.raw import parse_text
 from palmette.text.schemes import Span, spans
@@ -25,20 +28,31 @@ def typed_sentence(tagger: Tagger, helpers: list[Tagger], text: str, **tokens: A
 
 
 def tag_sentence(
-    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, **tokens: Any
-) -> tuple[Corpus, list[str]]:
+    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, decode: str = "viterbi",
+    **tokens: Any,
+) -> tuple[Corpus, list[str]]:  # fmt: skip
     """The words with the columns that helpers made, and the labels; `tokens` as for `parse_text`."""
     corpus = typed_sentence(tagger, helpers, text, **tokens)
-    ids, _ = tagger.model_.tag(corpus, bias)
+    ids = tagger.model_.decode(corpus, decode, bias).labels
     return corpus, [tagger.labels_[i] for i in ids.tolist()]
 
 
 def tagged_text(
-    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, **tokens: Any
-) -> str:
-    """Aligned columns, a token a line: the word, the helpers' columns, the label."""
+    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, tell: Telling | None = None,
+    **tokens: Any,
+) -> str:  # fmt: skip
+    """Aligned columns, a token a line: the word, the helpers' columns, the label, and how sure that is; before them
+    how sure all labels together are."""
     corpus, labels = tag_sentence(tagger, helpers, text, bias, **tokens)
-    return aligned([[*cells, label] for cells, label in zip(corpus.sentence(0), labels, strict=True)])
+    rows = [[*words, label] for words, label in zip(corpus.sentence(0), labels, strict=True)]
+    head = ""
+    if tell is not None and any(tell):
+        ids = np.array([tagger.labels_.index(label) for label in labels], np.int32)
+        found = confidence_of(tagger.model_, corpus, ids, bias, marginals=tell.marginals)
+        head = f"# {ALL} {found.sentences[0]:.6g}\n" if tell.confidence else ""
+        further = cells(corpus.offset, found, tagger.labels_, tell)
+        rows = [[*row, *more] for row, more in zip(rows, further, strict=True)]
+    return head + aligned(rows)
 
 
 def nbest_text(
@@ -51,14 +65,15 @@ def nbest_text(
     rows = [["score", *blank, *(f"{one.score:.6g}" for one in candidates)]]
     if candidates[0].probability is not None:
         rows.append(["probability", *blank, *(f"{one.probability:.4f}" for one in candidates)])
-    for k, cells in enumerate(corpus.sentence(0)):
-        rows.append([*cells, *(one.labels[k] for one in candidates)])
+    for k, words in enumerate(corpus.sentence(0)):
+        rows.append([*words, *(one.labels[k] for one in candidates)])
     return aligned(rows)
 
 
 def aligned(rows: list[list[str]]) -> str:
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(lines)
 
 
 def draw_chunks(cells: list[list[str]], labels: list[str]) -> Table:

@@ -7,6 +7,7 @@ which need the list of their names. All other keys are kept when tags are writte
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -131,10 +132,9 @@ class JsonlParser:
         return DataError(message, file=self.source, line=line, hint=hint)
 
 
-def with_tags(row: bytes, tags: list[str], score: float | None) -> bytes:
-    """The object of a line again, with these tags."""
+def with_tags(row: bytes, tags: list[str], notes: Mapping[str, Any]) -> bytes:
+    """The object of a line again, with these tags and notes."""
     fields: dict[str, Any] = dict(_object.decode(row))
     fields[TAGS] = tags
-    if score is not None:
-        fields[SCORE] = score
+    fields.update(notes)
     return msgspec.json.encode(fields)

@@ -50,6 +50,8 @@ class NBestWriter:
         self.format = ("jsonl" if source == "jsonl" else "crfpp") if format in (None, "auto") else str(format)
         if self.format not in FORMATS:
             raise UsageError(f"n-best lists are written as {', '.join(FORMATS)}, not as {format}")
+        if source == "attributes" and self.format == "jsonl":
+            raise UsageError("ready-made attributes have no tokens to write: crfpp or columns, not jsonl")
         self.source, self.n, self.empty = source, n, empty
         self.labels = list(labels)
         if self.format != "jsonl" and (broken := [label for label in labels if BREAKING.search(label)]):
