@@ -50,7 +50,7 @@ SHARES = st.sampled_from([0.0, 1.0, 0.5])
 )  # fmt: skip
 def test_passive_aggressive(drawn: Case, kind: str, C: float, share: float, seed: int, fresh: bool, mavg: bool) -> None:
     case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.per > 1 else 0.0)
-    chosen = Settings(learner="pa", pa_type=kind, aggressiveness=C)
+    chosen = Settings(learner="pa", pa_type=kind, aggressiveness=0.1 if kind == "PA" else C)
     assert_learns(case, PassiveAggressive(chosen), PassiveAggressiveTwin(kind, C), seed, mavg, 1e-4)
 
 

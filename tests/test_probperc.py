@@ -34,13 +34,14 @@ FLAT = {"candidates": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "const
 
 @st.composite
 def settings_of_probperc(draw: st.DrawFn) -> Settings:
+    function = draw(st.sampled_from(["softmax", "linear", "polynomial"]))
     return Settings(
         learner="probperc",
         candidates=draw(st.integers(1, 6)),
         rate=draw(st.sampled_from([None, 0.5, 1.0])),
         rate_schedule=draw(st.sampled_from(["falling", "constant"])),
-        probability_function=draw(st.sampled_from(["softmax", "linear", "polynomial"])),
-        degree=draw(st.sampled_from([2.0, 3.0, 0.5])),
+        probability_function=function,
+        degree=draw(st.sampled_from([2.0, 3.0, 0.5])) if function == "polynomial" else 2.0,
         add_gold=draw(st.booleans()),
         update=draw(st.sampled_from(["always", "errors"])),
     )
