@@ -157,6 +157,8 @@ def _blend_token(
 ) -> None:  # fmt: skip
     """The features of `order` states that end at token i."""
     kept = _sum_places(m, paths, factors, K, i, order, r)
+    if kept == 0:  # all of it cancels: no attribute gets a row for that
+        return
     labels = _sum_labels(m, order, kept, r) if m.share > 0.0 else 0
     if order == 1:
         if m.ends and i == 0:

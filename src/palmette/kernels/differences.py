@@ -2,7 +2,8 @@
 
 An attribute may occur at several tokens, and its weights then count several times: so the parts of a difference are
 added up in a hash table by (attribute, place) before anything is squared. What all states of a label share is one more
-feature of the labels, with the root of the share as its value.
+feature of the labels, whose products count by the share. (Not with the root of the share as its value: what cancels
+would leave a rounding error, and a step divides by the square of that.)
 """
 
 from __future__ import annotations
@@ -83,8 +84,9 @@ def _entry(keys: np.ndarray, used: np.ndarray, count: int, key: np.uint64) -> tu
 
 
 @inline
-def _key(attribute: int, places: int, place: int, order: int) -> np.uint64:
-    return np.uint64(((attribute * places + place) * 4 + order) + 1)
+def _key(attribute: int, places: int, place: int, order: int, of_labels: int) -> np.uint64:
+    """Never 0; the last bit tells a feature of labels from one of states."""
+    return np.uint64((attribute * places + place) * 8 + order * 2 + of_labels)
 
 
 @inline
@@ -115,11 +117,11 @@ def _add_feature(
             j, sign = (0, value) if side == 0 else (k, -value)
             if first.size > 0 and not _has_weight(first, combos, attribute, combo[j]):
                 continue
-            at, count = _entry(keys, used, count, _key(attribute * 2, places, place[j], order))
+            at, count = _entry(keys, used, count, _key(attribute, places, place[j], order, 0))
             values[at, k - 1] += sign
             if share > 0.0 and combo[k] != combo[0]:
-                at, count = _entry(keys, used, count, _key(attribute * 2 + 1, places, label[j], order))
-                values[at, k - 1] += sign * share
+                at, count = _entry(keys, used, count, _key(attribute, places, label[j], order, 1))
+                values[at, k - 1] += sign
     return count
 
 
@@ -158,7 +160,7 @@ def gram(
     keys, values = room_for_entries(keys, values, needed + 1, values.shape[1])
     used = np.empty(needed, np.int64)
     count = 0
-    H, W, share = m.label_of.size, m.bias.size, np.sqrt(m.share)
+    H, W, share = m.label_of.size, m.bias.size, m.share
     t = Token(np.empty(K + 1, np.int64), np.empty(K + 1, np.int64), np.empty(K + 1, np.int64))
     for i in range(n):
         for order in range(1, min(i, m.order) + 2):
@@ -177,11 +179,12 @@ def gram(
     A[:K, :K] = 0.0
     for e in range(count):
         row = values[used[e]]
+        part_of = m.share if keys[used[e]] & np.uint64(1) else 1.0
         keys[used[e]] = np.uint64(0)
         for k in range(K):
             if row[k] != 0.0:
                 for j in range(K):
-                    A[k, j] += row[k] * row[j]
+                    A[k, j] += part_of * row[k] * row[j]
         for k in range(K):
             row[k] = 0.0
     return keys, values

@@ -183,6 +183,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"l1, tolerance: they are for the optimiser lbfgs of {', '.join(LIKELIHOOD)}")
         if not batch and self.state_features != "all":
             raise UsageError(f"state-features: seen is for the optimiser lbfgs of {', '.join(LIKELIHOOD)}")
+        if self.rate == 0:
+            raise UsageError("rate: with a step size of 0 nothing is learnt")
         if self.rate is not None and (batch or self.learner not in (*LIKELIHOOD, "probperc")):
             raise UsageError("rate: only probperc and the optimisers sgd and adagrad have one")
         if likelihood and (self.split_after or self.share != 1.0):
@@ -205,7 +207,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         for name, learners in ONLY.items():
             field = next(f for f in msgspec.structs.fields(Settings) if f.name == name)
             if getattr(self, name) != field.default and self.learner not in learners:
-                raise UsageError(f"{name.replace('_', '-')}: it is for {' and '.join(learners)}, not {self.learner}")
+                told = "nbest (candidates)" if name == "candidates" else name.replace("_", "-")
+                raise UsageError(f"{told}: it is for {' and '.join(learners)}, not {self.learner}")
         _one_of("rate-schedule", self.rate_schedule, ("falling", "constant"))
         _one_of("probability-function", self.probability_function, PROBABILITIES)
         _one_of("update", self.update, ("always", "errors"))
@@ -213,6 +216,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         _one_of("cost", self.cost, ("hamming", "span"))
         _between("degree", self.degree, 0.0, MOST)
         _between("aggressiveness", self.aggressiveness, 1e-9, 1e9)
+        if self.degree != 2.0 and self.probability_function != "polynomial":
+            raise UsageError(f"degree: it is for the probability-function polynomial, not {self.probability_function}")
+        if self.aggressiveness != 0.1 and self.learner == "pa" and self.pa_type == "PA":
+            raise UsageError("aggressiveness: PA takes the whole step; choose the pa-type PA-I or PA-II")
         if self.candidates is not None:
             _at_least("nbest (candidates)", self.candidates, 1)
             if self.candidates > MOST_CANDIDATES:

@@ -1,0 +1,200 @@
+"""The probabilistic perceptron against its definition (every path written out), and where it is the perceptron."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from chain_arrays import Case, chain_of, column_corpus, data_of, features_of
+from fitting import TEMPLATES, fit, noisy, same_bits
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from naive_chain import Model, Token
+from naive_forward import all_paths
+from naive_nbest import (
+    ProbPercTwin,
+    assert_close,
+    assert_learns,
+    learner_of,
+    learning_cases,
+    probabilities,
+    with_real_weights,
+)
+from strategies import cases, few
+
+from palmette import Tagger, load_demo
+from palmette.chain.learning import ChainLearning
+from palmette.chain.rules import ProbPerc
+from palmette.features.templates import parse
+from palmette.kernels.train import train_perceptron
+from palmette.learn.online import shuffled
+from palmette.learn.settings import Settings
+
+FLAT = {"candidates": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "constant"}  # the perceptron in disguise
+
+
+@st.composite
+def settings_of_probperc(draw: st.DrawFn) -> Settings:
+    function = draw(st.sampled_from(["softmax", "linear", "polynomial"]))
+    return Settings(
+        learner="probperc",
+        candidates=draw(st.integers(1, 6)),
+        rate=draw(st.sampled_from([None, 0.5, 1.0])),
+        rate_schedule=draw(st.sampled_from(["falling", "constant"])),
+        probability_function=function,
+        degree=draw(st.sampled_from([2.0, 3.0, 0.5])) if function == "polynomial" else 2.0,
+        add_gold=draw(st.booleans()),
+        update=draw(st.sampled_from(["always", "errors"])),
+    )
+
+
+def twin_rule(chosen: Settings) -> ProbPercTwin:
+    return ProbPercTwin(
+        chosen.candidates or 5, 0.1 if chosen.rate is None else chosen.rate, chosen.rate_schedule == "falling",
+        chosen.probability_function, chosen.degree, chosen.add_gold, chosen.update == "errors",
+    )  # fmt: skip
+
+
+# --- the definition -----------------------------------------------------------------------------------------
+
+
+@few(4)
+@given(
+    learning_cases(), settings_of_probperc(), st.integers(0, 999), st.sampled_from([0.0, 1.0, 0.5]),
+    st.booleans(), st.booleans(),
+)  # fmt: skip
+def test_weights_and_averages_are_those_of_the_definition(
+    drawn: Case, chosen: Settings, seed: int, share: float, fresh: bool, mavg: bool
+) -> None:
+    case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.per > 1 else 0.0)
+    assert_learns(case, ProbPerc(chosen, len(case.sentences)), twin_rule(chosen), seed, mavg, 1e-4)
+
+
+def test_the_rate_falls_to_a_half_in_one_pass() -> None:
+    """One token, two labels, gold added: the step is rate / (1 + (clock - 1) / sentences) * P(the other label)."""
+    model = Model(0, 2, ends=False)
+    n = 4
+    tokens = [[Token(((k, 1.0),))] for k in range(n)]
+    case = Case(model, (0, 1), (n, 0, 0), tokens, [[frozenset([1])]] * n, [1.0] * n)
+    chain, data = chain_of(case), data_of(case)
+    rule = ProbPerc(Settings(learner="probperc", candidates=2, rate=0.5), n)
+    rule.learn(chain, data, np.arange(n), 0, n, 1.0)
+    found = features_of(chain)
+    for k in range(n):  # an attribute of its own: both labels are as probable
+        assert found["one", k, 1] == pytest.approx(0.5 / (1 + k / n) / 2)
+        assert found["one", k, 0] == -found["one", k, 1]
+    rule.learn(chain, data, np.zeros(1, np.int64), 0, 1, n + 1.0)
+    before = 0.25
+    grown = 0.25 * probabilities([before, -before], "softmax", 1.0)[1]
+    assert features_of(chain)["one", 0, 1] == pytest.approx(before + grown, rel=1e-5)
+
+
+@pytest.mark.parametrize("probability", ["softmax", "linear", "polynomial"])
+def test_equal_scores_are_equally_probable(probability: str) -> None:
+    """From zero, with all four paths of two tokens and gold among them: three quarters up, a quarter down."""
+    tokens = [Token(((0, 1.0),)), Token(((1, 1.0),))]
+    case = Case(Model(0, 2, ends=False), (0, 1), (2, 0, 0), [tokens], [[frozenset([0]), frozenset([1])]], [1.0])
+    chain = chain_of(case)
+    chosen = Settings(learner="probperc", candidates=9, rate=1.0, probability_function=probability)
+    ProbPerc(chosen, 1).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+    half = {("one", 0, 0): 0.5, ("one", 0, 1): -0.5, ("one", 1, 0): -0.5, ("one", 1, 1): 0.5}
+    assert_close(features_of(chain), half, 1e-7)
+
+
+@few(2)
+@given(cases(max_tokens=3, latent=True, learning=True), st.integers(0, 99))
+def test_a_list_with_all_paths_is_the_likelihood(drawn: Case, seed: int) -> None:
+    """With every path in the list and gold fully known the step is the gradient of a CRF."""
+    case = with_real_weights(drawn, seed)
+    assume(case.plain)
+    s, model = 0, case.model
+    sentence, known = case.sentences[s], [frozenset([min(labels)]) for labels in case.known[s]]
+    case = case._replace(known=[known, *case.known[1:]])
+    listed = all_paths(model, sentence, [range(model.n_states)] * len(sentence))
+    gold = tuple(min(labels) for labels in known)
+    assume(gold in listed.probability)
+    chain = chain_of(case)
+    chosen = Settings(learner="probperc", candidates=model.n_states**3, rate=1.0, rate_schedule="constant")
+    ProbPerc(chosen, len(case.sentences)).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+    learner = learner_of(case, ProbPercTwin(1))
+    example = case.examples()[s]
+    expected = dict(model.weights)
+    for path, share in [(gold, 1.0), *((path, -p) for path, p in listed.probability.items())]:
+        for feature, value in learner.features(example, path).items():
+            expected[feature] = expected.get(feature, 0.0) + example.weight * share * value
+    assert_close(features_of(chain), expected)
+
+
+# --- where it is the perceptron -----------------------------------------------------------------------------
+
+
+@few(2)
+@given(
+    cases(max_tokens=4, latent=True, learning=True), st.sampled_from([0.0, 1.0, 0.5]),
+    st.sampled_from(["always", "errors"]),
+)  # fmt: skip
+def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, share: float, update: str) -> None:
+    case = drawn._replace(share=share if drawn.per > 1 else 0.0)
+    order = np.concatenate([shuffled(3, number, len(case.sentences)) for number in (1, 2, 3)])
+    one, other, data = chain_of(case), chain_of(case), data_of(case)
+    clock, updates, wrong, impossible = train_perceptron(one, data, order, 0, order.size, 1.0)
+    rule = ProbPerc(Settings(learner="probperc", update=update, **FLAT), len(case.sentences))
+    step = rule.learn(other, data, order, 0, order.size, 1.0)
+    assume(step.impossible == 0)  # the perceptron goes towards a forbidden gold path, which trainings refuse
+    assert (step.clock, step.wrong, impossible) == (clock, wrong, 0)
+    assert step.updates == updates or update == "always"
+    for mine, its in ((one.one, other.one), (one.two, other.two), (one.three, other.three)):
+        assert all(np.array_equal(a, b) for a, b in zip(mine, its, strict=True))
+    for a, b in zip((*one.bare, *one.bare_a), (*other.bare, *other.bare_a), strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("latent", [1, 2])
+@pytest.mark.parametrize(
+    "estimator", [{"estimator": "last"}, {"estimator": "avg"}, {"estimator": "mavg", "mavg_every": 2}]
+)
+@pytest.mark.parametrize("edges", ["all", "seen"])
+def test_whole_trainings_are_those_of_the_perceptron(order: int, latent: int, estimator: dict, edges: str) -> None:
+    corpus = column_corpus(*noisy())
+    options = {"latent": latent, "passes": 4, "edge_features": edges, **estimator}
+    one, outcome = fit(corpus, TEMPLATES[order], **options)
+    other, _ = fit(corpus, TEMPLATES[order], learner="probperc", **FLAT, **options)
+    assert outcome.history[-1].updates > 0
+    assert same_bits(one, other)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("latent", [1, 2])
+def test_and_so_they_are_on_the_demo_corpus(order: int, latent: int) -> None:
+    X, y = load_demo("train")
+    lines = "U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[-1,1]/%x[0,1]\nB\nB0:%x[0,1]" + ("\nT\nT0:%x[0,1]" if order == 2 else "")
+    make = {"template": parse(lines), "passes": 3, "latent": latent}
+    one, other = Tagger(**make).fit(X, y), Tagger(learner="probperc", **FLAT, **make).fit(X, y)
+    assert same_bits(one.model_, other.model_)
+    assert not same_bits(one.model_, Tagger(learner="probperc", **make).fit(X, y).model_)
+
+
+def test_gold_in_the_list_makes_the_step_smaller() -> None:
+    """n = 1 with gold added is not the perceptron: the step is the probability of the wrong path."""
+    case = Case(Model(0, 2, ends=False), (0, 1), (1, 0, 0), [[Token(((0, 1.0),))]], [[frozenset([1])]], [1.0])
+    steps = []
+    for add_gold in (False, True):
+        chain = chain_of(case)
+        learning = ChainLearning(
+            chain, data_of(case), "last", None,
+            rule=ProbPerc(Settings(learner="probperc", **{**FLAT, "add_gold": add_gold}), 1),
+        )  # fmt: skip
+        learning.begin_pass(1)
+        learning.learn(np.zeros(1, np.int64), 0, 1)
+        steps.append(features_of(chain)["one", 0, 1])
+    assert steps == [1.0, 0.5]
+
+
+def test_what_cancels_takes_no_room() -> None:
+    """A candidate with hardly any probability changes nothing, and no row of weights is given out for it."""
+    weights = {("start", 0): 100.0}
+    case = Case(Model(0, 2, weights), (0, 1), (1, 0, 0), [[Token(((0, 1.0),))]], [[frozenset([0])]], [1.0])
+    chain = chain_of(case)
+    ProbPerc(Settings(learner="probperc"), 1).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+    assert features_of(chain) == weights
+    assert chain.one.used[0] == 1
