@@ -33,6 +33,9 @@ def speed_rows() -> list[tuple[str, str, str, str]]:
     rows.append(
         ("train, peak memory", f"{memory[0]:.0f} MB", f"{memory[1]:.0f} MB", f"{memory[1] / memory[0]:.1f}x less")
     )
+    crf = _result("crf")["seconds"]
+    what = "CRF: one gradient, beside an iteration with equal features"
+    rows.append(_speed_row(what, median(crf["gradient"]), median(crf["rival"])))
     return rows
 
 
