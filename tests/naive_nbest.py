@@ -292,10 +292,14 @@ def states_of(case: Case) -> States | None:
     return States([str(y) for y in range(n)], [case.per] * n) if case.per > 1 else None
 
 
-def learning_cases() -> st.SearchStrategy[Case]:
-    """Few states and several tokens, or so many states that rows are padded."""
-    wide = cases(max_states=9, max_tokens=2, latent=True, learning=True)
-    return st.one_of(*[cases(max_tokens=3, latent=True, learning=True)] * 5, wide)
+def learning_cases(order: int) -> st.SearchStrategy[Case]:
+    """Few states and several tokens; labels of two states; or so many states that rows are padded."""
+    small = {"latent": True, "learning": True, "of_order": order}
+    return st.one_of(
+        cases(max_tokens=3, **small),
+        cases(max_tokens=3, split=2, **small),
+        cases(max_states=9, max_tokens=2, **small),
+    )
 
 
 def with_real_weights(case: Case, seed: int, fresh: bool = False) -> Case:

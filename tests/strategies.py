@@ -101,18 +101,22 @@ def shapes(draw: st.DrawFn, order: int) -> tuple[int, int, int]:
 
 @st.composite
 def cases(
-    draw: st.DrawFn, max_states: int = 4, max_tokens: int = 4, latent: bool = False, learning: bool = False
-) -> Case:
+    draw: st.DrawFn, max_states: int = 4, max_tokens: int = 4, latent: bool = False, learning: bool = False,
+    of_order: int | None = None, split: int = 0,
+) -> Case:  # fmt: skip
     """Anything small. `latent`: several states a label; `learning`: the start may be all zeros, there is no
-    bias, there is always a path to guess, and examples have weights of their own."""
-    order = draw(st.integers(0, 2))
-    n_states = draw(st.integers(1, max_states))
+    bias, there is always a path to guess, and examples have weights of their own. `split`: two labels or more, of so
+    many states each."""
+    order = draw(st.integers(0, 2)) if of_order is None else of_order
+    n_states = split * draw(st.integers(2, max(2, max_states // split))) if split else draw(st.integers(1, max_states))
     sizes = draw(shapes(order))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     forbid = draw(st.sampled_from([0.0, 0.3, 0.7]))
     seen, valued = draw(st.booleans()), draw(st.booleans())
     weights = draw(st.sampled_from(sorted(WEIGHTS)))
-    per = draw(st.sampled_from([k for k in range(1, n_states + 1) if n_states % k == 0])) if latent else 1
+    per = split
+    if not split:
+        per = draw(st.sampled_from([k for k in range(1, n_states + 1) if n_states % k == 0])) if latent else 1
     model = random_model(rng, order, n_states, sizes, weights, forbid, seen, escape=learning, per=per)
     lengths = draw(st.lists(st.integers(1, max_tokens), min_size=1, max_size=3))
     sentences = [random_sentence(rng, n, sizes, valued) for n in lengths]

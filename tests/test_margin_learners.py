@@ -38,28 +38,29 @@ SCHEMES = {
     "IOBES": ["O", "S-X", "B-X", "I-X", "E-X", "S-Y"],
 }
 SHARES = st.sampled_from([0.0, 1.0, 0.5])
+SEEDS = st.integers(0, 999)
 
 
 # --- whole steps --------------------------------------------------------------------------------------------
 
 
-@few(3)
-@given(
-    learning_cases(), st.sampled_from(PA_TYPES), st.sampled_from([0.01, 0.1, 1.0]), SHARES, st.integers(0, 999),
-    st.booleans(), st.booleans(),
-)  # fmt: skip
-def test_passive_aggressive(drawn: Case, kind: str, C: float, share: float, seed: int, fresh: bool, mavg: bool) -> None:
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("kind", PA_TYPES)
+@few()
+@given(data=st.data(), C=st.sampled_from([0.01, 0.1, 1.0]), share=SHARES, seed=SEEDS)
+def test_passive_aggressive(order: int, kind: str, data: st.DataObject, C: float, share: float, seed: int) -> None:
+    drawn, fresh, mavg = data.draw(learning_cases(order)), data.draw(st.booleans()), data.draw(st.booleans())
     case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.per > 1 else 0.0)
     chosen = Settings(learner="pa", pa_type=kind, aggressiveness=0.1 if kind == "PA" else C)
     assert_learns(case, PassiveAggressive(chosen), PassiveAggressiveTwin(kind, C), seed, mavg, 1e-4)
 
 
-@few(3)
-@given(
-    learning_cases(), st.integers(1, 5), st.sampled_from([0.01, 0.1, 1.0]), SHARES, st.integers(0, 999), st.booleans(),
-    st.sampled_from(["hamming", "span"]),
-)  # fmt: skip
-def test_mira(drawn: Case, n: int, C: float, share: float, seed: int, mavg: bool, cost: str) -> None:
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("cost", ["hamming", "span"])
+@few()
+@given(data=st.data(), C=st.sampled_from([0.01, 0.1, 1.0]), share=SHARES, seed=SEEDS)
+def test_mira(order: int, cost: str, data: st.DataObject, C: float, share: float, seed: int) -> None:
+    drawn, n, mavg = data.draw(learning_cases(order)), data.draw(st.integers(1, 5)), data.draw(st.booleans())
     case = with_real_weights(drawn, seed)._replace(share=share if drawn.per > 1 else 0.0)
     labels = ["O", "B-X", "I-X", "I-Y", "B-Y", "S-Z", "E-X", "B-Z", "I-Z"][: case.n_labels]
     chosen = Settings(learner="mira", candidates=n, aggressiveness=C, cost=cost)
@@ -98,10 +99,12 @@ def call_gram(m: Chain, x: Data, s: int, paths: np.ndarray, K: int) -> np.ndarra
     return A
 
 
-@few(2)
-@given(learning_cases(), st.integers(1, 6), SHARES, st.integers(0, 999))
-def test_inner_products(drawn: Case, K: int, share: float, seed: int) -> None:
+@pytest.mark.parametrize("order", [0, 1, 2])
+@few()
+@given(data=st.data(), K=st.integers(1, 6), share=SHARES, seed=SEEDS)
+def test_inner_products(order: int, data: st.DataObject, K: int, share: float, seed: int) -> None:
     """Any paths, equal ones too; a difference adds up over the sentence before it is squared."""
+    drawn = data.draw(learning_cases(order))
     case = drawn._replace(share=share if drawn.per > 1 else 0.0)
     s, rng = len(case.sentences) - 1, np.random.default_rng(seed)
     paths = rng.integers(0, case.model.n_states, (K + 1, len(case.sentences[s]))).astype(np.int32)
