@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import crf, latent, nbest, quality, scale, speed
+from bench import crf, latent, nbest, quality, scale, sparse, speed
 from bench.fuzz import bench_fuzz
 from bench.measure import data_folder
 from bench.report import write_report
@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "ewt": lambda data, times: quality.bench_ewt(data),
     "jnlpba": lambda data, times: quality.bench_jnlpba(data),
     "crf": crf.bench_crf,
+    "sparse": lambda data, times: sparse.bench_sparse(data),
     "latent": lambda data, times: latent.bench_latent(data),
     "nbest": nbest.bench_nbest,
     "scale": lambda data, times: scale.bench_scale(data),
