@@ -12,7 +12,8 @@ that last stretch becomes a candidate: so no path comes twice, and no candidate 
 Ties: of paths with equal scores the one with the smaller state at the last token at which they differ comes first. The
 first path is that of `viterbi`. Losses are float64 sums of differences in the precision of D.
 
-Cost: at most K walks over the sentence that look at H states a token, most of them over a part of it.
+Cost: a walk over the sentence that looks at H states a token, and K shorter ones that look only where they differ from
+the best path, or where another choice would be cheap enough to come into the list.
 """
 
 from __future__ import annotations
@@ -78,6 +79,15 @@ def insert_candidate(
     return min(K, size + 1)
 
 
+@inline
+def _as_before(paths: np.ndarray, k: int, order: int, n: int, j: int) -> bool:
+    """Whether path k goes on after token j as the best path does: then its choice at token j is the same, and what
+    other choices cost is known."""
+    if order >= 1 and j + 1 < n and paths[k, j + 1] != paths[0, j + 1]:
+        return False
+    return not (order >= 2 and j + 2 < n and paths[k, j + 2] != paths[0, j + 2])
+
+
 @part
 def list_paths(T: Trellis, D: np.ndarray, order: int, H: int, n: int, r: Candidates, paths: np.ndarray) -> int:
     """The best paths into the rows of paths i32[K, at least n], their losses into r.loss; how many there are. D is
@@ -85,6 +95,7 @@ def list_paths(T: Trellis, D: np.ndarray, order: int, H: int, n: int, r: Candida
     U, E, S = T.U, T.E, T.S
     K = paths.shape[0]
     loss, leaves, choice = r.loss[:K], r.leaves, r.choice
+    gap = np.empty(n)  # of the best path: how much worse the second choice at a token is
     taken, size = 0, 1
     loss[0], leaves[0] = 0.0, n * H
     while taken < size:
@@ -100,22 +111,32 @@ def list_paths(T: Trellis, D: np.ndarray, order: int, H: int, n: int, r: Candida
         for j in range(first - 1, -1, -1):
             one_on = path[j + 1] if j + 1 < n else 0
             two_on = path[j + 2] if j + 2 < n else 0
+            if taken > 1 and _as_before(paths, taken - 1, order, n, j):
+                path[j] = paths[0, j]
+                if taken == K or (size == K and base + gap[j] > loss[K - 1]):
+                    continue
             choices_at(U, E, S, D, order, n, H, j, one_on, two_on, choice)
-            best, top = 0, choice[0]
+            best = 0
             for h in range(1, H):
-                if choice[h] > top:
-                    best, top = h, choice[h]
+                if choice[h] > choice[best]:
+                    best = h
             path[j] = best
             if taken == K:
                 continue
+            top = choice[best]
             floor = loss[K - 1] if size == K else np.inf
+            least = np.inf
             for h in range(H):
                 value = base + (top - choice[h])
-                if value <= floor and h != best and value < np.inf:
-                    size = insert_candidate(
-                        loss, leaves, taken, size, value, ((taken - 1) * n + j) * H + h, paths, n, H
-                    )
-                    floor = loss[K - 1] if size == K else np.inf
+                if h != best:
+                    least = min(least, value)
+                    if value <= floor and value < np.inf:
+                        size = insert_candidate(
+                            loss, leaves, taken, size, value, ((taken - 1) * n + j) * H + h, paths, n, H
+                        )
+                        floor = loss[K - 1] if size == K else np.inf
+            if taken == 1:
+                gap[j] = least
     return taken
 
 

@@ -15,8 +15,9 @@ import numpy as np
 from .compile import inline, part
 from .forms import Active, Chain, Data, Rows
 from .update import block_and_cell, change_seen, same_labels, share_dense, share_seen
+from .vector import fetch_early
 
-NOTHING = 1e-12  # a coefficient that is only rounding
+NOTHING = 1e-9  # a coefficient that float32 weights would not notice
 
 
 class Sums(NamedTuple):
@@ -41,9 +42,8 @@ def room_for_blend(m: Chain, K: int) -> Sums:
 
 
 @inline
-def place_of(m: Chain, path: np.ndarray, i: int, order: int) -> int:
+def place_of(H: int, W: int, path: np.ndarray, i: int, order: int) -> int:
     """Where the state n-gram of `order` states that ends at token i stands in a row."""
-    H, W = m.label_of.size, m.bias.size
     if order == 1:
         return path[i]
     if order == 2:
@@ -62,12 +62,14 @@ def all_agree(paths: np.ndarray, K: int, i: int, order: int) -> bool:
 
 
 @part
-def _sum_places(m: Chain, paths: np.ndarray, factors: np.ndarray, K: int, i: int, order: int, r: Sums) -> int:
+def _sum_places(
+    H: int, W: int, paths: np.ndarray, factors: np.ndarray, K: int, i: int, order: int, table: np.ndarray,
+    place: np.ndarray, factor: np.ndarray,
+) -> int:  # fmt: skip
     """The distinct places of token i whose coefficients do not cancel; how many there are."""
-    table, place, factor = r.table, r.place, r.factor
     n = 0
     for k in range(K):
-        p = place_of(m, paths[k], i, order)
+        p = place_of(H, W, paths[k], i, order)
         known = False
         for j in range(n):
             known = known or place[j] == p
@@ -119,29 +121,45 @@ def _blend_seen(m: Chain, order: int, r: Rows, x: Active, i: int, sums: Sums, n:
 
 
 @part
-def _blend_dense(m: Chain, order: int, r: Rows, x: Active, i: int, sums: Sums, n: int, labels: int, c: float) -> None:
-    """A row is given out on its first change."""
-    slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
-    place, factor = sums.place, sums.factor
-    for k in range(x.ptr[i], x.ptr[i + 1]):
+def _blend_rows(
+    slot: np.ndarray, used: np.ndarray, w: np.ndarray, a: np.ndarray, ptr: np.ndarray, att: np.ndarray,
+    val: np.ndarray, i: int, place: np.ndarray, factor: np.ndarray, n: int, c: float,
+) -> None:  # fmt: skip
+    """The rows of the attributes of token i. A row is given out on its first change."""
+    for k in range(ptr[i], ptr[i + 1]):  # the weights have just been read, the accumulators have not
+        fetch_early(a, np.int64(slot[att[k]]))
+    for k in range(ptr[i], ptr[i + 1]):
         value = 1.0 if val.size == 0 else float(val[k])
         s = np.int64(slot[att[k]])
         if s == 0:
             s = used[0]
             slot[att[k]] = s
             used[0] = s + 1
+        own, sums = w[s], a[s]
         for j in range(n):
             change = value * factor[j]
-            w[s, place[j]] += change
-            a[s, place[j]] += c * change
-    for k in range(x.ptr[i], x.ptr[i + 1] if labels > 0 else x.ptr[i]):
-        value = 1.0 if val.size == 0 else float(val[k])
-        s = np.int64(slot[att[k]])
-        for j in range(labels):
-            share_dense(w[s], a[s], m, order, sums.shared[j], value * sums.share[j], c)
+            own[place[j]] += change
+            sums[place[j]] += c * change
+
+
+@inline
+def _blend_dense(m: Chain, order: int, r: Rows, x: Active, i: int, sums: Sums, n: int, labels: int, c: float) -> None:
+    _blend_rows(r.slot, r.used, r.w, r.a, x.ptr, x.att, x.val, i, sums.place, sums.factor, n, c)
+    if labels > 0:
+        _share_dense_rows(m, order, r, x, i, sums, labels, c)
 
 
 @part
+def _share_dense_rows(m: Chain, order: int, r: Rows, x: Active, i: int, sums: Sums, labels: int, c: float) -> None:
+    """What all states of the labels get, of rows that have been given out by then."""
+    for k in range(x.ptr[i], x.ptr[i + 1]):
+        value = 1.0 if x.val.size == 0 else float(x.val[k])
+        s = np.int64(r.slot[x.att[k]])
+        for j in range(labels):
+            share_dense(r.w[s], r.a[s], m, order, sums.shared[j], value * sums.share[j], c)
+
+
+@inline
 def _blend_bare(m: Chain, order: int, w: np.ndarray, a: np.ndarray, sums: Sums, n: int, labels: int, c: float) -> None:
     for j in range(n):
         w[sums.place[j]] += sums.factor[j]
@@ -156,7 +174,7 @@ def _blend_token(
     r: Sums,
 ) -> None:  # fmt: skip
     """The features of `order` states that end at token i."""
-    kept = _sum_places(m, paths, factors, K, i, order, r)
+    kept = _sum_places(m.label_of.size, m.bias.size, paths, factors, K, i, order, r.table, r.place, r.factor)
     if kept == 0:  # all of it cancels: no attribute gets a row for that
         return
     labels = _sum_labels(m, order, kept, r) if m.share > 0.0 else 0

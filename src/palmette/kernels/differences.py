@@ -33,7 +33,7 @@ def _look_at(m: Chain, paths: np.ndarray, K: int, i: int, order: int, t: Token) 
     H, W, per = m.label_of.size, m.bias.size, m.per
     different = 0
     for k in range(K + 1):
-        place = place_of(m, paths[k], i, order)
+        place = place_of(H, W, paths[k], i, order)
         t.place[k] = place
         h, g, f = (place % W) // per, (place // W) % H // per, (place // W) // H // per
         t.combo[k] = h if order == 1 else (g * (H // per) + h if order == 2 else (f * (H // per) + g) * (H // per) + h)
