@@ -208,10 +208,10 @@ perceptron that times are compared with. They have two states a label: with five
 takes a minute. "SGD" is
 sentence by sentence with AdaGrad rates. The variance of the prior was chosen on development data from the powers of ten
 below; L-BFGS on NP and Bio-NER took the variance of the other optimiser, DPLVM on Bio-NER that of the CRF, and Bio-NER
-at cut-off 5 and 2 that of cut-off 15. Iterations of L-BFGS at most {ROWS["np"]["CRF, L-BFGS"].passes} on NP and {ROWS["bio15"]["CRF, L-BFGS"].passes} on
-Bio-NER, which is before its end: the times are those of so many. Published ratios of time, DPLVM by L-BFGS to
-the latent perceptron: 60 on NP chunking, 160 on Bio-NER at cut-off 15. Times are those of one core that had other work
-to do too.
+at cut-off 5 and 2 that of cut-off 15. Iterations of L-BFGS at most {ROWS["np"]["CRF, L-BFGS"].passes} on NP and
+{ROWS["bio15"]["CRF, L-BFGS"].passes} on Bio-NER, which is before its end: the times are those of so many.
+Published ratios of time, DPLVM by L-BFGS to the latent perceptron: 60 on NP chunking, 160 on Bio-NER at cut-off 15.
+Times are those of one core that had other work to do too.
 
 {tables}
 

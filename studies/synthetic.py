@@ -24,7 +24,7 @@ SEEDS = (1, 2, 3, 4, 5)
 PASSES, EVERY = 24, 2
 STRENGTHS = (0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.9, 0.95)
 SEQUENCES, LENGTH = 3000, 20
-PENALTY = 0.005  # of CRF and DPLVM: a prior of variance 100, chosen on fresh sequences (see studies/likelihood.py)
+PENALTY = 0.05  # of CRF and DPLVM: a prior of variance 10, chosen on fresh sequences (see studies/likelihood.py)
 TEMPLATES = "U0:%x[0,0]\nB\n"
 METHODS: dict[str, dict[str, Any]] = {
     "perceptron": {"estimator": "avg"},
@@ -117,7 +117,7 @@ def page(record: Record) -> str:
 
 {record.origin()} Each seed draws {SEQUENCES:,} training and {SEQUENCES:,} test sequences of length {LENGTH}; {PASSES}
 passes; features: the symbol of the token and the transitions; mavg starts again from the average every {EVERY} passes.
-CRF and DPLVM (a CRF with two latent states a label) are trained by L-BFGS with a prior of variance 100; DPLVM is
+CRF and DPLVM (a CRF with two latent states a label) are trained by L-BFGS with a prior of variance 10; DPLVM is
 decoded by marginals, the others by the best path.
 The data is that of Sun et al. (2009), with the emissions mended so that the published picture can come out
 (see [synthetic sequences](../synth.md)).
