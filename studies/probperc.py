@@ -177,6 +177,14 @@ def run(record: Record, data: Path) -> None:
 # --- the page -----------------------------------------------------------------------------------------------
 
 
+def finished(record: Record) -> dict[str, str]:
+    """The tasks that have been tested with all learners."""
+    tested_all = lambda name: all(  # noqa: E731
+        record.some(stage="test", task=name, method=m) for m in METHODS if fits(name, m)
+    )
+    return {name: title for name, title in TASKS.items() if tested_all(name)}
+
+
 def _said(settings: Settings) -> str:
     hidden = ("learner", "candidates", "probability_function", "cost", "optimiser")
     return ", ".join(f"{k.replace('_', '-')} {v}" for k, v in settings.items() if k not in hidden) or "—"
@@ -205,7 +213,7 @@ def _best_probperc(record: Record, name: str) -> str:
 
 def _verdict(record: Record) -> str:
     lines = []
-    for name, title in TASKS.items():
+    for name, title in finished(record).items():
         method = _best_probperc(record, name)
         mine, plain = (record.some(stage="test", task=name, method=m)[0] for m in (method, "perceptron"))
         gap = statistics.mean(mine["scores"]) - statistics.mean(plain["scores"])
@@ -221,7 +229,7 @@ def _verdict(record: Record) -> str:
 
 def _equal(record: Record) -> str:
     rows = []
-    for name, title in TASKS.items():
+    for name, title in finished(record).items():
         plain, lbfgs, ada = (
             record.some(stage="test", task=name, method=m)[0] for m in ("perceptron", "CRF, L-BFGS", "CRF, AdaGrad")
         )
@@ -236,7 +244,9 @@ def _equal(record: Record) -> str:
 def page(record: Record) -> str:
     """The page, from the record alone."""
     head = ["", "test", "p", "settings", "passes", "training", "a pass, to perceptron", "to best on dev"]
-    tables = "\n\n".join(f"### {title}\n\n{markdown(head, _rows(record, name))}" for name, title in TASKS.items())
+    tables = "\n\n".join(
+        f"### {title}\n\n{markdown(head, _rows(record, name))}" for name, title in finished(record).items()
+    )
     return f"""# The probabilistic perceptron and its rivals
 
 {record.origin()} L-BFGS has no seed. Test is F of spans, for EWT accuracy; p by approximate randomisation against the
