@@ -185,7 +185,7 @@ def train(
         How crf and dplvm are trained: lbfgs (all the data for each step, the default), or after each sentence, which is
         faster: adagrad (a rate for each weight), sgd (one rate that decays).
     rate: float
-        Step size of probperc, adagrad and sgd (0.1).
+        Step size of adagrad and sgd (0.1) and of probperc (0.2).
     restarts: int
         Train a latent model from so many random starts and keep the best on development data, else by objective (1).
     nbest: int

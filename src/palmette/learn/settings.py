@@ -26,7 +26,7 @@ OPTIMISERS = {
     "sgd": "a step after each sentence, with a rate that decays",
     "adagrad": "a step after each sentence, with a rate for each weight that adapts to how much it has moved",
 }
-RATES = {"sgd": 0.1, "adagrad": 0.1, "probperc": 0.1}
+RATES = {"sgd": 0.1, "adagrad": 0.1, "probperc": 0.2}
 PROBABILITIES = ("softmax", "linear", "polynomial")
 PA_TYPES = ("PA", "PA-I", "PA-II")
 NBEST = {"probperc": 5, "mira": 1}
