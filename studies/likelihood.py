@@ -83,7 +83,9 @@ for _name in ("bio15", "bio5", "bio2"):
     for _method in ("DPLVM, SGD", "DPLVM, L-BFGS"):
         ROWS[_name][_method] = ROWS[_name][_method]._replace(sweep=False, like="CRF, SGD")
 LIKE = {"bio5": "bio15", "bio2": "bio15"}  # the variance of another data set
-LEFT_OUT = {(name, method) for name in ("bio5", "bio2") for method in ("CRF, L-BFGS", "DPLVM, L-BFGS", "DPLVM, SGD")}
+# L-BFGS needs more iterations over the pairs of Bio-NER than there is time for
+LEFT_OUT = {(name, f"{learner}, L-BFGS") for name in ("bio15", "bio5", "bio2") for learner in ("CRF", "DPLVM")}
+LEFT_OUT |= {("bio5", "DPLVM, SGD"), ("bio2", "DPLVM, SGD")}
 
 
 @cache
@@ -210,9 +212,8 @@ perceptron that times are compared with. They have two states a label: with five
 takes a minute. "SGD" is
 sentence by sentence with AdaGrad rates. The variance of the prior was chosen on development data from the powers of ten
 below; where L-BFGS has no row there it took the variance of the other optimiser, DPLVM on Bio-NER that of the CRF, and
-Bio-NER at cut-off 5 and 2 that of cut-off 15. Iterations of DPLVM by L-BFGS: at most
-{ROWS["np"]["DPLVM, L-BFGS"].passes} on NP; on Bio-NER L-BFGS has {ROWS["bio15"]["CRF, L-BFGS"].passes}, which is before
-its end: the times are those of so many.
+Bio-NER at cut-off 5 and 2 that of cut-off 15. L-BFGS has at most {ROWS["np"]["DPLVM, L-BFGS"].passes} iterations for
+DPLVM on NP, and is left out on Bio-NER, where it needs more of them than we had time for.
 Published ratios of time, DPLVM by L-BFGS to the latent perceptron: 60 on NP chunking, 160 on Bio-NER at cut-off 15.
 Times are those of one core that had other work to do too.
 
