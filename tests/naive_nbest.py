@@ -151,7 +151,7 @@ class Rule:
 @dataclass
 class ProbPercTwin(Rule):
     n: int
-    rate: float = 0.1
+    rate: float = 0.2
     falling: bool = True
     probability: str = "softmax"
     degree: float = 2.0

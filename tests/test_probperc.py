@@ -49,7 +49,7 @@ def settings_of_probperc(draw: st.DrawFn) -> Settings:
 
 def twin_rule(chosen: Settings) -> ProbPercTwin:
     return ProbPercTwin(
-        chosen.candidates or 5, 0.1 if chosen.rate is None else chosen.rate, chosen.rate_schedule == "falling",
+        chosen.candidates or 5, 0.2 if chosen.rate is None else chosen.rate, chosen.rate_schedule == "falling",
         chosen.probability_function, chosen.degree, chosen.add_gold, chosen.update == "errors",
     )  # fmt: skip
 
