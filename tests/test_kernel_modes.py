@@ -140,6 +140,8 @@ def test_compiled_once_and_again_when_a_called_function_changes(package: Path, t
     other.write_text(OTHER.replace("2 * i + 1", "3 * i"))
     changed = summed(package, **cache)
     assert (changed["answer"], changed["compiled"]) == (42, ["small.summed"])
+    (package / "kernels" / "apart.py").write_text("# what a kernel does not use does not make it stale")
+    assert summed(package, **cache)["compiled"] == []
 
 
 def test_code_with_checks_has_its_own_place_in_the_cache(package: Path, tmp_path: Path) -> None:

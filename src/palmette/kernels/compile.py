@@ -2,8 +2,8 @@
 
 Numba's own cache keeps an index file that two cold processes can overwrite for each other, keeps a
 damaged entry for ever, and does not see that a called function in another file has changed. Ours is
-one file an entry, named by a hash of everything that matters (all kernel sources, the signature, the
-machine, the versions), written beside and renamed. An entry that cannot be read counts as missing.
+one file an entry, named by a hash of everything that matters (the kernel's sources with all that they import, the
+signature, the machine, the versions), written beside and renamed. An entry that cannot be read counts as missing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -63,20 +64,35 @@ def cache_folder() -> Path | None:
     return next((folder for folder in cache_folder_choices() if _usable(folder)), None)
 
 
+_IMPORT = re.compile(r"^from \.(\w+) import", re.MULTILINE)
+
+
 @cache
-def _stamp() -> bytes:
-    """A hash of all kernel sources and of what compiles them."""
+def _sources(source: Path) -> frozenset[Path]:
+    """The kernel files that the code of `source` can come from: itself and all that it imports, over any steps. A file
+    outside of this folder (a kernel of a test or a plug-in) may use any of ours."""
+    folder = Path(__file__).parent
+    if source.parent != folder:
+        return frozenset(folder.glob("*.py")) | ({source} if source.is_file() else frozenset())
+    found, waiting = {source, Path(__file__)}, [source]
+    while waiting:
+        for name in _IMPORT.findall(waiting.pop().read_text(encoding="utf-8")):
+            imported = folder / f"{name}.py"
+            if imported not in found:
+                found.add(imported)
+                waiting.append(imported)
+    return frozenset(found)
+
+
+@cache
+def _stamp(source: Path) -> bytes:
+    """A hash of what a kernel of this file is made of, and of what compiles it."""
     digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
+    for path in sorted(_sources(source)):
+        digest.update(path.read_bytes())
     settings = (numba.__version__, sys.version, config.BOUNDSCHECK, config.OPT, config.CPU_NAME)
     digest.update(repr(settings).encode())
     return digest.digest()
-
-
-@cache
-def _file_stamp(source: Path) -> bytes:
-    return source.read_bytes() if source.is_file() else b""
 
 
 def _sealed(code: bytes) -> bytes:
@@ -96,7 +112,6 @@ class _OneFileCache(NullCache):
     def __init__(self, py_func: Callable[..., Any], folder: Path) -> None:
         self._name = f"{py_func.__module__.rpartition('.')[2]}.{py_func.__qualname__}"
         self._folder = folder
-        # A kernel of a test or a plug-in lives outside of this folder: its own file counts too.
         self._source = Path(py_func.__code__.co_filename)
         impl: Any = CompileResultCacheImpl
         self._rebuild = impl.rebuild
@@ -107,9 +122,7 @@ class _OneFileCache(NullCache):
         return str(self._folder)
 
     def _path(self, signature: Any, codegen: Any) -> Path:
-        key = hashlib.sha256(
-            _stamp() + _file_stamp(self._source) + repr((self._name, signature, codegen.magic_tuple())).encode()
-        )
+        key = hashlib.sha256(_stamp(self._source) + repr((self._name, signature, codegen.magic_tuple())).encode())
         return self._folder / f"{self._name}-{key.hexdigest()[:24]}.kernel"
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
