@@ -90,6 +90,17 @@ def check_output(path: files.FilePath) -> None:
     files.check_output(path)
 
 
+def peek_task(path: files.FilePath) -> str | None:
+    """The task of a model file by its head, unchecked; None for anything else. For choosing who loads it."""
+    try:
+        with open(path, "rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            metadata = json.loads(file.read(size))[_METADATA] if size <= HEADER_LIMIT else {}
+        return str(json.loads(metadata["meta"])["task"]) if metadata["format"] == FORMAT else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
 def save(
     path: files.FilePath, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any], *, sync: bool = False
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from palmette import __version__
+from palmette.cli.tasks import function_of, routed
 from palmette.errors import PalmetteError, UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def overview() -> str:
     )
 
 
-def _app(needs_help: bool) -> App:
+def _app(needs_help: bool, task: str) -> App:
     from cyclopts import App
 
     console = None
@@ -52,8 +53,7 @@ def _app(needs_help: bool) -> App:
         suppress_keyboard_interrupt=False, console=console,
     )  # fmt: skip
     for verb, about in VERBS.items():
-        function = "evaluate" if verb == "eval" else verb
-        app.command(f"palmette.cli.{verb}:{function}", name=verb, help=about)
+        app.command(function_of(verb, task), name=verb, help=about)
     return app
 
 
@@ -89,8 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(given: list[str]) -> None:
     from cyclopts import CycloptsError, UnusedCliTokensError
 
+    task, rest = routed(given)
     try:
-        _app("--help" in given or "-h" in given)(given, exit_on_error=False, print_error=False)
+        _app("--help" in given or "-h" in given, task)(rest, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         verb = f" {given[0]}" if given[0] in VERBS else ""
         message = str(error)

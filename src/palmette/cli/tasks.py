@@ -1,0 +1,49 @@
+"""Which structure a command is about: `--task` says it for training, a model file for what is done with a model.
+
+A verb has one file a task, since their options have little in common; a row of FUNCTIONS sends a command there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from palmette.errors import UsageError
+
+TASKS = {"tag": "a label for each token"}
+# (verb, task) -> function; what is not here is the verb's own file
+FUNCTIONS: dict[tuple[str, str], str] = {}
+
+
+def function_of(verb: str, task: str) -> str:
+    """Where the function of a verb is, for a task."""
+    own = f"palmette.cli.{verb}:{'evaluate' if verb == 'eval' else verb}"
+    return FUNCTIONS.get((verb, task), own)
+
+
+def routed(given: Sequence[str]) -> tuple[str, list[str]]:
+    """The task of a command line, and the command line without `--task`."""
+    rest, task = list(given), None
+    for k, word in enumerate(rest):
+        if word == "--task" or word.startswith("--task="):
+            taken = 1 if "=" in word else 2
+            named = word.partition("=")[2] if "=" in word else "".join(rest[k + 1 : k + 2])
+            if named not in TASKS:
+                raise UsageError(f"--task {named}: choose one of {', '.join(TASKS)}")
+            task = named
+            del rest[k : k + taken]
+            break
+    return task or _task_of_files(rest), rest
+
+
+def _task_of_files(given: Sequence[str]) -> str:
+    """The task of the first model file among the words, which is told by its head alone."""
+    if any(verb == given[0] for verb, _ in FUNCTIONS if verb != "train"):
+        from palmette.model_file import peek_task
+
+        for word in given[1:]:
+            if not word.startswith("-") and os.path.isfile(word):
+                task = peek_task(word)
+                if task is not None:
+                    return task if task in TASKS else "tag"
+    return "tag"
