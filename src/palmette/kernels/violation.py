@@ -27,7 +27,7 @@ def cut(update: int, n: int, fell: int, best: np.ndarray, gold: np.ndarray) -> i
 
     fell: the number of steps after which gold was first missing, 0 if it never was. The end is always a violation if
     gold is still there: it is in the beam and not on top."""
-    if update == EARLY or update == LASO:
+    if update in (EARLY, LASO):
         return fell if fell > 0 else n
     if update == MAX_VIOLATION:
         at = n
