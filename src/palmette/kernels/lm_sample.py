@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compile import inline, kernel
-from .lm_score import BEGIN, END, ROOT, Grams
+from .lm_score import BEGIN, END, ROOT, Grams, longest_gram
 from .lm_text import extended
 
 # Why a sentence is not kept
@@ -42,14 +42,16 @@ def _first_above(mass: np.ndarray, low: int, high: int, u: float) -> int:
 
 
 @inline
-def _draw(first: np.ndarray, suffix: np.ndarray, mass: np.ndarray, V: int, context: int, state: np.ndarray) -> int:
-    """The n-gram that the next word makes. mass f64[M]: cumulative over the n-grams of each context, and over words."""
+def _draw(
+    word: np.ndarray, first: np.ndarray, suffix: np.ndarray, mass: np.ndarray, V: int, context: int, state: np.ndarray
+) -> int:
+    """The next word. mass f64[M]: cumulative over the n-grams of each context, and over words."""
     while context != ROOT:
         low, high = first[context], first[context + 1]
         if low < high:
             u = _uniform(state)
             if u < mass[high - 1]:
-                return _first_above(mass, low, high, u)
+                return word[_first_above(mass, low, high, u)]
         context = suffix[context]
     return _first_above(mass, 0, V, _uniform(state) * mass[V - 1])
 
@@ -91,8 +93,7 @@ def sample_sentences(
             break
         at, context, reason, h = offset[kept], BEGIN, KEPT, np.uint64(0)
         while True:
-            context = _draw(first, suffix, mass, V, context, state)
-            w = word[context]
+            w = _draw(word, first, suffix, mass, V, context, state)
             if w == END:
                 break
             if not allowed[w]:
@@ -104,6 +105,7 @@ def sample_sentences(
             words[at] = w
             h = extended(h, w)
             at += 1
+            context = longest_gram(word, first, suffix, context, w)
         length = at - offset[kept]
         wish = length
         if reason == KEPT and length == 0:

@@ -47,6 +47,17 @@ def find_child(word: np.ndarray, first: np.ndarray, g: int, w: int) -> int:
     return -1
 
 
+@inline
+def longest_gram(word: np.ndarray, first: np.ndarray, suffix: np.ndarray, g: int, w: int) -> int:
+    """The context that follows when w comes after g."""
+    while g != ROOT:
+        k = find_child(word, first, g, w)
+        if k >= 0:
+            return k
+        g = suffix[g]
+    return w
+
+
 @kernel
 def score_words(G: Grams, ids: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """The probability of each word given those before it in its sentence, and then that of the sentence's end: sentence
