@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_lm import BEGIN, NaiveModel
+from strategies import EXAMPLES
 
 from palmette import LanguageModel
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.lm.draw import places
 from palmette.lm.estimate import FALLBACK, discounts_of
-from strategies import EXAMPLES
 
 sentences = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=5), min_size=1, max_size=8)
 
@@ -215,7 +215,13 @@ def test_damaged_models_are_told(tmp_path: Path) -> None:
     path = tmp_path / "m.palm"
     LanguageModel(2).fit(text(30)).save(path)
     arrays, meta = model_file.load(path)
-    for name, place, value in (("word", -1, 10**6), ("first", 5, 0), ("suffix", -1, -1), ("p", 4, 7.0), ("backoff", 0, -1)):
+    for name, place, value in (
+        ("word", -1, 10**6),
+        ("first", 5, 0),
+        ("suffix", -1, -1),
+        ("p", 4, 7.0),
+        ("backoff", 0, -1),
+    ):
         broken = {key: array.copy() for key, array in arrays.items()}
         broken[name][place] = value
         model_file.save(path, broken, meta)

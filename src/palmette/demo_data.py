@@ -51,7 +51,7 @@ def _part(name: str, part: str) -> list[str]:
 
 def example_files(name: str) -> dict[str, str]:
     """Data as files to train and test on: name -> text."""
-    texts = {"vowels": _vowel_text, "acronyms": _acronym_text}
+    texts = {"vowels": _vowel_text, "acronyms": _acronym_text, "sentences": _sentence_text}
     if name not in texts:
         raise UsageError(f"there is no data {name!r}; choose one of {', '.join(texts)}")
     return {f"{name}.txt": texts[name]("train"), f"{name}_test.txt": texts[name]("test")}
@@ -67,3 +67,9 @@ def _acronym_text(part: str) -> str:
     """Columns: a letter and its label, a blank line between phrases."""
     pairs = [zip(*both, strict=True) for both in zip(*load_acronyms(part), strict=True)]
     return "\n\n".join("\n".join(f"{letter} {label}" for letter, label in own) for own in pairs) + "\n"
+
+
+def _sentence_text(part: str) -> str:
+    """The words of the demo corpus, in lower case, a sentence a line."""
+    rows = [[word.lower() for word, _ in sentence] for sentence in load_demo(part)[0]]
+    return "".join(" ".join(row) + "\n" for row in rows)

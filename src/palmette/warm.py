@@ -7,10 +7,13 @@ from pathlib import Path
 
 from palmette.chain.diagnose import separation
 from palmette.chain.model import DECODINGS
+from palmette.guards import easiness
 from palmette.hmm import HMM
 from palmette.learn.settings import OPTIMISERS
+from palmette.lm import LanguageModel
 from palmette.tagger import Tagger
 from palmette.text.read import Reading, read_corpus
+from palmette.text.sentences import parse_sentences
 
 COLUMNS = "a x B-N\nb y I-N\nc x O\n\nb x O\na y B-N\n\n"
 ATTRIBUTES = "B\tw=a\\:b\tv:2.5\nI\tw=b\n\nB\tw=a\n\n"
@@ -42,3 +45,8 @@ def compile_all() -> None:
         tagger.predict_confidence([[("a", "x"), ("b", "y")]])
         separation(tagger.model_, corpus)
         HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])
+        text = parse_sentences(b"a b\n" * 5)
+        language = LanguageModel().fit(text)
+        language.score(text)
+        language.sample(1)
+        easiness(text, text)

@@ -70,7 +70,7 @@ def _open_length(room: np.ndarray, length: int, slack: int) -> int:
 @inline
 def _is_in(sorted_hashes: np.ndarray, h: np.uint64) -> bool:
     k = np.searchsorted(sorted_hashes, h)
-    return k < sorted_hashes.size and sorted_hashes[k] == h
+    return bool(k < sorted_hashes.size and sorted_hashes[k] == h)
 
 
 @kernel

@@ -28,7 +28,7 @@ def split_words(data: np.ndarray, n_words: int, n_lines: int) -> tuple:
     N, S, line, at = 0, 0, 0, 0
     while at <= data.size:
         if at == data.size or data[at] == NEWLINE:
-            if N > offset[S]:
+            if offset[S] < N:
                 lines[S] = line
                 S += 1
                 offset[S] = N

@@ -197,7 +197,9 @@ def _check_unigrams(reader: _Reader, rows: _Rows) -> None:
         reader.fail(f"the 1-grams lack {', '.join(RESERVED[w] for w in sorted(missing))}")
 
 
-def _level(reader: _Reader, rows: _Rows, k: int, keys: list[np.ndarray], V: int) -> tuple[Level, np.ndarray, np.ndarray]:
+def _level(
+    reader: _Reader, rows: _Rows, k: int, keys: list[np.ndarray], V: int
+) -> tuple[Level, np.ndarray, np.ndarray]:
     """The n-grams of order k sorted by context and word, their keys, and the order in which they stood."""
     context = _find(reader, rows, rows.words[:, :-1], keys, V)
     suffix = _find(reader, rows, rows.words[:, 1:], keys, V)
@@ -222,5 +224,3 @@ def _find(reader: _Reader, rows: _Rows, words: np.ndarray, keys: list[np.ndarray
             line = int(rows.line[int(np.argmin(there))])
             reader.fail("its words without the first or the last one are not an n-gram of the file", line)
     return node
-
-

@@ -75,7 +75,7 @@ def direct_masses(grams: Grams, n_words: int) -> np.ndarray:
 
 
 def places(lengths: np.ndarray, n: int, max_length: int) -> np.ndarray:
-    """How many sentences of each length, i64[max_length+1]: those of `lengths` brought to n, largest remainders first."""
+    """How many sentences of each length, i64[max_length+1]: `lengths` brought to n, largest remainders first."""
     found = np.bincount(lengths[lengths <= max_length], minlength=max_length + 1)[: max_length + 1]
     if not found[1:].sum():
         raise DataError(f"no sentence of 1 to {max_length} words to match the lengths of")
@@ -99,8 +99,8 @@ def draw(grams: Grams, n_words: int, mass: np.ndarray, wishes: Wishes, seed: int
         end = told.sum() + max(LEAST_TRIES, ROUND * wishes.n)
         while kept < wishes.n and told.sum() < end:
             words, offset, reasons = lm_sample.sample_sentences(
-                grams, mass, n_words, wishes.allowed, wishes.max_length, room, min(slack, wishes.max_length), wishes.seen,
-                state, min(SLICE, wishes.n - kept), SLICE * 10,
+                grams, mass, n_words, wishes.allowed, wishes.max_length, room, min(slack, wishes.max_length),
+                wishes.seen, state, min(SLICE, wishes.n - kept), SLICE * 10,
             )  # fmt: skip
             ids.append(words)
             lengths.append(np.diff(offset))

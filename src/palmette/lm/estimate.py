@@ -33,7 +33,7 @@ class Level(NamedTuple):
     word: np.ndarray  # i32[n]
     context: np.ndarray  # i64[n]  rising
     suffix: np.ndarray  # i64[n]
-    count: np.ndarray  # i64[n]  occurrences
+    times: np.ndarray  # i64[n]  how often it occurs
 
 
 class Estimate(NamedTuple):
@@ -96,7 +96,7 @@ def adjusted(levels: list[Level]) -> list[np.ndarray]:
     """The counts that are discounted. What nothing stands before begins with <s>, and keeps its occurrences."""
     counts = []
     for k, level in enumerate(levels):
-        count = level.count
+        count = level.times
         if k + 1 < len(levels):
             before = np.bincount(levels[k + 1].suffix, minlength=count.size)
             count = before if k == 0 else np.where(before == 0, count, before)
@@ -148,5 +148,3 @@ def flattened(levels: list[Level], tables: list[tuple[np.ndarray, np.ndarray]]) 
     backoff = np.concatenate([made[1] for made in tables] + [np.ones(sizes[-1])])
     p = np.concatenate([made[0] for made in tables])
     return Grams(np.concatenate([level.word for level in levels]), first, suffix, p, backoff)
-
-

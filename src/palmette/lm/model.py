@@ -10,6 +10,7 @@ Estimates: lm/estimate.py. Files: palmette's own (lm/store.py) and ARPA (lm/arpa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,7 @@ class LanguageModel:
         """n sentences; for the wishes see `draw`."""
         drawn = self.draw(n, **wishes)
         words, marks = [self.vocabulary_[w] for w in drawn.ids.tolist()], drawn.offset.tolist()
-        return [words[a:b] for a, b in zip(marks, marks[1:], strict=False)]
+        return [words[a:b] for a, b in pairwise(marks)]
 
     def draw(
         self,

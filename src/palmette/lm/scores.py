@@ -9,7 +9,7 @@ import numpy as np
 from palmette.kernels.lm_score import UNKNOWN
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TextScore:
     """Figures of a text. Logarithms are natural; the end of each sentence counts as a word in perplexities."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def load(made: type[LanguageModel], path: FilePath) -> LanguageModel:
     return model
 
 
-def _damaged(what: str, file: str) -> None:
+def _damaged(what: str, file: str) -> NoReturn:
     raise ModelError(f"damaged model: {what}", file=file, hint=_AGAIN)
 
 
@@ -74,7 +75,7 @@ def _words(arrays: dict[str, Any], n: int, file: str) -> list[str]:
     offset = model_file.require_offsets(arrays, "text_offset", np.int64, n + 1, text.size, file=file)
     raw, marks = text.tobytes(), offset.tolist()
     try:
-        words = [raw[a:b].decode() for a, b in zip(marks, marks[1:], strict=False)]
+        words = [raw[a:b].decode() for a, b in pairwise(marks)]
     except UnicodeDecodeError:
         _damaged("a word is not UTF-8", file)
     if tuple(words[: len(RESERVED)]) != RESERVED or len(set(words)) != n:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class Sentences:
     def texts(self) -> list[str]:
         """The sentences as strings, a space between words."""
         types, ids, marks = self.words.types, self.words.ids.tolist(), self.offset.tolist()
-        return [" ".join([types[i] for i in ids[a:b]]) for a, b in zip(marks, marks[1:], strict=False)]
+        return [" ".join([types[i] for i in ids[a:b]]) for a, b in pairwise(marks)]
 
 
 def parse_sentences(data: bytes, source: str = "the input") -> Sentences:
@@ -70,7 +71,9 @@ def sentences_of(given: Iterable[AnySentence]) -> Sentences:
     """Sentences from Python: strings that are cut at white space, or lists of words. An empty one stays, unlike in a
     file, so that answers stand beside questions."""
     if isinstance(given, str):
-        raise DataError("one string: a list of sentences is expected", hint="write [sentence], or sentence.split('\\n')")
+        raise DataError(
+            "one string: a list of sentences is expected", hint="write [sentence], or sentence.split('\\n')"
+        )
     rows = [sentence.split() if isinstance(sentence, str) else list(sentence) for sentence in given]
     for s, row in enumerate(rows):
         for word in row:
