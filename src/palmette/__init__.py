@@ -9,6 +9,7 @@ __all__ = [
     "HMM",
     "Classifier",
     "Hypergraph",
+    "LinearClassifier",
     "Reading",
     "Tagger",
     "__version__",
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from palmette.demo_data import load_acronyms, load_demo, load_vowels
     from palmette.hmm import HMM
     from palmette.hypergraph import Hypergraph
+    from palmette.linear_classifier import LinearClassifier
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
 
@@ -29,6 +31,7 @@ _HOMES = {
     "Classifier": "palmette.classifier",
     "HMM": "palmette.hmm",
     "Hypergraph": "palmette.hypergraph",
+    "LinearClassifier": "palmette.linear_classifier",
     "Reading": "palmette.text.read",
     "Tagger": "palmette.tagger",
     "load_acronyms": "palmette.demo_data",
