@@ -17,7 +17,7 @@ import numpy as np
 from palmette.classify.data import Labelled
 from palmette.classify.passes import Counted, Slicing, Tell
 from palmette.classify.settings import Settings
-from palmette.classify.weights import no_rival, snapshot
+from palmette.classify.weights import forget_sums, no_rival, snapshot
 from palmette.kernels.classify_cache import Store, add_new
 from palmette.kernels.classify_forms import Views, Weights
 from palmette.kernels.classify_train import (
@@ -67,6 +67,8 @@ class BatchTrainer:
 
     def one_pass(self, number: int, tell: Tell, interrupted: list[bool]) -> Counted:
         counts = np.zeros(N_COUNTS)
+        if self.settings.estimator == "pass":
+            self.clock = forget_sums(self.weights)
         store = new_store(self.n_sentences)
         fixed = self.positives if self.strict else np.arange(self.n_sentences)
         store = self._decode(fixed, store, tell, interrupted, counts, first=True)[0]
@@ -124,4 +126,4 @@ class BatchTrainer:
         return k
 
     def snapshot(self) -> Weights:
-        return snapshot(self.weights, self.clock if self.settings.estimator == "avg" else None)
+        return snapshot(self.weights, None if self.settings.estimator == "last" else self.clock)

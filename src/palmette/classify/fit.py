@@ -64,7 +64,7 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
     )
 
     def train(size: float | None) -> Outcome:
-        weights = new_weights(tables, alphabet.size, settings.estimator == "avg")
+        weights = new_weights(tables, alphabet.size, settings.estimator != "last")
         if task.chunker is not None and size is not None:
             factor = start_from(task.chunker, views, tables, weights, size)
             task.say(f"started from the chunker's weights times {factor:.4g}, the largest being {size:.4g}")

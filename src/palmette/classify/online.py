@@ -18,7 +18,7 @@ import numpy as np
 from palmette.classify.data import Labelled
 from palmette.classify.passes import Counted, Slicing, Tell
 from palmette.classify.settings import Settings
-from palmette.classify.weights import distance, no_rival, rival, snapshot
+from palmette.classify.weights import distance, forget_sums, no_rival, rival, snapshot
 from palmette.kernels.classify_forms import Views, Weights
 from palmette.kernels.classify_train import N_COUNTS, RIVAL_LOSS, train_online
 from palmette.learn.online import shuffled
@@ -36,6 +36,8 @@ class OnlineTrainer:
     def one_pass(self, number: int, tell: Tell, interrupted: list[bool]) -> Counted:
         order = shuffled(self.settings.seed, number, self.n_sentences)
         rule = self.settings.rule()
+        if self.settings.estimator == "pass":
+            self.clock = forget_sums(self.weights)
         counts, again = np.zeros(N_COUNTS), np.zeros(rule.cap, np.int64)
         u, away = no_rival(self.weights), 0.0
         if self.settings.bound:
@@ -50,4 +52,4 @@ class OnlineTrainer:
         return Counted(counts, again, bound)
 
     def snapshot(self) -> Weights:
-        return snapshot(self.weights, self.clock if self.settings.estimator == "avg" else None)
+        return snapshot(self.weights, None if self.settings.estimator == "last" else self.clock)

@@ -17,7 +17,7 @@ LEARNERS = {
 }
 COMBINE = {"add": forms.ADD, "vote": forms.VOTE, "cotrain": forms.COTRAIN}
 STEPS = {"PA": forms.PA, "PA-I": forms.PA_I, "PA-II": forms.PA_II}
-ESTIMATORS = ("avg", "last")
+ESTIMATORS = {"avg": "mean of all weights", "pass": "mean of those of the last pass", "last": "the last ones"}
 MOST_CAP = 10_000
 CAP = 20  # decodings of a negative sentence in a pass
 
@@ -31,10 +31,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     types: tuple[str, ...] = ("",)
     latent: str | int = "chunks"
     pairs: bool = True
-    pa_type: str = "PA-I"
-    aggressiveness: float = 0.1
+    pa_type: str = "PA"
+    aggressiveness: float = 1.0
     normalise: bool = True
-    estimator: str = "avg"
+    estimator: str = "pass"
     passes: int = 10
     patience: int | None = None
     cap: int = CAP

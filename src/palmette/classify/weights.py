@@ -53,6 +53,13 @@ def snapshot(weights: Weights, clock: float | None) -> Weights:
     )
 
 
+def forget_sums(weights: Weights) -> float:
+    """Begin a mean anew; the clock of its first vector."""
+    for sums in (weights.end_a, weights.pair_a, weights.one.a[: used(weights)]):
+        sums[...] = 0.0
+    return 1.0
+
+
 def no_rival(weights: Weights) -> Rival:
     return Rival(weights.end, weights.pair, np.zeros((0, weights.end.shape[1]), np.float32))
 
