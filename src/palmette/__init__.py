@@ -10,6 +10,7 @@ __all__ = [
     "Classifier",
     "Hypergraph",
     "LanguageModel",
+    "LinearClassifier",
     "Reading",
     "Tagger",
     "__version__",
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from palmette.demo_data import load_acronyms, load_demo, load_vowels
     from palmette.hmm import HMM
     from palmette.hypergraph import Hypergraph
+    from palmette.linear_classifier import LinearClassifier
     from palmette.lm import LanguageModel
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
@@ -32,6 +34,7 @@ _HOMES = {
     "HMM": "palmette.hmm",
     "Hypergraph": "palmette.hypergraph",
     "LanguageModel": "palmette.lm",
+    "LinearClassifier": "palmette.linear_classifier",
     "Reading": "palmette.text.read",
     "Tagger": "palmette.tagger",
     "load_acronyms": "palmette.demo_data",
