@@ -147,11 +147,12 @@ class Classifier:
         *,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         classes: tuple[str, str] = (NEGATIVE, POSITIVE),
+        names: bool = True,
         progress: Progress | None = None,
         say: Say | None = None,
     ) -> Classifier:
         """Learn from positive and negative sentences; `dev` is another such pair, to choose the pass by. `classes` are
-        the names of the negative and the positive class."""
+        the names of the negative and the positive class; `names`: keep those of attributes, for `inspect`."""
         self.settings(self._chunker())  # what is wrong is told before anything is read
         if dev is not None and len(dev) != 2:
             raise UsageError("dev is a pair of positive and negative sentences: dev=(positives, negatives)")
@@ -159,7 +160,7 @@ class Classifier:
             raise UsageError(f"classes: {classes!r} are not two different names, negative and positive")
         corpus, y = self._labelled(positives, negatives)
         held_out = None if dev is None else self._labelled(*dev)
-        return self.fit_corpus(corpus, y, held_out, classes=classes, progress=progress, say=say)
+        return self.fit_corpus(corpus, y, held_out, classes=classes, names=names, progress=progress, say=say)
 
     def fit_corpus(
         self,
@@ -168,6 +169,7 @@ class Classifier:
         dev: tuple[Corpus, np.ndarray] | None = None,
         *,
         classes: tuple[str, str] = (NEGATIVE, POSITIVE),
+        names: bool = True,
         progress: Progress | None = None,
         say: Say | None = None,
     ) -> Classifier:
@@ -176,8 +178,8 @@ class Classifier:
         encoder = self._encoder(len(corpus.columns))
         size = None if self.init_range == "auto" else _number(self.init_range)
         self.model_, self.outcome_ = fit_classifier(Task(
-            corpus, y, dev, encoder, self.settings(chunker), (classes[0], classes[1]), chunker, size, progress,
-            say or (lambda message: None),
+            corpus, y, dev, encoder, self.settings(chunker), (classes[0], classes[1]), chunker, names, size,
+            progress, say or (lambda message: None),
         ))  # fmt: skip
         if isinstance(self.tagger, str | Path):
             self.model_.meta["tagger"] = str(self.tagger)

@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 
 from palmette.chain.data import Collected
+from palmette.chain.fit import attribute_names
 from palmette.chain.model import ChainModel, check_columns
+from palmette.chain.prune import some_names
 from palmette.classify.batch import BatchTrainer
 from palmette.classify.data import Labelled, check_templates, encode, sentences
 from palmette.classify.model import NO_POS, ClassifierModel, scores_of
@@ -41,6 +43,7 @@ class Task(NamedTuple):
     settings: Settings
     classes: tuple[str, str]
     chunker: ChainModel | None = None
+    names: bool = True  # keep the attributes' names
     range: float | None = 0.1  # of the chunker's weights; None: that of a model trained from zero
     progress: Progress | None = None
     say: Callable[[str], None] = lambda message: None
@@ -58,7 +61,7 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
     tables = packed(views, settings.types, settings.pairs)
     held_out = None if task.dev is None else Labelled(encode(task.dev[0], task.encoder, alphabet), task.dev[1])
     task.say(
-        f"{int((task.y > 0).sum()):,} {task.classes[1]} and {int((task.y < 0).sum()):,} {task.classes[0]} sentences, "
+        f"{int((task.y > 0).sum()):,} sentences of class {task.classes[1]} and {int((task.y < 0).sum()):,} of class {task.classes[0]}, "
         f"{task.corpus.n_tokens:,} tokens, {alphabet.size:,} attributes, "
         + ", ".join(f"{view.name} ({len(view.tags)} tags)" for view in views)
     )
@@ -77,8 +80,11 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
         size = largest(train(None).best)
         task.say(f"trained from zero: the largest weight is {size:.4g}")
     outcome = train(size)
+    names = attribute_names(collected, task.chunker).get(1) if task.names else None
+    if names is not None:
+        names = some_names(names, outcome.best.one.slot > 0)
     alphabet, weights = _moved_only(alphabet, outcome.best)
-    model = ClassifierModel(task.classes, settings, task.encoder, alphabet, weights)
+    model = ClassifierModel(task.classes, settings, task.encoder, alphabet, weights, names)
     model.meta = {
         "history": msgspec.to_builtins(outcome.history), "best_pass": outcome.best_pass, "ended": outcome.why,
         "sentences": [int((task.y < 0).sum()), int((task.y > 0).sum())],
@@ -108,9 +114,7 @@ def _check(task: Task) -> None:
             raise UsageError(f"init_range: {task.range} is not a number above 0, nor auto")
 
 
-def _accuracy_on(
-    held_out: Labelled | None, views: Views, settings: Settings
-) -> Callable[[Weights], float] | None:
+def _accuracy_on(held_out: Labelled | None, views: Views, settings: Settings) -> Callable[[Weights], float] | None:
     if held_out is None:
         return None
     x, y = held_out

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from palmette import model_file
-from palmette.chain.model import check_columns, load_alphabet, load_encoder
+from palmette.chain.model import Names, check_columns, load_alphabet, load_encoder, load_names
 from palmette.classify.data import check_templates, encode
 from palmette.classify.passes import ClassifierPass
 from palmette.classify.settings import Settings, checked
@@ -41,6 +41,7 @@ class ClassifierModel:
     encoder: Encoder
     alphabet: Alphabet
     weights: Weights
+    names: Names | None = None  # of the attributes, for looking into it
     meta: dict[str, Any] = field(default_factory=dict)  # history, how training ended, the tagger's name
 
     @cached_property
@@ -81,6 +82,8 @@ def _packed_model(model: ClassifierModel) -> tuple[dict[str, np.ndarray], dict[s
         "attribute.keys": model.alphabet.keys, "attribute.numbers": model.alphabet.numbers, "slot": weights.one.slot,
         "weights": weights.one.w, "end": weights.end, "pair": weights.pair,
     }  # fmt: skip
+    if model.names is not None:
+        arrays |= {"attribute.names": model.names.data, "attribute.name_offset": model.names.offset}
     meta = {
         "task": TASK,
         "classes": list(model.classes),
@@ -122,7 +125,9 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
     meta.pop("task")
     meta["history"] = msgspec.to_builtins(history)
     alphabet = load_alphabet(arrays, "attribute", size, path)
-    model = ClassifierModel((classes[0], classes[1]), settings, encoder, alphabet, _no_weights(), meta)
+    model = ClassifierModel((classes[0], classes[1]), settings, encoder, alphabet, _no_weights(), None, meta)
+    if "attribute.names" in arrays:
+        model.names = load_names(arrays, "attribute", size, path)
     model.weights = _weights(arrays, model.packed, size, path)
     return model
 

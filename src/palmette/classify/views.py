@@ -46,7 +46,9 @@ def view_names(given: str | Sequence[str]) -> tuple[str, ...]:
     names = tuple(_OTHER_NAMES.get(str(name).lower(), str(name).lower()) for name in asked)
     strange = [name for name in names if name not in VIEWS]
     if strange or not names:
-        raise UsageError(f"views: {strange[0] if strange else 'none given'!r}: choose all, or some of {', '.join(VIEWS)}")
+        raise UsageError(
+            f"views: {strange[0] if strange else 'none given'!r}: choose all, or some of {', '.join(VIEWS)}"
+        )
     if len(set(names)) < len(names):
         raise UsageError(f"views: {', '.join(names)}: each view once")
     return names

@@ -75,9 +75,7 @@ def _read_chunks(v: Views, room: Room, r: int, n: int) -> None:
     for i in range(n):
         h = column + best[i]
         kind[i] = v.kind[h]
-        starts[i] = kind[i] >= 0 and (
-            i == 0 or kind[i - 1] != kind[i] or v.opens[h] or v.closes[column + best[i - 1]]
-        )
+        starts[i] = kind[i] >= 0 and (i == 0 or kind[i - 1] != kind[i] or v.opens[h] or v.closes[column + best[i - 1]])
 
 
 @part
