@@ -92,7 +92,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     if not model.checkpoint:
         model.chain = collected.drop_unmoved(model.chain)
         model.alphabets = collected.alphabets
-    model.names = _names(collected, old) if wish.names else {}
+    model.names = attribute_names(collected, old) if wish.names else {}
     return model, outcome
 
 
@@ -242,7 +242,7 @@ def held_out(
     return Dev(data, gold, names, metric, sure)
 
 
-def _names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:
+def attribute_names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:
     """The attributes' strings: those of the old model, then the new ones."""
     names = {}
     for order in collected.alphabets:

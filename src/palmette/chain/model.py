@@ -306,7 +306,7 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
         alphabets[order] = load_alphabet(arrays, PARTS[order], size, path)
         rows[order] = _rows(arrays, order, size, shape, path)
         if f"{PARTS[order]}.names" in arrays:
-            names[order] = _names(arrays, PARTS[order], size, path)
+            names[order] = load_names(arrays, PARTS[order], size, path)
     blank = new_chain(shape, {}, allowed, {})
     bare = Bare(*(
         model_file.require(arrays, f"bare.{name}", np.float32, getattr(blank.bare, name).shape, file=path)
@@ -426,7 +426,7 @@ def _checkpoint(arrays: dict[str, np.ndarray], blank: Chain, rows: dict[int, Row
     return state
 
 
-def _names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Names:
+def load_names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Names:
     data = model_file.require(arrays, f"{part}.names", np.uint8, (None,), file=path)
     offset = model_file.require_offsets(arrays, f"{part}.name_offset", np.int64, size + 1, data.size, file=path)
     return Names(data, offset)

@@ -10,9 +10,17 @@ from collections.abc import Sequence
 
 from palmette.errors import UsageError
 
-TASKS = {"tag": "a label for each token"}
+TASKS = {
+    "tag": "a label for each token",
+    "classify": "a class for each sentence",
+}
 # (verb, task) -> function; what is not here is the verb's own file
-FUNCTIONS: dict[tuple[str, str], str] = {}
+FUNCTIONS: dict[tuple[str, str], str] = {
+    ("train", "classify"): "palmette.cli.train_classify:train_classify",
+    ("tag", "classify"): "palmette.cli.tag_classify:tag_classify",
+    ("eval", "classify"): "palmette.cli.eval_classify:eval_classify",
+    ("inspect", "classify"): "palmette.cli.inspect_classify:inspect_classify",
+}
 
 
 def function_of(verb: str, task: str) -> str:
