@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import statistics
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -161,7 +162,8 @@ def drawing(record: Record) -> str:
 
 def verdicts(record: Record) -> str:
     """The claims of the document, each with what was found."""
-    return "\n".join(f"- {text}" for text in (_order(record), _leaning(record), _soon(record), _gain(record)) if text)
+    found = (_order(record), _leaning(record), _soon(record), _gain(record), _seeds(record))
+    return "\n".join(textwrap.fill(f"- {text}", 118, subsequent_indent="  ") for text in found if text)
 
 
 def _order(record: Record) -> str:
@@ -217,6 +219,18 @@ def _gain(record: Record) -> str:
         f"n-grams without latent structure, {level(cells[best], 'reviews'):.2f} against {level(base, 'reviews'):.2f} "
         f"(p = {p:.4f}; C = {base['C']:g} was chosen on dev from {', '.join(base['tuned'])})."
     )
+
+
+def _seeds(record: Record) -> str:
+    """Other orders of the training sentences, for the rows that have them."""
+    said = []
+    for method in ("n-grams", *ONLINE):
+        cells = record.some(stage="seeds", kind="part", method=method)
+        first = one(record, "part", method, "zero")
+        if cells and first is not None:
+            said.append(f"{ROWS[method][0]} {mean([first['reviews'], *(c['reviews'] for c in cells)])}")
+    text = "Mean over training seeds 1, 2 and 3, same corpus, means of the five sets: "
+    return text + "; ".join(said) + "." if said else ""
 
 
 def page(record: Record) -> str:
