@@ -249,6 +249,10 @@ def run(record: Record, maker: Maker) -> None:
         for method in ("cotrain", "lclr-variant", "lclr", "add", "vote"):
             _row(record, maker, "all", method, start)
 
+    record.cell({"stage": "guards", "kind": "other"}, lambda: guards(maker.kind("other")))
+    what = {"stage": "test", "kind": "other", "start": "zero"}
+    record.cell(what | {"method": "unigrams"}, lambda: unigrams(maker.kind("other")))
+    _row(record, maker, "other", "online", "zero")
     for seed in OTHER_SEEDS:
         C = record.some(stage="test", kind="part", method="n-grams")[0]["C"]
         settings = {"n-grams": NGRAMS | {"aggressiveness": C}} | {name: METHODS[name] for name in REPEATED}
