@@ -267,8 +267,8 @@ learner that has seen the rest.
 
 ![Accuracy on dev by pass](grammaticality.png)
 
-Without the guards (words unfiltered, lengths unmatched, in training and test), closer to the document's setting; and, in
-the last column, guarded negatives from a model of another text, brown.txt, in training and test:
+Without the guards (words unfiltered, lengths unmatched, in training and test), closer to the document's setting; and
+in the last column guarded negatives from a model of another text, brown.txt, in training and test:
 
 {free_table(record)}
 
