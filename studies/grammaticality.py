@@ -77,18 +77,18 @@ class Maker:
 
 
 def tested(name: str, scores: list[np.ndarray]) -> Cell:
-    """Figures of one test from the scores of the positives and of each set of negatives; `right` has a bit for each
-    sentence, for tests of significance, in a list so that progress leaves it out."""
+    """Figures of one test from the scores of the positives and of each set of negatives; for reviews.txt a bit
+    for each sentence, for tests of significance, in a list so that progress leaves it out."""
     positive, sets = scores[0] >= 0, [own >= 0 for own in scores[1:]]
     right = np.concatenate((positive, *(~own for own in sets)))
     truth = np.repeat([True, False], (positive.size, scores[1].size))
+    bits = {f"{name}_right": [base64.b64encode(np.packbits(right).tobytes()).decode()]}
     return {
         name: round(100 * float(right_share(positive, sets)), 4),
         f"{name}_sets": [round(100 * float(right_share(positive, [own])), 4) for own in sets],
         f"{name}_recall": round(100 * float(positive.mean()), 4),
         f"{name}_auc": [round(100 * (area(truth, np.concatenate((scores[0], own))) or 0.0), 4) for own in scores[1:]],
-        f"{name}_right": [base64.b64encode(np.packbits(right).tobytes()).decode()],
-    }
+    } | (bits if name == "reviews" else {})
 
 
 def right_share(positive: np.ndarray, sets: list[np.ndarray]) -> float:
@@ -257,6 +257,10 @@ def run(record: Record, maker: Maker) -> None:
     record.cell(what | {"method": "unigrams"}, lambda: unigrams(maker.kind("other")))
     _row(record, maker, "other", "online", "zero")
     _row(record, maker, "free", "add", "zero")
+    for method in ("online", "lclr-variant", "lclr"):
+        what = {"stage": "last", "kind": "part", "method": method}
+        own = METHODS[method] | {"estimator": "last"}
+        record.cell(what, lambda own=own: trained(maker.kind("part"), own)[0])
     for method in ("add", "vote", "cotrain", "lclr-variant", "lclr"):
         _row(record, maker, "all", method, "chunker")
 
