@@ -193,7 +193,7 @@ def test_sentences_of_python() -> None:
         ([[("a", "b", "c", "d")]], "4 cells"),
         ([[{"upos": "X"}]], "no form"),
         ([[{"form": "a", "haed": 1}]], "no field 'haed'"),
-        ([["a\tb"]], "has a TAB"),
+        ([["a\tb"]], "cannot stand in a file"),
         ([[{"form": "a", "head": 1}]], "no root"),
         ([[{"form": "a", "head": 0}, "b"]], "the head is missing"),
         ([[{"form": "a", "head": 9}]], "beyond"),
