@@ -1,4 +1,4 @@
-"""Trees of a CoNLL-U file read without compiled code, to score one file against another.
+"""Trees of a CoNLL-U file read without compiled code, to score one file against another; single trees, to be drawn.
 
 `palmette eval --task parse gold.conllu guess.conllu` runs often and on small files: waiting for Numba would take
 longer than the reading. The rules are those of `treebank`.
@@ -6,8 +6,10 @@ longer than the reading. The rules are those of `treebank`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +48,23 @@ class Trees:
     @cached_property
     def n_sentences(self) -> int:
         return self.offset.size - 1
+
+
+class Tree(NamedTuple):
+    """One sentence, for people."""
+
+    forms: Sequence[str]
+    tags: Sequence[str]
+    heads: Sequence[int]  # counted from 1; 0: the root
+    relations: Sequence[str]
+
+
+def tree_of(bank: Any, s: int, tags: str = "upos") -> Tree:
+    """Sentence s of a Treebank or of Trees (which have `upos` alone)."""
+    lo, hi = int(bank.offset[s]), int(bank.offset[s + 1])
+    tag_cells = bank.upos if isinstance(bank, Trees) else bank.column(tags)
+    rows = [[column.types[k] for k in column.ids[lo:hi].tolist()] for column in (bank.forms, tag_cells, bank.relations)]
+    return Tree(rows[0], rows[1], bank.heads[lo:hi].tolist(), rows[2])
 
 
 def read_trees(path: FilePath) -> Trees:
