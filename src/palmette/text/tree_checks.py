@@ -23,6 +23,7 @@ PROBLEMS = (
     "a second word has head 0, and a tree has one root",
     "the heads go round in a circle",
 )
+_HINT = "mend the tree, or leave such sentences out: --skip-bad (in Python skip_bad=True)"
 
 
 class Fault(NamedTuple):
@@ -32,12 +33,10 @@ class Fault(NamedTuple):
     token: int
     problem: int
 
-    def error(self, n_before: int, file: str, line: int | None) -> DataError:
+    def error(self, n_before: int, file: str, line: int | None, hint: str = _HINT) -> DataError:
         """`n_before` sentences came before this corpus, in a stream."""
-        return DataError(
-            f"sentence {n_before + self.sentence + 1}: {PROBLEMS[self.problem]}", file=file, line=line,
-            hint="mend the tree, or leave such sentences out: --skip-bad (in Python skip_bad=True)",
-        )  # fmt: skip
+        message = f"sentence {n_before + self.sentence + 1}: {PROBLEMS[self.problem]}"
+        return DataError(message, file=file, line=line, hint=hint)
 
 
 def heads_of_cells(types: list[str]) -> np.ndarray:
