@@ -17,8 +17,8 @@ from .parse_search import (
 )
 from .parse_state import read_atoms, room_for_states, start
 from .parse_trace import read_arcs
-from .parse_update import MIRA, PA, PERCEPTRON, PROBPERC, Rule, has_room, learn, room_for_listed
-from .violation import EARLY, LASO, MAX_VIOLATION, STANDARD, cut
+from .parse_update import PERCEPTRON, Rule, has_room, learn, room_for_listed
+from .violation import EARLY, LASO, cut
 
 UNKNOWN = -2
 

@@ -69,9 +69,7 @@ def has_room(w: Weights, calls: int, actions: int) -> bool:
 
 
 @part
-def _add_features(
-    z: States, g: Grammar, w: Weights, x: int, action: int, amount: float, clock: float
-) -> None:
+def _add_features(z: States, g: Grammar, w: Weights, x: int, action: int, amount: float, clock: float) -> None:
     ptr, atom, seed, atoms = g.ptr, g.atom, g.seed, z.atoms
     for t in range(seed.size):
         e = entry_for(w, feature_key(ptr, atom, seed, atoms, x, t), action)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def _shares(offset: np.ndarray, parts: int) -> list[tuple[int, int]]:
     """Ranges of sentences with about the same number of words."""
     wanted = np.linspace(0, offset[-1], parts + 1)
     marks = np.unique(np.concatenate(([0], np.searchsorted(offset, wanted[1:-1]), [offset.size - 1])))
-    return list(zip(marks[:-1], marks[1:], strict=True))
+    return list(pairwise(marks))
 
 
 def frozen_weights(table: np.ndarray, entry: np.ndarray) -> Weights:

@@ -53,7 +53,9 @@ class ParserSettings(msgspec.Struct, frozen=True, kw_only=True):
             if number is not None and not (isinstance(number, int | float) and 0 < number <= 1e9):
                 raise UsageError(f"{name}: {number!r} is not a number above 0")
         if self.learner != "perceptron" and self.update not in LISTED_UPDATES:
-            raise UsageError(f"update: {self.learner} has {', '.join(LISTED_UPDATES)}; {self.update} is the perceptron's")
+            raise UsageError(
+                f"update: {self.learner} has {', '.join(LISTED_UPDATES)}; {self.update} is the perceptron's"
+            )
         if self.merge and self.update == "laso":
             raise UsageError("update: laso goes on from gold, where merged states have no scores; leave merging out")
         if self.rate is not None and self.learner != "probperc":
