@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given, note
 from hypothesis import strategies as st
 from naive_parse import Risky, distinct_trees, tree_of
 from naive_parse_training import Rule
@@ -36,3 +36,34 @@ def test_the_perceptron(bank: Bank, order: list[int], templates: str, update: st
             beams = [model.search(sentence, width) for sentence in both.sentences]
             expected = [(steps[-1][0].score, tree_of(steps[-1][0].state, len(steps) // 2)) for steps in beams]
             assert both.parses(width) == expected
+
+
+@few(2)
+@given(
+    banks(), orders, sets, st.sampled_from(["pa", "mira", "probperc"]), st.sampled_from(UPDATES[:3]),
+    st.sampled_from(BEAMS), st.sampled_from([1, 2, 8]), st.sampled_from(["PA", "PA-I", "PA-II"]),
+)  # fmt: skip
+def test_learners_with_margins(
+    bank: Bank, order: list[int], templates: str, learner: str, update: str, beam: int, candidates: int, pa_type: str
+) -> None:
+    """Up to the first sentence where rounding might choose between two items."""
+    rule = Rule(update, beam, learner, min(candidates, beam), pa_type=pa_type, sentences=len(bank.trees))
+    both = Taught(bank, templates, rule)
+    done = []
+    for s in order:
+        try:
+            both.twin_learns([s % len(bank.trees)])
+        except Risky:
+            break
+        done.append(s % len(bank.trees))
+    both.learns(done)
+    note(f"{len(done)} sentences")
+    assert both.learning.updates == both.twin.updates
+    model, parses = both.twin.averaged(), both.parses(beam)
+    for sentence, (score, tree) in zip(both.sentences, parses, strict=True):
+        try:
+            best = model.search(sentence, beam)[-1][0]
+        except Risky:
+            continue
+        assert score == pytest.approx(best.score, abs=1e-4)
+        assert tree == tree_of(best.state, sentence.n)
