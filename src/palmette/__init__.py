@@ -1,4 +1,4 @@
-"""Structured prediction on CPUs: taggers, chunkers and entity recognisers."""
+"""Structured prediction on CPUs: taggers, chunkers, entity recognisers and dependency parsers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ __all__ = [
     "HMM",
     "Classifier",
     "Hypergraph",
+    "Parser",
     "Reading",
     "Tagger",
+    "Treebank",
     "__version__",
     "load_acronyms",
     "load_demo",
     "load_vowels",
+    "read_treebank",
 ]
 
 if TYPE_CHECKING:
@@ -22,18 +25,23 @@ if TYPE_CHECKING:
     from palmette.demo_data import load_acronyms, load_demo, load_vowels
     from palmette.hmm import HMM
     from palmette.hypergraph import Hypergraph
+    from palmette.parser import Parser
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
+    from palmette.text.treebank import Treebank, read_treebank
 
 _HOMES = {
     "Classifier": "palmette.classifier",
     "HMM": "palmette.hmm",
     "Hypergraph": "palmette.hypergraph",
+    "Parser": "palmette.parser",
     "Reading": "palmette.text.read",
     "Tagger": "palmette.tagger",
+    "Treebank": "palmette.text.treebank",
     "load_acronyms": "palmette.demo_data",
     "load_demo": "palmette.demo_data",
     "load_vowels": "palmette.demo_data",
+    "read_treebank": "palmette.text.treebank",
 }
 
 
