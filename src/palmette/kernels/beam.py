@@ -145,25 +145,33 @@ def _where(label: np.ndarray, back: np.ndarray, found: int, b: int, h: int) -> i
 
 @inline
 def _fill_row(
-    row: np.ndarray, h0: int, h1: int, i: int, token: int, window: np.ndarray, u: np.ndarray, m: Chain, p: Past,
-    x: Data, y: Active,
+    row: np.ndarray, h0: int, h1: int, i: int, window: np.ndarray, u: np.ndarray, order: int, forbid: np.ndarray,
+    pair: np.ndarray, triple: np.ndarray,
 ) -> None:  # fmt: skip
-    """row[h] = what the labels h0..h1 of token i add to a prefix that ends with the labels in the window."""
-    H, W = m.label_of.size, m.bias.size
+    """row[h] = what the labels h0..h1 of token i add to a prefix that ends with the labels in the window, but for
+    attributes on more than one label."""
     for h in range(h0, h1):
         row[h] = u[h]
-    if i >= 1 and m.order >= 1:
-        no, own = m.forbid[window[0]], m.bare.pair[window[0]]
+    if i >= 1 and order >= 1:
+        no, own = forbid[window[0]], pair[window[0]]
         for h in range(h0, h1):
             row[h] += no[h] + own[h]
-        if x.two.ptr.size > 0:
-            _add_attributes(row, h0, h1, window[0], W, H, token, x.two, m.two)
-    if i >= 2 and m.order >= 2:
-        own = m.bare.triple[window[1], window[0]]
+    if i >= 2 and order >= 2:
+        own = triple[window[1], window[0]]
         for h in range(h0, h1):
             row[h] += own[h]
-        if x.three.ptr.size > 0:
-            _add_attributes(row, h0, h1, window[1] * H + window[0], W, H, token, x.three, m.three)
+
+
+@part
+def _add_contexts(
+    row: np.ndarray, h0: int, h1: int, i: int, token: int, window: np.ndarray, m: Chain, p: Past, x: Data, y: Active
+) -> None:
+    """row[h] += the weights of attributes on pairs, on triples and on all labels that templates read."""
+    H, W = m.label_of.size, m.bias.size
+    if i >= 1 and m.order >= 1 and x.two.ptr.size > 0:
+        _add_attributes(row, h0, h1, window[0], W, H, token, x.two, m.two)
+    if i >= 2 and m.order >= 2 and x.three.ptr.size > 0:
+        _add_attributes(row, h0, h1, window[1] * H + window[0], W, H, token, x.three, m.three)
     if y.ptr.size > 0:
         _add_past(row, h0, h1, window, token, y.ptr, y.att, p.template, p.first, p.back, p.keys, p.numbers, p.w)
 
@@ -179,6 +187,8 @@ def search(
     gold: i32[n], or of size 0 when there is none to look for; `stop` when it is missing."""
     U, row, window, H = T.U, r.row, r.window, m.label_of.size
     label, back, score, size, best, golds = r.label, r.back, r.score, r.size, r.best, r.gold
+    order, forbid, pair, triple = m.order, m.forbid, m.bare.pair, m.bare.triple
+    contexts = x.two.ptr.size > 0 or x.three.ptr.size > 0 or y.ptr.size > 0
     has_gold = 1 if gold.size > 0 else 0
     if start == 0:
         score[0, 0], size[0], best[0], golds[0] = 0.0, 1, 0.0, 0.0
@@ -192,7 +202,9 @@ def search(
             else:
                 h0, h1 = gold[i], gold[i] + 1
                 see_path(gold, i, window)
-            _fill_row(row, h0, h1, i, lo + i, window, U[i], m, p, x, y)
+            _fill_row(row, h0, h1, i, window, U[i], order, forbid, pair, triple)
+            if contexts:
+                _add_contexts(row, h0, h1, i, lo + i, window, m, p, x, y)
             if b < size[i]:
                 found = _keep_best(score[i, b], row, H, b, B, found, score[i + 1], label[i], back[i])
             else:
