@@ -43,14 +43,14 @@ def settings_of_probperc(draw: st.DrawFn) -> Settings:
         probability_function=function,
         degree=draw(st.sampled_from([2.0, 3.0, 0.5])) if function == "polynomial" else 2.0,
         add_gold=draw(st.booleans()),
-        update=draw(st.sampled_from(["always", "errors"])),
+        when=draw(st.sampled_from(["always", "errors"])),
     )
 
 
 def twin_rule(chosen: Settings) -> ProbPercTwin:
     return ProbPercTwin(
         chosen.candidates or 5, 0.2 if chosen.rate is None else chosen.rate, chosen.rate_schedule == "falling",
-        chosen.probability_function, chosen.degree, chosen.add_gold, chosen.update == "errors",
+        chosen.probability_function, chosen.degree, chosen.add_gold, chosen.when == "errors",
     )  # fmt: skip
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 
+from palmette.chain.beam_learning import check_beam, for_beam
 from palmette.chain.constraints import constraints
 from palmette.chain.data import Collected, allow_table, encode_corpus
 from palmette.chain.known import (
@@ -16,7 +19,8 @@ from palmette.chain.known import (
     understand_labels,
 )
 from palmette.chain.learning import Dev
-from palmette.chain.model import ChainModel, Names, check_columns, check_room
+from palmette.chain.model import ChainModel, Names, check_columns, check_room, check_searchable
+from palmette.chain.past import drop_unmoved_past
 from palmette.chain.prune import some_names
 from palmette.chain.training import train
 from palmette.chain.weights import Shape, forget_forbidden
@@ -26,7 +30,7 @@ from palmette.features.encode import Encoder
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.forms import Chain, Data
 from palmette.learn.online import Outcome
-from palmette.learn.settings import MOST_STATES
+from palmette.learn.settings import MOST_STATES, with_beam
 from palmette.text.corpus import Corpus
 from palmette.text.history import History, check_name, make_history
 from palmette.text.schemes import are_chunk_labels
@@ -41,7 +45,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     old = wish.resume
     if old is not None:
         check_columns(corpus, old.encoder, SAME_COLUMNS)
-    settings = wish.settings
+    settings = with_beam(wish.settings)
     understand_labels(corpus, settings.partial)
     labels = _labels(corpus, old)
     known = known_in_training(corpus, labels)
@@ -50,6 +54,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     before = None if old is None else old.scheme
     scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, _forbidden(wish), before)
     encoder = _encoder(wish)
+    check_searchable(encoder, settings.search)
     shape = _shape(labels, encoder, wish)
     check_room(corpus.offset, shape, encoder)
     collected = Collected(corpus, encoder, old.alphabets if old else None, settings.min_count, settings.max_attributes)
@@ -57,7 +62,12 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     _tell_size(collected, shape, wish)
     _tell_partial(known, len(labels), wish)
     on_dev = held_out(dev, encoder, collected.alphabets, labels, wish)
-    trained = train(Problem(collected, data, shape, allowed, labels, on_dev, wish))
+    problem = Problem(collected, data, shape, allowed, labels, on_dev, wish)
+    if settings.search == "beam":
+        check_beam(problem)
+        wish = replace(wish, settings=settings)
+        problem = problem._replace(dev=for_beam(on_dev, dev, settings, collected), wish=wish)
+    trained = train(problem)
     outcome, settings = trained.outcome, trained.settings
     if trained.impossible >= corpus.n_sentences:
         raise DataError(
@@ -69,12 +79,13 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
             f"warning: {trained.impossible:,} sentences taught nothing: no path fits both what is known of their "
             "labels and what is allowed; see --constraints and --forbid"
         )
-    _check_weights(outcome.best, data, corpus)
+    chain, past = outcome.best if settings.search == "beam" else (outcome.best, None)
+    _check_weights(chain, data, corpus)
     if shape.history is not None:
-        forget_forbidden(outcome.best)
+        forget_forbidden(chain)
     model = ChainModel(
-        labels, shape, allowed, scheme, encoder, collected.alphabets, outcome.best, {}, _vocabulary(corpus, old),
-        dict(old.bias) if old else {},
+        labels, shape, allowed, scheme, encoder, collected.alphabets, chain, {}, _vocabulary(corpus, old),
+        dict(old.bias) if old else {}, past=past, beam=settings.beam or 0,
     )  # fmt: skip
     model.meta = {
         "settings": msgspec.to_builtins(settings),
@@ -91,8 +102,10 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
         model.bias = tuned_bias(model, on_dev, wish)
     if not model.checkpoint:
         model.chain = collected.drop_unmoved(model.chain)
+        if model.past is not None:
+            model.past = drop_unmoved_past(collected, model.past)
         model.alphabets = collected.alphabets
-    model.names = _names(collected, old) if wish.names else {}
+    model.names = attribute_names(collected, old) if wish.names else {}
     return model, outcome
 
 
@@ -242,7 +255,7 @@ def held_out(
     return Dev(data, gold, names, metric, sure)
 
 
-def _names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:
+def attribute_names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:
     """The attributes' strings: those of the old model, then the new ones."""
     names = {}
     for order in collected.alphabets:

@@ -15,26 +15,29 @@ import msgspec
 import numpy as np
 
 from palmette import model_file
-from palmette.chain.data import allow_table, encode_corpus
+from palmette.chain.beam import beam_labels
+from palmette.chain.data import allow_table, encode_corpus, encode_past
 from palmette.chain.known import Known, check_possible
+from palmette.chain.past import Weights, checked_state, no_past, packed_past, unpacked_past
 from palmette.chain.temperature import Calibration, cooled
 from palmette.chain.weights import ORDERS, Shape, new_chain, used_rows
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
-from palmette.features.templates import parse, to_text
+from palmette.features.templates import PAST, parse, to_text
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.exact import decode_exact
-from palmette.kernels.forms import Bare, BareSums, Chain, Data, Rows, no_rows, stride_of
+from palmette.kernels.forms import Active, Bare, BareSums, Chain, Data, Rows, no_rows, stride_of
 from palmette.kernels.marginals import decode_marginal
+from palmette.kernels.past import Past
 from palmette.kernels.train import decode
 from palmette.learn.online import Pass
-from palmette.learn.settings import MOST_STATES
+from palmette.learn.settings import BEAM, MOST_BEAM, MOST_STATES, SEARCHES
 from palmette.text.corpus import Corpus
 from palmette.text.history import checked_history
 from palmette.text.schemes import Transitions
 
-PARTS = {1: "label", 2: "pair", 3: "triple"}
+PARTS = {1: "label", 2: "pair", 3: "triple", PAST: "past"}
 MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
 MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
 
@@ -87,6 +90,8 @@ class ChainModel:
     bias: dict[str, float] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)  # settings, history, layout: plain JSON
     checkpoint: dict[str, np.ndarray] = field(default_factory=dict)
+    past: Past | None = None  # weights of templates that read earlier labels, of a model trained with a beam
+    beam: int = 0  # prefixes that the search keeps; 0: it is exact
     _cooled: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -97,6 +102,7 @@ class ChainModel:
     def for_shares(self, bias: dict[str, float] | None = None) -> Chain:
         """The chain at the model's temperature, with its own bias or another. Cooling copies all weights, so the
         result is kept."""
+        self.need_exact("shares of all label sequences")
         biased, temperature = self.with_bias(self.bias if bias is None else bias), self.temperature
         if temperature == 1.0:
             return biased
@@ -104,6 +110,44 @@ class ChainModel:
         if kept is None or kept[0] != temperature or kept[1] is not self.chain:
             kept = self._cooled = temperature, self.chain, cooled(self.chain, temperature)
         return kept[2]._replace(bias=biased.bias * np.float32(1.0 / temperature))
+
+    @property
+    def reads_past(self) -> bool:
+        """Whether templates read earlier labels, which only a beam can follow."""
+        return self.encoder is not None and PAST in self.encoder.programs
+
+    def need_exact(self, what: str) -> None:
+        """Complain where something is asked for that exact search alone can give."""
+        if self.reads_past:
+            raise UsageError(f"{what}: exact search gives it, and templates of the model read earlier labels (%y)")
+
+    def search_with(self, search: str | None, beam: int | None) -> None:
+        """Search in another way than in training; None: as it was."""
+        if search is None:
+            search = "beam" if self.beam or beam else "viterbi"
+        if search not in SEARCHES:
+            raise UsageError(f"search: there is no {search!r}; choose one of {', '.join(SEARCHES)}")
+        if search == "viterbi":
+            if beam is not None:
+                raise UsageError("beam: exact search has no width; leave it out, or say --search beam")
+            check_searchable(self.encoder, search)
+            self.beam = 0
+            return
+        if self.shape.per > 1 or self.shape.local:
+            raise UsageError("search: a beam is for models whose scores are those of labels, neither latent nor maxent")
+        wanted = beam if beam is not None else self.beam or BEAM
+        if type(wanted) is not int or not 1 <= wanted <= MOST_BEAM:
+            raise UsageError(f"beam: {wanted!r} is not a number of prefixes between 1 and {MOST_BEAM}")
+        self.beam = wanted
+
+    def weights(self, bias: dict[str, float] | None = None) -> Weights:
+        """All weights for a beam, with the model's own bias or another."""
+        chain = self.with_bias(self.bias if bias is None else bias)
+        return Weights(chain, no_past(chain.bias.size) if self.past is None else self.past)
+
+    def encode_past(self, corpus: Corpus) -> Active:
+        """What templates that read earlier labels see of a corpus."""
+        return encode_past(corpus, self.encoder, self.alphabets)
 
     def with_bias(self, bias: dict[str, float]) -> Chain:
         """The chain with numbers added to the score of some labels."""
@@ -134,9 +178,13 @@ class ChainModel:
             return np.zeros(0, np.int32), np.zeros(0)
         check_room(corpus.offset, self.shape, self.encoder)
         data = self.encode(corpus, known)
-        chain = self.with_bias(self.bias if bias is None else bias)
-        found, scores = (best_states if states else best_labels)(chain, data, restricted=known is not None)
-        check_possible(scores, corpus)
+        if self.beam:
+            seen = self.encode_past(corpus)
+            found, scores = beam_labels(self.weights(bias), data, seen, self.beam, restricted=known is not None)
+        else:
+            chain = self.with_bias(self.bias if bias is None else bias)
+            found, scores = (best_states if states else best_labels)(chain, data, restricted=known is not None)
+        check_possible(scores, corpus, self.beam)
         return found, scores
 
     def decode(
@@ -191,6 +239,16 @@ def best_labels(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarr
     return (states if chain.plain else chain.label_of[states]), scores
 
 
+def check_searchable(encoder: Encoder | None, search: str) -> None:
+    """Complain about templates that a search cannot use."""
+    if encoder is not None and search not in encoder.templates.searches:
+        first = encoder.templates.past[0]
+        raise UsageError(
+            f"the template `{first.text}` (line {first.line} of {encoder.templates.name}) reads earlier labels, which "
+            f"exact search cannot: say --search beam, or leave templates with %y out"
+        )
+
+
 def check_columns(corpus: Corpus, encoder: Encoder | None, hint: str = MAKE_COLUMNS) -> None:
     """Complain about a corpus that has fewer columns than the templates read."""
     if encoder is not None and len(corpus.columns) < encoder.n_columns and corpus.n_tokens:
@@ -228,6 +286,15 @@ def _some(labels: Sequence[str], most: int = 12) -> str:
     return ", ".join(labels[:most]) + (", ..." if len(labels) > most else "")
 
 
+def _packed_attributes(model: ChainModel, order: int) -> dict[str, np.ndarray]:
+    """The alphabet of an order and its names."""
+    part, alphabet = PARTS[order], model.alphabets[order]
+    arrays = {f"{part}.keys": alphabet.keys, f"{part}.numbers": alphabet.numbers}
+    if order in model.names:
+        arrays |= {f"{part}.names": model.names[order].data, f"{part}.name_offset": model.names[order].offset}
+    return arrays
+
+
 def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the JSON of a model file."""
     chain = model.chain
@@ -236,15 +303,14 @@ def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         if order not in model.alphabets:
             continue
         part = PARTS[order]
-        alphabet = model.alphabets[order]
-        arrays |= {f"{part}.keys": alphabet.keys, f"{part}.numbers": alphabet.numbers}
+        arrays |= _packed_attributes(model, order)
         arrays[f"{part}.weights"] = rows.w[: used_rows(rows)]  # a loaded model counts all of them as given out
         if rows.first.size:
             arrays |= {f"{part}.first": rows.first, f"{part}.combo": rows.combo}
         else:
             arrays[f"{part}.slot"] = rows.slot
-        if order in model.names:
-            arrays |= {f"{part}.names": model.names[order].data, f"{part}.name_offset": model.names[order].offset}
+    if model.past is not None and PAST in model.alphabets:
+        arrays |= packed_past(model.past) | _packed_attributes(model, PAST)
     arrays |= {f"bare.{name}": getattr(chain.bare, name) for name in Bare._fields}
     arrays |= {f"allowed.{name}": getattr(model.allowed, name) for name in Transitions._fields}
     arrays["vocabulary"] = model.vocabulary
@@ -296,17 +362,18 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
         model_file.require(arrays, "allowed.pair", np.bool_, (shape.n_labels, shape.n_labels), file=path),
         model_file.require(arrays, "allowed.end", np.bool_, (shape.n_labels,), file=path),
     )
-    encoder = _encoder(meta.pop("templates"), meta.pop("resources"), path)
+    encoder = load_encoder(meta.pop("templates"), meta.pop("resources"), path)
     sizes = meta.pop("sizes")
     alphabets, rows, names = {}, dict.fromkeys(ORDERS, no_rows()), {}
     for order in (1,) if encoder is None else encoder.programs:
         size = sizes[PARTS[order]]
         if type(size) is not int or size < 0:
             raise ModelError("damaged model: the number of attributes is not a number", file=path)
-        alphabets[order] = _alphabet(arrays, PARTS[order], size, path)
-        rows[order] = _rows(arrays, order, size, shape, path)
+        alphabets[order] = load_alphabet(arrays, PARTS[order], size, path)
+        if order != PAST:
+            rows[order] = _rows(arrays, order, size, shape, path)
         if f"{PARTS[order]}.names" in arrays:
-            names[order] = _names(arrays, PARTS[order], size, path)
+            names[order] = load_names(arrays, PARTS[order], size, path)
     blank = new_chain(shape, {}, allowed, {})
     bare = Bare(*(
         model_file.require(arrays, f"bare.{name}", np.float32, getattr(blank.bare, name).shape, file=path)
@@ -315,14 +382,34 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
     empty = BareSums(*(np.zeros((0,) * block.ndim) for block in bare))
     chain = blank._replace(bare=bare, bare_a=empty, one=rows[1], two=rows[2], three=rows[3])
     vocabulary = model_file.require(arrays, "vocabulary", np.uint64, (None,), file=path)
-    checkpoint = _checkpoint(arrays, blank, {order: rows[order] for order in alphabets}, path)
+    checkpoint = _checkpoint(arrays, blank, {order: rows[order] for order in alphabets if order != PAST}, path)
+    past, beam = _past(arrays, meta, encoder, alphabets, shape, path)
+    if past is not None and checkpoint:
+        checkpoint |= checked_state(arrays, past, shape.n_labels, path)
     bias = {str(k): float(v) for k, v in meta.pop("bias").items()}
     scheme = meta.pop("scheme")
     meta.pop("task")
     _check_meta(meta, path)
     return ChainModel(
-        labels, shape, allowed, scheme, encoder, alphabets, chain, names, vocabulary, bias, meta, checkpoint
+        labels, shape, allowed, scheme, encoder, alphabets, chain, names, vocabulary, bias, meta, checkpoint, past, beam
     )
+
+
+def _past(
+    arrays: dict[str, np.ndarray], meta: dict[str, Any], encoder: Encoder | None, alphabets: dict[int, Alphabet],
+    shape: Shape, path: str,
+) -> tuple[Past | None, int]:  # fmt: skip
+    """The weights of earlier labels, and the width of the beam (0: exact search)."""
+    settings = meta.get("settings")
+    searched = settings.get("beam") if isinstance(settings, dict) and settings.get("search") == "beam" else 0
+    if type(searched) is not int or not 0 <= searched <= MOST_BEAM or (searched and (shape.per > 1 or shape.local)):
+        raise ModelError("damaged model: its beam is not one", file=path)
+    if encoder is None or PAST not in encoder.programs:
+        return (no_past(stride_of(shape.n_states)) if searched else None), searched
+    if not searched:
+        raise ModelError("damaged model: its templates read earlier labels, and its search is exact", file=path)
+    width = stride_of(shape.n_states)
+    return unpacked_past(arrays, encoder, alphabets[PAST].size, shape.n_labels, width, path), searched
 
 
 def _check_meta(meta: dict[str, Any], path: str) -> None:
@@ -354,7 +441,7 @@ def _shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
     return Shape(n_labels, shape.order, *switches, shape.per, states, history, bool(shape.local))
 
 
-def _encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:
+def load_encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:
     if templates is None:
         return None
     try:
@@ -364,7 +451,7 @@ def _encoder(templates: dict[str, str] | None, resources: object, path: str) -> 
         raise ModelError(f"damaged model: its templates cannot be read ({error})", file=path) from None
 
 
-def _alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Alphabet:
+def load_alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Alphabet:
     keys = model_file.require(arrays, f"{part}.keys", np.uint64, (None,), file=path)
     numbers = model_file.require(arrays, f"{part}.numbers", np.int32, (keys.size,), low=-1, high=size, file=path)
     full = int(np.count_nonzero(keys))
@@ -426,7 +513,7 @@ def _checkpoint(arrays: dict[str, np.ndarray], blank: Chain, rows: dict[int, Row
     return state
 
 
-def _names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Names:
+def load_names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Names:
     data = model_file.require(arrays, f"{part}.names", np.uint8, (None,), file=path)
     offset = model_file.require_offsets(arrays, f"{part}.name_offset", np.int64, size + 1, data.size, file=path)
     return Names(data, offset)

@@ -10,9 +10,23 @@ from collections.abc import Sequence
 
 from palmette.errors import UsageError
 
-TASKS = {"tag": "a label for each token"}
+TASKS = {
+    "tag": "a label for each token",
+    "parse": "a dependency tree for each sentence",
+    "classify": "a class for each sentence",
+}
 # (verb, task) -> function; what is not here is the verb's own file
-FUNCTIONS: dict[tuple[str, str], str] = {}
+FUNCTIONS: dict[tuple[str, str], str] = {
+    ("train", "parse"): "palmette.cli.train_parse:train_parse",
+    ("tag", "parse"): "palmette.cli.tag_parse:tag_parse",
+    ("eval", "parse"): "palmette.cli.eval_parse:evaluate_parse",
+    ("inspect", "parse"): "palmette.cli.inspect_parse:inspect_parse",
+    ("compare", "parse"): "palmette.cli.compare_parse:compare_parse",
+    ("train", "classify"): "palmette.cli.train_classify:train_classify",
+    ("tag", "classify"): "palmette.cli.tag_classify:tag_classify",
+    ("eval", "classify"): "palmette.cli.eval_classify:eval_classify",
+    ("inspect", "classify"): "palmette.cli.inspect_classify:inspect_classify",
+}
 
 
 def function_of(verb: str, task: str) -> str:

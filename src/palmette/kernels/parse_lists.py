@@ -56,9 +56,11 @@ def forest(g: Grammar, w: Weights, words: Words, s: int, width: int) -> tuple:
     edges = np.zeros((states - 1 + rivals, 4), np.int32)
     scores = np.zeros(states - 1 + rivals)
     for x in range(1, states):
-        edges[x - 1] = (x, z.action[x], z.under[x] if z.action[x] != SHIFT else -1, z.over[x])
+        edges[x - 1, 0], edges[x - 1, 1] = x, z.action[x]
+        edges[x - 1, 2], edges[x - 1, 3] = z.under[x] if z.action[x] != SHIFT else -1, z.over[x]
     for r in range(rivals):
-        edges[states - 1 + r] = (z.rival[r, 0], z.rival[r, 1], z.rival[r, 2], z.rival[r, 3])
+        for k in range(4):
+            edges[states - 1 + r, k] = z.rival[r, k]
     for e in range(edges.shape[0]):
         if edges[e, 1] != SHIFT:
             score_actions(z, g, w, edges[e, 3], keys, out)

@@ -41,10 +41,11 @@ def fit_parser(
     relations = relations_of(actions, root)
     words = encode(projective, templates, relations, gold=True)
 
-    def evaluate(weights: Weights) -> float:
+    def evaluate(weights: Weights) -> dict[str, float]:
         assert dev is not None
         model = ParserModel(templates, actions, root, weights)
-        return score_trees(dev, parsed(model, dev, settings.beam, settings.merge, threads)).las
+        scores = score_trees(dev, parsed(model, dev, settings.beam, settings.merge, threads))
+        return {"las": scores.las, "dev_uas": scores.uas}
 
     grammar = make_grammar(templates, actions, relations)
     learning = ParserLearning(grammar, words, settings, evaluate if dev is not None else None)

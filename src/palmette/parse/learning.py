@@ -38,7 +38,7 @@ class ParserLearning:
         grammar: Grammar,
         words: Words,
         settings: ParserSettings,
-        evaluate: Callable[[Weights], float] | None,
+        evaluate: Callable[[Weights], dict[str, float]] | None,
     ) -> None:
         self.grammar, self.words, self.settings = grammar, words, settings
         self.rule = settings.rule(words.offset.size - 1)
@@ -46,6 +46,7 @@ class ParserLearning:
         self.weights = new_weights()
         self.clock = 1.0
         self._evaluate = evaluate
+        self._dev: dict[str, float] = {}
         self.begin_pass(1)
 
     @property
@@ -90,7 +91,7 @@ class ParserLearning:
     def figures(self) -> dict[str, float]:
         """Updates that mended nothing, where prefixes were cut, and how many states merged a sentence."""
         updates = max(1, self.updates)
-        found = {"bad_updates": self.bad / updates, "cut": self.places / updates}
+        found = {"bad_updates": self.bad / updates, "cut": self.places / updates} | self._dev
         if self.settings.merge:
             found["merges"] = self.merges / max(1, self.words.offset.size - 1)
         return found
@@ -100,5 +101,7 @@ class ParserLearning:
         return self._evaluate is not None
 
     def evaluate(self, snapshot: Weights) -> float:
+        """LAS decides; UAS is told beside it."""
         assert self._evaluate is not None
-        return self._evaluate(snapshot)
+        self._dev = self._evaluate(snapshot)
+        return self._dev.pop("las")

@@ -7,7 +7,8 @@ training data with a tagger that has learnt from the other parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,33 @@ def retagged(treebank: Treebank, tagger: Tagger, field: str | None = None) -> Tr
     return treebank.with_column(field, column_of_types(ids, tagger.labels_))
 
 
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to sentences before they are parsed: taggers first, then fields that the parser is not to see."""
+
+    taggers: Sequence[tuple[str, Tagger]] = ()  # field and who makes it, in this order
+    ignored: Sequence[str] = ()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What is made anew, and written."""
+        return tuple(dict.fromkeys(field for field, _ in self.taggers))
+
+    def __call__(self, treebank: Treebank) -> Treebank:
+        for field, tagger in self.taggers:
+            treebank = retagged(treebank, tagger, field)
+        return blanked(treebank, self.ignored)
+
+
+def blanked(treebank: Treebank, fields: Iterable[str]) -> Treebank:
+    """The treebank as if some of FIELDS were empty in every line."""
+    for field in fields:
+        if field not in FIELDS[1:]:
+            raise UsageError(f"cannot ignore {field!r}: choose from {', '.join(FIELDS[1:])}")
+        treebank = treebank.with_column(field, column_of_types(np.zeros(treebank.n_tokens, np.int32), [NOTHING]))
+    return treebank
+
+
 def _checked(field: str) -> str:
     if field not in TAGS:
         raise UsageError(f"a tagger makes {' or '.join(TAGS)}, not {field!r}")
@@ -70,31 +98,30 @@ def _inputs(tagger: Tagger) -> list[str]:
     return names
 
 
+def trained_tagger(
+    treebank: Treebank, field: str, *, features: str = "pos", passes: int = 5, seed: int = 1, **tagger: Any
+) -> Tagger:
+    """A tagger of the words, trained on a treebank. More about it in `tagger`, as Tagger takes it."""
+    if treebank.column(_checked(field)).types == [NOTHING]:
+        raise UsageError(f"there is no {field} to learn: every cell of it is {NOTHING!r}")
+    learner = Tagger(features=features, passes=passes, seed=seed, **tagger)
+    return learner.fit_corpus(_labelled(treebank, field), None, names=False)
+
+
 def jackknifed(
-    treebank: Treebank,
-    field: str,
-    folds: int = 10,
-    *,
-    features: str = "pos",
-    passes: int = 5,
-    seed: int = 1,
-    progress: Told | None = None,
-    **tagger: Any,
+    treebank: Treebank, field: str, folds: int = 10, *, seed: int = 1, progress: Told | None = None, **tagger: Any
 ) -> Treebank:
-    """The treebank with upos or xpos guessed, each fold by a tagger of the words that was trained on the others. More
-    about it in `tagger`, as Tagger takes it."""
+    """The treebank with upos or xpos guessed, each fold by a tagger of the words that was trained on the others;
+    `tagger` as for `trained_tagger`."""
     column = treebank.column(_checked(field))
     if not 2 <= folds <= max(2, treebank.n_sentences):
         raise UsageError(f"{folds} folds of {treebank.n_sentences} sentences: choose 2 or more, at most as many")
-    if column.types == [NOTHING]:
-        raise UsageError(f"there is no {field} to learn: every cell of it is {NOTHING!r}")
     fold = _dealt(treebank.n_sentences, folds, seed)
     made = np.empty(treebank.n_tokens, np.int32)
     number = {name: k for k, name in enumerate(column.types)}
     for k in range(folds):
-        rest, part = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        learner = Tagger(features=features, passes=passes, seed=seed, **tagger)
-        learner.fit_corpus(_labelled(treebank.take(rest), field), None, names=False)
+        part = np.flatnonzero(fold == k)
+        learner = trained_tagger(treebank.take(np.flatnonzero(fold != k)), field, seed=seed, **tagger)
         guess, _ = learner.model_.tag(_labelled(treebank.take(part), field))
         tokens = tokens_of(treebank.offset, part)
         made[tokens] = np.array([number[label] for label in learner.labels_], np.int32)[guess]

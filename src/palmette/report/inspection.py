@@ -231,6 +231,8 @@ FIGURES = {
     "norm": ("norm", 1, ".1f"),
     "objective": ("objective", 1, ".2f"),
     "gradient": ("gradient", 1, ".3g"),
+    "bad": ("bad updates, %", 100, ".1f"),
+    "cut": ("cut at, %", 100, ".1f"),
     "moved": ("states moved, %", 100, ".1f"),
     "swapped": ("of it swapped roles", 100, ".1f"),
 }

@@ -215,6 +215,6 @@ def _word(word: Word, where: str, source: str) -> dict[str, str]:
     for name, cell in cells.items():
         if not cell or any(c in cell for c in "\t\n\r"):
             raise DataError(
-                f"{where}: {name} is {cell!r}; TABs, line ends and empty cells cannot be written", file=source
+                f"{where}: {name} {cell!r} cannot stand in a file: it is empty, or holds a TAB or line end", file=source
             )
     return cells
