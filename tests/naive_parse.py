@@ -9,6 +9,7 @@ keeps that order. Perceptron weights are whole numbers, so that all comparisons 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -196,7 +197,7 @@ class Item(NamedTuple):
     score: float
     state: State
     path: Path
-    terms: tuple[float, ...] = ()  # the weights other than zero that make the score
+    terms: tuple[float, ...] = ()  # the weights other than zero that make the score, in the order of their templates
 
     def is_exact(self) -> bool:
         """Whether the sum is that in any order and in float32 too."""
@@ -214,9 +215,7 @@ NEAR = 1e-4
 
 
 def check_apart(one: Item, other: Item) -> None:
-    if abs(one.score - other.score) < NEAR and not (
-        one.is_exact() and other.is_exact() or sorted(one.terms) == sorted(other.terms)
-    ):
+    if abs(one.score - other.score) < NEAR and not ((one.is_exact() and other.is_exact()) or one.terms == other.terms):
         raise Risky
 
 
@@ -250,7 +249,7 @@ class Model(NamedTuple):
         """The best of what follows."""
         found = [new for item in items for new in self.extended(sentence, item)]
         found.sort(key=lambda item: -item.score)
-        for one, other in zip(found[:beam], found[1:], strict=False):
+        for one, other in itertools.pairwise(found[: beam + 1]):
             check_apart(one, other)
         return found[:beam]
 

@@ -4,14 +4,14 @@ taught sentence by sentence in an order that a test chooses, beside its slow twi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 from naive_parse import Sentence, templates_of
-from naive_parse_training import Rule, Training
-from naive_parse import Action as NaiveAction
 from naive_parse import actions_of as naive_actions
+from naive_parse_training import Rule, Training
 from naive_trees import lifted, trees
 
 from palmette.parse.fit import actions_of, root_of
@@ -106,12 +106,8 @@ class Taught:
     def parses(self, beam: int, merge: bool = False) -> list[tuple[float, list[tuple[int, str]]]]:
         """Score and tree of each sentence."""
         found, offset = self.model().parse(self.treebank, beam, merge), self.treebank.offset
-        cells = [slice(a, b) for a, b in zip(offset, offset[1:], strict=False)]
+        cells = [slice(a, b) for a, b in pairwise(offset.tolist())]
         return [
             (score, self.trees(found.heads[k], found.relations[k]))
             for score, k in zip(found.scores.tolist(), cells, strict=True)
         ]
-
-
-def twin_name(action: tuple[int, str], numbers: dict[int, str]) -> NaiveAction:
-    return numbers[action[0]], action[1]

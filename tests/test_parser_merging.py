@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_parse import Item, Model, Sentence, difference, distinct_trees, oracle, tree_of
-from naive_parse_training import Rule, dot
+from naive_parse import distinct_trees, tree_of
+from naive_parse_training import Rule
 from parse_cases import Bank, Taught, banks
 from strategies import few
 
-from palmette.parse.learning import ParserLearning
 from palmette.parse.nbest import best_trees
-from palmette.parser import Parser
-from palmette.text.treebank import read_treebank
 
 WIDE = 1024
 small_banks = banks(longest=4, relations=2)
