@@ -344,12 +344,14 @@ def load_chain(path: str) -> ChainModel:
     except (KeyError, TypeError, AttributeError, UnicodeError) as error:
         raise ModelError(f"damaged model: its description lacks or misstates {error}", file=path) from None
     except ModelError as error:
-        raise ModelError(str(error).partition("\n")[0], hint=error.hint, file=error.file or path) from None
+        if error.file is not None:
+            raise
+        raise ModelError(str(error).partition("\n")[0], hint=error.hint, file=path) from None
 
 
 def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) -> ChainModel:
     if meta.get("task") != "chain":
-        raise ModelError(f"a model for the task {meta.get('task')!r}, which this version does not know", file=path)
+        raise ModelError(f"a model for the task {meta.get('task')!r}, not a tagger", file=path)
     labels = meta.pop("labels")
     if not isinstance(labels, list) or not labels or not all(isinstance(label, str) and label for label in labels):
         raise ModelError("damaged model: its labels are not a list of names", file=path)

@@ -18,6 +18,7 @@ FUNCTIONS: dict[tuple[str, str], str] = {
     ("eval", "parse"): "palmette.cli.eval_parse:evaluate_parse",
     ("inspect", "parse"): "palmette.cli.inspect_parse:inspect_parse",
     ("compare", "parse"): "palmette.cli.compare_parse:compare_parse",
+    ("features", "parse"): "palmette.cli.features_parse:features_parse",
 }
 
 
