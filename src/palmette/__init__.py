@@ -9,6 +9,7 @@ __all__ = [
     "HMM",
     "Classifier",
     "Hypergraph",
+    "LinearClassifier",
     "Parser",
     "Reading",
     "Tagger",
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from palmette.demo_data import load_acronyms, load_demo, load_vowels
     from palmette.hmm import HMM
     from palmette.hypergraph import Hypergraph
+    from palmette.linear_classifier import LinearClassifier
     from palmette.parser import Parser
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
@@ -34,6 +36,7 @@ _HOMES = {
     "Classifier": "palmette.classifier",
     "HMM": "palmette.hmm",
     "Hypergraph": "palmette.hypergraph",
+    "LinearClassifier": "palmette.linear_classifier",
     "Parser": "palmette.parser",
     "Reading": "palmette.text.read",
     "Tagger": "palmette.tagger",

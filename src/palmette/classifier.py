@@ -1,59 +1,114 @@
-"""`Classifier`: one label for one row, as a chain of order 0 over sentences of one token.
+"""`Classifier`: two classes of sentences, told apart by the latent structure that serves the decision best.
 
-    classifier = Classifier("crf").fit(rows, labels)      # logistic regression; "perceptron" is the other one
-    classifier.predict(rows)
+    classifier = Classifier(views="all", combine="cotrain").fit(positives, negatives)
+    classifier.predict(sentences), classifier.decision(sentences), classifier.structures(sentences)
 
-A row is a list or array of numbers, a dict of attributes and their values, or a list of attributes.
+A sentence is a list of words or of (word, part of speech) tuples.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from numbers import Real
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from palmette.chain.model import best_labels
+from palmette.chain.model import ChainModel
+from palmette.classify.fit import Task, fit_classifier
+from palmette.classify.model import ClassifierModel, load_classifier
+from palmette.classify.settings import CAP, Settings, checked
+from palmette.classify.start import types_of
+from palmette.classify.views import check_latent, type_names, view_names
 from palmette.errors import DataError, UsageError
-from palmette.learn.settings import LIKELIHOOD, TOLERANCE
+from palmette.features.encode import Encoder
+from palmette.features.named import NAMED_SETS, named_set
+from palmette.features.resources import Resources
+from palmette.features.templates import TemplateSet, read_templates
+from palmette.learn.online import Outcome, Progress
+from palmette.metrics.binary import BinaryScores, binary_scores
 from palmette.tagger import Tagger
-from palmette.text.items import corpus_from_items
+from palmette.text.corpus import Corpus, column_of_types
+from palmette.text.files import FilePath
+from palmette.text.items import Items, corpus_from_items
 
-BIAS = "bias"
+Say = Callable[[str], None]
+POSITIVE, NEGATIVE = "1", "0"
 
 
 class Classifier:
-    """A linear classifier: each label scores the attributes of a row, the best one wins.
+    """A classifier over latent structures.
 
-    learner: crf (multinomial logistic regression, by L-BFGS) or perceptron (averaged; estimator="last" for the plain
-        one). What l2, l1, passes, estimator, seed and tolerance mean is told in `palmette train --help`.
-    bias: add an attribute `bias` with the value 1 to each row.
-
-    `tagger_` is the chain inside: save it and `palmette inspect` it, or tag files of attributes with it.
+    learner: pa (online), lclr or lclr-variant (batch).
+    views: representations of the latent chunking: "all" or some of iob1, iob2, ioe1, ioe2, o+c.
+    combine: add (each view its own structure), vote (all take the majority's) or cotrain (each takes that of the
+        others).
+    types: chunk types: how many, or their names; None: 1, or those of the chunker that it starts from.
+    latent: chunks; a number of general states instead; or "none": words alone, without structure.
+    features: a named template set, or `template`: a file.
+    init: a supervised chunker (a Tagger, or its file) to start from, with `init_range` as its largest weight, or
+        "auto": that of a model trained from zero.
+    tagger: a Tagger (or its file) that gives the parts of speech to sentences of bare words.
+    pa_type, aggressiveness: PA, PA-I (steps of at most the aggressiveness) or PA-II.
+    normalise: divide features by their length. pairs: weights for pairs of chunk tags.
+    estimator: avg (mean of all weights) or last.
+    cap: how often a negative sentence is decoded at most in a pass. bound: measure the bound on the loss.
+    inner_rounds, inner_passes: limits of the batch learners' inner loops.
+    The rest as for `Tagger`.
     """
 
     def __init__(
         self,
-        learner: str = "crf",
+        learner: str = "pa",
         *,
-        bias: bool = True,
-        l2: float | None = None,
-        l1: float = 0.0,
-        passes: int | None = None,
-        estimator: str = "auto",
+        views: str | Sequence[str] = ("iob2",),
+        combine: str = "add",
+        types: int | Sequence[str] | None = None,
+        latent: str | int = "chunks",
+        features: str = "ngrams",
+        template: FilePath | TemplateSet | None = None,
+        init: Any = None,
+        init_range: float | str = 0.1,
+        tagger: Any = None,
+        pa_type: str = "PA",
+        aggressiveness: float = 1.0,
+        normalise: bool = True,
+        pairs: bool = True,
+        estimator: str = "pass",
+        passes: int = 10,
+        patience: int | None = None,
+        cap: int = CAP,
+        bound: bool = False,
+        inner_rounds: int = 20,
+        inner_passes: int = 10,
+        min_count: int = 1,
         seed: int = 1,
-        tolerance: float = TOLERANCE,
     ) -> None:
         self.learner = learner
-        self.bias = bias
-        self.l2 = l2
-        self.l1 = l1
-        self.passes = passes
+        self.views = views
+        self.combine = combine
+        self.types = types
+        self.latent = latent
+        self.features = features
+        self.template = template
+        self.init = init
+        self.init_range = init_range
+        self.tagger = tagger
+        self.pa_type = pa_type
+        self.aggressiveness = aggressiveness
+        self.normalise = normalise
+        self.pairs = pairs
         self.estimator = estimator
+        self.passes = passes
+        self.patience = patience
+        self.cap = cap
+        self.bound = bound
+        self.inner_rounds = inner_rounds
+        self.inner_passes = inner_passes
+        self.min_count = min_count
         self.seed = seed
-        self.tolerance = tolerance
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _parameters()}
@@ -70,93 +125,187 @@ class Classifier:
         changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != default[name]]
         return f"Classifier({', '.join(changed)})"
 
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+    def settings(self, chunker: ChainModel | None = None) -> Settings:
+        """What is chosen, checked."""
+        check_latent(self.latent)
+        types: int | Sequence[str] = 1 if self.types is None else self.types
+        if chunker is not None:
+            if self.types is not None:
+                raise UsageError("types: a classifier that starts from a chunker has its types")
+            types = types_of(chunker)
+        same = {name: getattr(self, name) for name in Settings.__struct_fields__ if name not in ("views", "types")}
+        if self.latent == "none":
+            same["pairs"] = False  # the one pair would count the words
+        return checked(Settings(views=view_names(self.views), types=type_names(types), **same))
 
-        return Tags(
-            estimator_type="classifier", target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(),
-            input_tags=InputTags(two_d_array=True, string=True, dict=True),
-        )  # fmt: skip
+    # Training
 
-    def fit(self, X: Iterable[Any], y: Iterable[Any], *, say: Callable[[str], None] | None = None) -> Classifier:
-        """Learn from rows X and their labels y, which may be strings or numbers."""
-        labels = np.asarray(list(y))
-        if labels.ndim != 1 or not labels.size or labels.dtype.kind not in "Ubiuf":
-            raise DataError("y must hold a string or a number for each row, and at least one")
-        sentences = self._sentences(X)
-        if len(sentences) != labels.size:
-            raise DataError(f"{labels.size} labels for {len(sentences)} rows")
-        self.classes_, numbers = np.unique(labels, return_inverse=True)
-        names = [str(label) for label in self.classes_.tolist()]
-        self.tagger_ = Tagger(
-            order=0, constraints="none", partial=False, learner=self.learner, l2=self.l2, l1=self.l1,
-            passes=self.passes, estimator=self.estimator, seed=self.seed, tolerance=self.tolerance,
-            ends=False,  # they would be a second and a third bias
-        )  # fmt: skip
-        self.tagger_.fit(sentences, [[names[k]] for k in numbers.tolist()], say=say)
-        self._places = np.array([self.tagger_.labels_.index(name) for name in names])
+    def fit(
+        self,
+        positives: Iterable[Any],
+        negatives: Iterable[Any],
+        *,
+        dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
+        classes: tuple[str, str] = (NEGATIVE, POSITIVE),
+        names: bool = True,
+        progress: Progress | None = None,
+        say: Say | None = None,
+    ) -> Classifier:
+        """Learn from positive and negative sentences; `dev` is another such pair, to choose the pass by. `classes` are
+        the names of the negative and the positive class; `names`: keep those of attributes, for `inspect`."""
+        self.settings(self._chunker())  # what is wrong is told before anything is read
+        if dev is not None and len(dev) != 2:
+            raise UsageError("dev is a pair of positive and negative sentences: dev=(positives, negatives)")
+        if len(classes) != 2 or classes[0] == classes[1] or not all(isinstance(c, str) and c for c in classes):
+            raise UsageError(f"classes: {classes!r} are not two different names, negative and positive")
+        corpus, y = self._labelled(positives, negatives)
+        held_out = None if dev is None else self._labelled(*dev)
+        return self.fit_corpus(corpus, y, held_out, classes=classes, names=names, progress=progress, say=say)
+
+    def fit_corpus(
+        self,
+        corpus: Corpus,
+        y: np.ndarray,
+        dev: tuple[Corpus, np.ndarray] | None = None,
+        *,
+        classes: tuple[str, str] = (NEGATIVE, POSITIVE),
+        names: bool = True,
+        progress: Progress | None = None,
+        say: Say | None = None,
+    ) -> Classifier:
+        """Learn from a corpus whose sentences have the classes y i8[S], 1 or -1."""
+        chunker = self._chunker()
+        encoder = self._encoder(len(corpus.columns))
+        size = None if self.init_range == "auto" else _number(self.init_range)
+        self.model_, self.outcome_ = fit_classifier(Task(
+            corpus, y, dev, encoder, self.settings(chunker), (classes[0], classes[1]), chunker, names, size,
+            progress, say or (lambda message: None),
+        ))  # fmt: skip
+        if isinstance(self.tagger, str | Path):
+            self.model_.meta["tagger"] = str(self.tagger)
         return self
 
-    def decision_function(self, X: Iterable[Any]) -> np.ndarray:
-        """The score of each label f64[rows, labels], in the order of `classes_`."""
-        model = self._fitted().model_
-        items = corpus_from_items(self._sentences(X), None, mode="attributes")
-        if not items.size:
-            return np.zeros((0, len(model.labels)))
-        data = model.encode(items.corpus)
-        chain = model.with_bias(model.bias)
-        scores = np.zeros((items.corpus.n_sentences, len(model.labels)))
-        for y in range(len(model.labels)):
-            known = np.full(items.corpus.n_tokens, y, np.int32)
-            _, scores[:, y] = best_labels(chain, data._replace(known=known), restricted=True)
-        return scores[:, self._places]
+    def _chunker(self) -> ChainModel | None:
+        if self.init is None or isinstance(self.init, ChainModel):
+            return self.init
+        tagger = self.init if isinstance(self.init, Tagger) else Tagger.load(self.init)
+        return tagger.model_
 
-    def predict(self, X: Iterable[Any]) -> np.ndarray:
-        """The best label of each row."""
-        best = self.decision_function(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
-    def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
-        """The probability of each label f64[rows, labels]: exp(score) over the sum of all. A perceptron's scores were
-        not learnt as such."""
-        if self.learner not in LIKELIHOOD:
-            raise UsageError(f"predict_proba: the {self.learner} has no probabilities; choose the learner crf")
-        scores = self.decision_function(X)
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
-
-    def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
-        """The share of the rows whose label is right."""
-        return float(np.mean(self.predict(X) == np.asarray(list(y))))
-
-    def _sentences(self, X: Iterable[Any]) -> list[list[Any]]:
-        if isinstance(X, str | Mapping) or not isinstance(X, Iterable):
-            raise DataError(f"X is of type {type(X).__name__}: a list of rows is expected")
-        return [[self._attributes(row, f"X[{i}]")] for i, row in enumerate(X)]
-
-    def _attributes(self, row: Any, where: str) -> dict[str, float]:
-        """A row as attributes with their values: numbers are called x0, x1, ..."""
-        if isinstance(row, Mapping):
-            found = dict(row)
-        elif isinstance(row, str) or not isinstance(row, Iterable):
-            raise DataError(f"{where} is of type {type(row).__name__}: a row of numbers or attributes is expected")
+    def _encoder(self, n_columns: int) -> Encoder:
+        if self.template is not None:
+            given = self.template
+            templates = given if isinstance(given, TemplateSet) else read_templates(given)
+        elif self.features in NAMED_SETS:
+            templates = named_set(self.features, 1, n_columns)
         else:
-            cells = list(row)
-            numbers = [isinstance(cell, Real) for cell in cells]
-            if any(numbers) and not all(numbers):
-                raise DataError(f"{where} has both numbers and names", hint='use a dict: {"f1": 0.3, "round": 1}')
-            pairs = ((f"x{k}", float(cell)) for k, cell in enumerate(cells))
-            found = dict(pairs) if all(numbers) else dict.fromkeys(cells, 1.0)
-        if self.bias:
-            if BIAS in found:
-                raise DataError(f"{where} has an attribute {BIAS!r} of its own", hint="say bias=False")
-            found[BIAS] = 1.0
-        return found
+            raise UsageError(f"features: there is no set {self.features!r}; choose one of {', '.join(NAMED_SETS)}")
+        return Encoder(templates, Resources())
 
-    def _fitted(self) -> Tagger:
-        if not hasattr(self, "tagger_"):
-            raise UsageError("this Classifier has not been trained: call fit")
-        return self.tagger_
+    def _labelled(self, positives: Iterable[Any], negatives: Iterable[Any]) -> tuple[Corpus, np.ndarray]:
+        """Both in one corpus, with their classes; sentences without a token are left out."""
+        sizes = [0, 0]
+
+        def counted(which: int, sentences: Iterable[Any]) -> Iterable[Any]:
+            if isinstance(sentences, str):
+                raise DataError("a list of sentences is expected, and this is a string")
+            for sentence in sentences:
+                sizes[which] += 1
+                yield sentence
+
+        items = self._items(chain(counted(0, positives), counted(1, negatives)))
+        y = np.repeat(np.array([1, -1], np.int8), sizes)
+        return items.corpus, y[items.places]
+
+    def _items(self, sentences: Iterable[Any]) -> Items:
+        items = corpus_from_items(sentences, None, mode="columns")
+        with_pos(items.corpus, self._tagger())
+        return items
+
+    def _tagger(self) -> Tagger | None:
+        return self.tagger if self.tagger is None or isinstance(self.tagger, Tagger) else Tagger.load(self.tagger)
+
+    # Using
+
+    def decision(self, sentences: Iterable[Any]) -> np.ndarray:
+        """The score of each sentence f64[S]: not below 0 is positive. One without a token scores 0."""
+        items = self._items(sentences)
+        scores = np.zeros(items.size)
+        scores[items.places] = self._fitted().decide(items.corpus)[0]
+        return scores
+
+    def predict(self, sentences: Iterable[Any]) -> np.ndarray:
+        """The class of each sentence, as in `classes_`."""
+        return self.classes_[(self.decision(sentences) >= 0).astype(np.int64)]
+
+    def structures(self, sentences: Iterable[Any]) -> list[dict[str, list[str]]]:
+        """The latent tags of each sentence in each view: as its views were combined."""
+        model, items = self._fitted(), self._items(sentences)
+        _, states = model.decide(items.corpus, structures=True)
+        offset = items.corpus.offset.tolist()
+        found = [
+            {view.name: [view.tags[h] for h in row] for view, row in zip(model.views, states[:, a:b].tolist(), strict=True)}
+            for a, b in zip(offset, islice(offset, 1, None), strict=False)
+        ]  # fmt: skip
+        return items.with_empty(found, lambda: {view.name: [] for view in model.views})
+
+    def evaluate(self, positives: Iterable[Any], negatives: Iterable[Any]) -> BinaryScores:
+        """Accuracy, precision, recall, F, area under the ROC."""
+        corpus, y = self._labelled(positives, negatives)
+        return binary_scores(y > 0, self._fitted().decide(corpus)[0])
+
+    def accuracy(self, positives: Iterable[Any], negatives: Iterable[Any]) -> float:
+        return self.evaluate(positives, negatives).accuracy
+
+    # Keeping
+
+    def save(self, path: FilePath) -> None:
+        """Write the model file, whole or not at all."""
+        self._fitted().save(str(path))
+
+    @classmethod
+    def load(cls, path: FilePath) -> Classifier:
+        """Read a model file."""
+        model = load_classifier(str(path))
+        names = [name for name in Settings.__struct_fields__ if name in _parameters()]
+        made = cls(template=model.encoder.templates, **{name: getattr(model.settings, name) for name in names})
+        made.model_ = model
+        return made
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The negative class and the positive one."""
+        return np.array(self._fitted().classes)
+
+    @property
+    def views_(self) -> list[str]:
+        return [view.name for view in self._fitted().views]
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        """A dictionary a pass: accuracy on the training data as it went and on dev, updates, decodings, ..."""
+        history: list[dict[str, Any]] = self._fitted().meta["history"]
+        return history
+
+    outcome_: Outcome
+
+    def _fitted(self) -> ClassifierModel:
+        if not hasattr(self, "model_"):
+            raise UsageError("this Classifier has not been trained: call fit, or Classifier.load")
+        return self.model_
+
+
+def with_pos(corpus: Corpus, tagger: Tagger | None) -> None:
+    """Add a column of parts of speech to a corpus of bare words."""
+    if tagger is not None and len(corpus.columns) == 1 and corpus.n_tokens:
+        ids, _ = tagger.model_.tag(corpus)
+        corpus.columns.append(column_of_types(ids, tagger.labels_))
+
+
+def _number(given: Any) -> float:
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        raise UsageError(f"init_range: {given!r} is not a number, nor auto") from None
 
 
 def _parameters() -> list[str]:

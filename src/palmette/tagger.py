@@ -50,7 +50,7 @@ _SETTINGS = tuple(Settings.__struct_fields__)
 class Tagger(Confidences):
     """A chain model with its features: train it, tag with it, save it, look into it.
 
-    features: a named template set (pos, chunk, ner, char); None chooses by the labels.
+    features: a named template set (pos, chunk, ner, char, ngrams); None chooses by the labels.
     template: a CRF++ or Wapiti template file (or a TemplateSet) instead of a named set.
     order: 0, 1 or 2 for a named set or ready-made attributes; a template file says it itself.
     lexicons, clusters: name -> file, for the atoms lexicon:NAME and cluster:NAME.

@@ -105,7 +105,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
         if model.past is not None:
             model.past = drop_unmoved_past(collected, model.past)
         model.alphabets = collected.alphabets
-    model.names = _names(collected, old) if wish.names else {}
+    model.names = attribute_names(collected, old) if wish.names else {}
     return model, outcome
 
 
@@ -255,7 +255,7 @@ def held_out(
     return Dev(data, gold, names, metric, sure)
 
 
-def _names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:
+def attribute_names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:
     """The attributes' strings: those of the old model, then the new ones."""
     names = {}
     for order in collected.alphabets:

@@ -364,18 +364,18 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
         model_file.require(arrays, "allowed.pair", np.bool_, (shape.n_labels, shape.n_labels), file=path),
         model_file.require(arrays, "allowed.end", np.bool_, (shape.n_labels,), file=path),
     )
-    encoder = _encoder(meta.pop("templates"), meta.pop("resources"), path)
+    encoder = load_encoder(meta.pop("templates"), meta.pop("resources"), path)
     sizes = meta.pop("sizes")
     alphabets, rows, names = {}, dict.fromkeys(ORDERS, no_rows()), {}
     for order in (1,) if encoder is None else encoder.programs:
         size = sizes[PARTS[order]]
         if type(size) is not int or size < 0:
             raise ModelError("damaged model: the number of attributes is not a number", file=path)
-        alphabets[order] = _alphabet(arrays, PARTS[order], size, path)
+        alphabets[order] = load_alphabet(arrays, PARTS[order], size, path)
         if order != PAST:
             rows[order] = _rows(arrays, order, size, shape, path)
         if f"{PARTS[order]}.names" in arrays:
-            names[order] = _names(arrays, PARTS[order], size, path)
+            names[order] = load_names(arrays, PARTS[order], size, path)
     blank = new_chain(shape, {}, allowed, {})
     bare = Bare(*(
         model_file.require(arrays, f"bare.{name}", np.float32, getattr(blank.bare, name).shape, file=path)
@@ -443,7 +443,7 @@ def _shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
     return Shape(n_labels, shape.order, *switches, shape.per, states, history, bool(shape.local))
 
 
-def _encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:
+def load_encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:
     if templates is None:
         return None
     try:
@@ -453,7 +453,7 @@ def _encoder(templates: dict[str, str] | None, resources: object, path: str) -> 
         raise ModelError(f"damaged model: its templates cannot be read ({error})", file=path) from None
 
 
-def _alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Alphabet:
+def load_alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Alphabet:
     keys = model_file.require(arrays, f"{part}.keys", np.uint64, (None,), file=path)
     numbers = model_file.require(arrays, f"{part}.numbers", np.int32, (keys.size,), low=-1, high=size, file=path)
     full = int(np.count_nonzero(keys))
@@ -515,7 +515,7 @@ def _checkpoint(arrays: dict[str, np.ndarray], blank: Chain, rows: dict[int, Row
     return state
 
 
-def _names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Names:
+def load_names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Names:
     data = model_file.require(arrays, f"{part}.names", np.uint8, (None,), file=path)
     offset = model_file.require_offsets(arrays, f"{part}.name_offset", np.int64, size + 1, data.size, file=path)
     return Names(data, offset)

@@ -78,7 +78,7 @@ def compare(
     template: str
         CRF++ or Wapiti template file for all learners.
     features: str
-        A named template set instead: pos, chunk, ner or char.
+        A named template set instead: pos, chunk, ner, char or ngrams.
     passes: int
         Passes over the training data (10).
     order: int

@@ -26,7 +26,7 @@ def features(
     Parameters
     ----------
     name: str
-        pos, chunk, ner or char prints that set as a template file; a file's path checks it. None: lists them.
+        pos, chunk, ner, char or ngrams prints that set as a template file; a file's path checks it. None: lists them.
     order: int
         Transitions to add to a named set: 0 none, 1 label pairs, 2 label triples as well.
     columns: int

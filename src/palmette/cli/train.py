@@ -108,7 +108,7 @@ def train(
     template: str
         CRF++ or Wapiti template file.
     features: str
-        A named template set instead: pos, chunk, ner or char (`palmette features` shows them).
+        A named template set instead: pos, chunk, ner, char or ngrams (`palmette features` shows them).
     dev: str
         Development file: the best pass on it is kept.
     dev_share: float

@@ -1,4 +1,4 @@
-"""Named template sets: `pos`, `chunk`, `ner` and `char`, as template text that a user can print and change.
+"""Named template sets: `pos`, `chunk`, `ner`, `char` and `ngrams`, as template text that a user can print and change.
 
 The text is CRF++ syntax with word atoms. Column 0 is the word (in `char`: the character), column 1 its part
 of speech, which `chunk` needs and `ner` uses when the data have it. `named_set` adds the transitions of the
@@ -174,11 +174,25 @@ U25:%x[-1,0,type]/%x[0,0,type]/%x[1,0,type]
 U26:%x[-2,0,type]/%x[-1,0,type]/%x[0,0,type]/%x[1,0,type]/%x[2,0,type]
 """
 
+# As classifiers over latent chunkings cross them with a chunk tag
+_NGRAMS_TEXT = """\
+U00:%x[0,0]
+U01:%x[-1,0]/%x[0,0]
+U02:%x[-1,0]/%x[0,0]/%x[1,0]
+"""
+
+_NGRAMS_POS_TEXT = """\
+U10:%x[0,1]
+U11:%x[-1,1]/%x[0,1]
+U12:%x[-1,1]/%x[0,1]/%x[1,1]
+"""
+
 NAMED_SETS: dict[str, NamedSet] = {
     "pos": NamedSet("parts of speech, from the words", _POS_TEXT),
     "chunk": NamedSet("chunks, from words and parts of speech", _CHUNK_TEXT, _CHUNK_POS_TEXT, needs_pos=True),
     "ner": NamedSet("named entities, from words and, if given, parts of speech", _NER_TEXT, _NER_POS_TEXT),
     "char": NamedSet("word segmentation, from characters", _CHAR_TEXT),
+    "ngrams": NamedSet("1- to 3-grams of words and, if given, parts of speech", _NGRAMS_TEXT, _NGRAMS_POS_TEXT),
 }
 
 # Order -> transitions

@@ -132,7 +132,7 @@ def train_online(
     scored = [p for p in history if p.dev is not None] if best is not None else []
     best_pass = max(scored, key=lambda p: (p.dev, -p.number)).number if scored else 0
     best_score = max((p.dev for p in scored if p.dev is not None), default=-np.inf)
-    sharing = _Slices(learning.cost)
+    sharing = Slices(learning.cost)
     why = f"{passes} passes"
     with interruptible() as interrupted:
         for number in range(len(history) + 1, passes + 1):
@@ -167,7 +167,7 @@ def train_online(
     return Outcome(best, best_pass, history, bool(interrupted), why)
 
 
-class _Slices:
+class Slices:
     """Cuts an order of examples into slices of about SLICE_SECONDS, learning the speed as it goes."""
 
     def __init__(self, cost: np.ndarray) -> None:
@@ -189,7 +189,7 @@ def _one_pass(
     learning: Learning,
     order: np.ndarray,
     number: int,
-    slices: _Slices,
+    slices: Slices,
     progress: Progress | None,
     interrupted: list[bool],
 ) -> tuple[Counts, float]:

@@ -259,6 +259,15 @@ def from_spans(chunks: Iterable[Span], n: int, scheme: str) -> list[str]:
     return labels
 
 
+def letter_at(scheme: str, starts: bool, ends: bool, after: bool, before: bool) -> str:
+    """The letter of a token that starts or ends its chunk; the chunk may touch one of the same type that ends before
+    this token (`after`) or starts behind it (`before`)."""
+    row = scheme_named(scheme)
+    if not {"previous": after, "next": before}.get(row.only_beside, True):
+        return "I"
+    return row.single if starts and ends else row.first if starts else row.last if ends else "I"
+
+
 def _touch(left: Span, right: Span) -> bool:
     return left.end == right.start and left.type == right.type
 

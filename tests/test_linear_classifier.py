@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette import Classifier, Tagger, load_acronyms, load_vowels
+from palmette import LinearClassifier, Tagger, load_acronyms, load_vowels
 from palmette.demo_data import example_files
 from palmette.errors import DataError, UsageError
 from palmette.learn.online import shuffled
@@ -37,7 +37,7 @@ def test_logistic_regression_is_that_of_scikit_learn(vowels: str, C: float) -> N
     judge = linear_model.LogisticRegression(C=C, fit_intercept=False, tol=1e-10, max_iter=5000).fit(X, y)
     # Of two labels scikit-learn has one weight vector, ours are its half and minus its half.
     l2 = 1 / C if len(vowels) == 2 else 1 / (2 * C)
-    ours = Classifier("crf", bias=False, l2=l2, passes=2000, tolerance=1e-12).fit(X, y)
+    ours = LinearClassifier("crf", bias=False, l2=l2, passes=2000, tolerance=1e-12).fit(X, y)
     assert list(ours.classes_) == list(judge.classes_)
     assert ours.predict_proba(X) == pytest.approx(judge.predict_proba(X), abs=2e-4)
     assert list(ours.predict(X)) == list(judge.predict(X))
@@ -80,7 +80,7 @@ def test_the_perceptron_is_the_naive_one(
     n = data.draw(st.integers(1, 7))
     rows = [[data.draw(QUARTERS) for _ in range(width)] for _ in range(n)]
     labels = [data.draw(st.sampled_from("abcd"[:n_labels])) for _ in range(n)]
-    ours = Classifier("perceptron", bias=bias, passes=3, estimator=estimator, seed=5).fit(rows, labels)
+    ours = LinearClassifier("perceptron", bias=bias, passes=3, estimator=estimator, seed=5).fit(rows, labels)
     names = list(dict.fromkeys(labels))  # ties go to the label that came first
     given_ = [{f"x{k}": v for k, v in enumerate(row)} | ({"bias": 1.0} if bias else {}) for row in rows]
     orders = [shuffled(5, k, n) for k in range(1, len(ours.tagger_.history_) + 1)]
@@ -99,16 +99,16 @@ def test_the_perceptron_is_the_naive_one(
 
 def test_rows_of_three_kinds_mean_the_same() -> None:
     X, y = load_vowels()
-    numbers = Classifier("perceptron").fit(X, y)
-    dicts = Classifier("perceptron").fit([{"x0": a, "x1": b} for a, b in X], y)
-    arrays = Classifier("perceptron").fit(np.array(X), np.array(y))
+    numbers = LinearClassifier("perceptron").fit(X, y)
+    dicts = LinearClassifier("perceptron").fit([{"x0": a, "x1": b} for a, b in X], y)
+    arrays = LinearClassifier("perceptron").fit(np.array(X), np.array(y))
     for other in (dicts, arrays):
         assert (other.decision_function(X[:50] if other is arrays else [{"x0": a, "x1": b} for a, b in X[:50]])
                 == numbers.decision_function(X[:50])).all()  # fmt: skip
     assert numbers.predict([]).shape == (0,)
-    words = Classifier("crf").fit([["cheap", "buy"], ["hello", "friend"], ["buy", "now"]], [1, 0, 1])
+    words = LinearClassifier("crf").fit([["cheap", "buy"], ["hello", "friend"], ["buy", "now"]], [1, 0, 1])
     assert words.predict([["buy"], {"hello"}, ["unseen"]]).tolist() == [1, 0, 1]
-    nothing = Classifier("crf", bias=False).fit([["x"], []], ["a", "b"]).decision_function([["x"], []])
+    nothing = LinearClassifier("crf", bias=False).fit([["x"], []], ["a", "b"]).decision_function([["x"], []])
     assert nothing[0, 0] > nothing[0, 1]
     assert nothing[1].tolist() == [0.0, 0.0]
     assert words.predict_proba([["buy"]]).sum() == pytest.approx(1.0)
@@ -116,7 +116,7 @@ def test_rows_of_three_kinds_mean_the_same() -> None:
 
 def test_the_chain_inside_says_the_same() -> None:
     X, y = load_vowels("test")
-    classifier = Classifier("crf", l2=0.01).fit(*load_vowels())
+    classifier = LinearClassifier("crf", l2=0.01).fit(*load_vowels())
     assert classifier.score(X, y) > 0.9
     rows = [[{"x0": a, "x1": b, "bias": 1.0}] for a, b in X]
     assert [label for (label,) in classifier.tagger_.predict(rows)] == classifier.predict(X).tolist()
@@ -129,9 +129,9 @@ def test_scikit_learn_takes_it() -> None:
     from sklearn.preprocessing import StandardScaler
 
     X, y = load_vowels()
-    classifier = Classifier("crf", l2=0.1)
+    classifier = LinearClassifier("crf", l2=0.1)
     assert base.clone(classifier).get_params() == classifier.get_params()
-    assert repr(classifier) == "Classifier(l2=0.1)"
+    assert repr(classifier) == "LinearClassifier(l2=0.1)"
     scores = cross_val_score(make_pipeline(StandardScaler(), classifier), np.array(X), np.array(y), cv=3)
     assert scores.min() > 0.9
 
@@ -151,18 +151,18 @@ def test_scikit_learn_takes_it() -> None:
 )
 def test_bad_rows(X: object, y: list, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        Classifier().fit(X, y)  # type: ignore[arg-type]
+        LinearClassifier().fit(X, y)  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_asked() -> None:
     with pytest.raises(UsageError, match="call fit"):
-        Classifier().predict([[1.0]])
+        LinearClassifier().predict([[1.0]])
     with pytest.raises(UsageError, match="no probabilities"):
-        Classifier("perceptron").fit([[1.0], [2.0]], "ab").predict_proba([[1.0]])
+        LinearClassifier("perceptron").fit([[1.0], [2.0]], "ab").predict_proba([[1.0]])
     with pytest.raises(UsageError, match="no parameter"):
-        Classifier().set_params(depth=3)
+        LinearClassifier().set_params(depth=3)
     with pytest.raises(UsageError, match="minimises nothing"):
-        Classifier("perceptron", l2=1.0).fit([[1.0]], ["a"])
+        LinearClassifier("perceptron", l2=1.0).fit([[1.0]], ["a"])
 
 
 # --- the data ----------------------------------------------------------------------------------------------

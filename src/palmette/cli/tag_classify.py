@@ -1,0 +1,89 @@
+"""`palmette tag` with a classifier: the class and score of each sentence, and if asked its latent structures."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from palmette.cli.classify_data import load_with_tagger
+from palmette.cli.options import File, Flag, Output, Quiet, Text
+from palmette.errors import UsageError
+
+if TYPE_CHECKING:
+    from palmette.classifier import Classifier
+
+OUTPUTS = ("lines", "jsonl")
+
+
+def tag_classify(
+    model: str,
+    data: File = "-",
+    /,
+    *,
+    output: Output = "-",
+    text: Text = None,
+    format: str | None = None,
+    to: str = "lines",
+    structures: Flag = False,
+    tagger: str | None = None,
+    quiet: Quiet = False,
+) -> None:
+    """Tell the class and the score of each sentence.
+
+    Parameters
+    ----------
+    model: str
+        The model file.
+    data: str
+        A sentence a line: words, and perhaps <TAB>parts of speech; or columns or JSON lines. `-` is standard input.
+    output: str
+        Where to write; `-` is standard output.
+    text: str
+        A sentence to classify instead of a file: words with spaces between them.
+    format: str
+        lines (the default), columns (a token a line: word POS), or jsonl; by the file's name.
+    to: str
+        lines (class, score and words, with TABs between them) or jsonl.
+    structures: bool
+        Tell also the latent tags of each view: a line each below the sentence, which begins with `#`.
+    tagger: str
+        A tagger's model file for parts of speech; default: the one that the model was trained with, if it is still
+        there.
+    quiet: bool
+        No messages.
+    """
+    if to not in OUTPUTS:
+        raise UsageError(f"--to {to}: choose one of {', '.join(OUTPUTS)}")
+    if text is not None and (data != "-" or format is not None):
+        raise UsageError("--text is a sentence instead of a file: leave the file and --format out")
+    from palmette.text.files import write_whole
+    from palmette.text.labelled import parse_line, read_sentences
+
+    classifier = load_with_tagger(model, tagger, quiet)
+    if text is not None:
+        found = [parse_line(text, "--text", 1, labelled=False)]
+    else:
+        if data == "-" and sys.stdin is not None and sys.stdin.isatty() and not quiet:
+            print("reading from the terminal; end with Ctrl-D (or give a file, or --text)", file=sys.stderr)
+        found = read_sentences(data, format, labelled=False)
+    sentences = [sentence.tokens for sentence in found]
+    scores = classifier.decision(sentences)
+    tags = classifier.structures(sentences) if structures else None
+    with write_whole(output) as out:
+        for k, sentence in enumerate(found):
+            own = None if tags is None else tags[k]
+            out.write(_written(classifier, sentence.words, float(scores[k]), own, to).encode())
+
+
+def _written(classifier: Classifier, words: list[str], score: float, tags: dict[str, list[str]] | None, to: str) -> str:
+    label = str(classifier.classes_[int(score >= 0)])
+    if to == "jsonl":
+        import msgspec
+
+        about: dict[str, Any] = {"label": label, "score": score, "tokens": words}
+        if tags is not None:
+            about["structures"] = tags
+        return msgspec.json.encode(about).decode() + "\n"
+    lines = [f"{label}\t{score:.4f}\t{' '.join(words)}\n"]
+    lines += [f"# {name}\t{' '.join(own)}\n" for name, own in (tags or {}).items()]
+    return "".join(lines)

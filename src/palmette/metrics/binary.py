@@ -1,0 +1,45 @@
+"""Scores of a classifier of two classes: accuracy, precision, recall and F of the positive one, area under the ROC."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class BinaryScores(NamedTuple):
+    """Fractions of 1. `auc` is the chance that a positive scores above a negative (a tie counts half); None where one
+    of the classes has no sentence."""
+
+    positives: int
+    negatives: int
+    accuracy: float
+    precision: float
+    recall: float
+    f1: float
+    auc: float | None
+    said_positive: int
+    right_positive: int
+
+
+def binary_scores(truth: np.ndarray, scores: np.ndarray) -> BinaryScores:
+    """`truth` bool[S]: whether a sentence is positive; it is said to be where its score f64[S] is not below 0."""
+    said = scores >= 0
+    right = int((said & truth).sum())
+    positives, claimed = int(truth.sum()), int(said.sum())
+    precision, recall = right / max(1, claimed), right / max(1, positives)
+    return BinaryScores(
+        positives, truth.size - positives, float((said == truth).mean()) if truth.size else 0.0, precision, recall,
+        2 * precision * recall / (precision + recall) if right else 0.0, area(truth, scores), claimed, right,
+    )  # fmt: skip
+
+
+def area(truth: np.ndarray, scores: np.ndarray) -> float | None:
+    """By ranks (Mann and Whitney), equal scores sharing the mean of their ranks."""
+    n = int(truth.sum())
+    if not 0 < n < truth.size:
+        return None
+    _, inverse, count = np.unique(scores, return_inverse=True, return_counts=True)
+    rank = np.cumsum(count) - (count - 1) / 2
+    above = rank[inverse][truth].sum() - n * (n + 1) / 2
+    return float(above / (n * (truth.size - n)))

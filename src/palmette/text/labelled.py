@@ -1,0 +1,159 @@
+"""Sentences with a class each, as files: a sentence a line, columns, or JSON lines.
+
+- lines: `CLASS<TAB>words<TAB>parts of speech`, words and parts of speech with spaces between them. Parts of speech may be
+  missing in all lines; so may the class, where none is asked for. Without a TAB the first word is the class.
+- columns: a token a line, `word` or `word POS`, a blank line between sentences; without classes.
+- jsonl: an object a line, `{"tokens": [...], "pos": [...], "label": ...}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from palmette.errors import DataError, UsageError
+from palmette.text.files import FilePath, check_utf8, read_all, shown
+from palmette.text.read import format_by_name
+
+FORMATS = ("lines", "columns", "jsonl")
+
+
+class Sentence(NamedTuple):
+    """Words, their parts of speech (None: not given), the class (None: not asked for), and where it stands."""
+
+    words: list[str]
+    pos: list[str] | None
+    label: str | None
+    line: int
+
+    @property
+    def tokens(self) -> list[Any]:
+        """As Python data: strings, or tuples with the part of speech."""
+        return self.words if self.pos is None else list(zip(self.words, self.pos, strict=True))
+
+
+class _Object(msgspec.Struct):
+    tokens: list[str]
+    pos: list[str] | None = None
+    label: str | int | float | bool | None = None
+
+
+def read_sentences(path: FilePath, format: str | None = None, *, labelled: bool) -> list[Sentence]:
+    """The sentences of a file, with their classes if they are `labelled`."""
+    form = format or (format_by_name(path) == "jsonl" and "jsonl") or "lines"
+    if form not in FORMATS:
+        raise UsageError(f"format: there is no {form!r}; choose one of {', '.join(FORMATS)}")
+    if form == "columns" and labelled:
+        raise UsageError("columns have no place for a class: give two files, positives and negatives")
+    name = shown(path)
+    data = read_all(path)
+    check_utf8(data, name)
+    found = list(_READERS[form](data.decode(), name, labelled))
+    if not found:
+        raise DataError("there is no sentence in it", file=name)
+    return _checked(found, name)
+
+
+def parse_line(line: str, name: str, number: int, labelled: bool) -> Sentence:
+    """One line of the form `lines`."""
+    cells = line.split("\t")
+    if labelled and len(cells) == 1:
+        cells = line.split(None, 1)
+    if len(cells) != (2 if labelled else 1) and len(cells) != (3 if labelled else 2):
+        form = (
+            "CLASS<TAB>words, and perhaps <TAB>parts of speech"
+            if labelled
+            else "words, and perhaps <TAB>parts of speech"
+        )
+        raise DataError(f"{len(cells)} fields", file=name, line=number, hint=f"write {form}")
+    label = cells.pop(0).strip() if labelled else None
+    words, pos = cells[0].split(), cells[1].split() if len(cells) == 2 else None
+    if label == "":
+        raise DataError("the class is empty", file=name, line=number, hint="write CLASS<TAB>words")
+    if pos is not None and len(pos) != len(words):
+        raise DataError(f"{len(pos)} parts of speech for {len(words)} words", file=name, line=number)
+    if not words:
+        raise DataError("a class without a word", file=name, line=number)
+    return Sentence(words, pos, label, number)
+
+
+def _lines(text: str, name: str, labelled: bool) -> Iterator[Sentence]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield parse_line(line.rstrip("\r"), name, number, labelled)
+
+
+def _columns(text: str, name: str, labelled: bool) -> Iterator[Sentence]:
+    rows: list[list[str]] = []
+    begun = 1
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        cells = line.split()
+        if cells:
+            if rows and len(cells) != len(rows[0]):
+                raise DataError(f"{len(cells)} columns, and {len(rows[0])} before it", file=name, line=number)
+            begun = begun if rows else number
+            rows.append(cells)
+        elif rows:
+            yield Sentence([r[0] for r in rows], [r[1] for r in rows] if len(rows[0]) > 1 else None, None, begun)
+            rows = []
+
+
+def _jsonl(text: str, name: str, labelled: bool) -> Iterator[Sentence]:
+    decoder = msgspec.json.Decoder(_Object)
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            made = decoder.decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            hint = 'write one object a line, such as {"tokens": ["a", "dog"], "pos": ["DT", "NN"], "label": 1}'
+            raise DataError(f"cannot be read: {error}", file=name, line=number, hint=hint) from None
+        if labelled and made.label is None:
+            raise DataError("the object has no label", file=name, line=number)
+        if made.pos is not None and len(made.pos) != len(made.tokens):
+            raise DataError(f"{len(made.pos)} parts of speech for {len(made.tokens)} tokens", file=name, line=number)
+        if made.tokens:
+            label = made.label if isinstance(made.label, str) else msgspec.json.encode(made.label).decode()
+            yield Sentence(made.tokens, made.pos, label if labelled else None, number)
+
+
+_READERS: dict[str, Callable[[str, str, bool], Iterator[Sentence]]] = {
+    "lines": _lines, "columns": _columns, "jsonl": _jsonl,
+}  # fmt: skip
+
+
+def _checked(found: list[Sentence], name: str) -> list[Sentence]:
+    """Parts of speech stand with all sentences or with none."""
+    first = found[0].pos is None
+    for sentence in found:
+        if (sentence.pos is None) != first:
+            here, there = ("no", "have them") if not first else ("", "have none")
+            raise DataError(
+                f"{here} parts of speech, and the sentences before it {there}".strip(), file=name, line=sentence.line
+            )
+    return found
+
+
+# Pairs of classes that need no telling which one is positive, negative first
+_KNOWN = (
+    ("0", "1"), ("-1", "1"), ("-1", "+1"), ("-", "+"), ("false", "true"), ("no", "yes"), ("neg", "pos"),
+    ("negative", "positive"), ("ungrammatical", "grammatical"), ("bad", "good"),
+)  # fmt: skip
+
+
+def two_classes(labels: set[str], positive: str | None, name: str) -> tuple[str, str]:
+    """The negative and the positive one of the labels of a file."""
+    named = sorted(labels)
+    if len(named) != 2:
+        some = ", ".join(named[:5]) + (", ..." if len(named) > 5 else "")
+        raise DataError(f"{len(named)} classes ({some}): two are expected", file=name)
+    if positive is not None:
+        if positive not in labels:
+            raise UsageError(f"--positive {positive}: the classes are {', '.join(named)}")
+        return next(label for label in named if label != positive), positive
+    for low, high in _KNOWN:
+        if {label.lower() for label in labels} == {low, high}:
+            return tuple(sorted(named, key=lambda label: label.lower() == high))  # type: ignore[return-value]
+    raise UsageError(f"which class is positive, {named[0]} or {named[1]}? Say --positive {named[1]}")
