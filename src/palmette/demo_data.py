@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from palmette.errors import UsageError
+
+if TYPE_CHECKING:
+    from palmette.text.treebank import Treebank
 
 PARTS = ("train", "dev", "test")
 HELD_OUT = 5  # every fifth vowel, phrase and tree is for testing
@@ -59,6 +63,13 @@ def example_files(name: str) -> dict[str, str]:
         raise UsageError(f"there is no data {name!r}; choose one of {', '.join(texts)}")
     ending = "conllu" if name == "trees" else "txt"
     return {f"{name}.{ending}": texts[name]("train"), f"{name}_test.{ending}": texts[name]("test")}
+
+
+def load_trees(part: str = "train") -> Treebank:
+    """Short sentences with dependency trees."""
+    from palmette.text.treebank import treebank_of_bytes
+
+    return treebank_of_bytes(tree_text(part).encode(), f"trees, {part}")
 
 
 def tree_text(part: str) -> str:
