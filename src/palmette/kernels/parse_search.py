@@ -16,7 +16,7 @@ import numpy as np
 from .compile import part
 from .parse_forms import LEFT, SHIFT, Beam, Candidates, Grammar, States, Weights, Words
 from .parse_state import depth, feature_key, read_atoms, reduced, shifted, sign
-from .parse_weights import add_list, find_key
+from .parse_weights import add_list, find_key, list_start
 from .prefetch import fetch_item
 
 POPPED = 8  # candidates that are looked at for each place of a beam, when many merge
@@ -52,13 +52,10 @@ def score_actions(z: States, g: Grammar, w: Weights, x: int, keys: np.ndarray, o
         fetch_item(table, np.int64(keys[t] & mask) * 2)
     for t in range(seed.size):
         k = find_key(table, keys[t])
-        if table[k] == np.uint64(0):
-            keys[t] = np.uint64(0)
-        else:
-            fetch_item(entry, np.int64(table[k + 1] & np.uint64((1 << 40) - 1)) * 2)
+        keys[t] = table[k + 1]  # where its list is; 0 for a feature without one
+        fetch_item(entry, list_start(keys[t]) * 2)
     for t in range(seed.size):
-        if keys[t] != np.uint64(0):
-            add_list(table, entry, value, keys[t], out)
+        add_list(entry, value, keys[t], out)
 
 
 @part

@@ -38,16 +38,23 @@ def find_key(table: np.ndarray, key: np.uint64) -> np.int64:
 
 
 @inline
-def add_list(table: np.ndarray, entry: np.ndarray, value: np.ndarray, key: np.uint64, out: np.ndarray) -> None:
-    """out[action] += weight for each action of the feature."""
-    k = find_key(table, key)
-    if table[k] != np.uint64(0):
-        packed = table[k + 1]
-        e = np.int64(packed & _START) * 2
-        end = e + np.int64((packed >> _40) & _LENGTH) * 2
-        while e < end:
-            out[entry[e]] += value[e + 1]
-            e += 2
+def list_start(packed: np.uint64) -> np.int64:
+    return np.int64(packed & _START)
+
+
+@inline
+def list_length(packed: np.uint64) -> np.int64:
+    return np.int64((packed >> _40) & _LENGTH)
+
+
+@inline
+def add_list(entry: np.ndarray, value: np.ndarray, packed: np.uint64, out: np.ndarray) -> None:
+    """out[action] += weight for each action of a list."""
+    e = list_start(packed) * 2
+    end = e + list_length(packed) * 2
+    while e < end:
+        out[entry[e]] += value[e + 1]
+        e += 2
 
 
 @part
@@ -78,8 +85,8 @@ def entry_for(w: Weights, key: np.uint64, action: int) -> int:
         w.table[k + 1] = _packed(start, 0, 1)
         w.used[0] += 1
     packed = w.table[k + 1]
-    start = np.int64(packed & _START)
-    length = np.int64((packed >> _40) & _LENGTH)
+    start = list_start(packed)
+    length = list_length(packed)
     size = np.int64(packed >> _52)
     for e in range(start, start + length):
         if w.entry[2 * e] == action:
@@ -142,8 +149,8 @@ def frozen(w: Weights, clock: float) -> tuple:
             continue
         begun = at
         packed = w.table[k + 1]
-        start = np.int64(packed & _START)
-        for e in range(start, start + np.int64((packed >> _40) & _LENGTH)):
+        start = list_start(packed)
+        for e in range(start, start + list_length(packed)):
             weight = _outcome(w, e, clock)
             if weight != np.float32(0.0):
                 entry[2 * at] = w.entry[2 * e]
@@ -168,9 +175,9 @@ def _n_kept(w: Weights, k: int, clock: float) -> int:
     if w.table[k] == np.uint64(0):
         return 0
     packed = w.table[k + 1]
-    start = np.int64(packed & _START)
+    start = list_start(packed)
     kept = 0
-    for e in range(start, start + np.int64((packed >> _40) & _LENGTH)):
+    for e in range(start, start + list_length(packed)):
         if _outcome(w, e, clock) != np.float32(0.0):
             kept += 1
     return kept
@@ -182,8 +189,8 @@ def restart_from_average(w: Weights, clock: float) -> None:
     for k in range(0, w.table.size, 2):
         if w.table[k] != np.uint64(0):
             packed = w.table[k + 1]
-            start = np.int64(packed & _START)
-            for e in range(start, start + np.int64((packed >> _40) & _LENGTH)):
+            start = list_start(packed)
+            for e in range(start, start + list_length(packed)):
                 w.value[2 * e + 1] -= np.float32(w.sums[e] / clock)
                 w.sums[e] = 0.0
 
@@ -195,6 +202,5 @@ def lists_of(table: np.ndarray) -> tuple:
     length = np.zeros(table.size // 2, np.int64)
     for k in range(start.size):
         if table[2 * k] != np.uint64(0):
-            start[k] = np.int64(table[2 * k + 1] & _START)
-            length[k] = np.int64((table[2 * k + 1] >> _40) & _LENGTH)
+            start[k], length[k] = list_start(table[2 * k + 1]), list_length(table[2 * k + 1])
     return start, length
