@@ -7,6 +7,7 @@ one and three tokens before, h), where -1 is a label before the sentence. Nothin
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -250,7 +251,7 @@ class Augmented(Task):
 def _check_ties(task: Task, B: int, steps: int, exact: bool) -> None:
     """Prefixes whose order hangs on rounding, in the beam or at its edge."""
     for beam in task.beams(B + 1)[: steps + 1] if not exact else []:
-        if any(one[0] - other[0] < CLOSE for one, other in zip(beam, beam[1:], strict=False)):
+        if any(one[0] - other[0] < CLOSE for one, other in itertools.pairwise(beam)):
             raise Tie
 
 
