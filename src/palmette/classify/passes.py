@@ -27,12 +27,12 @@ class ClassifierPass(Pass, frozen=True):
     wrong_positives: int = 0
     wrong_negatives: int = 0
     decoded: int = 0  # sentences decoded, again and again included
-    again: list[int] = []  # negatives by how often they were decoded again: 0, 1, 2, ... times
+    again: tuple[int, ...] = ()  # negatives by how often they were decoded again: 0, 1, 2, ... times
     capped: int = 0  # negatives that were left labelled positive when the cap was reached
     squared_loss: float = 0.0  # sum of (loss / ||f||)^2; ||f|| is 1 with normalised features
     bound: float | None = None  # what that sum cannot exceed, where the bound was asked for
-    new_structures: list[int] = []  # batch: of each inner round
-    inner_passes: list[int] = []  # batch: passes over the fixed structures in each inner round
+    new_structures: tuple[int, ...] = ()  # batch: of each inner round
+    inner_passes: tuple[int, ...] = ()  # batch: passes over the fixed structures in each inner round
 
 
 class Counted(NamedTuple):
@@ -129,6 +129,6 @@ def _line(number: int, counted: Counted, n_sentences: int, seconds: float, dev: 
     return ClassifierPass(
         number, int(counts[UPDATES]), wrong, 1.0 - wrong / max(1, n_sentences), seconds, dev, {},
         int(counts[WRONG_POSITIVES]), int(counts[WRONG_NEGATIVES]), int(counts[DECODED]),
-        counted.again[:last].tolist(), int(counts[CAPPED]), float(counts[SQUARED_LOSS]), counted.bound,
-        list(counted.new_structures), list(counted.inner_passes),
+        tuple(counted.again[:last].tolist()), int(counts[CAPPED]), float(counts[SQUARED_LOSS]), counted.bound,
+        counted.new_structures, counted.inner_passes,
     )  # fmt: skip
