@@ -47,10 +47,10 @@ def routed(given: Sequence[str]) -> tuple[str, list[str]]:
 def _task_of_files(given: Sequence[str]) -> str:
     """The task of the first model file among the words, which is told by its head alone."""
     if any(verb == given[0] for verb, _ in FUNCTIONS if verb != "train"):
-        from palmette.model_file import peek_task
-
         for word in given[1:]:
             if not word.startswith("-") and os.path.isfile(word):
+                from palmette.model_file import peek_task
+
                 task = peek_task(word)
                 if task is not None:
                     return task if task in TASKS else "tag"
