@@ -7,6 +7,7 @@ from pathlib import Path
 
 from palmette.chain.diagnose import separation
 from palmette.chain.model import DECODINGS
+from palmette.classifier import Classifier
 from palmette.hmm import HMM
 from palmette.learn.settings import OPTIMISERS
 from palmette.tagger import Tagger
@@ -42,4 +43,6 @@ def compile_all() -> None:
         tagger.nbest([[("a", "x")]])
         tagger.predict_confidence([[("a", "x"), ("b", "y")]])
         separation(tagger.model_, corpus)
+        for learner in ("pa", "lclr"):
+            Classifier(learner, passes=1).fit([[("a", "x")]], [[("b", "y")]])
         HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])
