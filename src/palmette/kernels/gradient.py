@@ -6,13 +6,9 @@ second pass under the mask. `M1[token, state]` and, where attributes are on them
 bare weights are summed at once. A batch learner then adds up the tables of the tokens that an attribute occurs at
 (kernels/gather.py); a stochastic one moves the weights after each sentence (kernels/stochastic.py).
 
-Chains of order 0 and 1 whose edges are the same at all tokens go the fast way: products instead of logarithms, scaled
-to sum to one at each token,
-
-    A[i] = (A[i-1] X) * V[i] / z[i]      B[i-1] = X (V[i] * B[i]) / z[i]      P[i] = A[i] * B[i]
-
-with X = exp(edges), V[i] = exp(states). Everything else, and a sentence for which numbers become too small, goes by
-the logarithms of kernels/forward.py.
+Chains of order 0 and 1 whose edges are the same at all tokens go the fast way of kernels/products.py. Everything else,
+and a sentence for which numbers become too small there, goes by the logarithms of kernels/forward.py. Sums over many
+tokens are float64; a table of one token is float32, as the weights are, since gathering it is mostly reading it.
 """
 
 from __future__ import annotations
@@ -22,120 +18,20 @@ from typing import NamedTuple
 import numpy as np
 
 from .compile import inline, kernel, part
-from .exponent import exp_of
 from .forms import Chain, Data, Trellis
 from .forward import Sums, exp_edges, room_for_sums
-from .marginals import marginals, pair_marginals, total_of, triple_marginals
+from .marginals import marginals, pair_marginals, triple_marginals
+from .products import Scaled, backward_products, exp_all_edges, forward_products, room_for_products
 from .score import restrict, score
 from .train import make_room
-from .vector import add_run
-
-SMALL = 1e-250  # a sum below may have lost something
-
-
-class Scaled(NamedTuple):
-    """Room for the fast way. Places h >= H of all rows are 0."""
-
-    X: np.ndarray  # f64[H, W]    exp(edge - top)
-    back: np.ndarray  # f64[H, W] the same the other way round
-    top: np.ndarray  # f64[1]     the largest edge
-    V: np.ndarray  # f64[n, W]
-    A: np.ndarray  # f64[n, W]
-    B: np.ndarray  # f64[n, W]
-    z: np.ndarray  # f64[n]
-    t: np.ndarray  # f64[W]
-    O: np.ndarray  # f64[H, W]    sums of A[i-1] (V[i] B[i] / z[i]) over all tokens: times X the expected pairs
-
-
-@part
-def room_for_products(T: Trellis, m: Chain, fast: bool) -> Scaled:
-    H, W, n = m.label_of.size, m.bias.size, T.U.shape[0] if fast else 0
-    square = (H if fast else 0, W)
-    return Scaled(
-        np.zeros(square), np.zeros(square), np.zeros(1), np.zeros((n, W)), np.zeros((n, W)), np.zeros((n, W)),
-        np.zeros(n), np.zeros(W), np.zeros(square),
-    )  # fmt: skip
-
-
-@part
-def _prepare(T: Trellis, m: Chain, r: Scaled) -> None:
-    """X of the edges of the trellis; without transitions all are 1."""
-    H = m.label_of.size
-    top = -np.inf
-    for g in range(H):
-        for h in range(H):
-            top = max(top, float(T.E[0, g, h]) if m.order >= 1 else 0.0)
-    r.top[0] = top if top > -np.inf else 0.0
-    for g in range(H):
-        for h in range(H):
-            x = exp_of((float(T.E[0, g, h]) if m.order >= 1 else 0.0) - r.top[0])
-            r.X[g, h] = x
-            r.back[h, g] = x
-
-
-@part
-def _products(T: Trellis, m: Chain, n: int, r: Scaled) -> float:
-    """Fill V, A and z; log Z, -inf where no path is allowed, NaN where numbers became too small."""
-    H, W = m.label_of.size, np.int64(m.bias.size)
-    U, V, A, z, X = T.U, r.V, r.A, r.z, r.X.reshape(-1)
-    log_z = 0.0
-    for i in range(n):
-        u, v, a = U[i], V[i], A[i]
-        top = np.float32(-np.inf)
-        for h in range(H):
-            top = max(top, u[h])
-        if top == np.float32(-np.inf):
-            return -np.inf
-        for h in range(H):
-            v[h] = exp_of(float(u[h]) - float(top))
-        for h in range(W):
-            a[h] = 1.0 if i == 0 and h < H else 0.0
-        if i > 0:
-            before = A[i - 1]
-            for g in range(H):
-                if before[g] != 0.0:
-                    add_run(a, np.int64(0), X, g * W, W, before[g])
-            log_z += r.top[0]
-        for h in range(W):
-            a[h] *= v[h]
-        z[i] = total_of(a)
-        if not z[i] > SMALL:
-            return np.nan
-        scale = 1.0 / z[i]
-        for h in range(W):
-            a[h] *= scale
-        log_z += np.log(z[i]) + float(top)
-    return log_z
-
-
-@part
-def _products_back(m: Chain, n: int, r: Scaled, sign: float) -> None:
-    """Fill B, and add `sign` times the products of neighbours to O."""
-    H, W = m.label_of.size, np.int64(m.bias.size)
-    V, A, B, z, t, back, O = r.V, r.A, r.B, r.z, r.t, r.back.reshape(-1), r.O.reshape(-1)
-    last = B[n - 1]
-    for h in range(W):
-        last[h] = 1.0 if h < H else 0.0
-    for i in range(n - 1, 0, -1):
-        v, b, before, a = V[i], B[i], B[i - 1], A[i - 1]
-        scale = 1.0 / z[i]
-        for h in range(W):
-            t[h] = v[h] * b[h] * scale
-            before[h] = 0.0
-        for h in range(H):
-            if t[h] != 0.0:
-                add_run(before, np.int64(0), back, h * W, W, t[h])
-        for g in range(H):
-            if a[g] != 0.0:
-                add_run(O, g * W, t, np.int64(0), W, sign * a[g])
 
 
 class Expected(NamedTuple):
     """Where the differences go. M2 and M3 are of size 0 unless attributes are on pairs and triples."""
 
-    M1: np.ndarray  # f64[N, W]
-    M2: np.ndarray  # f64[N, H*W]
-    M3: np.ndarray  # f64[N, H*H*W]
+    M1: np.ndarray  # f32[N, W]
+    M2: np.ndarray  # f32[N, H*W]
+    M3: np.ndarray  # f32[N, H*H*W]
     end: np.ndarray  # f64[2, W]
     pair: np.ndarray  # f64[H, W]
     triple: np.ndarray  # f64[H, H, W]
@@ -143,10 +39,9 @@ class Expected(NamedTuple):
 
 @inline
 def _add_states(out: Expected, P: np.ndarray, at: int, n: int, sign: float) -> None:
-    for i in range(n):
-        p, to = P[i], out.M1[at + i]
-        for h in range(p.size):
-            to[h] += sign * p[h]
+    p, to = P[:n].reshape(-1), out.M1[at : at + n].reshape(-1)
+    for k in range(p.size):
+        to[k] += sign * p[k]
     for h in range(out.end.shape[1]):
         out.end[0, h] += sign * P[0, h]
         out.end[1, h] += sign * P[n - 1, h]
@@ -159,15 +54,11 @@ def _one_pass(
 ) -> float:  # fmt: skip
     """Add `sign` times the marginals of the trellis as it is, to the tables from token `at` on; log Z."""
     if fast:
-        log_z = _products(T, m, n, r)
+        log_z = forward_products(T, m, n, r)
         if log_z == -np.inf:
             return log_z
         if not np.isnan(log_z):
-            _products_back(m, n, r, sign)
-            for i in range(n):
-                p, a, b = P[i], r.A[i], r.B[i]
-                for h in range(p.size):
-                    p[h] = a[h] * b[h]
+            backward_products(m, n, r, sign, P)
             _add_states(out, P, at, n, sign)
             return log_z
         exp_edges(T, m, n, w)
@@ -240,11 +131,14 @@ def _wrong(m: Chain, x: Data, lo: int, P: np.ndarray, n: int) -> int:
     """Tokens whose most probable state has a label that is not among those known."""
     wrong = 0
     for i in range(n):
+        known = x.known[lo + i]
+        if m.plain and known < x.allow.shape[1] and P[i, known] > 0.5:
+            continue  # nothing else can be as probable
         best = 0
         for h in range(1, m.label_of.size):
             if P[i, h] > P[i, best]:
                 best = h
-        if not x.allow[x.known[lo + i], m.label_of[best]]:
+        if not x.allow[known, m.label_of[best]]:
             wrong += 1
     return wrong
 
@@ -283,7 +177,7 @@ def sentence_likelihood(
     n = score(T, m, x, s, changed)
     lo, weight = x.offset[s], float(x.weight[s])
     if changed and fast:
-        _prepare(T, m, room.r)
+        exp_all_edges(T, m, room.r)
     if not fast and (changed or room.w.X.shape[0] > 1):
         exp_edges(T, m, n, room.w)
     if not possible(T, m, x, lo, n):
@@ -313,7 +207,7 @@ def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
 @kernel
 def expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expected) -> tuple:
     """Sentences first..last: (sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without an
-    allowed path, which add nothing). Row k of the tables, which must be 0, is for token start + k."""
+    allowed path, which add nothing). Row k of the tables, which must be 0 there, is for token start + k."""
     T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
     fast = goes_fast(m, x)
     room = room_for_likelihood(T, m, fast)
