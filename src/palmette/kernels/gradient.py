@@ -37,35 +37,48 @@ class Expected(NamedTuple):
     triple: np.ndarray  # f64[H, H, W]
 
 
+class Room(NamedTuple):
+    """What a pass over one sentence needs."""
+
+    r: Scaled
+    w: Sums
+    P: np.ndarray  # f64[n, W]
+    two: np.ndarray  # f64[H, W]
+    three: np.ndarray  # f64[H, H, W], of order 2 only
+
+
 @inline
 def _add_states(out: Expected, P: np.ndarray, at: int, n: int, sign: float) -> None:
-    p, to = P[:n].reshape(-1), out.M1[at : at + n].reshape(-1)
+    p, to, end = P[:n].reshape(-1), out.M1[at : at + n].reshape(-1), out.end
     for k in range(p.size):
         to[k] += sign * p[k]
-    for h in range(out.end.shape[1]):
-        out.end[0, h] += sign * P[0, h]
-        out.end[1, h] += sign * P[n - 1, h]
+    for h in range(end.shape[1]):
+        end[0, h] += sign * P[0, h]
+        end[1, h] += sign * P[n - 1, h]
+
+
+@inline
+def _one_pass(T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, room: Room, out: Expected) -> float:
+    """Add `sign` times the marginals of the trellis as it is, to the tables from token `at` on; log Z."""
+    if fast:
+        log_z = forward_products(T.U, n, room.r)
+        if not np.isnan(log_z):
+            if log_z > -np.inf:
+                backward_products(n, room.r, m.order >= 1, sign, room.P)
+                _add_states(out, room.P, at, n, sign)
+            return log_z
+        exp_edges(T, m, n, room.w)
+    return _by_logarithms(T, m, at, n, sign, room, out)
 
 
 @part
-def _one_pass(
-    T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, r: Scaled, w: Sums, P: np.ndarray, two: np.ndarray,
-    three: np.ndarray, out: Expected,
-) -> float:  # fmt: skip
-    """Add `sign` times the marginals of the trellis as it is, to the tables from token `at` on; log Z."""
-    if fast:
-        log_z = forward_products(T, m, n, r)
-        if log_z == -np.inf:
-            return log_z
-        if not np.isnan(log_z):
-            backward_products(m, n, r, sign, P)
-            _add_states(out, P, at, n, sign)
-            return log_z
-        exp_edges(T, m, n, w)
-    log_z = marginals(T, m, n, w, P)
+def _by_logarithms(T: Trellis, m: Chain, at: int, n: int, sign: float, room: Room, out: Expected) -> float:
+    """As `_one_pass`, for all orders and scores of any size."""
+    w, two, three = room.w, room.two, room.three
+    log_z = marginals(T, m, n, w, room.P)
     if log_z == -np.inf:
         return log_z
-    _add_states(out, P, at, n, sign)
+    _add_states(out, room.P, at, n, sign)
     if m.order >= 1:
         for i in range(1, n):
             pair_marginals(T, m, w, i, two)
@@ -88,69 +101,69 @@ def _add_table(bare: np.ndarray, M: np.ndarray, table: np.ndarray, token: int, s
 
 
 @part
-def _gold_score(T: Trellis, m: Chain, x: Data, lo: int, at: int, n: int, weight: float, out: Expected) -> float:
+def _gold_score(T: Trellis, order: int, H: int, known: np.ndarray, at: int, weight: float, out: Expected) -> float:
     """The score of a gold path that is known for sure; its features are taken off."""
-    H, W = m.label_of.size, m.bias.size
+    n, W = known.size, T.U.shape[1]
+    U, M1, end = T.U, out.M1, out.end
     total_score = 0.0
     for i in range(n):
-        h = x.known[lo + i]
-        total_score += float(T.U[i, h])
-        out.M1[at + i, h] -= weight
-        if i == 0:
-            out.end[0, h] -= weight
-        if i == n - 1:
-            out.end[1, h] -= weight
-        if i >= 1 and m.order >= 1:
-            g = x.known[lo + i - 1]
-            total_score += float(T.E[i if T.E.shape[0] > 1 else 0, g, h])
-            out.pair[g, h] -= weight
-            if out.M2.shape[0] > 0:
-                out.M2[at + i, g * W + h] -= weight
-            if i >= 2 and m.order >= 2:
-                f = x.known[lo + i - 2]
-                total_score += float(T.S[i if T.S.shape[0] > 1 else 0, f, g, h])
-                out.triple[f, g, h] -= weight
-                if out.M3.shape[0] > 0:
-                    out.M3[at + i, (f * H + g) * W + h] -= weight
+        h = known[i]
+        total_score += float(U[i, h])
+        M1[at + i, h] -= weight
+    end[0, known[0]] -= weight
+    end[1, known[n - 1]] -= weight
+    if order >= 1:
+        E, pair, M2 = T.E, out.pair, out.M2
+        for i in range(1, n):
+            g, h = known[i - 1], known[i]
+            total_score += float(E[i if E.shape[0] > 1 else 0, g, h])
+            pair[g, h] -= weight
+            if M2.shape[0] > 0:
+                M2[at + i, g * W + h] -= weight
+    if order >= 2:
+        S, triple, M3 = T.S, out.triple, out.M3
+        for i in range(2, n):
+            f, g, h = known[i - 2], known[i - 1], known[i]
+            total_score += float(S[i if S.shape[0] > 1 else 0, f, g, h])
+            triple[f, g, h] -= weight
+            if M3.shape[0] > 0:
+                M3[at + i, (f * H + g) * W + h] -= weight
     return total_score
 
 
 @inline
-def _certain(m: Chain, x: Data, lo: int, n: int) -> bool:
-    """Whether gold is one path."""
-    if not m.plain:
-        return False
-    for i in range(n):  # noqa: SIM110
-        if x.known[lo + i] >= x.allow.shape[1]:
+def are_labels(known: np.ndarray, Y: int) -> bool:
+    """Whether what is known of each token is one label."""
+    for i in range(known.size):  # noqa: SIM110
+        if known[i] >= Y:
+            return False
+    return True
+
+
+@inline
+def path_allowed(U: np.ndarray, order: int, forbid: np.ndarray, path: np.ndarray) -> bool:
+    for i in range(path.size):
+        h = path[i]
+        if U[i, h] == -np.inf or (i > 0 and order > 0 and forbid[path[i - 1], h] == -np.inf):
             return False
     return True
 
 
 @part
-def _wrong(m: Chain, x: Data, lo: int, P: np.ndarray, n: int) -> int:
+def _wrong(plain: bool, label_of: np.ndarray, known: np.ndarray, allow: np.ndarray, P: np.ndarray) -> int:
     """Tokens whose most probable state has a label that is not among those known."""
-    wrong = 0
-    for i in range(n):
-        known = x.known[lo + i]
-        if m.plain and known < x.allow.shape[1] and P[i, known] > 0.5:
-            continue  # nothing else can be as probable
+    H, Y, wrong = label_of.size, allow.shape[1], 0
+    for i in range(known.size):
+        row = known[i]
+        if plain and row < Y and P[i, row] > 0.5:
+            continue  # nothing else is as probable
         best = 0
-        for h in range(1, m.label_of.size):
+        for h in range(1, H):
             if P[i, h] > P[i, best]:
                 best = h
-        if not x.allow[known, m.label_of[best]]:
+        if not allow[row, label_of[best]]:
             wrong += 1
     return wrong
-
-
-class Room(NamedTuple):
-    """What a pass over one sentence needs."""
-
-    r: Scaled
-    w: Sums
-    P: np.ndarray  # f64[n, W]
-    two: np.ndarray  # f64[H, W]
-    three: np.ndarray  # f64[H, H, W], of order 2 only
 
 
 @part
@@ -161,13 +174,35 @@ def room_for_likelihood(T: Trellis, m: Chain, fast: bool) -> Room:
     return Room(room_for_products(T, m, fast), room_for_sums(T, m, True), P, two, three)
 
 
+@part
+def _possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
+    """Whether a path with what is known is allowed at all: by the states that can be reached, token by token."""
+    H = m.label_of.size
+    before, now = np.ones(H, np.bool_), np.zeros(H, np.bool_)
+    for i in range(n):
+        some = False
+        for h in range(H):
+            now[h] = False
+            if T.U[i, h] == -np.inf or not x.allow[x.known[lo + i], m.label_of[h]]:
+                continue
+            for g in range(H):
+                if before[g] and (i == 0 or m.order == 0 or m.forbid[g, h] > -np.inf):
+                    now[h] = True
+                    some = True
+                    break
+        if not some:
+            return False
+        before[:] = now
+    return True
+
+
 @inline
 def goes_fast(m: Chain, x: Data) -> bool:
     """Whether edges are the same at all tokens and products suffice."""
     return m.order <= 1 and x.two.ptr.size == 0
 
 
-@part
+@inline
 def sentence_likelihood(
     T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, room: Room, out: Expected
 ) -> tuple[float, int]:
@@ -176,21 +211,23 @@ def sentence_likelihood(
     path with what is known, and nothing was added."""
     n = score(T, m, x, s, changed)
     lo, weight = x.offset[s], float(x.weight[s])
+    known = x.known[lo : lo + n]
     if changed and fast:
         exp_all_edges(T, m, room.r)
     if not fast and (changed or room.w.X.shape[0] > 1):
         exp_edges(T, m, n, room.w)
-    if not possible(T, m, x, lo, n):
+    certain = m.plain and are_labels(known, x.allow.shape[1])
+    if not (path_allowed(T.U, m.order, m.forbid, known) if certain else _possible(T, m, x, lo, n)):
         return 0.0, -1
-    log_z = _one_pass(T, m, at, n, weight, fast, room.r, room.w, room.P, room.two, room.three, out)
+    log_z = _one_pass(T, m, at, n, weight, fast, room, out)
     if log_z == -np.inf:
         return 0.0, -1
-    wrong = _wrong(m, x, lo, room.P, n)
-    if _certain(m, x, lo, n):
-        gold = _gold_score(T, m, x, lo, at, n, weight, out)
+    wrong = _wrong(m.plain, m.label_of, known, x.allow, room.P)
+    if certain:
+        gold = _gold_score(T, m.order, m.label_of.size, known, at, weight, out)
     else:
         restrict(T, m, x, lo, n)
-        gold = _one_pass(T, m, at, n, -weight, fast, room.r, room.w, room.P, room.two, room.three, out)
+        gold = _one_pass(T, m, at, n, -weight, fast, room, out)
     return weight * (log_z - gold), wrong
 
 
@@ -222,31 +259,3 @@ def expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expe
     if fast and m.order >= 1:
         add_fast_pairs(m, room.r, out)
     return objective, wrong, impossible
-
-
-@part
-def possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
-    """Whether a path with what is known is allowed at all: by the states that can be reached, token by token."""
-    if _certain(m, x, lo, n):
-        for i in range(n):
-            h = x.known[lo + i]
-            if T.U[i, h] == -np.inf or (i > 0 and m.order > 0 and m.forbid[x.known[lo + i - 1], h] == -np.inf):
-                return False
-        return True
-    H = m.label_of.size
-    before, now = np.ones(H, np.bool_), np.zeros(H, np.bool_)
-    for i in range(n):
-        some = False
-        for h in range(H):
-            now[h] = False
-            if T.U[i, h] == -np.inf or not x.allow[x.known[lo + i], m.label_of[h]]:
-                continue
-            for g in range(H):
-                if before[g] and (i == 0 or m.order == 0 or m.forbid[g, h] > -np.inf):
-                    now[h] = True
-                    some = True
-                    break
-        if not some:
-            return False
-        before[:] = now
-    return True

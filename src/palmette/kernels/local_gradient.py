@@ -13,7 +13,7 @@ import numpy as np
 from .compile import inline, kernel, part
 from .exponent import exp_of
 from .forms import Chain, Data, Trellis
-from .gradient import Expected, possible
+from .gradient import Expected, path_allowed
 from .score import score
 from .train import make_room
 
@@ -86,7 +86,7 @@ def local_expectations(m: Chain, x: Data, first: int, last: int, start: int, out
     for s in range(first, last):
         n = score(T, m, x, s, s == first)
         lo, weight = x.offset[s], float(x.weight[s])
-        if not possible(T, m, x, lo, n):
+        if not path_allowed(T.U, m.order, m.forbid, x.known[lo : lo + n]):
             impossible += 1
             continue
         for i in range(n):

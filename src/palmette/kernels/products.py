@@ -74,12 +74,11 @@ def exp_all_edges(T: Trellis, m: Chain, r: Scaled) -> None:
 
 
 @part
-def _exp_states(T: Trellis, m: Chain, n: int, V: np.ndarray) -> float:
+def _exp_states(U: np.ndarray, H: int, n: int, V: np.ndarray) -> float:
     """Fill V; the sum of what was taken out."""
-    U, H, W = T.U, m.label_of.size, m.bias.size
     taken = 0.0
     for i in range(n):
-        for h in range(H, W):
+        for h in range(H, U.shape[1]):
             U[i, h] = -np.inf
         taken += below_largest(V, U, i)
     if taken > -np.inf:
@@ -90,11 +89,12 @@ def _exp_states(T: Trellis, m: Chain, n: int, V: np.ndarray) -> float:
 
 
 @part
-def forward_products(T: Trellis, m: Chain, n: int, r: Scaled) -> float:
-    """Fill V, Y, A and c; log Z, -inf where no path is allowed, NaN where numbers became too small."""
-    H, W = m.label_of.size, m.bias.size
+def forward_products(U: np.ndarray, n: int, r: Scaled) -> float:
+    """Fill V, Y, A and c; log Z, -inf where no path is allowed, NaN where numbers became too small. U is that of the
+    trellis: the rest of it would cost more to hand over than a token takes."""
     V, A, Y, X, c = r.V, r.A, r.Y, r.X, r.c
-    log_z = _exp_states(T, m, n, V)
+    H, W = X.shape
+    log_z = _exp_states(U, H, n, V)
     if log_z == -np.inf:
         return log_z
     log_z += (n - 1) * r.top[0]
@@ -118,8 +118,8 @@ def forward_products(T: Trellis, m: Chain, n: int, r: Scaled) -> float:
 
 
 @part
-def backward_products(m: Chain, n: int, r: Scaled, weight: float, P: np.ndarray) -> None:
-    """How probable each state is into P f64[n, W]; `weight` times the products of neighbours are added to O."""
+def backward_products(n: int, r: Scaled, pairs: bool, weight: float, P: np.ndarray) -> None:
+    """How probable each state is into P f64[n, W]; with `pairs`, `weight` times the products of neighbours into O."""
     A, B, Q, V, Y, back, c = r.A, r.B, r.Q, r.V, r.Y, r.back, r.c
     total = 0.0
     for h in range(V.shape[1]):
@@ -132,7 +132,7 @@ def backward_products(m: Chain, n: int, r: Scaled, weight: float, P: np.ndarray)
     before, after, out = Y[:n].reshape(-1), Q[:n].reshape(-1), P[:n].reshape(-1)
     for k in range(out.size):
         out[k] = before[k] * after[k]
-    if m.order >= 1:
+    if pairs:
         if weight != 1.0:
             for k in range(after.size):
                 after[k] *= weight
