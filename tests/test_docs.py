@@ -17,6 +17,7 @@ PAGES = [
     *(
         f"docs/{name}.md"
         for name in (
+            "beam",
             "classify",
             "compare",
             "confidence",
@@ -76,6 +77,7 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
     "page",
     [
         "README.md",
+        "docs/beam.md",
         "docs/classify.md",
         "docs/confidence.md",
         "docs/history.md",
