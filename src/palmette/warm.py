@@ -7,6 +7,7 @@ from pathlib import Path
 
 from palmette.chain.diagnose import separation
 from palmette.chain.model import DECODINGS
+from palmette.classifier import Classifier
 from palmette.hmm import HMM
 from palmette.learn.settings import OPTIMISERS
 from palmette.tagger import Tagger
@@ -30,6 +31,7 @@ def compile_all() -> None:
         Tagger.load(files["m.palm"]).tag_file(files["c.txt"], Path(folder, "out.txt"))
         attributes = Tagger(passes=1, min_count=2).fit_file(files["a.crfsuite"])
         attributes.tag_file(files["a.crfsuite"], Path(folder, "out.txt"))
+        Tagger(template=files["t.txt"], search="beam", passes=1).fit_file(files["c.txt"], files["c.txt"])
         Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=Reading(label="upos"))
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])
         for optimiser in OPTIMISERS:
@@ -41,4 +43,6 @@ def compile_all() -> None:
         tagger.nbest([[("a", "x")]])
         tagger.predict_confidence([[("a", "x"), ("b", "y")]])
         separation(tagger.model_, corpus)
+        for learner in ("pa", "lclr"):
+            Classifier(learner, passes=1).fit([[("a", "x")]], [[("b", "y")]])
         HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])
