@@ -15,12 +15,13 @@ __all__ = [
     "__version__",
     "load_acronyms",
     "load_demo",
+    "load_grammaticality",
     "load_vowels",
 ]
 
 if TYPE_CHECKING:
     from palmette.classifier import Classifier
-    from palmette.demo_data import load_acronyms, load_demo, load_vowels
+    from palmette.demo_data import load_acronyms, load_demo, load_grammaticality, load_vowels
     from palmette.hmm import HMM
     from palmette.hypergraph import Hypergraph
     from palmette.linear_classifier import LinearClassifier
@@ -36,6 +37,7 @@ _HOMES = {
     "Tagger": "palmette.tagger",
     "load_acronyms": "palmette.demo_data",
     "load_demo": "palmette.demo_data",
+    "load_grammaticality": "palmette.demo_data",
     "load_vowels": "palmette.demo_data",
 }
 
