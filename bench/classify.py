@@ -86,5 +86,7 @@ def bench_classify(folder: Path) -> None:
     for name, options in ROWS.items():
         classifier = Classifier(passes=PASSES, **options).fit(positives, negatives, names=False)
         seconds[name] = statistics.median(row["seconds"] for row in classifier.history_[1:])
-        print(f"  {name:<30} {seconds[name]:6.2f} s a pass, {tokens / seconds[name]:>9,.0f} tokens a second", flush=True)
+        print(
+            f"  {name:<30} {seconds[name]:6.2f} s a pass, {tokens / seconds[name]:>9,.0f} tokens a second", flush=True
+        )
     keep("classify", {"sentences": [len(positives), len(negatives)], "tokens": tokens, "seconds": seconds})
