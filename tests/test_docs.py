@@ -27,6 +27,7 @@ PAGES = [
             "latent",
             "learners",
             "nbest",
+            "parsing",
             "synth",
             "templates",
             "usage",
@@ -85,6 +86,7 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
         "docs/latent.md",
         "docs/learners.md",
         "docs/nbest.md",
+        "docs/parsing.md",
         "docs/usage.md",
     ],
 )

@@ -49,6 +49,19 @@ def test_scoring_a_tagged_file_does_not_wait_for_numba(tmp_path: Path) -> None:
         assert not modules & {"numba", "llvmlite", "scipy"}
 
 
+def test_scoring_and_comparing_parsed_files_does_not_wait_for_numba(tmp_path: Path) -> None:
+    text = "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    for name in ("gold", "a", "b"):
+        (tmp_path / f"{name}.conllu").write_text(text, encoding="utf-8")
+    for command in (
+        "eval --task parse gold.conllu a.conllu --draw 1 --svg x.svg",
+        "compare --task parse a.conllu b.conllu gold.conllu",
+    ):
+        modules = loaded(tmp_path, *command.split())
+        assert "palmette.metrics.attachment" in modules
+        assert not modules & {"numba", "llvmlite", "scipy"}
+
+
 def test_printing_templates_does_not_wait_for_numba(tmp_path: Path) -> None:
     assert not loaded(tmp_path, "features", "pos") & {"numba", "llvmlite", "scipy"}
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import random
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from palmette.errors import UsageError
 
+if TYPE_CHECKING:
+    from palmette.text.treebank import Treebank
+
 PARTS = ("train", "dev", "test")
-HELD_OUT = 5  # every fifth vowel and phrase is for testing
+HELD_OUT = 5  # every fifth vowel, phrase and tree is for testing
 Sentences = list[list[tuple[str, str]]]
 
 
@@ -60,18 +64,36 @@ def _exchanged(sentence: list[tuple[str, str]], rng: random.Random) -> list[tupl
 
 
 def _part(name: str, part: str) -> list[str]:
+    return _shares(_text(name).splitlines(), part)
+
+
+def _shares(lines: list[str], part: str) -> list[str]:
     if part not in ("train", "test"):
         raise UsageError(f"this data has no part {part!r}; it has train, test")
-    lines = _text(name).splitlines()
     return [line for k, line in enumerate(lines) if (k % HELD_OUT == HELD_OUT - 1) == (part == "test")]
 
 
 def example_files(name: str) -> dict[str, str]:
     """Data as files to train and test on: name -> text."""
-    texts = {"vowels": _vowel_text, "acronyms": _acronym_text, "grammaticality": _grammaticality_text}
+    texts = {
+        "vowels": _vowel_text, "acronyms": _acronym_text, "grammaticality": _grammaticality_text, "trees": tree_text,
+    }  # fmt: skip
     if name not in texts:
         raise UsageError(f"there is no data {name!r}; choose one of {', '.join(texts)}")
-    return {f"{name}.txt": texts[name]("train"), f"{name}_test.txt": texts[name]("test")}
+    ending = "conllu" if name == "trees" else "txt"
+    return {f"{name}.{ending}": texts[name]("train"), f"{name}_test.{ending}": texts[name]("test")}
+
+
+def load_trees(part: str = "train") -> Treebank:
+    """Short sentences with dependency trees."""
+    from palmette.text.treebank import treebank_of_bytes
+
+    return treebank_of_bytes(tree_text(part).encode(), f"trees, {part}")
+
+
+def tree_text(part: str) -> str:
+    """Short sentences with dependency trees, as CoNLL-U."""
+    return "".join(f"{sentence}\n\n" for sentence in _shares(_text("trees.conllu").strip().split("\n\n"), part))
 
 
 def _vowel_text(part: str) -> str:

@@ -31,6 +31,7 @@ def compile_all() -> None:
         Tagger.load(files["m.palm"]).tag_file(files["c.txt"], Path(folder, "out.txt"))
         attributes = Tagger(passes=1, min_count=2).fit_file(files["a.crfsuite"])
         attributes.tag_file(files["a.crfsuite"], Path(folder, "out.txt"))
+        Tagger(template=files["t.txt"], search="beam", passes=1).fit_file(files["c.txt"], files["c.txt"])
         Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=Reading(label="upos"))
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])
         for optimiser in OPTIMISERS:

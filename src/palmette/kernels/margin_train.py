@@ -81,7 +81,7 @@ def hildreth(A: np.ndarray, b: np.ndarray, K: int, C: float, alpha: np.ndarray) 
 
 
 @part
-def _augment(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> None:
+def augment(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> None:
     """Every state whose label is not among those known scores 1 more."""
     for i in range(n):
         known = x.known[lo + i]
@@ -109,7 +109,7 @@ def train_pa(
         changed = False
         viterbi(T, m, n, paths[1])
         wrong += wrong_labels(m, x, lo, n, paths[1])
-        _augment(T, m, x, lo, n)
+        augment(T, m, x, lo, n)
         top = viterbi(T, m, n, paths[1])
         clock += 1.0
         if not gold_path(T, m, x, lo, n, paths[0]):

@@ -42,7 +42,7 @@ def _shares(kind: int, degree: float, scores: np.ndarray, out: np.ndarray) -> No
 
 
 @part
-def _factors(
+def factors_of(
     r: Listed, n: int, found: int, add_gold: bool, kind: int, degree: float, rate: float, out: np.ndarray
 ) -> None:
     """out[0] for gold, out[k] for candidate k; they add up to 0."""
@@ -79,7 +79,7 @@ def train_probperc(
             impossible += 1
         elif missed > 0 or not on_errors:
             step = rate / (1.0 + fall * (clock - 1.0)) * float(x.weight[s])
-            _factors(r, n, found, add_gold, kind, degree, step, factors)
+            factors_of(r, n, found, add_gold, kind, degree, step, factors)
             blend(m, x, s, r.paths, factors, found + 1, clock, sums)
             updates += 1
             changed = True
