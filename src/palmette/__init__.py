@@ -17,6 +17,7 @@ __all__ = [
     "__version__",
     "load_acronyms",
     "load_demo",
+    "load_grammaticality",
     "load_trees",
     "load_vowels",
     "read_treebank",
@@ -24,7 +25,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from palmette.classifier import Classifier
-    from palmette.demo_data import load_acronyms, load_demo, load_trees, load_vowels
+    from palmette.demo_data import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.hmm import HMM
     from palmette.hypergraph import Hypergraph
     from palmette.linear_classifier import LinearClassifier
@@ -44,6 +45,7 @@ _HOMES = {
     "Treebank": "palmette.text.treebank",
     "load_acronyms": "palmette.demo_data",
     "load_demo": "palmette.demo_data",
+    "load_grammaticality": "palmette.demo_data",
     "load_trees": "palmette.demo_data",
     "load_vowels": "palmette.demo_data",
     "read_treebank": "palmette.text.treebank",

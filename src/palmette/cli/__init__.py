@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ABOUT = "Structured prediction on CPUs: taggers, chunkers, entity recognisers and dependency parsers."
 VERBS = {
     "demo": "Train and show a tagger on a small corpus that ships with palmette.",
-    "train": "Train a tagger from a labelled file, or a dependency parser (--task parse).",
+    "train": "Train a tagger from a labelled file, a parser (--task parse) or a classifier (--task classify).",
     "tag": "Tag a file, standard input or a typed sentence with a model.",
     "eval": "Score a model on gold labels, or a file that has gold and guess.",
     "calibrate": "Fit a temperature on labelled data, so that a model's confidences are probabilities.",
