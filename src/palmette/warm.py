@@ -8,10 +8,13 @@ from pathlib import Path
 from palmette.chain.diagnose import separation
 from palmette.chain.model import DECODINGS
 from palmette.classifier import Classifier
+from palmette.guards import easiness
 from palmette.hmm import HMM
 from palmette.learn.settings import OPTIMISERS
+from palmette.lm import LanguageModel
 from palmette.tagger import Tagger
 from palmette.text.read import Reading, read_corpus
+from palmette.text.sentences import parse_sentences
 
 COLUMNS = "a x B-N\nb y I-N\nc x O\n\nb x O\na y B-N\n\n"
 ATTRIBUTES = "B\tw=a\\:b\tv:2.5\nI\tw=b\n\nB\tw=a\n\n"
@@ -46,3 +49,8 @@ def compile_all() -> None:
         for learner in ("pa", "lclr"):
             Classifier(learner, passes=1).fit([[("a", "x")]], [[("b", "y")]])
         HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])
+        plain = parse_sentences(b"a b\n" * 5)
+        language = LanguageModel().fit(plain)
+        language.score(plain)
+        language.sample(1)
+        easiness(plain, plain)
