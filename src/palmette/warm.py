@@ -7,10 +7,14 @@ from pathlib import Path
 
 from palmette.chain.diagnose import separation
 from palmette.chain.model import DECODINGS
+from palmette.classifier import Classifier
+from palmette.guards import easiness
 from palmette.hmm import HMM
 from palmette.learn.settings import OPTIMISERS
+from palmette.lm import LanguageModel
 from palmette.tagger import Tagger
 from palmette.text.read import Reading, read_corpus
+from palmette.text.sentences import parse_sentences
 
 COLUMNS = "a x B-N\nb y I-N\nc x O\n\nb x O\na y B-N\n\n"
 ATTRIBUTES = "B\tw=a\\:b\tv:2.5\nI\tw=b\n\nB\tw=a\n\n"
@@ -30,6 +34,7 @@ def compile_all() -> None:
         Tagger.load(files["m.palm"]).tag_file(files["c.txt"], Path(folder, "out.txt"))
         attributes = Tagger(passes=1, min_count=2).fit_file(files["a.crfsuite"])
         attributes.tag_file(files["a.crfsuite"], Path(folder, "out.txt"))
+        Tagger(template=files["t.txt"], search="beam", passes=1).fit_file(files["c.txt"], files["c.txt"])
         Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=Reading(label="upos"))
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])
         for optimiser in OPTIMISERS:
@@ -41,4 +46,11 @@ def compile_all() -> None:
         tagger.nbest([[("a", "x")]])
         tagger.predict_confidence([[("a", "x"), ("b", "y")]])
         separation(tagger.model_, corpus)
+        for learner in ("pa", "lclr"):
+            Classifier(learner, passes=1).fit([[("a", "x")]], [[("b", "y")]])
         HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])
+        plain = parse_sentences(b"a b\n" * 5)
+        language = LanguageModel().fit(plain)
+        language.score(plain)
+        language.sample(1)
+        easiness(plain, plain)

@@ -19,14 +19,16 @@ from palmette.chain.known import (
     understand_labels,
 )
 from palmette.chain.learning import Dev
-from palmette.chain.model import ChainModel, Names, check_columns, check_room, check_searchable
+from palmette.chain.model import ChainModel, Names, check_columns, check_room
 from palmette.chain.past import drop_unmoved_past
 from palmette.chain.prune import some_names
+from palmette.chain.searching import check_searchable
 from palmette.chain.training import train
 from palmette.chain.weights import Shape, forget_forbidden
 from palmette.chain.wish import Problem, Wish
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
+from palmette.features.templates import PAST
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.forms import Chain, Data
 from palmette.learn.online import Outcome
@@ -202,7 +204,7 @@ def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int
 def _tell_size(collected: Collected, shape: Shape, wish: Wish) -> None:
     """How many weights there can be, and a warning where they are many."""
     sizes = collected.sizes
-    dense = {k: n * shape.n_states**k for k, n in sizes.items()}
+    dense = {k: n * shape.n_states**k for k, n in sizes.items() if k != PAST}
     if wish.settings.edge_features == "seen":
         dense = {k: n for k, n in dense.items() if k == 1}
     total = sum(dense.values())
@@ -212,6 +214,7 @@ def _tell_size(collected: Collected, shape: Shape, wish: Wish) -> None:
         f"{collected.corpus.n_sentences:,} sentences, {collected.corpus.n_tokens:,} tokens, {shape.n_labels} labels, "
         + (f"{int((~shape.missing()).sum())} states, " if shape.per > 1 else "")
         + f"{sum(sizes.values()):,}{kept} attributes, order {shape.order}, up to {total:,} weights"
+        + (" and those of earlier labels as they come" if PAST in sizes else "")
     )
     if not sum(sizes.values()):
         wish.say("warning: there is no attribute, so only label sequences are learnt; see --template and --min-count")

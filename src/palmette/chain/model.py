@@ -16,9 +16,10 @@ import numpy as np
 
 from palmette import model_file
 from palmette.chain.beam import beam_labels
-from palmette.chain.data import allow_table, encode_corpus, encode_past
+from palmette.chain.data import allow_table, encode_corpus
 from palmette.chain.known import Known, check_possible
-from palmette.chain.past import Weights, checked_state, no_past, packed_past, unpacked_past
+from palmette.chain.past import checked_state, packed_past
+from palmette.chain.searching import Searching, searched
 from palmette.chain.temperature import Calibration, cooled
 from palmette.chain.weights import ORDERS, Shape, new_chain, used_rows
 from palmette.errors import DataError, ModelError, UsageError
@@ -27,12 +28,12 @@ from palmette.features.resources import Resources
 from palmette.features.templates import PAST, parse, to_text
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.exact import decode_exact
-from palmette.kernels.forms import Active, Bare, BareSums, Chain, Data, Rows, no_rows, stride_of
+from palmette.kernels.forms import Bare, BareSums, Chain, Data, Rows, no_rows, stride_of
 from palmette.kernels.marginals import decode_marginal
 from palmette.kernels.past import Past
 from palmette.kernels.train import decode
 from palmette.learn.online import Pass
-from palmette.learn.settings import BEAM, MOST_BEAM, MOST_STATES, SEARCHES
+from palmette.learn.settings import MOST_STATES
 from palmette.text.corpus import Corpus
 from palmette.text.history import checked_history
 from palmette.text.schemes import Transitions
@@ -75,7 +76,7 @@ class Decoded(NamedTuple):
 
 
 @dataclass
-class ChainModel:
+class ChainModel(Searching):
     """Labels, features and weights of a chain."""
 
     labels: list[str]
@@ -110,44 +111,6 @@ class ChainModel:
         if kept is None or kept[0] != temperature or kept[1] is not self.chain:
             kept = self._cooled = temperature, self.chain, cooled(self.chain, temperature)
         return kept[2]._replace(bias=biased.bias * np.float32(1.0 / temperature))
-
-    @property
-    def reads_past(self) -> bool:
-        """Whether templates read earlier labels, which only a beam can follow."""
-        return self.encoder is not None and PAST in self.encoder.programs
-
-    def need_exact(self, what: str) -> None:
-        """Complain where something is asked for that exact search alone can give."""
-        if self.reads_past:
-            raise UsageError(f"{what}: exact search gives it, and templates of the model read earlier labels (%y)")
-
-    def search_with(self, search: str | None, beam: int | None) -> None:
-        """Search in another way than in training; None: as it was."""
-        if search is None:
-            search = "beam" if self.beam or beam else "viterbi"
-        if search not in SEARCHES:
-            raise UsageError(f"search: there is no {search!r}; choose one of {', '.join(SEARCHES)}")
-        if search == "viterbi":
-            if beam is not None:
-                raise UsageError("beam: exact search has no width; leave it out, or say --search beam")
-            check_searchable(self.encoder, search)
-            self.beam = 0
-            return
-        if self.shape.per > 1 or self.shape.local:
-            raise UsageError("search: a beam is for models whose scores are those of labels, neither latent nor maxent")
-        wanted = beam if beam is not None else self.beam or BEAM
-        if type(wanted) is not int or not 1 <= wanted <= MOST_BEAM:
-            raise UsageError(f"beam: {wanted!r} is not a number of prefixes between 1 and {MOST_BEAM}")
-        self.beam = wanted
-
-    def weights(self, bias: dict[str, float] | None = None) -> Weights:
-        """All weights for a beam, with the model's own bias or another."""
-        chain = self.with_bias(self.bias if bias is None else bias)
-        return Weights(chain, no_past(chain.bias.size) if self.past is None else self.past)
-
-    def encode_past(self, corpus: Corpus) -> Active:
-        """What templates that read earlier labels see of a corpus."""
-        return encode_past(corpus, self.encoder, self.alphabets)
 
     def with_bias(self, bias: dict[str, float]) -> Chain:
         """The chain with numbers added to the score of some labels."""
@@ -237,16 +200,6 @@ def best_labels(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarr
     """The label of each token on the best path i32[N] and the score of each sentence f64[S]."""
     states, scores = best_states(chain, data, restricted=restricted)
     return (states if chain.plain else chain.label_of[states]), scores
-
-
-def check_searchable(encoder: Encoder | None, search: str) -> None:
-    """Complain about templates that a search cannot use."""
-    if encoder is not None and search not in encoder.templates.searches:
-        first = encoder.templates.past[0]
-        raise UsageError(
-            f"the template `{first.text}` (line {first.line} of {encoder.templates.name}) reads earlier labels, which "
-            f"exact search cannot: say --search beam, or leave templates with %y out"
-        )
 
 
 def check_columns(corpus: Corpus, encoder: Encoder | None, hint: str = MAKE_COLUMNS) -> None:
@@ -344,12 +297,14 @@ def load_chain(path: str) -> ChainModel:
     except (KeyError, TypeError, AttributeError, UnicodeError) as error:
         raise ModelError(f"damaged model: its description lacks or misstates {error}", file=path) from None
     except ModelError as error:
-        raise ModelError(str(error).partition("\n")[0], hint=error.hint, file=error.file or path) from None
+        if error.file is not None:
+            raise
+        raise ModelError(str(error).partition("\n")[0], hint=error.hint, file=path) from None
 
 
 def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) -> ChainModel:
     if meta.get("task") != "chain":
-        raise ModelError(f"a model for the task {meta.get('task')!r}, which this version does not know", file=path)
+        raise ModelError(f"a model for the task {meta.get('task')!r}, not a tagger", file=path)
     labels = meta.pop("labels")
     if not isinstance(labels, list) or not labels or not all(isinstance(label, str) and label for label in labels):
         raise ModelError("damaged model: its labels are not a list of names", file=path)
@@ -383,7 +338,7 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
     chain = blank._replace(bare=bare, bare_a=empty, one=rows[1], two=rows[2], three=rows[3])
     vocabulary = model_file.require(arrays, "vocabulary", np.uint64, (None,), file=path)
     checkpoint = _checkpoint(arrays, blank, {order: rows[order] for order in alphabets if order != PAST}, path)
-    past, beam = _past(arrays, meta, encoder, alphabets, shape, path)
+    past, beam = searched(arrays, meta.get("settings"), encoder, alphabets, shape, path)
     if past is not None and checkpoint:
         checkpoint |= checked_state(arrays, past, shape.n_labels, path)
     bias = {str(k): float(v) for k, v in meta.pop("bias").items()}
@@ -393,23 +348,6 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
     return ChainModel(
         labels, shape, allowed, scheme, encoder, alphabets, chain, names, vocabulary, bias, meta, checkpoint, past, beam
     )
-
-
-def _past(
-    arrays: dict[str, np.ndarray], meta: dict[str, Any], encoder: Encoder | None, alphabets: dict[int, Alphabet],
-    shape: Shape, path: str,
-) -> tuple[Past | None, int]:  # fmt: skip
-    """The weights of earlier labels, and the width of the beam (0: exact search)."""
-    settings = meta.get("settings")
-    searched = settings.get("beam") if isinstance(settings, dict) and settings.get("search") == "beam" else 0
-    if type(searched) is not int or not 0 <= searched <= MOST_BEAM or (searched and (shape.per > 1 or shape.local)):
-        raise ModelError("damaged model: its beam is not one", file=path)
-    if encoder is None or PAST not in encoder.programs:
-        return (no_past(stride_of(shape.n_states)) if searched else None), searched
-    if not searched:
-        raise ModelError("damaged model: its templates read earlier labels, and its search is exact", file=path)
-    width = stride_of(shape.n_states)
-    return unpacked_past(arrays, encoder, alphabets[PAST].size, shape.n_labels, width, path), searched
 
 
 def _check_meta(meta: dict[str, Any], path: str) -> None:

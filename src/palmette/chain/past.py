@@ -120,6 +120,22 @@ def drop_unmoved_past(collected: Collected, past: Past) -> Past:
     return kept_rows(past, np.ones(past.owner.size, np.bool_), attributes, new)
 
 
+def top_past(past: Past, n_states: int, top: int) -> list[tuple[int, list[int], int, float]]:
+    """The strongest weights of either sign: attribute, the labels it reads (-1 before the sentence), label, weight."""
+    w = past.w[:, :n_states]
+    found = []
+    for place in np.argsort(-np.abs(w), axis=None, kind="stable")[:top].tolist():
+        row, label = divmod(place, n_states)
+        rest = int(past.code[row])
+        labels: list[int] = []
+        for _ in range(int(np.diff(past.first)[past.template[past.owner[row]]])):
+            labels.insert(0, (rest & ((1 << LABEL_BITS) - 1)) - 1)
+            rest >>= LABEL_BITS
+        if w[row, label]:
+            found.append((int(past.owner[row]), labels, label, float(w[row, label])))
+    return found
+
+
 # --- going on with a model ----------------------------------------------------------------------------------
 
 

@@ -61,7 +61,8 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
     tables = packed(views, settings.types, settings.pairs)
     held_out = None if task.dev is None else Labelled(encode(task.dev[0], task.encoder, alphabet), task.dev[1])
     task.say(
-        f"{int((task.y > 0).sum()):,} sentences of class {task.classes[1]} and {int((task.y < 0).sum()):,} of class {task.classes[0]}, "
+        f"{int((task.y > 0).sum()):,} sentences of class {task.classes[1]}, {int((task.y < 0).sum()):,} of class "
+        f"{task.classes[0]}, "
         f"{task.corpus.n_tokens:,} tokens, {alphabet.size:,} attributes, "
         + ", ".join(f"{view.name} ({len(view.tags)} tags)" for view in views)
     )

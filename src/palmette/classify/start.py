@@ -30,7 +30,7 @@ def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) ->
     """Whether its weights mean something here."""
     if chunker.scheme not in [view.scheme for view in views]:
         raise UsageError(
-            f"init: the chunker's tags are {chunker.scheme}, which is none of the views {', '.join(v.name for v in views)}"
+            f"init: the chunker's tags are {chunker.scheme}, and the views are {', '.join(v.name for v in views)}"
         )
     if chunker.shape.per != 1 or chunker.encoder is None or set(chunker.alphabets) != {1} or chunker.shape.local:
         raise UsageError("init: the chunker must be a plain chain with features on single labels")

@@ -86,8 +86,8 @@ def train_classify(
     template: str
         A template file instead.
     learner: str
-        pa (online), lclr (batch, with a cache of negative structures) or lclr-variant (batch, all structures fixed for a
-        pass).
+        pa (online), lclr (batch, with a cache of negative structures) or lclr-variant (batch, all structures fixed
+        for a pass).
     views: str
         Representations of the latent chunking, with commas: iob1, iob2, ioe1, ioe2, o+c; or all.
     combine: str

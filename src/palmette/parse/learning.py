@@ -10,8 +10,9 @@ from palmette.kernels.parse_forms import Grammar, Weights, Words
 from palmette.kernels.parse_train import train_parser
 from palmette.kernels.parse_weights import CLASSES, frozen, larger_table, restart_from_average
 from palmette.learn.online import Counts
+from palmette.learn.settings import UPDATES
 from palmette.parse.model import frozen_weights
-from palmette.parse.settings import UPDATES, ParserSettings
+from palmette.parse.settings import ParserSettings
 
 PLACES = 1 << 16
 ROOM = 1 << 18
@@ -42,7 +43,7 @@ class ParserLearning:
     ) -> None:
         self.grammar, self.words, self.settings = grammar, words, settings
         self.rule = settings.rule(words.offset.size - 1)
-        self.update = UPDATES.index(settings.update)
+        self.update = list(UPDATES).index(settings.update)
         self.weights = new_weights()
         self.clock = 1.0
         self._evaluate = evaluate

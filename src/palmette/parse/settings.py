@@ -6,14 +6,11 @@ import msgspec
 
 from palmette.errors import UsageError
 from palmette.kernels.parse_update import MIRA, PA, PERCEPTRON, PROBPERC, Rule
-from palmette.learn.settings import PA_TYPES, PROBABILITIES, RATES
+from palmette.learn.settings import LISTING_UPDATES, MOST_BEAM, PA_TYPES, PROBABILITIES, RATES, UPDATES
 
 LEARNERS = {"perceptron": PERCEPTRON, "probperc": PROBPERC, "pa": PA, "mira": MIRA}
-UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")
-LISTED_UPDATES = UPDATES[:3]  # those that learners with candidates have
 ESTIMATORS = ("avg", "mavg", "last")
 NON_PROJECTIVE = ("pseudo", "skip")
-MOST_BEAM = 1024
 PASSES = 10
 
 
@@ -37,7 +34,7 @@ class ParserSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _one_of("learner", self.learner, tuple(LEARNERS))
-        _one_of("update", self.update, UPDATES)
+        _one_of("update", self.update, tuple(UPDATES))
         _one_of("estimator", self.estimator, ESTIMATORS)
         _one_of("non-projective", self.non_projective, NON_PROJECTIVE)
         _one_of("pa-type", self.pa_type, PA_TYPES)
@@ -52,9 +49,9 @@ class ParserSettings(msgspec.Struct, frozen=True, kw_only=True):
         for name, number in (("aggressiveness", self.aggressiveness), ("rate", self.rate)):
             if number is not None and not (isinstance(number, int | float) and 0 < number <= 1e9):
                 raise UsageError(f"{name}: {number!r} is not a number above 0")
-        if self.learner != "perceptron" and self.update not in LISTED_UPDATES:
+        if self.learner != "perceptron" and self.update not in LISTING_UPDATES:
             raise UsageError(
-                f"update: {self.learner} has {', '.join(LISTED_UPDATES)}; {self.update} is the perceptron's"
+                f"update: {self.learner} has {', '.join(LISTING_UPDATES)}; {self.update} is the perceptron's"
             )
         if self.merge and self.update == "laso":
             raise UsageError("update: laso goes on from gold, where merged states have no scores; leave merging out")

@@ -1,7 +1,7 @@
 """Sentences with a class each, as files: a sentence a line, columns, or JSON lines.
 
-- lines: `CLASS<TAB>words<TAB>parts of speech`, words and parts of speech with spaces between them. Parts of speech may be
-  missing in all lines; so may the class, where none is asked for. Without a TAB the first word is the class.
+- lines: `CLASS<TAB>words<TAB>parts of speech`, words and parts of speech with spaces between them. Parts of speech
+  may be missing in all lines, and so may the class where none is asked for. Without a TAB the first word is the class.
 - columns: a token a line, `word` or `word POS`, a blank line between sentences; without classes.
 - jsonl: an object a line, `{"tokens": [...], "pos": [...], "label": ...}`.
 """

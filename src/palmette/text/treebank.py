@@ -82,8 +82,15 @@ def tokens_of(offset: np.ndarray, sentences: np.ndarray) -> np.ndarray:
 def read_treebank(path: FilePath, *, labelled: bool = True, skip_bad: bool = False, say: Say | None = None) -> Treebank:
     """A whole file. `labelled`: every sentence must have a tree; where it has not, that is an error, or with
     `skip_bad` the sentence is left out and counted. Not labelled: heads and relations are not looked at."""
-    reader = _Reader(shown(path), labelled, skip_bad)
-    made = reader(read_all(path), 1)
+    return treebank_of_bytes(read_all(path), shown(path), labelled=labelled, skip_bad=skip_bad, say=say)
+
+
+def treebank_of_bytes(
+    data: bytes, source: str, *, labelled: bool = True, skip_bad: bool = False, say: Say | None = None
+) -> Treebank:
+    """The same from the bytes of a file."""
+    reader = _Reader(source, labelled, skip_bad)
+    made = reader(data, 1)
     reader.tell(say)
     return made
 
