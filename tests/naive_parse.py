@@ -197,11 +197,11 @@ class Item(NamedTuple):
     score: float
     state: State
     path: Path
-    terms: tuple[float, ...] = ()  # the weights other than zero that make the score, in the order of their templates
+    terms: tuple[tuple[float, ...], ...] = ()  # of each step the weights other than zero, by template
 
     def is_exact(self) -> bool:
         """Whether the sum is that in any order and in float32 too."""
-        return all(64 * term == int(64 * term) for term in self.terms)
+        return all(64 * term == int(64 * term) for terms in self.terms for term in terms)
 
 
 START = Item(0.0, State(), ())
@@ -233,7 +233,7 @@ class Model(NamedTuple):
         return [
             Item(
                 item.score + sum(sums[action]), after(item.state, self.actions[action]), (*item.path, action),
-                (*item.terms, *sums[action]),
+                (*item.terms, tuple(sums[action])),
             )
             for action in allowed(item.state, sentence.n, self.actions)
         ]  # fmt: skip
@@ -249,7 +249,9 @@ class Model(NamedTuple):
         """The best of what follows."""
         found = [new for item in items for new in self.extended(sentence, item)]
         found.sort(key=lambda item: -item.score)
-        for one, other in itertools.pairwise(found[: beam + 1]):
+        for k, (one, other) in enumerate(itertools.pairwise(found)):
+            if k >= beam - 1 and one.score - other.score >= NEAR:
+                break
             check_apart(one, other)
         return found[:beam]
 

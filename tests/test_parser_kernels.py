@@ -29,7 +29,7 @@ def expected_parses(both: Taught, model: Model, beam: int) -> list[tuple[float, 
     return [(item.score, tree_of(item.state, sentence.n)) for item, sentence in zip(tops, both.sentences, strict=True)]
 
 
-@few(2)
+@few()
 @given(banks(), orders, sets, st.sampled_from(UPDATES), st.sampled_from(BEAMS), st.sampled_from(["avg", "last"]))
 def test_the_perceptron(bank: Bank, order: list[int], templates: str, update: str, beam: int, estimator: str) -> None:
     """Whole numbers: everything is equal, ties included."""
@@ -122,7 +122,7 @@ def test_an_arc_that_no_action_makes() -> None:
         words.relation[0], words.head[0] = relation, head
         both.learning.begin_pass(1)
         both.learns([0, 1])
-        assert (both.learning.impossible, both.learning.updates) == (1, 1)
+        assert both.learning.impossible == 1
 
 
 @few(0.5)

@@ -85,7 +85,7 @@ def _ways(z: States) -> np.ndarray:
 
 @part
 def _stands_for(g: Grammar, made: int, action: int) -> bool:
-    """Whether a way stands for an action: its own; and where no template reads relations, for all arcs of its direction,
+    """Whether a way stands for an action: its own; and where no template reads relations, all arcs of its direction,
     of which the search has looked at the best alone."""
     if g.reads_relations or made == SHIFT:
         return action == made
