@@ -201,7 +201,7 @@ class Item(NamedTuple):
 
     def is_exact(self) -> bool:
         """Whether the sum is that in any order and in float32 too."""
-        return all(64 * term == int(64 * term) for terms in self.terms for term in terms)
+        return all(4096 * term == int(4096 * term) for terms in self.terms for term in terms)
 
 
 START = Item(0.0, State(), ())

@@ -60,13 +60,17 @@ class Bank(NamedTuple):
 
 
 @st.composite
-def banks(draw: st.DrawFn, longest: int = 6, most: int = 5, least: int = 2, relations: int = 3) -> Bank:
-    """Projective trees over few words."""
+def banks(
+    draw: st.DrawFn, longest: int = 6, most: int = 5, least: int = 2, relations: int = 3, varied: bool = False
+) -> Bank:
+    """Projective trees over few words; varied: no two words have the same form, so that few items tie."""
     n = draw(st.integers(least, most))
     shapes = [lifted(draw(trees(longest))) for _ in range(n)]
     relation = st.sampled_from(RELATIONS[:relations])
     drawn = [[(head, draw(relation) if head else "root") for head in shape] for shape in shapes]
-    return Bank([[draw(words) for _ in shape] for shape in shapes], drawn)
+    forms = (f"w{k}" for k in range(longest * most))
+    chosen = [[draw(words) | ({"form": next(forms)} if varied else {}) for _ in shape] for shape in shapes]
+    return Bank(chosen, drawn)
 
 
 class Taught:
