@@ -257,8 +257,8 @@ Updates that are no violations (w . df > 0 at the time), in per cent of all, and
     return f"""# Learning with inexact search
 
 {record.origin()}
-Seeds {", ".join(map(str, SEEDS))} for tagging with b <= {NARROW}, seed {SEEDS[0]} for the rest. All figures are of development
-data; weights are averaged. Times are of one core that was shared with other work, and good for comparison alone.
+Seeds {", ".join(map(str, SEEDS))} for tagging with b <= {NARROW}, seed {SEEDS[0]} for the rest. All figures are of
+development data; weights are averaged. Times are of one core that was shared with other work: for comparison alone.
 
 What was looked for in tagging:
 

@@ -9,6 +9,7 @@ __all__ = [
     "HMM",
     "Classifier",
     "Hypergraph",
+    "LanguageModel",
     "LinearClassifier",
     "Parser",
     "Reading",
@@ -17,6 +18,7 @@ __all__ = [
     "__version__",
     "load_acronyms",
     "load_demo",
+    "load_grammaticality",
     "load_trees",
     "load_vowels",
     "read_treebank",
@@ -24,10 +26,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from palmette.classifier import Classifier
-    from palmette.demo_data import load_acronyms, load_demo, load_trees, load_vowels
+    from palmette.demo_data import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.hmm import HMM
     from palmette.hypergraph import Hypergraph
     from palmette.linear_classifier import LinearClassifier
+    from palmette.lm import LanguageModel
     from palmette.parser import Parser
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
@@ -37,6 +40,7 @@ _HOMES = {
     "Classifier": "palmette.classifier",
     "HMM": "palmette.hmm",
     "Hypergraph": "palmette.hypergraph",
+    "LanguageModel": "palmette.lm",
     "LinearClassifier": "palmette.linear_classifier",
     "Parser": "palmette.parser",
     "Reading": "palmette.text.read",
@@ -44,6 +48,7 @@ _HOMES = {
     "Treebank": "palmette.text.treebank",
     "load_acronyms": "palmette.demo_data",
     "load_demo": "palmette.demo_data",
+    "load_grammaticality": "palmette.demo_data",
     "load_trees": "palmette.demo_data",
     "load_vowels": "palmette.demo_data",
     "read_treebank": "palmette.text.treebank",

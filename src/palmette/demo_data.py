@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,22 @@ def load_acronyms(part: str = "train") -> tuple[list[list[str]], list[list[str]]
     return letters, [["I" if letter.isupper() else "O" for letter in phrase] for phrase in phrases]
 
 
+def load_grammaticality(part: str = "train") -> tuple[Sentences, Sentences]:
+    """Sentences of the demo corpus, and the same with a few neighbours exchanged: (word, POS) tuples."""
+    sentences, _ = load_demo(part)
+    rng = random.Random(PARTS.index(part))
+    return sentences, [_exchanged(sentence, rng) for sentence in sentences]
+
+
+def _exchanged(sentence: list[tuple[str, str]], rng: random.Random) -> list[tuple[str, str]]:
+    """About every fourth token changes places with the next one; the last one stays."""
+    made = list(sentence)
+    for _ in range(max(1, len(made) // 4)):
+        k = rng.randrange(max(1, len(made) - 2))
+        made[k : k + 2] = reversed(made[k : k + 2])
+    return made
+
+
 def _part(name: str, part: str) -> list[str]:
     return _shares(_text(name).splitlines(), part)
 
@@ -58,7 +75,10 @@ def _shares(lines: list[str], part: str) -> list[str]:
 
 def example_files(name: str) -> dict[str, str]:
     """Data as files to train and test on: name -> text."""
-    texts = {"vowels": _vowel_text, "acronyms": _acronym_text, "trees": tree_text}
+    texts = {
+        "vowels": _vowel_text, "acronyms": _acronym_text, "sentences": _sentence_text,
+        "grammaticality": _grammaticality_text, "trees": tree_text,
+    }  # fmt: skip
     if name not in texts:
         raise UsageError(f"there is no data {name!r}; choose one of {', '.join(texts)}")
     ending = "conllu" if name == "trees" else "txt"
@@ -87,3 +107,19 @@ def _acronym_text(part: str) -> str:
     """Columns: a letter and its label, a blank line between phrases."""
     pairs = [zip(*both, strict=True) for both in zip(*load_acronyms(part), strict=True)]
     return "\n\n".join("\n".join(f"{letter} {label}" for letter, label in own) for own in pairs) + "\n"
+
+
+def _grammaticality_text(part: str) -> str:
+    """A class, words and parts of speech a line."""
+    lines = []
+    for good, bad in zip(*load_grammaticality(part), strict=True):
+        for label, sentence in (("1", good), ("0", bad)):
+            words, pos = zip(*sentence, strict=True)
+            lines.append(f"{label}\t{' '.join(words)}\t{' '.join(pos)}\n")
+    return "".join(lines)
+
+
+def _sentence_text(part: str) -> str:
+    """The words of the demo corpus, in lower case, a sentence a line."""
+    rows = [[word.lower() for word, _ in sentence] for sentence in load_demo(part)[0]]
+    return "".join(" ".join(row) + "\n" for row in rows)

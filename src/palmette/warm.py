@@ -8,12 +8,15 @@ from pathlib import Path
 from palmette.chain.diagnose import separation
 from palmette.chain.model import DECODINGS
 from palmette.classifier import Classifier
+from palmette.guards import easiness
 from palmette.hmm import HMM
 from palmette.learn.settings import OPTIMISERS
+from palmette.lm import LanguageModel
 from palmette.parse.projective import deprojectivised, projectivised
 from palmette.parser import Parser
 from palmette.tagger import Tagger
 from palmette.text.read import Reading, read_corpus
+from palmette.text.sentences import parse_sentences
 from palmette.text.tree_write import write_treebank
 from palmette.text.treebank import Word, treebank_from_sentences
 
@@ -51,6 +54,11 @@ def compile_all() -> None:
         for learner in ("pa", "lclr"):
             Classifier(learner, passes=1).fit([[("a", "x")]], [[("b", "y")]])
         HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])
+        plain = parse_sentences(b"a b\n" * 5)
+        language = LanguageModel().fit(plain)
+        language.score(plain)
+        language.sample(1)
+        easiness(plain, plain)
 
 
 def _compile_parser(path: Path) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ABOUT = "Structured prediction on CPUs: taggers, chunkers, entity recognisers and dependency parsers."
 VERBS = {
     "demo": "Train and show a tagger on a small corpus that ships with palmette.",
-    "train": "Train a tagger from a labelled file, or a dependency parser (--task parse).",
+    "train": "Train a tagger from a labelled file, a parser (--task parse) or a classifier (--task classify).",
     "tag": "Tag a file, standard input or a typed sentence with a model.",
     "eval": "Score a model on gold labels, or a file that has gold and guess.",
     "calibrate": "Fit a temperature on labelled data, so that a model's confidences are probabilities.",
@@ -25,6 +25,8 @@ VERBS = {
     "inspect": "Look into a model: settings, history, strongest weights, transitions.",
     "explain": "Why a sentence got its labels: the best sequence, the runner-up, and what tipped the balance.",
     "features": "Print a named template set, or check a template file.",
+    "lm": "Language models: train one, score text with it, draw sentences from it.",
+    "check": "Is telling two files of sentences apart too easy? Words, lengths, overlap, repetitions.",
     "synth": "Draw labelled sequences from a hidden Markov model, with their Bayes limit.",
     "warmup": "Compile everything ahead of the first use.",
     "doctor": "Tell versions, cache place, threads and what is missing.",
