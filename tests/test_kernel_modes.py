@@ -19,7 +19,8 @@ TESTS = Path(__file__).parent
 CORE = ["test_viterbi.py", "test_training.py", "test_encode.py", "test_kbest.py", "test_projective.py"]
 MARGINS = ["test_nbest.py", "test_probperc.py", "test_margin_learners.py"]
 STRUCTURES = ["test_classify_kernels.py"]
-SLOW = ["thousand", "longer_sentences", "rounded", "whole_trainings", "demo_corpus", "of_a_treebank"]  # without the compiler
+# Without the compiler
+SLOW = ["thousand", "longer_sentences", "rounded", "whole_trainings", "demo_corpus", "of_a_treebank"]
 
 
 def environment(**changes: str) -> dict[str, str]:
