@@ -18,7 +18,7 @@ from palmette.kernels import compile as compiling
 TESTS = Path(__file__).parent
 CORE = ["test_viterbi.py", "test_training.py", "test_encode.py", "test_kbest.py", "test_projective.py"]
 MARGINS = ["test_nbest.py", "test_probperc.py", "test_margin_learners.py"]
-STRUCTURES = ["test_classify_kernels.py"]
+STRUCTURES = ["test_classify_kernels.py", "test_parser_kernels.py"]
 # Without the compiler
 SLOW = ["thousand", "longer_sentences", "rounded", "whole_trainings", "demo_corpus", "of_a_treebank"]
 

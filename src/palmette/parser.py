@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.errors import UsageError
+from palmette.errors import ModelError, UsageError
 from palmette.learn.online import Progress
 from palmette.metrics.attachment import AttachmentScores, score_trees
 from palmette.parse.fit import fit_parser, parsed
@@ -206,8 +206,13 @@ class Parser:
         """Read a model file."""
         model = load_parser(str(path))
         settings = model.meta.get("settings", {})
+        if not isinstance(settings, dict):
+            raise ModelError("damaged model: its settings are no list of names and values", file=str(path))
         parser = cls(model.templates.name, **{name: settings[name] for name in _SETTINGS if name in settings})
-        parser.settings()
+        try:
+            parser.settings()
+        except UsageError as error:
+            raise ModelError(f"damaged model: {error}", file=str(path)) from None
         parser.model_ = model
         return parser
 
