@@ -256,12 +256,10 @@ def reasons(record: Record) -> str:
     assert long is not None
     assert last is not None
     assert to_max is not None
-    return (
-        f"Early update learns from the first {cut_at:.0f}% of a sentence in the first pass, and needs more passes than the\n"
-        f"others: with {LONG} passes it is {long:.2f} above standard, whose bad updates pile up instead. Max-violation is\n"
-        f"{to_max:.2f} above standard in {TASKS['tagging'].passes} passes. Averaging hides some of the harm: with the last "
-        f"weights early is\n{last:.2f} above standard (one seed)."
-    )
+    return f"""Early update learns from the first {cut_at:.0f}% of a sentence in the first pass,
+and needs more passes than the others: with {LONG} it is {long:.2f} above standard, whose bad updates pile up instead.
+Max-violation is {to_max:.2f} above standard in {TASKS["tagging"].passes} passes.
+Averaging hides some of the harm: with the last weights early is {last:.2f} above standard (one seed)."""
 
 
 def page(record: Record) -> str:

@@ -18,7 +18,15 @@ from palmette.kernels import compile as compiling
 TESTS = Path(__file__).parent
 CORE = ["test_viterbi.py", "test_training.py", "test_encode.py", "test_kbest.py"]
 MARGINS = ["test_nbest.py", "test_probperc.py", "test_margin_learners.py"]
-SLOW = ["thousand", "longer_sentences", "rounded", "whole_trainings", "demo_corpus"]  # without the compiler
+BEAMS = ["test_beam.py", "test_beam_learners.py"]
+SLOW = [
+    "below_the_bound",
+    "thousand",
+    "longer_sentences",
+    "rounded",
+    "whole_trainings",
+    "demo_corpus",
+]  # without the compiler
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -41,7 +49,7 @@ def run_tests(files: list[str], **changes: str) -> str:
 def test_the_core_without_the_compiler(tmp_path: Path) -> None:
     """Plain Python on the tiny cases; uint64 hashes overflow there on purpose, and NumPy says so."""
     out = run_tests(
-        ["-W", "ignore:overflow:RuntimeWarning", "-k", f"not {' and not '.join(SLOW)}", *CORE, *MARGINS],
+        ["-W", "ignore:overflow:RuntimeWarning", "-k", f"not {' and not '.join(SLOW)}", *CORE, *MARGINS, *BEAMS],
         NUMBA_DISABLE_JIT="1",
         PALMETTE_TEST_EXAMPLES="4",
         PALMETTE_CACHE_DIR=str(tmp_path / "cache"),
