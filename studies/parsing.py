@@ -179,7 +179,7 @@ UD English-EWT, 12,544 training sentences; labelled arc-standard parser, pseudo-
 official UD scorer (punctuation counts, subtypes of relations do not). A bad update is one that is no violation: gold
 already scores higher than the guess where the two are cut (see [inexact search](../beam.md)).
 
-![Accuracy against passes and against time; beams](parsing.png)"""
+![UAS against passes and against time; beams of tagger and parser](parsing.png)"""
 
 
 def _best(cell: Cell) -> int:
@@ -299,37 +299,44 @@ def _predicted_part(record: Record) -> str:
 
 
 def plot(record: Record, folder: Path = DOCS) -> None:
+    """Learning curves of the parser, and beams of tagger and parser side by side."""
     plt = plotting()
-    figure, (by_pass, by_time, by_beam) = plt.subplots(1, 3, figsize=(15, 4.6))
+    figure, ((by_pass, by_time), (tagging, parsing)) = plt.subplots(2, 2, figsize=(12, 8.6))
     for update in MAIN:
         for cell in record.some(stage="main", update=update, seed=1):
             passes = range(1, len(cell["uas"]) + 1)
             by_pass.plot(passes, cell["uas"], marker="o", markersize=3, color=COLOURS[update], label=update)
             by_time.plot(np.cumsum(cell["seconds"]) / 60, cell["uas"], marker="o", markersize=3, color=COLOURS[update])
-    by_pass.set(title="Dev UAS by pass (beam 8, seed 1)", xlabel="pass", ylabel="UAS")
+    by_pass.set(title="Parser: UAS on dev by pass (beam 8)", xlabel="pass", ylabel="UAS")
     by_time.set(title="The same by minutes of training", xlabel="minutes", ylabel="UAS")
-    bad = by_beam.twinx()
-    for update in UPDATES:
-        cells = sorted(record.some(stage="beams", update=update), key=lambda cell: cell["beam"])
-        beams = [cell["beam"] for cell in cells]
-        by_beam.plot(
-            beams, [max(c["uas"]) for c in cells], marker="o", markersize=4, color=COLOURS[update], label=update
-        )
-        if update in ("standard", "early", "max-violation"):
-            shares = [statistics.mean(c["bad"]) for c in cells]
-            bad.plot(beams, shares, linestyle=":", marker="x", markersize=4, color=COLOURS[update])
-    by_beam.set(title=f"Dev UAS by beam ({SMALL:,} sentences); dotted: bad updates", xlabel="beam", ylabel="UAS")
-    by_beam.set_xscale("log", base=2)
-    by_beam.set_xticks(BEAMS, [str(beam) for beam in BEAMS])
-    bad.set_ylabel("bad updates, %")
-    bad.set_ylim(bottom=-1)
+    tagged = Record("inexact", ()).some(task="tagging", seed=1, weights="avg")
+    _beams(tagging, tagged, "dev", "Tagger: accuracy on dev by beam", "accuracy", 100)
+    _beams(parsing, record.some(stage="beams"), "uas", f"Parser: UAS on dev by beam ({SMALL:,} sentences)", "UAS", 1)
     by_pass.legend(frameon=False)
-    by_beam.legend(frameon=False, fontsize=8)
+    tagging.legend(frameon=False, fontsize=8, loc="center right")
     for axis in (by_pass, by_time):
         axis.grid(alpha=0.3)
     figure.tight_layout()
     figure.savefig(folder / f"{NAME}.png", dpi=110)
     plt.close(figure)
+
+
+def _beams(axis: Any, cells: list[Cell], figure: str, title: str, ylabel: str, percent: int) -> None:
+    """The best score by beam for each update; dotted, on the right, the share of bad updates."""
+    bad = axis.twinx()
+    for update in UPDATES:
+        own = sorted((c for c in cells if c["update"] == update and c["beam"]), key=lambda cell: cell["beam"])
+        beams = [cell["beam"] for cell in own]
+        axis.plot(beams, [max(c[figure]) for c in own], marker="o", markersize=4, color=COLOURS[update], label=update)
+        if update in ("standard", "max-violation"):
+            shares = [percent * statistics.mean(c["bad"]) for c in own]
+            bad.plot(beams, shares, linestyle=":", marker="x", markersize=5, color=COLOURS[update])
+    axis.set(title=title, xlabel="beam", ylabel=ylabel)
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(BEAMS, [str(beam) for beam in BEAMS])
+    axis.grid(alpha=0.3)
+    bad.set_ylabel("dotted: bad updates, %")
+    bad.set_ylim(bottom=-2)
 
 
 if __name__ == "__main__":
