@@ -98,7 +98,9 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
 def _warn_of_size(task: Task, n_weights: int) -> None:
     size = n_weights * (4 if task.settings.estimator == "last" else 12)
     if size > LARGE:
-        task.say(f"warning: the weights may take {size / 2**30:.1f} GB; --min-count 2, fewer types or views make them fewer")
+        task.say(
+            f"warning: the weights may take {size / 2**30:.1f} GB; --min-count 2, fewer types or views make them fewer"
+        )
 
 
 def _check(task: Task) -> None:
