@@ -90,6 +90,12 @@ def test_the_history(trained: Classifier) -> None:
     assert max(row["dev"] for row in rows) == pytest.approx(trained.accuracy(*TEST))
 
 
+def test_types_where_nobody_says_them(chunker: Tagger) -> None:
+    assert Classifier().settings().types == ("T1", "T2", "T3", "T4")
+    assert Classifier(types=1).settings().types == ("",)
+    assert set(Classifier().settings(chunker.model_).types) == {y[2:] for y in chunker.labels_ if y != "O"}
+
+
 def test_the_cap_is_told() -> None:
     row = Classifier(passes=1, cap=1).fit(*TRAIN).history_[0]
     assert row["capped"] > 0

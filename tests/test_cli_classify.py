@@ -66,7 +66,7 @@ def test_tagging(cli: Cli) -> None:
 
 
 def test_looking_into_a_model(cli: Cli) -> None:
-    cli.fine("train --task classify train.tsv -o m.palm --bound --passes 2 -q")
+    cli.fine("train --task classify train.tsv -o m.palm --bound --passes 2 --types 1 -q")
     told = cli.fine("inspect m.palm --top 2")
     assert "yes (score from 0 on), no" in told
     assert "The bound holds for plain PA steps" in told
