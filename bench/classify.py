@@ -1,5 +1,5 @@
-"""The classifier over latent structures on 20,000 real sentences and as many made ones: seconds a pass, and the accuracy
-on others after the last pass."""
+"""The classifier over latent structures on 20,000 real sentences and as many made ones: seconds a pass, and accuracy on
+others after the last pass."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Sampler:
         return words[2:-1]
 
     def like(self, sentences: list[list[str]]) -> list[list[str]]:
-        """As many sentences, of the same lengths; a length that does not come up is given up."""
+        """Nearly as many sentences, of the same lengths; the last ones would take long to come up."""
         wanted, made = Counter(map(len, sentences)), []
-        for _ in range(20 * len(sentences)):
+        while len(made) < 0.99 * len(sentences):
             sentence = self.sentence()
             if wanted[len(sentence)] > 0:
                 wanted[len(sentence)] -= 1

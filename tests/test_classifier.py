@@ -43,7 +43,7 @@ def trained() -> Classifier:
         {"latent": 3, "normalise": False},
         {"latent": "none", "pa_type": "PA-I"},
         {"learner": "lclr"},
-        {"learner": "lclr-variant", "views": ["ioe1", "ioe2"]},
+        {"learner": "lclr-variant", "views": ["ioe1", "ioe2"], "types": 1},
     ],
 )
 def test_learners_learn(options: dict[str, Any]) -> None:

@@ -79,7 +79,7 @@ def test_looking_into_a_model(cli: Cli) -> None:
 
 
 def test_batch_learners_tell_their_rounds(cli: Cli) -> None:
-    told = json.loads(cli.fine("train --task classify train.tsv -o m.palm --learner lclr --passes 1 --json"))
+    told = json.loads(cli.fine("train --task classify train.tsv -o m.palm --learner lclr --types 1 --passes 1 --json"))
     assert told["history"][0]["new_structures"][-1] == 0
     assert "new structures by round" in cli.fine("inspect m.palm")
     ran = cli("train --task classify train.tsv -o m.palm --learner lclr --inner-rounds 1 --passes 1")

@@ -81,7 +81,7 @@ class Classifier:
         patience: int | None = None,
         cap: int = CAP,
         bound: bool = False,
-        inner_rounds: int = 20,
+        inner_rounds: int = 50,
         inner_passes: int = 10,
         min_count: int = 1,
         seed: int = 1,

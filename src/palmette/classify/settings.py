@@ -39,7 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     passes: int = 10
     patience: int | None = None
     cap: int = CAP
-    inner_rounds: int = 20
+    inner_rounds: int = 50
     inner_passes: int = 10
     bound: bool = False
     min_count: int = 1

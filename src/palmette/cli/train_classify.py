@@ -47,7 +47,7 @@ def train_classify(
     patience: int | None = None,
     cap: int = 20,
     bound: Flag = False,
-    inner_rounds: int = 20,
+    inner_rounds: int = 50,
     inner_passes: int = 10,
     min_count: int = 1,
     seed: int = 1,
