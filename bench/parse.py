@@ -1,5 +1,5 @@
-"""The dependency parser on UD English-EWT: words a second by beam, with merging and without, and what a pass of training
-costs. Files and tags are read before the clock starts; the models are trained in the same run."""
+"""The dependency parser on UD English-EWT: words a second by beam, with merging and without, and what a pass of
+training costs. Files and tags are read before the clock starts; the models are trained in the same run."""
 
 from __future__ import annotations
 

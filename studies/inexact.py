@@ -25,7 +25,8 @@ from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, HERE, RED, Cell, Reco
 NAME = "inexact"
 SEEDS = (1, 2, 3)
 BEAMS = (1, 2, 4, 8, 16)
-NARROW = 2  # up to this width all seeds are run, above it the first one: the updates hardly differ there
+LONG = 40  # passes of a second look at greedy search, where early update is slow
+NARROW = 4  # up to this width tagging is run with all seeds, above it and in chunking with the first one
 PURPLE = "#6a4c93"
 COLOURS = dict(zip(UPDATES, (RED, GREEN, BLUE, BROWN, PURPLE, "#d4a017"), strict=True))
 
@@ -93,6 +94,13 @@ def run(record: Record, data: Path) -> None:
                 "tagging", data, update, 1, SEEDS[0], TASKS["tagging"].passes, estimator="last"
             ),
         )
+
+    for update in ("standard", "early", "max-violation"):
+        for seed in SEEDS:
+            record.cell(
+                {"task": "tagging", "update": update, "beam": 1, "seed": seed, "weights": "avg, long"},
+                lambda own=(update, 1, seed, LONG): learn("tagging", data, *own),
+            )
 
 
 def smallest(data: Path) -> tuple[Cell, Cell]:
@@ -227,13 +235,31 @@ def _yes(seen: bool) -> str:
 
 
 def why(record: Record) -> str:
-    """Averaging hides much of the harm of bad updates: the same trainings with their last weights."""
+    """Greedy tagging looked at again: with more passes, and without averaging."""
     rows = []
     for update in ("standard", "early", "max-violation"):
-        avg, last = (cells_of(record, "tagging", update, 1, weights)[:1] for weights in ("avg", "last"))
-        if last:
-            rows.append([update, mean(best(avg)), mean(best(last)), mean([c["dev"][-1] for c in last])])
-    return markdown(("tagging, b = 1, seed 1", "avg", "last", "last, after the last pass"), rows)
+        row = [update]
+        for weights in ("avg", "avg, long", "last"):
+            cells = cells_of(record, "tagging", update, 1, weights)
+            row += [mean(best(cells)), f"{statistics.mean(c['dev'].index(max(c['dev'])) + 1 for c in cells):.0f}"]
+        rows.append(row)
+    short = TASKS["tagging"].passes
+    head = (f"avg, {short} passes", "best pass", f"avg, {LONG} passes", "best pass", f"last weights, {short} passes")
+    return markdown(("tagging, b = 1", *head, "best pass"), rows)
+
+
+def reasons(record: Record) -> str:
+    """What the second look says, in numbers."""
+    long, last = (gap(record, "tagging", "early", "standard", 1, weights) for weights in ("avg, long", "last"))
+    to_max = gap(record, "tagging", "max-violation", "standard", 1)
+    cut_at = 100 * statistics.mean(c["cut"][0] for c in cells_of(record, "tagging", "early", 1))
+    assert long is not None
+    assert last is not None
+    assert to_max is not None
+    return f"""Early update learns from the first {cut_at:.0f}% of a sentence in the first pass,
+and needs more passes than the others: with {LONG} it is {long:.2f} above standard, whose bad updates pile up instead.
+Max-violation is {to_max:.2f} above standard in {TASKS["tagging"].passes} passes.
+Averaging hides some of the harm: with the last weights early is {last:.2f} above standard (one seed)."""
 
 
 def page(record: Record) -> str:
@@ -257,14 +283,14 @@ Updates that are no violations (w . df > 0 at the time), in per cent of all, and
     return f"""# Learning with inexact search
 
 {record.origin()}
-Seeds {", ".join(map(str, SEEDS))} for tagging with b <= {NARROW}, seed {SEEDS[0]} for the rest. All figures are of development
-data; weights are averaged. Times are of one core that was shared with other work, and good for comparison alone.
+Seeds {", ".join(map(str, SEEDS))} for tagging with b <= {NARROW}, seed {SEEDS[0]} for the rest. All figures are of
+development data; weights are averaged. Times are of one core that was shared with other work: for comparison alone.
 
 What was looked for in tagging:
 
 {verdict(record)}
 
-Averaging hides a part of what bad updates do. The same trainings without it:
+{reasons(record)}
 
 {why(record)}
 
@@ -307,6 +333,8 @@ def _running(seconds: Sequence[float]) -> list[float]:
 
 
 def _name_axes(row: Any, task: str) -> None:
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
     about = TASKS[task]
     for axis in row[:2]:
         axis.set_xscale("log", base=2)
@@ -316,8 +344,13 @@ def _name_axes(row: Any, task: str) -> None:
     row[0].set_ylabel(f"best {about.figure} on dev")
     row[1].set_ylabel("bad updates, %")
     row[2].set_xlabel("pass, b = 1")
-    row[3].set_xlabel("seconds, b = 1 (log)")
+    row[3].set_xlabel("seconds, b = 1")
     row[3].set_xscale("log")
+    row[3].xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    row[3].xaxis.set_major_formatter("{x:g}")
+    row[3].xaxis.set_minor_formatter(NullFormatter())
+    row[2].xaxis.set_major_locator(MaxNLocator(integer=True))
+    row[1].text(0.95, 0.12, "all but standard: none", transform=row[1].transAxes, ha="right", fontsize=8)
     for axis in row[2:]:
         axis.set_ylabel(f"{about.figure} on dev")
 

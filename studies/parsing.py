@@ -4,6 +4,7 @@
 
 - main: rich templates, beam 8, the whole training file, gold tags; standard, early and max-violation updates. The pass
   is chosen on dev; test is read once for each seed of max-violation.
+- seeds: the same updates on the first 2,000 training sentences, three seeds, to count passes.
 - beams: beams of 1 to 16 for every update, on the first 2,000 training sentences, dev figures.
 - merging: basic templates, with merging of states and without, on the first 2,000 sentences.
 - learners: PA, MIRA and probPerc on the items of the beam.
@@ -31,7 +32,8 @@ from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, RED, Cell, Record, ma
 NAME = "parsing"
 SEEDS = (1, 2, 3)
 UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")
-MAIN = {"max-violation": 10, "early": 20, "standard": 10}  # passes
+MAIN = {"max-violation": 10, "early": 16, "standard": 8}  # passes
+SEEDED = {"max-violation": 12, "early": 20, "standard": 10}
 BEAMS = (1, 2, 4, 8, 16)
 SMALL, SMALL_PASSES = 2000, 6
 LEARNERS = {"perceptron": {}, "pa": {}, "mira": {}, "probperc": {"rate": 0.1}}
@@ -69,6 +71,10 @@ def main_cell(update: str, seed: int) -> Cell:
         found |= {"test_uas": 100 * scores.uas, "test_las": 100 * scores.las, "test_clas": 100 * scores.clas}
         found |= {"test_uas_words": 100 * scores.no_punctuation.uas, "test_las_words": 100 * scores.no_punctuation.las}
     return found
+
+
+def seeded_cell(update: str, seed: int) -> Cell:
+    return trained(small(), treebank("dev"), SEEDED[update], update=update, seed=seed)[1]
 
 
 def beam_cell(update: str, beam: int) -> Cell:
@@ -126,6 +132,10 @@ def run(record: Record) -> None:
     """Cheap cells first, so that a study that was stopped has something to tell."""
     for update in MAIN:
         record.cell({"stage": "main", "update": update, "seed": 1}, lambda u=update: main_cell(u, 1))
+    for seed in SEEDS:
+        for update in SEEDED:
+            what = {"stage": "seeds", "update": update, "seed": seed}
+            record.cell(what, lambda u=update, s=seed: seeded_cell(u, s))
     for merge in (False, True):
         record.cell({"stage": "merging", "merge": merge}, lambda m=merge: merging_cell(m))
     for beam in BEAMS:
@@ -155,7 +165,8 @@ def reached(curve: list[float], score: float) -> int | None:
 
 def page(record: Record) -> str:
     """All that the record has so far."""
-    parts = [PAGE.format(origin=record.origin()), _main_part(record), _seeds_part(record), _beams_part(record)]
+    parts = [PAGE.format(origin=record.origin()), _main_part(record), _seeds_part(record, "main")]
+    parts += [_seeds_part(record, "seeds"), _beams_part(record)]
     parts += [_merging_part(record), _learners_part(record), _predicted_part(record)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -168,7 +179,7 @@ UD English-EWT, 12,544 training sentences; labelled arc-standard parser, pseudo-
 official UD scorer (punctuation counts, subtypes of relations do not). A bad update is one that is no violation: gold
 already scores higher than the guess where the two are cut (see [inexact search](../beam.md)).
 
-![Accuracy against passes and against time; beams](parsing.png)"""
+![UAS against passes and against time; beams of tagger and parser](parsing.png)"""
 
 
 def _best(cell: Cell) -> int:
@@ -200,30 +211,30 @@ def _main_part(record: Record) -> str:
     return text
 
 
-def _seeds_part(record: Record) -> str:
+def _seeds_part(record: Record, stage: str) -> str:
     """How soon max-violation is where early ends up, and whether standard is below both."""
-    rows = []
+    rows, share = [], []
     for seed in SEEDS:
-        found = {c["update"]: c for c in record.some(stage="main", seed=seed)}
+        found = {c["update"]: c for c in record.some(stage=stage, seed=seed)}
         if set(found) != set(MAIN):
             continue
         best = {update: max(cell["las"]) for update, cell in found.items()}
-        passes = reached(found["max-violation"]["las"], best["early"])
+        passes, last = reached(found["max-violation"]["las"], best["early"]), _best(found["early"]) + 1
+        share.append(passes / last if passes else float("nan"))
+        bad = "/".join(f"{statistics.mean(found[update]['bad']):.0f}" for update in MAIN)
         rows.append([
-            str(seed), f"{best['early']:.2f}", str(_best(found["early"]) + 1),
-            "never" if passes is None else str(passes), f"{best['max-violation']:.2f}", f"{best['standard']:.2f}",
+            str(seed), f"{best['early']:.2f}", str(last), "never" if passes is None else str(passes),
+            f"{best['max-violation']:.2f}", f"{best['standard']:.2f}", bad,
         ])  # fmt: skip
     if not rows:
         return ""
     head = [
-        "seed",
-        "early: best LAS",
-        "in pass",
-        "max-violation is there in pass",
-        "its best LAS",
-        "standard: best LAS",
-    ]
-    return "### Passes that max-violation needs for the best score of early\n\n" + markdown(head, rows)
+        "seed", "early: best dev LAS", "in pass", "max-violation is there in pass", "its best LAS",
+        "standard: best LAS", "bad updates, % (max-violation/early/standard)",
+    ]  # fmt: skip
+    data = "all training sentences" if stage == "main" else f"the first {SMALL:,} training sentences"
+    told = f"\n\nMean share of early's passes: {statistics.mean(share):.2f}."
+    return f"### Passes that max-violation needs for the best score of early; {data}\n\n" + markdown(head, rows) + told
 
 
 def _beams_part(record: Record) -> str:
@@ -288,37 +299,44 @@ def _predicted_part(record: Record) -> str:
 
 
 def plot(record: Record, folder: Path = DOCS) -> None:
+    """Learning curves of the parser, and beams of tagger and parser side by side."""
     plt = plotting()
-    figure, (by_pass, by_time, by_beam) = plt.subplots(1, 3, figsize=(15, 4.6))
+    figure, ((by_pass, by_time), (tagging, parsing)) = plt.subplots(2, 2, figsize=(12, 8.6))
     for update in MAIN:
         for cell in record.some(stage="main", update=update, seed=1):
             passes = range(1, len(cell["uas"]) + 1)
             by_pass.plot(passes, cell["uas"], marker="o", markersize=3, color=COLOURS[update], label=update)
             by_time.plot(np.cumsum(cell["seconds"]) / 60, cell["uas"], marker="o", markersize=3, color=COLOURS[update])
-    by_pass.set(title="Dev UAS by pass (beam 8, seed 1)", xlabel="pass", ylabel="UAS")
+    by_pass.set(title="Parser: UAS on dev by pass (beam 8)", xlabel="pass", ylabel="UAS")
     by_time.set(title="The same by minutes of training", xlabel="minutes", ylabel="UAS")
-    bad = by_beam.twinx()
-    for update in UPDATES:
-        cells = sorted(record.some(stage="beams", update=update), key=lambda cell: cell["beam"])
-        beams = [cell["beam"] for cell in cells]
-        by_beam.plot(
-            beams, [max(c["uas"]) for c in cells], marker="o", markersize=4, color=COLOURS[update], label=update
-        )
-        if update in ("standard", "early", "max-violation"):
-            shares = [statistics.mean(c["bad"]) for c in cells]
-            bad.plot(beams, shares, linestyle=":", marker="x", markersize=4, color=COLOURS[update])
-    by_beam.set(title=f"Dev UAS by beam ({SMALL:,} sentences); dotted: bad updates", xlabel="beam", ylabel="UAS")
-    by_beam.set_xscale("log", base=2)
-    by_beam.set_xticks(BEAMS, [str(beam) for beam in BEAMS])
-    bad.set_ylabel("bad updates, %")
-    bad.set_ylim(bottom=-1)
+    tagged = Record("inexact", ()).some(task="tagging", seed=1, weights="avg")
+    _beams(tagging, tagged, "dev", "Tagger: accuracy on dev by beam", "accuracy", 100)
+    _beams(parsing, record.some(stage="beams"), "uas", f"Parser: UAS on dev by beam ({SMALL:,} sentences)", "UAS", 1)
     by_pass.legend(frameon=False)
-    by_beam.legend(frameon=False, fontsize=8)
+    tagging.legend(frameon=False, fontsize=8, loc="center right")
     for axis in (by_pass, by_time):
         axis.grid(alpha=0.3)
     figure.tight_layout()
     figure.savefig(folder / f"{NAME}.png", dpi=110)
     plt.close(figure)
+
+
+def _beams(axis: Any, cells: list[Cell], figure: str, title: str, ylabel: str, percent: int) -> None:
+    """The best score by beam for each update; dotted, on the right, the share of bad updates."""
+    bad = axis.twinx()
+    for update in UPDATES:
+        own = sorted((c for c in cells if c["update"] == update and c["beam"]), key=lambda cell: cell["beam"])
+        beams = [cell["beam"] for cell in own]
+        axis.plot(beams, [max(c[figure]) for c in own], marker="o", markersize=4, color=COLOURS[update], label=update)
+        if update in ("standard", "max-violation"):
+            shares = [percent * statistics.mean(c["bad"]) for c in own]
+            bad.plot(beams, shares, linestyle=":", marker="x", markersize=5, color=COLOURS[update])
+    axis.set(title=title, xlabel="beam", ylabel=ylabel)
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(BEAMS, [str(beam) for beam in BEAMS])
+    axis.grid(alpha=0.3)
+    bad.set_ylabel("dotted: bad updates, %")
+    bad.set_ylim(bottom=-2)
 
 
 if __name__ == "__main__":

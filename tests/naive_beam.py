@@ -191,7 +191,7 @@ class ListLearner:
         if update == "early":
             fell = fell_after(beams, gold, 0)
             beams = beams if fell is None else beams[: fell + 1]
-        _check_ties(task, B, len(beams) - 1, exact)
+        _check_ties(task, B, beams, exact)
         steps, beam, gold_score = len(gold), beams[-1], task.score(gold)
         if beams[-1][0][1] != gold:
             _check_cut(task, beams, gold, exact)
@@ -248,9 +248,10 @@ class Augmented(Task):
         return super().score(path) + sum(a != b for a, b in zip(path, self.gold, strict=False))
 
 
-def _check_ties(task: Task, B: int, steps: int, exact: bool) -> None:
+def _check_ties(task: Task, B: int, beams: Sequence[list[Scored]], exact: bool) -> None:
     """Prefixes whose order hangs on rounding, in the beam or at its edge."""
-    for beam in task.beams(B + 1)[: steps + 1] if not exact else []:
+    for before in beams[:-1] if not exact else []:
+        beam = task.step(before, B + 1)
         if any(one[0] - other[0] < CLOSE for one, other in itertools.pairwise(beam)):
             raise Tie
 

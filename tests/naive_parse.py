@@ -9,6 +9,7 @@ keeps that order. Perceptron weights are whole numbers, so that all comparisons 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -196,11 +197,11 @@ class Item(NamedTuple):
     score: float
     state: State
     path: Path
-    terms: tuple[float, ...] = ()  # the weights other than zero that make the score
+    terms: tuple[tuple[float, ...], ...] = ()  # of each step the weights other than zero, by template
 
     def is_exact(self) -> bool:
         """Whether the sum is that in any order and in float32 too."""
-        return all(64 * term == int(64 * term) for term in self.terms)
+        return all(4096 * term == int(4096 * term) for terms in self.terms for term in terms)
 
 
 START = Item(0.0, State(), ())
@@ -214,9 +215,7 @@ NEAR = 1e-4
 
 
 def check_apart(one: Item, other: Item) -> None:
-    if abs(one.score - other.score) < NEAR and not (
-        one.is_exact() and other.is_exact() or sorted(one.terms) == sorted(other.terms)
-    ):
+    if abs(one.score - other.score) < NEAR and not ((one.is_exact() and other.is_exact()) or one.terms == other.terms):
         raise Risky
 
 
@@ -234,7 +233,7 @@ class Model(NamedTuple):
         return [
             Item(
                 item.score + sum(sums[action]), after(item.state, self.actions[action]), (*item.path, action),
-                (*item.terms, *sums[action]),
+                (*item.terms, tuple(sums[action])),
             )
             for action in allowed(item.state, sentence.n, self.actions)
         ]  # fmt: skip
@@ -250,7 +249,9 @@ class Model(NamedTuple):
         """The best of what follows."""
         found = [new for item in items for new in self.extended(sentence, item)]
         found.sort(key=lambda item: -item.score)
-        for one, other in zip(found[:beam], found[1:], strict=False):
+        for k, (one, other) in enumerate(itertools.pairwise(found)):
+            if k >= beam - 1 and one.score - other.score >= NEAR:
+                break
             check_apart(one, other)
         return found[:beam]
 

@@ -4,14 +4,14 @@ taught sentence by sentence in an order that a test chooses, beside its slow twi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 from naive_parse import Sentence, templates_of
-from naive_parse_training import Rule, Training
-from naive_parse import Action as NaiveAction
 from naive_parse import actions_of as naive_actions
+from naive_parse_training import Rule, Training
 from naive_trees import lifted, trees
 
 from palmette.parse.fit import actions_of, root_of
@@ -60,13 +60,17 @@ class Bank(NamedTuple):
 
 
 @st.composite
-def banks(draw: st.DrawFn, longest: int = 6, most: int = 5, least: int = 2, relations: int = 3) -> Bank:
-    """Projective trees over few words."""
+def banks(
+    draw: st.DrawFn, longest: int = 6, most: int = 5, least: int = 2, relations: int = 3, varied: bool = False
+) -> Bank:
+    """Projective trees over few words; varied: no two words have the same form, so that few items tie."""
     n = draw(st.integers(least, most))
     shapes = [lifted(draw(trees(longest))) for _ in range(n)]
     relation = st.sampled_from(RELATIONS[:relations])
     drawn = [[(head, draw(relation) if head else "root") for head in shape] for shape in shapes]
-    return Bank([[draw(words) for _ in shape] for shape in shapes], drawn)
+    forms = (f"w{k}" for k in range(longest * most))
+    chosen = [[draw(words) | ({"form": next(forms)} if varied else {}) for _ in shape] for shape in shapes]
+    return Bank(chosen, drawn)
 
 
 class Taught:
@@ -106,12 +110,8 @@ class Taught:
     def parses(self, beam: int, merge: bool = False) -> list[tuple[float, list[tuple[int, str]]]]:
         """Score and tree of each sentence."""
         found, offset = self.model().parse(self.treebank, beam, merge), self.treebank.offset
-        cells = [slice(a, b) for a, b in zip(offset, offset[1:], strict=False)]
+        cells = [slice(a, b) for a, b in pairwise(offset.tolist())]
         return [
             (score, self.trees(found.heads[k], found.relations[k]))
             for score, k in zip(found.scores.tolist(), cells, strict=True)
         ]
-
-
-def twin_name(action: tuple[int, str], numbers: dict[int, str]) -> NaiveAction:
-    return numbers[action[0]], action[1]

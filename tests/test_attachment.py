@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,9 @@ from strategies import few
 from udtools.udeval import CONTENT_DEPRELS, evaluate, load_conllu
 
 from palmette.errors import DataError
-from palmette.metrics.attachment import CONTENT, METRICS, score_trees, tallies, universal
+from palmette.metrics.attachment import CONTENT, METRICS, compared, score_trees, tallies, universal
 from palmette.metrics.significance import randomisation
+from palmette.metrics.tree_contest import compare_trees
 from palmette.text.tree_write import treebank_bytes
 from palmette.text.treebank import Treebank, read_treebank, treebank_from_sentences
 from palmette.text.trees import read_trees
@@ -127,6 +129,28 @@ def test_files_that_cannot_be_scored(tmp_path: Path, text: str, message: str) ->
     (tmp_path / "x.conllu").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
         read_trees(tmp_path / "x.conllu")
+
+
+@few()
+@given(pairs())
+def test_parsers_side_by_side(pair: tuple[Treebank, Treebank]) -> None:
+    gold, guess = pair
+    found = compare_trees(gold, {"guess": guess, "gold": gold, "again": guess}, rounds=20, all_pairs=True)
+    assert [(pair.first, pair.second) for pair in found.pairs] == [
+        ("guess", "gold"), ("guess", "again"), ("gold", "again")
+    ]  # fmt: skip
+    for metric in METRICS:
+        scores = [system.scores[metric] for system in found.systems]
+        assert scores[0] == scores[2] == tallies(gold, guess, metric).value
+        assert found.pairs[0].differences[metric].value == scores[1] - scores[0]
+        assert found.pairs[1].differences[metric].p == 1.0
+        span = found.systems[1].intervals[metric]
+        assert span.low == span.high or metric == "clas"
+    same = compared(gold, guess).arc
+    cuts = gold.offset.tolist()
+    assert found.differing_sentences == sum(not same[a:b].all() for a, b in pairwise(cuts))
+    assert found.pairs[0].mcnemar.only_first == 0
+    assert found.pairs[0].mcnemar.only_second == (~same).sum()
 
 
 @pytest.mark.corpus

@@ -17,6 +17,7 @@ PAGES = [
     *(
         f"docs/{name}.md"
         for name in (
+            "beam",
             "classify",
             "compare",
             "confidence",
@@ -26,6 +27,7 @@ PAGES = [
             "hmm",
             "latent",
             "learners",
+            "lm",
             "nbest",
             "parsing",
             "synth",
@@ -77,6 +79,7 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
     "page",
     [
         "README.md",
+        "docs/beam.md",
         "docs/classify.md",
         "docs/confidence.md",
         "docs/grammaticality.md",
@@ -85,6 +88,7 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
         "docs/hypergraph.md",
         "docs/latent.md",
         "docs/learners.md",
+        "docs/lm.md",
         "docs/nbest.md",
         "docs/parsing.md",
         "docs/usage.md",

@@ -16,10 +16,13 @@ import pytest
 from palmette.kernels import compile as compiling
 
 TESTS = Path(__file__).parent
-CORE = ["test_viterbi.py", "test_training.py", "test_encode.py", "test_kbest.py"]
+CORE = ["test_viterbi.py", "test_training.py", "test_encode.py", "test_kbest.py", "test_projective.py"]
 MARGINS = ["test_nbest.py", "test_probperc.py", "test_margin_learners.py"]
-STRUCTURES = ["test_classify_kernels.py"]
-SLOW = ["thousand", "longer_sentences", "rounded", "whole_trainings", "demo_corpus"]  # without the compiler
+STRUCTURES = ["test_classify_kernels.py", "test_beam.py", "test_beam_learners.py"]
+# Without the compiler
+SLOW = [
+    "below_the_bound", "thousand", "longer_sentences", "rounded", "whole_trainings", "demo_corpus", "of_a_treebank",
+]  # fmt: skip
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -121,6 +121,17 @@ def test_lists_of_trees(cli: Cli) -> None:
     assert len(set(blocks)) == len(blocks)
 
 
+def test_text_without_a_sentence_or_a_last_line_end(cli: Cli) -> None:
+    for text in ("", "# only this\n\n"):
+        cli.write("none.conllu", text)
+        assert cli.fine("tag m.palm none.conllu") == cli.fine("tag m.palm none.conllu --nbest 2") == text
+    cli.write("cut.conllu", cli.read(TEST).rstrip("\n"))
+    assert cli.fine("tag m.palm cut.conllu") == cli.read("out.conllu").rstrip("\n")
+    assert cli.fine("tag m.palm cut.conllu --nbest 2").rstrip("\n") == cli.fine(f"tag m.palm {TEST} --nbest 2").rstrip(
+        "\n"
+    )
+
+
 def test_a_typed_sentence(cli: Cli) -> None:
     drawn = cli.fine("tag m.palm --tagger xpos.palm --text", "The old ferry sleeps.")
     assert drawn.splitlines()[0] == "The old ferry sleeps."

@@ -36,7 +36,7 @@ def test_help_imports_next_to_nothing(tmp_path: Path) -> None:
 
 
 def test_the_help_of_a_verb_does_not_wait_for_numba(tmp_path: Path) -> None:
-    for verb in ("train", "tag", "eval", "demo", "compare", "synth", "explain", "calibrate"):
+    for verb in ("train", "tag", "eval", "demo", "compare", "synth", "explain", "calibrate", "lm", "check"):
         assert not loaded(tmp_path, verb, "--help") & {"numba", "numpy", "scipy"}
     assert not loaded(tmp_path, "train", "--task", "classify", "--help") & {"numba", "numpy", "scipy"}
 

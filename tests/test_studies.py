@@ -38,12 +38,14 @@ def test_synthetic(monkeypatch: pytest.MonkeyPatch) -> None:
     check("synthetic", *study("synthetic", monkeypatch).smallest())
 
 
-@pytest.mark.parametrize("name", ["np_latent", "bio_latent", "collins", "likelihood", "probperc"])
+@pytest.mark.parametrize("name", ["np_latent", "bio_latent", "collins", "likelihood", "probperc", "inexact"])
 def test_on_corpora(name: str, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(name, *study(name, monkeypatch).smallest(corpora))
 
 
-@pytest.mark.parametrize("name", ["synthetic", "np_latent", "bio_latent", "collins", "likelihood", "probperc"])
+@pytest.mark.parametrize(
+    "name", ["synthetic", "np_latent", "bio_latent", "collins", "likelihood", "probperc", "inexact"]
+)
 def test_pages_are_made_from_the_records(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing on a page but what its record gives."""
     module = study(name, monkeypatch)

@@ -9,6 +9,7 @@ __all__ = [
     "HMM",
     "Classifier",
     "Hypergraph",
+    "LanguageModel",
     "LinearClassifier",
     "Parser",
     "Reading",
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from palmette.hmm import HMM
     from palmette.hypergraph import Hypergraph
     from palmette.linear_classifier import LinearClassifier
+    from palmette.lm import LanguageModel
     from palmette.parser import Parser
     from palmette.tagger import Tagger
     from palmette.text.read import Reading
@@ -38,6 +40,7 @@ _HOMES = {
     "Classifier": "palmette.classifier",
     "HMM": "palmette.hmm",
     "Hypergraph": "palmette.hypergraph",
+    "LanguageModel": "palmette.lm",
     "LinearClassifier": "palmette.linear_classifier",
     "Parser": "palmette.parser",
     "Reading": "palmette.text.read",

@@ -76,7 +76,8 @@ def _shares(lines: list[str], part: str) -> list[str]:
 def example_files(name: str) -> dict[str, str]:
     """Data as files to train and test on: name -> text."""
     texts = {
-        "vowels": _vowel_text, "acronyms": _acronym_text, "grammaticality": _grammaticality_text, "trees": tree_text,
+        "vowels": _vowel_text, "acronyms": _acronym_text, "sentences": _sentence_text,
+        "grammaticality": _grammaticality_text, "trees": tree_text,
     }  # fmt: skip
     if name not in texts:
         raise UsageError(f"there is no data {name!r}; choose one of {', '.join(texts)}")
@@ -116,3 +117,9 @@ def _grammaticality_text(part: str) -> str:
             words, pos = zip(*sentence, strict=True)
             lines.append(f"{label}\t{' '.join(words)}\t{' '.join(pos)}\n")
     return "".join(lines)
+
+
+def _sentence_text(part: str) -> str:
+    """The words of the demo corpus, in lower case, a sentence a line."""
+    rows = [[word.lower() for word, _ in sentence] for sentence in load_demo(part)[0]]
+    return "".join(" ".join(row) + "\n" for row in rows)

@@ -25,6 +25,8 @@ VERBS = {
     "inspect": "Look into a model: settings, history, strongest weights, transitions.",
     "explain": "Why a sentence got its labels: the best sequence, the runner-up, and what tipped the balance.",
     "features": "Print a named template set, or check a template file.",
+    "lm": "Language models: train one, score text with it, draw sentences from it.",
+    "check": "Is telling two files of sentences apart too easy? Words, lengths, overlap, repetitions.",
     "synth": "Draw labelled sequences from a hidden Markov model, with their Bayes limit.",
     "warmup": "Compile everything ahead of the first use.",
     "doctor": "Tell versions, cache place, threads and what is missing.",

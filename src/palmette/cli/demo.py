@@ -41,7 +41,7 @@ def demo(
         Leave the corpus there too, as train.txt, dev.txt and test.txt.
     data: str
         Only leave other data there, for the examples in docs: vowels (vowels.txt, vowels_test.txt), acronyms,
-        grammaticality, or trees (trees.conllu, trees_test.conllu).
+        sentences, grammaticality, or trees (trees.conllu, trees_test.conllu).
     quiet: bool
         No progress.
     """

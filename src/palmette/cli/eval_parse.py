@@ -10,6 +10,7 @@ from palmette.errors import UsageError
 
 if TYPE_CHECKING:
     from palmette.metrics.attachment import HasTrees
+    from palmette.text.trees import Tree
 
 
 def evaluate_parse(
@@ -68,15 +69,20 @@ def evaluate_parse(
     from palmette.metrics.attachment import score_trees
 
     found = score_trees(gold, guess)
-    if json:
-        print_json(found.to_dict())
-    else:
-        from palmette.report.attachment import print_attachment
-
-        print_attachment(found)
+    drawings = []
     if draw or svg or sentences:
         chosen = _worst(gold, guess, draw or 5) if sentences is None else numbers(sentences, found.sentences, True)
-        _draw(gold, guess, chosen, svg, terminal=bool(draw or (sentences and not svg)) and not json)
+        drawings = _drawings(gold, guess, chosen)
+        show_trees(drawings, svg, draw=False)
+    if json:
+        print_json(found.to_dict())
+        return
+    from palmette.report.attachment import print_attachment
+
+    print_attachment(found)
+    if drawings and (draw or not svg):
+        print()
+        show_trees(drawings, None, draw=True)
 
 
 def _parsed(model: str, data: str, beam: int | None, tagger: list[str] | None, threads: int) -> tuple[Any, Any]:
@@ -104,15 +110,14 @@ def _worst(gold: HasTrees, guess: HasTrees, n: int) -> list[int]:
     return [int(s) for s in order if wrong[s]]
 
 
-def _draw(gold: HasTrees, guess: HasTrees, chosen: list[int], svg: str | None, terminal: bool) -> None:
+def _drawings(gold: HasTrees, guess: HasTrees, chosen: list[int]) -> list[tuple[str, Tree, Tree | None]]:
+    """Title, guess and gold of each chosen sentence."""
     from palmette.report.tree import count_errors
     from palmette.text.trees import tree_of
 
-    drawings = []
+    found: list[tuple[str, Tree, Tree | None]] = []
     for s in chosen:
         tree, right = tree_of(guess, s), tree_of(gold, s)
         heads, names = count_errors(tree, right)
-        drawings.append((f"sentence {s + 1}: {heads} wrong heads, {names} more wrong relations", tree, right))
-    if terminal:
-        print()
-    show_trees(drawings, svg, terminal)
+        found.append((f"sentence {s + 1}: {heads} wrong heads, {names} more wrong relations", tree, right))
+    return found

@@ -21,6 +21,12 @@ def _no_option(kind: object, value: str | None) -> None:
         raise ValueError("It begins with a hyphen: not a file, and no option here.")
 
 
+def no_options(kind: object, values: Sequence[str]) -> None:
+    """The same for several."""
+    for value in values:
+        _no_option(kind, value)
+
+
 _FILE = Parameter(allow_leading_hyphen=True, validator=_no_option)
 _SWITCH = Parameter(negative=(), show_default=False)
 

@@ -71,7 +71,13 @@ def numbers(given: str | None, n: int, quiet: bool) -> list[int]:
 
 
 def show_trees(drawings: Sequence[tuple[str, Tree, Tree | None]], svg: str | None, draw: bool) -> None:
-    """Drawings to the terminal and to a file: (title, tree, gold or None)."""
+    """Drawings to a file and to the terminal, whose reader may go away: (title, tree, gold or None)."""
+    if svg is not None:
+        from palmette.report.tree_svg import svg_of
+        from palmette.text.files import write_whole
+
+        with write_whole(svg) as out:
+            out.write(svg_of(drawings).encode())
     if draw:
         from palmette.report.console import OutputConsole
         from palmette.report.tree import draw_trees
@@ -79,12 +85,6 @@ def show_trees(drawings: Sequence[tuple[str, Tree, Tree | None]], svg: str | Non
         console = OutputConsole(10_000)
         for text in draw_trees(drawings):
             console.print(text, soft_wrap=True)
-    if svg is not None:
-        from palmette.report.tree_svg import svg_of
-        from palmette.text.files import write_whole
-
-        with write_whole(svg) as out:
-            out.write(svg_of(drawings).encode())
 
 
 def print_json(about: Any) -> None:

@@ -14,12 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from .compile import part
-from .parse_forms import LEFT, SHIFT, Beam, Candidates, Grammar, States, Weights, Words
+from .parse_forms import LEFT, RIGHT, SHIFT, Beam, Candidates, Grammar, States, Weights, Words
 from .parse_state import depth, feature_key, read_atoms, reduced, shifted, sign
 from .parse_weights import add_list, find_key, list_start
 from .prefetch import fetch_item
 
 POPPED = 8  # candidates that are looked at for each place of a beam, when many merge
+NO_ARC = -2
 
 
 @part
@@ -278,6 +279,14 @@ def _advance(
 
 
 @part
+def _arc(g: Grammar, move: int, relation: int) -> int:
+    """The action that makes an arc, or NO_ARC."""
+    if relation < 0 or g.action[move, relation] < 0:
+        return NO_ARC
+    return g.action[move, relation]
+
+
+@part
 def oracle(words: Words, g: Grammar, lo: int, n: int, out: np.ndarray, stack: np.ndarray, missing: np.ndarray) -> bool:
     """The actions that make the gold tree, reducing as soon as a word has all its dependants. False: the tree is not
     projective, or has an arc that no action makes."""
@@ -292,12 +301,14 @@ def oracle(words: Words, g: Grammar, lo: int, n: int, out: np.ndarray, stack: np
         if top >= 2:
             s1, s0 = stack[top - 2], stack[top - 1]
             if words.head[lo + s1] == s0 and missing[s1] == 0:
-                action = g.action[LEFT, words.relation[lo + s1]]
+                action = _arc(g, LEFT, words.relation[lo + s1])
                 stack[top - 2] = s0
                 missing[s0] -= 1
             elif words.head[lo + s0] == s1 and missing[s0] == 0:
-                action = g.action[2, words.relation[lo + s0]]
+                action = _arc(g, RIGHT, words.relation[lo + s0])
                 missing[s1] -= 1
+            if action == NO_ARC:
+                return False
             if action >= 0:
                 top -= 1
         if action < 0:

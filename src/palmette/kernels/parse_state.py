@@ -154,8 +154,11 @@ def read_atoms(z: States, g: Grammar, words: Words, lo: int, n: int, x: int, nod
 
 @part
 def sign(z: States, g: Grammar, x: int) -> None:
-    """The signature: positions, and all that templates read of the stack."""
+    """The signature: positions, and all that templates read of the stack. The position of the top is one: two words may
+    look alike, but what is built on them are different trees, at different distances."""
     h = np.uint64(z.front[x]) * _ODD + np.uint64(z.node[x, BEGIN] + 1)
+    h = (h ^ np.uint64(z.node[x, WORD] + 1)) * _NONE
+    h ^= h >> _32
     for k in range(g.stack.size):
         h = (h ^ z.atoms[x, g.stack[k]]) * _NONE
         h ^= h >> _32

@@ -17,7 +17,7 @@ from .parse_search import (
 )
 from .parse_state import read_atoms, room_for_states, start
 from .parse_trace import read_arcs
-from .parse_update import PERCEPTRON, Rule, has_room, learn, room_for_listed
+from .parse_update import NOTHING, PERCEPTRON, Rule, lacking, learn, room_for_listed
 from .violation import EARLY, LASO, cut
 
 UNKNOWN = -2
@@ -59,7 +59,8 @@ def train_parser(
     merge: bool, update: int, rule: Rule,
 ) -> tuple:  # fmt: skip
     """Learn from order[first:last] until there is no room for weights: (sentences done, clock, updates, words wrong,
-    updates that were no violation, sum of cuts as shares of their sentences, merges, trees that no actions make)."""
+    updates that were no violation, sum of cuts as shares of their sentences, merges, trees that no actions make, which
+    room is lacking for the next sentence)."""
     longest = longest_of(words, order, first, last)
     z = room_for_states(longest, width, g.kind.size, POPPED if merge else 0)
     b = room_for_beam(longest, width)
@@ -74,8 +75,9 @@ def train_parser(
         lo = words.offset[order[k]]
         n = words.offset[order[k] + 1] - lo
         steps = 2 * n - 1
-        if not has_room(w, 2 * rule.candidates * steps * g.seed.size, g.move.size):
-            return k - first, clock, updates, wrong, bad, places, merges, impossible
+        lacks = lacking(w, 2 * rule.candidates * steps * g.seed.size, g.move.size)
+        if lacks != NOTHING:
+            return k - first, clock, updates, wrong, bad, places, merges, impossible, lacks
         if not oracle(words, g, lo, n, b.gold_action, waiting, heads):
             impossible += 1
             clock += 1.0
@@ -111,7 +113,7 @@ def train_parser(
                 z.counts[0] = 2 * n
         wrong += missed
         clock += 1.0
-    return last - first, clock, updates, wrong, bad, places, merges, impossible
+    return last - first, clock, updates, wrong, bad, places, merges, impossible, NOTHING
 
 
 @kernel

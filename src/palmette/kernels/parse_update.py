@@ -21,6 +21,7 @@ from .parse_weights import change, entry_for
 from .probperc import _shares
 
 PERCEPTRON, PROBPERC, PA, MIRA = 0, 1, 2, 3
+NOTHING, PLACES, ROOM = 0, 1, 2  # what may be lacking
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -60,12 +61,16 @@ def room_for_listed(steps: int, K: int) -> Listed:
 
 
 @part
-def has_room(w: Weights, calls: int, actions: int) -> bool:
-    """Whether so many entries can be made for sure."""
+def lacking(w: Weights, calls: int, actions: int) -> int:
+    """Which room may not do for so many calls of entry_for: NOTHING, PLACES in the table or ROOM for lists. A list that
+    is full moves to twice the room, so that no more than four times what there will be is ever taken."""
     largest = 2
     while largest < actions:
         largest *= 2
-    return (w.used[0] + calls) * 4 <= w.table.size and (w.used[1] + calls * largest) * 2 <= w.entry.size
+    if (w.used[0] + calls) * 4 > w.table.size:
+        return PLACES
+    taken = min(calls * largest, 4 * (w.used[1] + calls))
+    return ROOM if (w.used[1] + taken) * 2 > w.entry.size else NOTHING
 
 
 @part

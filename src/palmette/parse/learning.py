@@ -8,6 +8,7 @@ import numpy as np
 
 from palmette.kernels.parse_forms import Grammar, Weights, Words
 from palmette.kernels.parse_train import train_parser
+from palmette.kernels.parse_update import PLACES as MORE_PLACES
 from palmette.kernels.parse_weights import CLASSES, frozen, larger_table, restart_from_average
 from palmette.learn.online import Counts
 from palmette.learn.settings import UPDATES
@@ -63,7 +64,7 @@ class ParserLearning:
     def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
         counts = Counts()
         while True:
-            done, self.clock, updates, wrong, bad, places, merges, impossible = train_parser(
+            done, self.clock, updates, wrong, bad, places, merges, impossible, lacks = train_parser(
                 self.grammar, self.weights, self.words, order, first, last, self.clock, self.settings.beam,
                 self.settings.merge, self.update, self.rule,
             )  # fmt: skip
@@ -76,15 +77,12 @@ class ParserLearning:
             first += done
             if first == last:
                 return counts
-            self._grow()
+            self._grow(lacks)
 
-    def _grow(self) -> None:
-        """The next sentence may need more than there is: twice the table where it is the fuller one."""
+    def _grow(self, lacks: int) -> None:
+        """Twice what the next sentence may need more of."""
         w = self.weights
-        if w.used[0] * 4 / w.table.size > w.used[1] * 2 / w.entry.size:
-            self.weights = w._replace(table=larger_table(w.table))
-        else:
-            self.weights = roomier(w)
+        self.weights = w._replace(table=larger_table(w.table)) if lacks == MORE_PLACES else roomier(w)
 
     def snapshot(self) -> Weights:
         return frozen_weights(*frozen(self.weights, 0.0 if self.settings.estimator == "last" else self.clock))

@@ -174,6 +174,8 @@ def _check_lists(table: np.ndarray, entry: np.ndarray, n_actions: int, path: str
     places = table.size // 2
     if table.size % 2 or places & (places - 1) or places < 2 or not (table[::2] == 0).any():
         raise ModelError("damaged model: its table of features has no power of two of places, or none free", file=path)
+    if table[1::2][table[::2] == 0].any():  # a search that finds no feature reads the place all the same
+        raise ModelError("damaged model: a list of weights without a feature", file=path)
     start, length = lists_of(table)
     if entry.size % 2 or entry.size < 2 or (start + length > entry.size // 2).any():
         raise ModelError("damaged model: a list of weights goes beyond the end", file=path)

@@ -54,7 +54,7 @@ class Templates:
     name: str
     text: str
     columns: tuple[str, ...]  # what atoms of the kind CELL read, by column
-    atoms: tuple[Atom, ...]
+    atoms: tuple[Atom, ...]  # those of the templates first
     lists: tuple[tuple[int, ...], ...]  # atoms of each template
     seeds: tuple[int, ...]  # a hash of each template's spelling
 
@@ -100,8 +100,30 @@ def compile_templates(text: str, name: str) -> Templates:
         raise UsageError(f"{name}: no template; a line is a template, such as `s0.wt s1.t`")
     if len(lists) > MOST_TEMPLATES:
         raise UsageError(f"{name}: {len(lists)} templates; at most {MOST_TEMPLATES}")
+    for atom in _seen_later(list(atoms)):
+        atoms.setdefault(atom, len(atoms))
     hashes, _ = hash_pieces(*bytes_of(list(lists.values())))
     return Templates(name, text, tuple(columns), tuple(atoms), tuple(lists), tuple(int(h) for h in hashes))
+
+
+def _seen_later(atoms: list[Atom]) -> list[Atom]:
+    """What templates may come to see of states that look alike to them now, so that such states are told apart too:
+    what is read of a deeper node is read of the higher ones, which sink; and what is read of the second child, of the
+    first one of the top, which becomes the second when there is another. The cells of the top itself are not needed,
+    since its position is known."""
+    found: list[Atom] = []
+    for kind, node, column in atoms:
+        if S2 < node < CHILDREN or kind == DISTANCE:
+            continue
+        depth, child = (node, None) if node < CHILDREN else divmod(node - CHILDREN, 4)
+        for above in range(depth - 1, -1, -1):
+            if child is not None:
+                found.append((kind, CHILDREN + 4 * above + child, column))
+            elif kind != CELL or above > 0:
+                found.append((kind, above, column))
+        if child in (_CHILD["l2"], _CHILD["r2"]):
+            found.append((kind, CHILDREN + child - 1, column))
+    return found
 
 
 def _atoms(word: str, columns: dict[str, int], where: str) -> list[Atom]:

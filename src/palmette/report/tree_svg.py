@@ -159,7 +159,7 @@ def _arcs(
         tip = f"M{end:g} {foot:g}l-3.5 {side * 7:g}h7z"
         kind = kinds[word]
         lines.append(f'<g class="{kind}"><path class="arc" d="{path}"/><path class="head" d="{tip}"/></g>\n')
-        at = f'x="{(start + end) / 2:g}" y="{far + (_SMALL if side > 0 else -4):g}"'
+        at = f'x="{(start + end) / 2:g}" y="{far + (_SMALL + 2 if side > 0 else -6):g}"'
         name = escape(relations[word - 1])
         names.append(f'<text class="halo" {at}>{name}</text><text class="relation {kind}" {at}>{name}</text>\n')
     return "".join(lines + names)

@@ -1,0 +1,236 @@
+"""Grammaticality: classifiers over latent chunkings, with one view and with five, beside batch learners and n-grams.
+
+`python -m studies.grammaticality` makes the data (studies/grammaticality_data.py), trains every row on both kinds of
+negatives, chooses the pass on development data, reads the tests, and leaves figures, page and picture in docs/studies.
+Cells are made cheapest first and kept one by one: a run that was stopped can be published (`--page`), and goes on where
+it was.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.measure import data_folder
+from palmette import Classifier
+from palmette.guards import easiness, together
+from palmette.kernels.bag import bag_pass, bag_scores
+from palmette.metrics.binary import area
+from palmette.text.corpus import Corpus
+from palmette.text.schemes import spans
+from studies.common import DOCS, Cell, Record, publish
+from studies.grammaticality_data import Data, Material, make
+from studies.grammaticality_page import page, plot
+
+NAME = "grammaticality"
+SEEDS = (1,)  # of training; the spread is over the five sets of test negatives
+SLOPES = (0.03, 0.1, 0.3, 1.0)  # C of the classifier without latent structure
+ONE, FIVE, VARIANT, STRICT = 20, 12, 10, 4  # passes of one view, of five, and outer ones of the batch learners
+BAG_PASSES, BAG_RATE = 10, 0.1
+NGRAMS: dict[str, Any] = {"latent": "none", "pa_type": "PA-I", "cap": 1, "estimator": "avg", "passes": 20}
+METHODS: dict[str, dict[str, Any]] = {
+    "online": {"passes": ONE},
+    "lclr-variant": {"learner": "lclr-variant", "passes": VARIANT},
+    "cotrain": {"views": "all", "combine": "cotrain", "passes": FIVE},
+    "cotrain, PA-I": {
+        "views": "all",
+        "combine": "cotrain",
+        "passes": FIVE,
+        "pa_type": "PA-I",
+        "aggressiveness": 0.3,
+    },
+    "add": {"views": "all", "combine": "add", "passes": FIVE},
+    "vote": {"views": "all", "combine": "vote", "passes": FIVE},
+    "lclr": {"learner": "lclr", "passes": STRICT},
+}
+STARTS = {"zero": 0.0, "chunker": 0.1}
+FIVE_RANGE = 0.01  # of the chunker's weights with five views
+
+
+class Maker:
+    """Makes what is asked for once: corpora take a minute, and a study that is complete needs none."""
+
+    def __init__(self, folder: Path, data: Path) -> None:
+        self.folder, self.data = folder, data
+
+    @cache  # noqa: B019 (one object lives as long as the program)
+    def material(self) -> Material:
+        return Material(self.folder, self.data)
+
+    @cache  # noqa: B019
+    def kind(self, kind: str) -> Data:
+        return make(self.material(), kind)
+
+
+# --- scores -------------------------------------------------------------------------------------------------
+
+
+def tested(scores: list[np.ndarray]) -> Cell:
+    """Figures of one test from the scores of the positives and of each set of negatives; `right` has a bit for each
+    sentence, for tests of significance."""
+    positive, sets = scores[0] >= 0, [own >= 0 for own in scores[1:]]
+    right = np.concatenate((positive, *(~own for own in sets)))
+    truth = np.repeat([True, False], (positive.size, scores[1].size))
+    return {
+        "accuracy": [100 * (positive.mean() + (~own).mean()) / 2 for own in sets],
+        "recall": 100 * float(positive.mean()),
+        "auc": [100 * (area(truth, np.concatenate((scores[0], own))) or 0.0) for own in scores[1:]],
+        "right": base64.b64encode(np.packbits(right).tobytes()).decode(),
+    }
+
+
+def guards(data: Data) -> Cell:
+    found = easiness(*data.plain)
+    return {
+        "words": 100 * found.words_accuracy, "lengths": 100 * found.length_accuracy,
+        "tokens": data.train.corpus.n_tokens, "shared_tokens": 100 * found.positives.shared_tokens,
+    }  # fmt: skip
+
+
+def unigrams(data: Data) -> Cell:
+    """Logistic regression over bags of words, the pass chosen on dev."""
+    ids, offset, n_types = together(*data.plain)
+    numbers = {word: t for t, word in enumerate(dict.fromkeys([w for s in data.plain for w in s.words.types]))}
+    label = (data.train.y > 0).astype(float)
+    w, squares = np.zeros(n_types + 2), np.zeros(n_types + 2)  # the last word is the unknown one, and weighs nothing
+    curve, best, rng = [], w, np.random.default_rng(SEEDS[0])
+
+    def scores(corpus: Corpus, weights: np.ndarray) -> np.ndarray:
+        column = corpus.columns[0]
+        known = np.array([numbers.get(word, n_types) for word in column.types], np.int32)
+        return bag_scores(known[column.ids], corpus.offset, weights)
+
+    for _ in range(BAG_PASSES):
+        bag_pass(ids, offset, label, rng.permutation(label.size), w, squares, BAG_RATE)
+        curve.append(100 * float(np.mean((scores(data.dev.corpus, w) >= 0) == (data.dev.y > 0))))
+        if curve[-1] == max(curve):
+            best = w.copy()
+    tests = {name: tested([scores(corpus, best) for corpus in own]) for name, own in data.tests.items()}
+    return {"dev": curve, "passes": 1 + int(np.argmax(curve)), **tests}
+
+
+def trained(data: Data, settings: dict[str, Any]) -> tuple[Cell, Classifier]:
+    """A classifier whose pass was chosen on dev, and its figures."""
+    classifier = Classifier(seed=SEEDS[0], **settings)
+    begun = time.perf_counter()
+    classifier.fit_corpus(
+        data.train.corpus, data.train.y, (data.dev.corpus, data.dev.y), names=False, progress=Watch(settings["passes"])
+    )
+    took, history = time.perf_counter() - begun, classifier.history_
+    best = classifier.outcome_.best_pass
+    tests = {name: tested([classifier.model_.decide(corpus)[0] for corpus in own]) for name, own in data.tests.items()}
+    again = [0] * max(len(row["again"]) for row in history)
+    for row in history:
+        for k, n in enumerate(row["again"]):
+            again[k] += n
+    return {
+        "dev": [100 * row["dev"] for row in history], "passes": best, "seconds": took,
+        "pass_seconds": [round(row.seconds, 3) for row in classifier.outcome_.history],
+        "updates": [row["updates"] for row in history], "decoded": [row["decoded"] for row in history],
+        "again": again, "new_structures": [row["new_structures"] for row in history], **tests,
+    }, classifier  # fmt: skip
+
+
+class Watch:
+    """A line on stderr a minute, from the trainer."""
+
+    def __init__(self, passes: int) -> None:
+        self.passes, self.next = passes, time.perf_counter() + 60
+
+    def __call__(self, number: int, done: int, total: int, finished: Any) -> None:
+        if time.perf_counter() > self.next:
+            self.next = time.perf_counter() + 60
+            print(f"  pass {number} of {self.passes}", file=sys.stderr, flush=True)
+
+
+# --- rows ---------------------------------------------------------------------------------------------------
+
+
+def ngrams(data: Data) -> Cell:
+    """PA on the same n-grams without latent structure: C and passes chosen on dev."""
+    runs = {C: trained(data, NGRAMS | {"aggressiveness": C})[0] for C in SLOPES}
+    C = max(runs, key=lambda C: max(runs[C]["dev"]))
+    return runs[C] | {"C": C, "tuned": {str(C): max(run["dev"]) for C, run in runs.items()}}
+
+
+def latent(maker: Maker, kind: str, method: str, start: str) -> Cell:
+    return trained(maker.kind(kind), _settings(maker, method, start))[0]
+
+
+def _settings(maker: Maker, method: str, start: str) -> dict[str, Any]:
+    settings = METHODS[method]
+    if start == "chunker":
+        size = FIVE_RANGE if "views" in settings else STARTS[start]
+        settings = settings | {"init": maker.material().chunker, "init_range": size}
+    return settings
+
+
+def example(maker: Maker) -> Cell:
+    """A short test sentence on whose chunks the five views disagree most, each with its own structure."""
+    data = maker.kind("part")
+    _, classifier = trained(data, _settings(maker, "add", "chunker") | {"passes": 5})
+    corpus = data.tests["reviews"][0]
+    model = classifier.model_
+    scores, states = model.decide(corpus, structures=True)
+    chosen: Cell = {}
+    for s in range(corpus.n_sentences):
+        lo, hi = int(corpus.offset[s]), int(corpus.offset[s + 1])
+        if 8 <= hi - lo <= 13 and scores[s] >= 0:
+            tags = {view.name: [view.tags[h] for h in states[r, lo:hi]] for r, view in enumerate(model.views)}
+            chunks = {view.name: [[a, b] for _, a, b in spans(tags[view.name], view.scheme)] for view in model.views}
+            different = len({str(own) for own in chunks.values()})
+            if different > chosen.get("different", 0):
+                words = [cells[0] for cells in corpus.sentence(s)]
+                chosen = {"different": different, "words": words, "tags": tags, "chunks": chunks}
+    return chosen
+
+
+# --- all of it ----------------------------------------------------------------------------------------------
+
+
+def run(record: Record, maker: Maker) -> None:
+    """Cheapest first: what each kind of negatives gives away, n-grams, one view; then five views, then the batch."""
+    for kind in ("part", "all", "free"):
+        record.cell({"stage": "guards", "kind": kind}, lambda kind=kind: guards(maker.kind(kind)))
+        what = {"stage": "test", "kind": kind, "start": "zero"}
+        record.cell(what | {"method": "unigrams"}, lambda kind=kind: unigrams(maker.kind(kind)))
+        record.cell(what | {"method": "n-grams"}, lambda kind=kind: ngrams(maker.kind(kind)))
+        for start in STARTS if kind != "free" else ("zero",):
+            _row(record, maker, kind, "online", start)
+    _row(record, maker, "part", "cotrain, PA-I", "zero")
+    for start in STARTS:
+        for method in ("cotrain", "lclr-variant", "add", "vote"):
+            _row(record, maker, "part", method, start)
+    record.cell({"stage": "example"}, lambda: example(maker))
+    _row(record, maker, "free", "cotrain", "zero")
+    for start in STARTS:
+        for method in ("cotrain", "lclr-variant", "add", "vote"):
+            _row(record, maker, "all", method, start)
+    for kind in ("part", "all"):
+        for start in STARTS:
+            _row(record, maker, kind, "lclr", start)
+
+
+def _row(record: Record, maker: Maker, kind: str, method: str, start: str) -> None:
+    what = {"stage": "test", "kind": kind, "method": method, "start": start}
+    record.cell(what, lambda: latent(maker, kind, method, start))
+
+
+def main() -> None:
+    record = Record(NAME, SEEDS)
+    if "--page" not in sys.argv:
+        with tempfile.TemporaryDirectory() as folder:
+            run(record, Maker(Path(folder), data_folder()))
+    publish(NAME, page(record))
+    plot(record, DOCS / f"{NAME}.png")
+
+
+if __name__ == "__main__":
+    main()
