@@ -43,7 +43,7 @@ def trained() -> Classifier:
         {"latent": 3, "normalise": False},
         {"latent": "none", "pa_type": "PA-I"},
         {"learner": "lclr"},
-        {"learner": "lclr-variant", "views": ["ioe1", "ioe2"]},
+        {"learner": "lclr-variant", "views": ["ioe1", "ioe2"], "types": 1},
     ],
 )
 def test_learners_learn(options: dict[str, Any]) -> None:
@@ -88,6 +88,12 @@ def test_the_history(trained: Classifier) -> None:
         assert row["wrong"] == row["wrong_positives"] + row["wrong_negatives"]
     assert rows[0]["again"][1] > 0
     assert max(row["dev"] for row in rows) == pytest.approx(trained.accuracy(*TEST))
+
+
+def test_types_where_nobody_says_them(chunker: Tagger) -> None:
+    assert Classifier().settings().types == ("T1", "T2", "T3", "T4")
+    assert Classifier(types=1).settings().types == ("",)
+    assert set(Classifier().settings(chunker.model_).types) == {y[2:] for y in chunker.labels_ if y != "O"}
 
 
 def test_the_cap_is_told() -> None:

@@ -66,7 +66,7 @@ def test_tagging(cli: Cli) -> None:
 
 
 def test_looking_into_a_model(cli: Cli) -> None:
-    cli.fine("train --task classify train.tsv -o m.palm --bound --passes 2 -q")
+    cli.fine("train --task classify train.tsv -o m.palm --bound --passes 2 --types 1 -q")
     told = cli.fine("inspect m.palm --top 2")
     assert "yes (score from 0 on), no" in told
     assert "The bound holds for plain PA steps" in told
@@ -79,7 +79,7 @@ def test_looking_into_a_model(cli: Cli) -> None:
 
 
 def test_batch_learners_tell_their_rounds(cli: Cli) -> None:
-    told = json.loads(cli.fine("train --task classify train.tsv -o m.palm --learner lclr --passes 1 --json"))
+    told = json.loads(cli.fine("train --task classify train.tsv -o m.palm --learner lclr --types 1 --passes 1 --json"))
     assert told["history"][0]["new_structures"][-1] == 0
     assert "new structures by round" in cli.fine("inspect m.palm")
     ran = cli("train --task classify train.tsv -o m.palm --learner lclr --inner-rounds 1 --passes 1")

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from palmette.chain.data import Collected
-from palmette.chain.fit import attribute_names
+from palmette.chain.fit import LARGE, attribute_names
 from palmette.chain.model import ChainModel, check_columns
 from palmette.chain.prune import some_names
 from palmette.classify.batch import BatchTrainer
@@ -66,6 +66,7 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
         f"{task.corpus.n_tokens:,} tokens, {alphabet.size:,} attributes, "
         + ", ".join(f"{view.name} ({len(view.tags)} tags)" for view in views)
     )
+    _warn_of_size(task, (alphabet.size + 1) * tables.kind.size)
 
     def train(size: float | None) -> Outcome:
         weights = new_weights(tables, alphabet.size, settings.estimator != "last")
@@ -92,6 +93,14 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
         "start": None if task.chunker is None else size,
     }  # fmt: skip
     return model, outcome
+
+
+def _warn_of_size(task: Task, n_weights: int) -> None:
+    size = n_weights * (4 if task.settings.estimator == "last" else 12)
+    if size > LARGE:
+        task.say(
+            f"warning: the weights may take {size / 2**30:.1f} GB; --min-count 2, fewer types or views make them fewer"
+        )
 
 
 def _check(task: Task) -> None:

@@ -148,5 +148,5 @@ def _weights(arrays: dict[str, np.ndarray], views: Views, size: int, path: str) 
     if not all(np.isfinite(block).all() for block in (w, end, pair)):
         raise ModelError("damaged model: a weight is not a number", file=path)
     none = np.zeros((0, width))
-    rows = Rows(slot, np.array([w.shape[0]]), np.zeros(0, np.int64), np.zeros(0, np.int32), w, none)
+    rows = Rows(slot, np.array([w.shape[0]], np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), w, none)
     return Weights(end, pair, none, np.zeros(0), rows)
