@@ -6,6 +6,7 @@ brown.txt. Three kinds of training negatives:
     all     from a model of all of reviews.txt; words of the positives only, their lengths, no sentence of the text
     part    the same from a model of reviews.txt without the dev and test parts
     free    from a model of all of reviews.txt, as they come: without these guards, sentences of the text left out
+    other   as `all`, but from a model of another text, brown.txt
 
 Test negatives are drawn with five seeds, words unfiltered, lengths matched (but for `free`), no sentence of the text:
 from a model of brown.txt for the test on brown.txt, and from the same model as in training for reviews.txt. Parts of
@@ -29,7 +30,6 @@ from palmette.text.sentences import Sentences, sentences_of
 
 POSITIVES, DEV, TEST = 20_000, 2_000, 3_000
 SETS = 5  # of test negatives
-KINDS = ("all", "part", "free")
 LONGEST = 100
 PARTS_SEED, BROWN_SEED, TRAIN_SEED, DEV_SEED = 1, 2, 101, 102  # test negatives have the seeds 1 to SETS
 
@@ -118,7 +118,8 @@ def drawn(model: LanguageModel, like: list[str], seed: int, guarded: bool, words
 def make(material: Material, kind: str) -> Data:
     """The sentences of one kind."""
     guarded = kind != "free"
-    model, brown = material.language_model("part" if kind == "part" else "all"), material.language_model("brown")
+    brown = material.language_model("brown")
+    model = brown if kind == "other" else material.language_model(kind)
     known = sentences_of(material.positives).words.types
     negatives = drawn(model, material.positives, TRAIN_SEED, guarded, known)
     tests = {}

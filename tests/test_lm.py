@@ -18,6 +18,7 @@ from palmette import LanguageModel
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.lm.draw import places
 from palmette.lm.estimate import FALLBACK, discounts_of
+from palmette.text.sentences import parse_sentences
 
 sentences = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=5), min_size=1, max_size=8)
 
@@ -230,6 +231,17 @@ def test_damaged_models_are_told(tmp_path: Path) -> None:
     model_file.save(path, arrays, meta | {"task": "tag"})
     with pytest.raises(ModelError, match="not a language model"):
         LanguageModel.load(path)
+
+
+def test_sentences_are_lines_cut_at_white_space() -> None:
+    text = parse_sentences("a  é\r\n\n \t\n\tc\x0bd\x0c\n e".encode())
+    assert text.texts() == ["a é", "c d", "e"]
+    assert text.lines.tolist() == [0, 3, 4]
+    assert text.lengths.tolist() == [2, 2, 1]
+    for nothing in (b"", b"\n", b" \n\n"):
+        assert parse_sentences(nothing).n_sentences == 0
+    with pytest.raises(DataError, match=r"x:2: not UTF-8"):
+        parse_sentences(b"a\n\xff\n", "x")
 
 
 def test_bad_input_is_told(tmp_path: Path) -> None:
