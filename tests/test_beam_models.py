@@ -289,6 +289,12 @@ def test_what_takes_exact_search_is_refused() -> None:
             ask()
 
 
+def test_a_sentence_that_is_too_long_for_its_beam(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("palmette.chain.beam.ROOM", 1000)
+    with pytest.raises(DataError, match=r"sentence 2 has 40 tokens.*\n?.*narrower beam"):
+        trained().predict([[["w0", "c0"]], [["w0", "c0"]] * 40])
+
+
 # --- what cannot be trained ---------------------------------------------------------------------------------
 
 
