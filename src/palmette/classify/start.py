@@ -47,7 +47,7 @@ def start_from(chunker: ChainModel, views: Sequence[View], packed: Views, weight
     """Copy its weights, for a classifier whose first attributes are the chunker's; the factor they were scaled by."""
     r = next(k for k, view in enumerate(views) if view.scheme == chunker.scheme)
     tags, H, W = views[r].tags, int(packed.size[r]), int(packed.stride[r])
-    states = np.array([tags.index(label) if label in tags else -1 for label in _plain(chunker.labels)])
+    states = np.array([tags.index(label) for label in _plain(chunker.labels)])
     columns, old = packed.column[r] + states, chunker.chain
     n = len(chunker.labels)
     largest = max(float(np.abs(block).max(initial=0.0)) for block in (old.one.w, old.bare.end, old.bare.pair))
