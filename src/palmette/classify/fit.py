@@ -62,8 +62,7 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
     held_out = None if task.dev is None else Labelled(encode(task.dev[0], task.encoder, alphabet), task.dev[1])
     task.say(
         f"{int((task.y > 0).sum()):,} sentences of class {task.classes[1]}, {int((task.y < 0).sum()):,} of class "
-        f"{task.classes[0]}, "
-        f"{task.corpus.n_tokens:,} tokens, {alphabet.size:,} attributes, "
+        f"{task.classes[0]}, {task.corpus.n_tokens:,} tokens, {alphabet.size:,} attributes, "
         + ", ".join(f"{view.name} ({len(view.tags)} tags)" for view in views)
     )
     _warn_of_size(task, (alphabet.size + 1) * tables.kind.size)
@@ -77,11 +76,13 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
         trainer: Trainer = kind(tables, weights, data, settings)
         return run(trainer, settings, _accuracy_on(held_out, tables, settings), task.progress)
 
-    size = task.range
+    size, outcome = task.range, None
     if task.chunker is not None and size is None:
-        size = largest(train(None).best)
+        outcome = train(None)
+        size = largest(outcome.best)
         task.say(f"trained from zero: the largest weight is {size:.4g}")
-    outcome = train(size)
+    if outcome is None or not outcome.interrupted:
+        outcome = train(size)
     names = attribute_names(collected, task.chunker).get(1) if task.names else None
     if names is not None:
         names = some_names(names, outcome.best.one.slot > 0)
