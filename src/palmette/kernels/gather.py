@@ -89,7 +89,7 @@ def gather(
     ptr, tokens, val, slot = of.ptr, of.att, of.val, r.slot
     if r.first.size > 0:
         for p in range(r.first[first], r.first[last]):
-            sum_listed(G, p, base, factor, M, tokens, 0, 0)
+            sum_listed(G, np.int64(p), base, factor, M, tokens, 0, 0)
         _gather_seen(G, r, m, order, of, M, first, last)
     elif val.size == 0:
         _gather_ones(G, base, factor, slot, ptr, tokens, M, first, last)

@@ -57,7 +57,7 @@ def _add_states(out: Expected, P: np.ndarray, at: int, n: int, sign: float) -> N
         end[1, h] += sign * P[n - 1, h]
 
 
-@inline
+@part
 def _one_pass(T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, room: Room, out: Expected) -> float:
     """Add `sign` times the marginals of the trellis as it is, to the tables from token `at` on; log Z."""
     if fast:
@@ -202,7 +202,7 @@ def goes_fast(m: Chain, x: Data) -> bool:
     return m.order <= 1 and x.two.ptr.size == 0
 
 
-@inline
+@part
 def sentence_likelihood(
     T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, room: Room, out: Expected
 ) -> tuple[float, int]:

@@ -48,9 +48,8 @@ def span_cost(m: Chain, n: int, gold: np.ndarray, path: np.ndarray, c: Chunks) -
         g = m.label_of[gold[i]] if i < n else outside
         p = m.label_of[path[i]] if i < n else outside
         g_ends, p_ends = c.ends[g0, g], c.ends[p0, p]
-        if g_ends and p_ends and opened == other and c.type_of[g0] == c.type_of[p0]:
-            count += 0
-        else:
+        same = g_ends and p_ends and opened == other and c.type_of[g0] == c.type_of[p0]
+        if not same:
             count += int(g_ends) + int(p_ends)
         if c.starts[g0, g]:
             opened = i
@@ -90,6 +89,13 @@ def augment(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> None:
                 T.U[i, h] += np.float32(1.0)
 
 
+@part
+def _step_size(variant: int, loss: float, square: float, C: float) -> float:
+    if variant == SOFT:
+        return loss / (square + 0.5 / C)
+    return min(C, loss / square) if variant == CAPPED else loss / square
+
+
 @kernel
 def train_pa(
     m: Chain, x: Data, order: np.ndarray, first: int, last: int, clock: float, variant: int, C: float
@@ -125,13 +131,7 @@ def train_pa(
         keys, values = gram(m, x, s, paths, 1, keys, values, A)
         if A[0, 0] <= 0.0:
             continue
-        if variant == SOFT:
-            alpha = loss / (A[0, 0] + 0.5 / C)
-        else:
-            alpha = loss / A[0, 0]
-            if variant == CAPPED:
-                alpha = min(C, alpha)
-        alpha *= float(x.weight[s])
+        alpha = _step_size(variant, loss, A[0, 0], C) * float(x.weight[s])
         factors[0], factors[1] = alpha, -alpha
         blend(m, x, s, paths, factors, 2, clock - 1.0, sums)
         updates += 1

@@ -47,8 +47,9 @@ def add_neighbours(O: np.ndarray, A: np.ndarray, B: np.ndarray, n: int) -> None:
 
 
 def sum_listed(
-    out: np.ndarray, row: int, base: np.ndarray, factor: float, table: np.ndarray, rows: np.ndarray, k: int, end: int
-) -> None:
+    out: np.ndarray, row: np.int64, base: np.ndarray, factor: float, table: np.ndarray, rows: np.ndarray, k: int,
+    end: int,
+) -> None:  # fmt: skip
     """out[row] = factor * base[row] + table[rows[k]] + ... + table[rows[end - 1]]; float64 from a float32 table."""
     for h in range(out.shape[1]):
         total = factor * base[row, h]
