@@ -15,10 +15,11 @@ from .candidates import Listed, room_for_listed
 from .compile import kernel, part
 from .differences import add_differences, entries, products, room_for_entries
 from .forms import Active, Chain, Data, Trellis
-from .margin_train import CAPPED, SOFT, Chunks, augment, hildreth, span_cost
+from .margin_train import Chunks, augment, span_cost
 from .past import Past, add_past_differences, blend_past, has_room, past_entries
 from .probperc import factors_of
 from .score import score_states
+from .steps import CAPPED, SOFT, hildreth
 from .violation import EARLY, cut
 
 MIRA = 3  # besides the types of PA

@@ -21,12 +21,9 @@ from .compile import kernel, part
 from .differences import gram
 from .forms import Chain, Data, Trellis
 from .score import score
+from .steps import hildreth, pa_step
 from .train import gold_path, make_room, wrong_labels
 from .viterbi import viterbi
-
-HARD, CAPPED, SOFT = 0, 1, 2  # PA, PA-I, PA-II
-ROUNDS = 1000
-CLOSE = 1e-10
 
 
 class Chunks(NamedTuple):
@@ -60,26 +57,6 @@ def span_cost(m: Chain, n: int, gold: np.ndarray, path: np.ndarray, c: Chunks) -
 
 
 @part
-def hildreth(A: np.ndarray, b: np.ndarray, K: int, C: float, alpha: np.ndarray) -> None:
-    """The alphas in [0, C] that maximise b . alpha - alpha A alpha / 2, one after the other until nothing moves."""
-    for k in range(K):
-        alpha[k] = 0.0
-    for _ in range(ROUNDS):
-        moved = 0.0
-        for k in range(K):
-            if A[k, k] <= 0.0:  # the same features as gold: nothing can tell them apart
-                continue
-            slope = b[k]
-            for j in range(K):
-                slope -= A[k, j] * alpha[j]
-            new = min(max(alpha[k] + slope / A[k, k], 0.0), C)
-            moved = max(moved, abs(new - alpha[k]) * np.sqrt(A[k, k]))
-            alpha[k] = new
-        if moved < CLOSE:
-            break
-
-
-@part
 def augment(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> None:
     """Every state whose label is not among those known scores 1 more."""
     for i in range(n):
@@ -87,13 +64,6 @@ def augment(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> None:
         for h in range(m.label_of.size):
             if not x.allow[known, m.label_of[h]]:
                 T.U[i, h] += np.float32(1.0)
-
-
-@part
-def _step_size(variant: int, loss: float, square: float, C: float) -> float:
-    if variant == SOFT:
-        return loss / (square + 0.5 / C)
-    return min(C, loss / square) if variant == CAPPED else loss / square
 
 
 @kernel
@@ -131,7 +101,7 @@ def train_pa(
         keys, values = gram(m, x, s, paths, 1, keys, values, A)
         if A[0, 0] <= 0.0:
             continue
-        alpha = _step_size(variant, loss, A[0, 0], C) * float(x.weight[s])
+        alpha = pa_step(variant, loss, A[0, 0], C) * float(x.weight[s])
         factors[0], factors[1] = alpha, -alpha
         blend(m, x, s, paths, factors, 2, clock - 1.0, sums)
         updates += 1

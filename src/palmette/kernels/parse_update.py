@@ -13,12 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .compile import inline, part
-from .margin_train import CAPPED, SOFT, hildreth
 from .parse_forms import Beam, Grammar, States, Weights
 from .parse_state import feature_key
 from .parse_trace import trace
 from .parse_weights import change, entry_for
-from .probperc import _shares
+from .steps import hildreth, pa_step, shares
 
 PERCEPTRON, PROBPERC, PA, MIRA = 0, 1, 2, 3
 NOTHING, PLACES, ROOM = 0, 1, 2  # what may be lacking
@@ -168,12 +167,7 @@ def _margin_steps(z: States, g: Grammar, b: Beam, r: Listed, rule: Rule, cut: in
     if rule.kind == MIRA:
         hildreth(r.gram, r.b, found, rule.most, r.alpha)
     elif r.b[0] > 0.0 and r.gram[0, 0] > 0.0:
-        if rule.variant == SOFT:
-            r.alpha[0] = r.b[0] / (r.gram[0, 0] + 0.5 / rule.most)
-        else:
-            r.alpha[0] = r.b[0] / r.gram[0, 0]
-            if rule.variant == CAPPED:
-                r.alpha[0] = min(rule.most, r.alpha[0])
+        r.alpha[0] = pa_step(rule.variant, r.b[0], r.gram[0, 0], rule.most)
 
 
 @part
@@ -182,7 +176,7 @@ def _shared_steps(b: Beam, r: Listed, rule: Rule, cut: int, found: int, clock: f
     rate = rule.rate / (1.0 + rule.fall * (clock - 1.0))
     r.score[found] = b.gold[cut]
     size = found + 1 if rule.add_gold or b.gold_item[cut] >= 0 else found
-    _shares(rule.function, rule.degree, r.score[:size], r.alpha[:size])
+    shares(rule.function, rule.degree, r.score[:size], r.alpha[:size])
     for k in range(found):
         r.alpha[k] *= rate
 
