@@ -4,9 +4,9 @@
 
 - main: rich templates, beam 8, the whole training file, gold tags; standard, early and max-violation updates. The pass
   is chosen on dev; test is read once for each seed of max-violation.
-- seeds: the same updates on the first 2,000 training sentences, three seeds, to count passes.
-- beams: beams of 1 to 16 for every update, on the first 2,000 training sentences, dev figures.
-- merging: basic templates, with merging of states and without, on the first 2,000 sentences.
+- seeds: the same updates on the first 1,500 training and 800 dev sentences, three seeds, to count passes.
+- beams: beams of 1 to 16 for every update, on the same sentences.
+- merging: basic templates, with merging of states and without, on the same sentences.
 - learners: PA, MIRA and probPerc on the items of the beam.
 - predicted: tags by our own tagger, jackknifed in ten folds for training; lemmas and features left out.
 """
@@ -33,9 +33,9 @@ NAME = "parsing"
 SEEDS = (1, 2, 3)
 UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")
 MAIN = {"max-violation": 10, "early": 16, "standard": 8}  # passes
-SEEDED = {"max-violation": 12, "early": 20, "standard": 10}
+SEEDED = {"max-violation": 10, "early": 16, "standard": 8}
 BEAMS = (1, 2, 4, 8, 16)
-SMALL, SMALL_PASSES = 2000, 6
+SMALL, SMALL_DEV, SMALL_PASSES = 1500, 800, 6
 LEARNERS = {"perceptron": {}, "pa": {}, "mira": {}, "probperc": {"rate": 0.1}}
 COLOURS = dict(zip(UPDATES, (BROWN, GREEN, BLUE, GREY, RED, "#7b2d8b"), strict=True))
 
@@ -48,6 +48,11 @@ def treebank(part: str) -> Treebank:
 @cache
 def small() -> Treebank:
     return treebank("train").take(np.arange(SMALL))
+
+
+@cache
+def small_dev() -> Treebank:
+    return treebank("dev").take(np.arange(SMALL_DEV))
 
 
 def trained(train: Treebank, dev: Treebank, passes: int, **settings: Any) -> tuple[Parser, Cell]:
@@ -74,21 +79,21 @@ def main_cell(update: str, seed: int) -> Cell:
 
 
 def seeded_cell(update: str, seed: int) -> Cell:
-    return trained(small(), treebank("dev"), SEEDED[update], update=update, seed=seed)[1]
+    return trained(small(), small_dev(), SEEDED[update], update=update, seed=seed)[1]
 
 
 def beam_cell(update: str, beam: int) -> Cell:
-    return trained(small(), treebank("dev"), SMALL_PASSES, update=update, beam=beam)[1]
+    return trained(small(), small_dev(), SMALL_PASSES, update=update, beam=beam)[1]
 
 
 def learner_cell(learner: str, update: str) -> Cell:
-    return trained(small(), treebank("dev"), SMALL_PASSES, learner=learner, update=update, **LEARNERS[learner])[1]
+    return trained(small(), small_dev(), SMALL_PASSES, learner=learner, update=update, **LEARNERS[learner])[1]
 
 
 def merging_cell(merge: bool) -> Cell:
     """Trained with merging or without; parsed with both by the same weights, so that model scores can be compared."""
-    parser, found = trained(small(), treebank("dev"), SMALL_PASSES, features="basic", merge=merge)
-    dev, model = treebank("dev"), parser.model_
+    parser, found = trained(small(), small_dev(), SMALL_PASSES, features="basic", merge=merge)
+    dev, model = small_dev(), parser.model_
     scores = {}
     for other in (False, True):
         model.parse(dev.take(np.arange(5)), 8, other)
