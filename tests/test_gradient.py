@@ -132,3 +132,13 @@ def test_a_sentence_whose_tables_are_too_large_is_refused(monkeypatch: pytest.Mo
     case = Case(Model(1, 2, ends=False), (0, 1), (2, 0, 0), [sentence], [[frozenset([0])] * 6], [1.0])
     with pytest.raises(UsageError, match="a sentence of 6 tokens"):
         objective_of(case)
+
+
+def test_scores_beyond_float32_are_seen_in_the_value() -> None:
+    """A line search may try such weights: it must get a value that it can reject."""
+    model = Model(1, 2, ends=False)
+    model.weights = {("one", k, 0): 3e38 for k in (0, 1)}
+    sentence = [Token(((0, 1.0), (1, 1.0)))] * 2
+    case = Case(model, (0, 1), (2, 0, 0), [sentence], [[frozenset([1])] * 2], [1.0])
+    value, _ = objective_of(case)(objective_of(case).start())
+    assert not math.isfinite(value)

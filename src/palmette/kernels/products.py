@@ -103,6 +103,8 @@ def forward_products(U: np.ndarray, n: int, r: Scaled) -> float:
         Y[0, h] = 1.0 if h < H else 0.0
         A[0, h] = V[0, h]
         total += V[0, h]
+    if not total > SMALL:  # it is at least 1, unless a score is infinite
+        return np.nan
     c[0] = 1.0
     scale = 1.0  # a logarithm now and then, of the product of many sums
     for i in range(1, n):
