@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import crf, latent, lm, nbest, quality, scale, sparse, speed
+from bench import classify, crf, latent, lm, nbest, parse, quality, scale, sparse, speed
 from bench.fuzz import bench_fuzz
 from bench.measure import data_folder
 from bench.report import write_report
@@ -22,6 +22,8 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "sparse": lambda data, times: sparse.bench_sparse(data),
     "latent": lambda data, times: latent.bench_latent(data),
     "nbest": nbest.bench_nbest,
+    "parse": parse.bench_parse,
+    "classify": lambda data, times: classify.bench_classify(data),
     "lm": lm.bench_lm,
     "scale": lambda data, times: scale.bench_scale(data),
     "fuzz": lambda data, times: bench_fuzz(60.0),

@@ -276,8 +276,8 @@ learner that has seen the rest.
 
 {main_table(record)}
 
-A dash: not run, or not published. p: approximate randomisation over the test sentences, one training seed. The document's
-claims, and what was found:
+A dash: not run, or not published. p: approximate randomisation over the test sentences, one training seed. The
+document's claims, and what was found:
 
 {verdicts(record)}
 

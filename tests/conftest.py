@@ -13,17 +13,18 @@ CORPORA = Path(__file__).resolve().parents[2] / "shared" / "data"
 settings.register_profile("palmette", deadline=None)
 settings.load_profile("palmette")
 
-_ran: list[str] = []
-
 
 @pytest.fixture
 def corpora(request: pytest.FixtureRequest) -> Path:
     """The folder of the corpora; the test is skipped where it is missing."""
     if not CORPORA.is_dir():
         pytest.skip(f"no corpora: looked for {CORPORA}")
-    _ran.append(request.node.nodeid)
+    request.node.user_properties.append(("corpus", True))  # comes back from a worker process with the report
     return CORPORA
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    terminalreporter.write_line(f"corpus tests: {len(_ran)} ran")
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    called = [report for report in reports if getattr(report, "when", None) == "call"]
+    ran = sum(any(name == "corpus" for name, _ in report.user_properties) for report in called)
+    terminalreporter.write_line(f"corpus tests: {ran} ran")

@@ -115,7 +115,7 @@ def small_problem() -> Problem:
 
 
 def on_errors(n: int, rate: float) -> ProbPerc:
-    chosen = Settings(learner="probperc", candidates=n, rate=rate, rate_schedule="constant", update="errors")
+    chosen = Settings(learner="probperc", candidates=n, rate=rate, rate_schedule="constant", when="errors")
     return ProbPerc(chosen, 1)
 
 
@@ -157,7 +157,7 @@ def table() -> list[str]:
 def on_errors_perceptron() -> ProbPerc:
     """The perceptron, as the special case of probPerc that it is."""
     flat = {"candidates": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "constant"}
-    return ProbPerc(Settings(learner="probperc", update="errors", **flat), 1)
+    return ProbPerc(Settings(learner="probperc", when="errors", **flat), 1)
 
 
 if __name__ == "__main__":

@@ -76,8 +76,9 @@ def test_the_optimum_does_not_depend_on_threads() -> None:
 
 
 def test_l1_leaves_few_weights_and_the_conditions_hold() -> None:
-    """At the optimum the gradient of the likelihood is -l1 * sign(w), and at most l1 where w = 0."""
-    l1 = 0.4
+    """At the optimum the gradient of the likelihood is -l1 * sign(w), and at most l1 where w = 0: both to 1e-3, about
+    as far as scores in float32 go."""
+    l1 = 0.5
     tagger = Tagger(**PLAIN, l1=l1, passes=3000, tolerance=1e-13).fit(*demo("train", 60))
     dense = Tagger(**PLAIN, passes=100).fit(*demo("train", 60))
     chain = tagger.model_.chain

@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
-from palmette.demo_data import PARTS, demo_text, load_demo
+from palmette.demo_data import PARTS, demo_text, load_demo, load_trees, tree_text
 from palmette.errors import UsageError
+from palmette.parse.projective import projective_sentences
 from palmette.text.schemes import is_wellformed
 
 _TAGS = """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH
@@ -65,3 +66,17 @@ def test_sentences_are_varied(sentences: list) -> None:
 def test_an_unknown_part_is_an_error() -> None:
     with pytest.raises(UsageError, match="train, dev, test"):
         demo_text("training")
+
+
+def test_the_small_treebank_has_what_its_readme_says() -> None:
+    both = {part: load_trees(part) for part in ("train", "test")}
+    assert {part: bank.n_sentences for part, bank in both.items()} == {"train": 48, "test": 12}
+    assert sum(int((~projective_sentences(bank)).sum()) for bank in both.values()) == 4
+    rows = [line.split("\t") for part in both for line in tree_text(part).splitlines() if "\t" in line]
+    assert sum("-" in row[0] for row in rows) == 3
+    assert sum("." in row[0] for row in rows) == 1
+    assert {row[4] for row in rows if row[0].isdigit()} <= PENN
+    texts = [line for part in both for line in tree_text(part).splitlines() if line.startswith("# text = ")]
+    assert len(set(texts)) == 60
+    with pytest.raises(UsageError, match="train, test"):
+        load_trees("dev")

@@ -17,16 +17,19 @@ PAGES = [
     *(
         f"docs/{name}.md"
         for name in (
+            "beam",
             "classify",
             "compare",
             "confidence",
             "crf",
+            "grammaticality",
             "history",
             "hmm",
             "latent",
             "learners",
             "lm",
             "nbest",
+            "parsing",
             "synth",
             "templates",
             "usage",
@@ -76,8 +79,10 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
     "page",
     [
         "README.md",
+        "docs/beam.md",
         "docs/classify.md",
         "docs/confidence.md",
+        "docs/grammaticality.md",
         "docs/history.md",
         "docs/hmm.md",
         "docs/hypergraph.md",
@@ -85,6 +90,7 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
         "docs/learners.md",
         "docs/lm.md",
         "docs/nbest.md",
+        "docs/parsing.md",
         "docs/usage.md",
     ],
 )

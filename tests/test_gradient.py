@@ -15,6 +15,7 @@ from naive_forward import all_paths
 from strategies import cases, few
 
 from palmette.chain.objective import ChainObjective
+from palmette.errors import UsageError
 
 
 def objective_of(case: Case, l2: float = 0.0, threads: int = 1) -> ChainObjective:
@@ -108,3 +109,36 @@ def test_numbers_too_small_for_products() -> None:
     assert math.isfinite(value)
     assert np.isfinite(gradient).all()
     assert value == pytest.approx(value_by_hand(case), rel=1e-6)
+
+
+@few(1)
+@given(cases(max_tokens=4, latent=True, learning=True))
+def test_blocks_of_sentences_add_up(case: Case) -> None:
+    """A table for all tokens, and one for a sentence at a time."""
+    whole = objective_of(case, l2=0.1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("palmette.chain.objective.MOST_TABLES", 1)
+        apart = objective_of(case, l2=0.1)
+    assert len(apart.work) == len(case.sentences)
+    (value, gradient), (other, summed) = whole(whole.start()), apart(apart.start())
+    assert other == pytest.approx(value, rel=1e-12, abs=1e-12)
+    assert summed == pytest.approx(gradient, rel=1e-9, abs=1e-9)
+    assert (apart.wrong, apart.impossible) == (whole.wrong, whole.impossible)
+
+
+def test_a_sentence_whose_tables_are_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("palmette.chain.objective.LONGEST_TABLES", 40)
+    sentence = [Token(((0, 1.0),))] * 6
+    case = Case(Model(1, 2, ends=False), (0, 1), (2, 0, 0), [sentence], [[frozenset([0])] * 6], [1.0])
+    with pytest.raises(UsageError, match="a sentence of 6 tokens"):
+        objective_of(case)
+
+
+def test_scores_beyond_float32_are_seen_in_the_value() -> None:
+    """A line search may try such weights: it must get a value that it can reject."""
+    model = Model(1, 2, ends=False)
+    model.weights = {("one", k, 0): 3e38 for k in (0, 1)}
+    sentence = [Token(((0, 1.0), (1, 1.0)))] * 2
+    case = Case(model, (0, 1), (2, 0, 0), [sentence], [[frozenset([1])] * 2], [1.0])
+    value, _ = objective_of(case)(objective_of(case).start())
+    assert not math.isfinite(value)

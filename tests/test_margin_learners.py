@@ -28,7 +28,8 @@ from palmette.chain.rules import Mira, PassiveAggressive
 from palmette.kernels.compile import kernel
 from palmette.kernels.differences import gram
 from palmette.kernels.forms import Chain, Data
-from palmette.kernels.margin_train import Chunks, hildreth, span_cost
+from palmette.kernels.margin_train import Chunks, span_cost
+from palmette.kernels.steps import hildreth
 from palmette.learn.settings import PA_TYPES, Settings
 from palmette.metrics.spans import ChunkTables, span_counts
 

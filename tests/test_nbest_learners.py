@@ -49,8 +49,8 @@ def chosen(learner: str) -> dict:
         ({"learner": "probperc", "degree": 3.0}, "degree: it is for the probability-function polynomial, not softmax"),
         ({"learner": "probperc", "probability_function": "polynomial", "degree": -1.0}, "degree: -1.0 is not a number"),
         ({"learner": "mira", "add_gold": False}, "add-gold: it is for probperc, not mira"),
-        ({"update": "errors"}, "update: it is for probperc"),
-        ({"learner": "probperc", "update": "never"}, "choose one of always, errors"),
+        ({"when": "errors"}, "when: it is for probperc"),
+        ({"learner": "probperc", "when": "never"}, "choose one of always, errors"),
         ({"learner": "probperc", "aggressiveness": 1.0}, "aggressiveness: it is for pa and mira, not probperc"),
         ({"learner": "mira", "aggressiveness": 0.0}, "aggressiveness: 0.0 is not a number"),
         ({"learner": "pa", "pa_type": "PA", "aggressiveness": 1.0}, "PA takes the whole step"),
@@ -131,7 +131,7 @@ def test_weights_of_sentences_multiply_the_step() -> None:
 
 COMMANDS = {
     "--learner probperc --nbest 5": "probperc",
-    "--learner probperc --nbest 3 --rate 0.2 --rate-schedule constant --update errors --no-add-gold": "probperc",
+    "--learner probperc --nbest 3 --rate 0.2 --rate-schedule constant --when errors --no-add-gold": "probperc",
     "--learner probperc --probability-function polynomial --degree 3": "probperc",
     "--learner mira --nbest 5 --cost span": "mira",
     "--learner mira --aggressiveness 0.01": "mira",

@@ -43,14 +43,14 @@ def settings_of_probperc(draw: st.DrawFn) -> Settings:
         probability_function=function,
         degree=draw(st.sampled_from([2.0, 3.0, 0.5])) if function == "polynomial" else 2.0,
         add_gold=draw(st.booleans()),
-        update=draw(st.sampled_from(["always", "errors"])),
+        when=draw(st.sampled_from(["always", "errors"])),
     )
 
 
 def twin_rule(chosen: Settings) -> ProbPercTwin:
     return ProbPercTwin(
         chosen.candidates or 5, 0.2 if chosen.rate is None else chosen.rate, chosen.rate_schedule == "falling",
-        chosen.probability_function, chosen.degree, chosen.add_gold, chosen.update == "errors",
+        chosen.probability_function, chosen.degree, chosen.add_gold, chosen.when == "errors",
     )  # fmt: skip
 
 
@@ -131,16 +131,16 @@ def test_a_list_with_all_paths_is_the_likelihood(drawn: Case, seed: int) -> None
     cases(max_tokens=4, latent=True, learning=True), st.sampled_from([0.0, 1.0, 0.5]),
     st.sampled_from(["always", "errors"]),
 )  # fmt: skip
-def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, share: float, update: str) -> None:
+def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, share: float, when: str) -> None:
     case = drawn._replace(share=share if drawn.per > 1 else 0.0)
     order = np.concatenate([shuffled(3, number, len(case.sentences)) for number in (1, 2, 3)])
     one, other, data = chain_of(case), chain_of(case), data_of(case)
     clock, updates, wrong, impossible = train_perceptron(one, data, order, 0, order.size, 1.0)
-    rule = ProbPerc(Settings(learner="probperc", update=update, **FLAT), len(case.sentences))
+    rule = ProbPerc(Settings(learner="probperc", when=when, **FLAT), len(case.sentences))
     step = rule.learn(other, data, order, 0, order.size, 1.0)
     assume(step.impossible == 0)  # the perceptron goes towards a forbidden gold path, which trainings refuse
     assert (step.clock, step.wrong, impossible) == (clock, wrong, 0)
-    assert step.updates == updates or update == "always"
+    assert step.updates == updates or when == "always"
     for mine, its in ((one.one, other.one), (one.two, other.two), (one.three, other.three)):
         assert all(np.array_equal(a, b) for a, b in zip(mine, its, strict=True))
     for a, b in zip((*one.bare, *one.bare_a), (*other.bare, *other.bare_a), strict=True):

@@ -38,6 +38,7 @@ def test_help_imports_next_to_nothing(tmp_path: Path) -> None:
 def test_the_help_of_a_verb_does_not_wait_for_numba(tmp_path: Path) -> None:
     for verb in ("train", "tag", "eval", "demo", "compare", "synth", "explain", "calibrate", "lm", "check"):
         assert not loaded(tmp_path, verb, "--help") & {"numba", "numpy", "scipy"}
+    assert not loaded(tmp_path, "train", "--task", "classify", "--help") & {"numba", "numpy", "scipy"}
 
 
 def test_scoring_a_tagged_file_does_not_wait_for_numba(tmp_path: Path) -> None:
@@ -45,6 +46,19 @@ def test_scoring_a_tagged_file_does_not_wait_for_numba(tmp_path: Path) -> None:
     for style in ("table", "conlleval", "json"):
         modules = loaded(tmp_path, "eval", "--guess", "tagged.txt", "--style", style)
         assert "palmette.metrics.scores" in modules or "palmette.metrics.spans" in modules
+        assert not modules & {"numba", "llvmlite", "scipy"}
+
+
+def test_scoring_and_comparing_parsed_files_does_not_wait_for_numba(tmp_path: Path) -> None:
+    text = "1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+    for name in ("gold", "a", "b"):
+        (tmp_path / f"{name}.conllu").write_text(text, encoding="utf-8")
+    for command in (
+        "eval --task parse gold.conllu a.conllu --draw 1 --svg x.svg",
+        "compare --task parse a.conllu b.conllu gold.conllu",
+    ):
+        modules = loaded(tmp_path, *command.split())
+        assert "palmette.metrics.attachment" in modules
         assert not modules & {"numba", "llvmlite", "scipy"}
 
 

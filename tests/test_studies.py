@@ -11,6 +11,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs" / "studies"
+ON_CORPORA = [
+    "np_latent", "bio_latent", "collins", "likelihood", "probperc", "inexact", "grammaticality", "parsing",
+]  # fmt: skip
 TIMES = ("seconds", "pass_seconds", "to_best", "megabytes")  # differ from run to run
 
 
@@ -38,14 +41,12 @@ def test_synthetic(monkeypatch: pytest.MonkeyPatch) -> None:
     check("synthetic", *study("synthetic", monkeypatch).smallest())
 
 
-@pytest.mark.parametrize("name", ["np_latent", "bio_latent", "collins", "likelihood", "probperc", "grammaticality"])
+@pytest.mark.parametrize("name", ON_CORPORA)
 def test_on_corpora(name: str, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(name, *study(name, monkeypatch).smallest(corpora))
 
 
-@pytest.mark.parametrize(
-    "name", ["synthetic", "np_latent", "bio_latent", "collins", "likelihood", "probperc", "grammaticality"]
-)
+@pytest.mark.parametrize("name", ["synthetic", *ON_CORPORA])
 def test_pages_are_made_from_the_records(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing on a page but what its record gives."""
     module = study(name, monkeypatch)

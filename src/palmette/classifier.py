@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, islice
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ import numpy as np
 from palmette.chain.model import ChainModel
 from palmette.classify.fit import Task, fit_classifier
 from palmette.classify.model import ClassifierModel, load_classifier
-from palmette.classify.settings import CAP, Settings, checked
+from palmette.classify.settings import CAP, TYPES, Settings, checked
 from palmette.classify.start import types_of
-from palmette.classify.views import check_latent, type_names, view_names
+from palmette.classify.views import View, check_latent, type_names, view_names
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.named import NAMED_SETS, named_set
@@ -45,7 +45,7 @@ class Classifier:
     views: representations of the latent chunking: "all" or some of iob1, iob2, ioe1, ioe2, o+c.
     combine: add (each view its own structure), vote (all take the majority's) or cotrain (each takes that of the
         others).
-    types: chunk types: how many, or their names; None: 1, or those of the chunker that it starts from.
+    types: chunk types: how many, or their names; None: 4, or those of the chunker that it starts from.
     latent: chunks; a number of general states instead; or "none": words alone, without structure.
     features: a named template set, or `template`: a file.
     init: a supervised chunker (a Tagger, or its file) to start from, with `init_range` as its largest weight, or
@@ -81,7 +81,7 @@ class Classifier:
         patience: int | None = None,
         cap: int = CAP,
         bound: bool = False,
-        inner_rounds: int = 20,
+        inner_rounds: int = 50,
         inner_passes: int = 10,
         min_count: int = 1,
         seed: int = 1,
@@ -128,7 +128,7 @@ class Classifier:
     def settings(self, chunker: ChainModel | None = None) -> Settings:
         """What is chosen, checked."""
         check_latent(self.latent)
-        types: int | Sequence[str] = 1 if self.types is None else self.types
+        types: int | Sequence[str] = TYPES if self.types is None else self.types
         if chunker is not None:
             if self.types is not None:
                 raise UsageError("types: a classifier that starts from a chunker has its types")
@@ -242,10 +242,7 @@ class Classifier:
         model, items = self._fitted(), self._items(sentences)
         _, states = model.decide(items.corpus, structures=True)
         offset = items.corpus.offset.tolist()
-        found = [
-            {view.name: [view.tags[h] for h in row] for view, row in zip(model.views, states[:, a:b].tolist(), strict=True)}
-            for a, b in zip(offset, islice(offset, 1, None), strict=False)
-        ]  # fmt: skip
+        found = [named_tags(model.views, states[:, a:b]) for a, b in pairwise(offset)]
         return items.with_empty(found, lambda: {view.name: [] for view in model.views})
 
     def evaluate(self, positives: Iterable[Any], negatives: Iterable[Any]) -> BinaryScores:
@@ -299,6 +296,11 @@ def with_pos(corpus: Corpus, tagger: Tagger | None) -> None:
     if tagger is not None and len(corpus.columns) == 1 and corpus.n_tokens:
         ids, _ = tagger.model_.tag(corpus)
         corpus.columns.append(column_of_types(ids, tagger.labels_))
+
+
+def named_tags(views: Sequence[View], states: np.ndarray) -> dict[str, list[str]]:
+    """The tags of one sentence's states i16[R, n] in each view."""
+    return {view.name: [view.tags[h] for h in row] for view, row in zip(views, states.tolist(), strict=True)}
 
 
 def _number(given: Any) -> float:

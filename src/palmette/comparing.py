@@ -15,7 +15,7 @@ import numpy as np
 
 from palmette.metrics import significance as test
 from palmette.metrics.scores import Scores, score
-from palmette.metrics.significance import Interval, McNemar, Tally
+from palmette.metrics.significance import Difference, Interval, McNemar, Runs
 from palmette.metrics.spans import ChunkTables
 from palmette.metrics.tokens import sentence_sums, token_accuracy
 from palmette.text.corpus import Corpus
@@ -63,16 +63,6 @@ class Wish(NamedTuple):
     seed: int = 1
     all_pairs: bool = False
     differences: int = 5
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """Second minus first with its bootstrap interval, and p of approximate randomisation: plain, and by Holm's
-    correction for the number of pairs."""
-
-    value: float
-    interval: Interval
-    p: float
-    p_holm: float
 
 
 class System(msgspec.Struct, frozen=True):
@@ -172,9 +162,6 @@ def compare(contest: Contest, wish: Wish | None = None, progress: Callable[[str]
     )  # fmt: skip
 
 
-Runs = list[list[Tally]]  # of each system, its runs: one output, or one a seed
-
-
 def paired(
     names: list[str], metrics: Mapping[str, Runs], wish: Wish, tell: Callable[[str], None]
 ) -> tuple[list[Pair], dict[str, np.ndarray]]:
@@ -187,27 +174,16 @@ def paired(
     means = drawn.reshape(wish.rounds, len(metrics), len(names), -1).mean(axis=3)
     values = {metric: means[:, m] for m, metric in enumerate(metrics)}
     chosen = [pair for pair in combinations(range(len(names)), 2) if wish.all_pairs or pair[0] == 0]
-    found = {metric: _differences(chosen, runs, values[metric], wish, tell) for metric, runs in metrics.items()}
+    found = {
+        metric: test.differences(chosen, runs, values[metric], wish.rounds, wish.seed, tell)
+        for metric, runs in metrics.items()
+    }
     f1 = found.get("f1")
     pairs = [
         Pair(names[a], names[b], found["accuracy"][k], None if f1 is None else f1[k], None)
         for k, (a, b) in enumerate(chosen)
     ]
     return pairs, values
-
-
-def _differences(
-    chosen: list[tuple[int, int]], runs: Runs, values: np.ndarray, wish: Wish, tell: Callable[[str], None]
-) -> list[Difference]:
-    p = []
-    for number, (a, b) in enumerate(chosen, 1):
-        tell(f"randomisation, pair {number} of {len(chosen)}")
-        p.append(test.randomisation(runs[a], runs[b], wish.rounds, wish.seed))
-    score_of = [float(np.mean([tally.value for tally in each])) for each in runs]
-    return [
-        Difference(score_of[b] - score_of[a], test.interval(values[:, b] - values[:, a]), one, adjusted)
-        for (a, b), one, adjusted in zip(chosen, p, test.holm(p), strict=True)
-    ]
 
 
 def _system(k: int, name: str, scores: Scores, values: Mapping[str, np.ndarray]) -> System:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from palmette.errors import UsageError
 
+if TYPE_CHECKING:
+    from palmette.text.treebank import Treebank
+
 PARTS = ("train", "dev", "test")
-HELD_OUT = 5  # every fifth vowel and phrase is for testing
+HELD_OUT = 5  # every fifth vowel, phrase and tree is for testing
 Sentences = list[list[tuple[str, str]]]
 
 
@@ -42,19 +47,54 @@ def load_acronyms(part: str = "train") -> tuple[list[list[str]], list[list[str]]
     return letters, [["I" if letter.isupper() else "O" for letter in phrase] for phrase in phrases]
 
 
+def load_grammaticality(part: str = "train") -> tuple[Sentences, Sentences]:
+    """Sentences of the demo corpus, and the same with a few neighbours exchanged: (word, POS) tuples."""
+    sentences, _ = load_demo(part)
+    rng = random.Random(PARTS.index(part))
+    return sentences, [_exchanged(sentence, rng) for sentence in sentences]
+
+
+def _exchanged(sentence: list[tuple[str, str]], rng: random.Random) -> list[tuple[str, str]]:
+    """About every fourth token changes places with the next one; the last one stays."""
+    made = list(sentence)
+    for _ in range(max(1, len(made) // 4)):
+        k = rng.randrange(max(1, len(made) - 2))
+        made[k : k + 2] = reversed(made[k : k + 2])
+    return made
+
+
 def _part(name: str, part: str) -> list[str]:
+    return _shares(_text(name).splitlines(), part)
+
+
+def _shares(lines: list[str], part: str) -> list[str]:
     if part not in ("train", "test"):
         raise UsageError(f"this data has no part {part!r}; it has train, test")
-    lines = _text(name).splitlines()
     return [line for k, line in enumerate(lines) if (k % HELD_OUT == HELD_OUT - 1) == (part == "test")]
 
 
 def example_files(name: str) -> dict[str, str]:
     """Data as files to train and test on: name -> text."""
-    texts = {"vowels": _vowel_text, "acronyms": _acronym_text, "sentences": _sentence_text}
+    texts = {
+        "vowels": _vowel_text, "acronyms": _acronym_text, "sentences": _sentence_text,
+        "grammaticality": _grammaticality_text, "trees": tree_text,
+    }  # fmt: skip
     if name not in texts:
         raise UsageError(f"there is no data {name!r}; choose one of {', '.join(texts)}")
-    return {f"{name}.txt": texts[name]("train"), f"{name}_test.txt": texts[name]("test")}
+    ending = "conllu" if name == "trees" else "txt"
+    return {f"{name}.{ending}": texts[name]("train"), f"{name}_test.{ending}": texts[name]("test")}
+
+
+def load_trees(part: str = "train") -> Treebank:
+    """Short sentences with dependency trees."""
+    from palmette.text.treebank import treebank_of_bytes
+
+    return treebank_of_bytes(tree_text(part).encode(), f"trees, {part}")
+
+
+def tree_text(part: str) -> str:
+    """Short sentences with dependency trees, as CoNLL-U."""
+    return "".join(f"{sentence}\n\n" for sentence in _shares(_text("trees.conllu").strip().split("\n\n"), part))
 
 
 def _vowel_text(part: str) -> str:
@@ -67,6 +107,16 @@ def _acronym_text(part: str) -> str:
     """Columns: a letter and its label, a blank line between phrases."""
     pairs = [zip(*both, strict=True) for both in zip(*load_acronyms(part), strict=True)]
     return "\n\n".join("\n".join(f"{letter} {label}" for letter, label in own) for own in pairs) + "\n"
+
+
+def _grammaticality_text(part: str) -> str:
+    """A class, words and parts of speech a line."""
+    lines = []
+    for good, bad in zip(*load_grammaticality(part), strict=True):
+        for label, sentence in (("1", good), ("0", bad)):
+            words, pos = zip(*sentence, strict=True)
+            lines.append(f"{label}\t{' '.join(words)}\t{' '.join(pos)}\n")
+    return "".join(lines)
 
 
 def _sentence_text(part: str) -> str:

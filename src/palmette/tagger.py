@@ -104,7 +104,10 @@ class Tagger(Confidences):
         probability_function: str = "softmax",
         degree: float = 2.0,
         add_gold: bool = True,
-        update: str = "always",
+        when: str = "always",
+        search: str = "viterbi",
+        beam: int | None = None,
+        update: str | None = None,
         aggressiveness: float = 0.1,
         pa_type: str = "PA-I",
         cost: str = "hamming",
@@ -151,6 +154,9 @@ class Tagger(Confidences):
         self.probability_function = probability_function
         self.degree = degree
         self.add_gold = add_gold
+        self.when = when
+        self.search = search
+        self.beam = beam
         self.update = update
         self.aggressiveness = aggressiveness
         self.pa_type = pa_type
@@ -348,6 +354,11 @@ class Tagger(Confidences):
         found = list(nbest_lists(model, items.corpus, n, known=known))
         return items.with_empty(found, lambda: [of_no_token(model)])
 
+    def search_with(self, search: str | None = None, beam: int | None = None) -> Tagger:
+        """From now on search as told (viterbi, or beam with so many prefixes), not as in training."""
+        self._fitted().search_with(search, beam)
+        return self
+
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Any = None) -> float:
         """Token accuracy."""
         return self.evaluate(self._corpus(X, y)).accuracy
@@ -462,6 +473,8 @@ class Tagger(Confidences):
         """Read a model file."""
         model = load_chain(str(path))
         settings = model.meta["settings"]
+        if settings.get("update") in ("always", "errors"):  # what `when` was called before
+            settings["when"] = settings.pop("update")
         features, template, encoder = model.meta.get("features"), None, model.encoder
         if settings.get("learner") == "hmm":
             features = None  # its templates are its own

@@ -7,13 +7,18 @@ from pathlib import Path
 
 from palmette.chain.diagnose import separation
 from palmette.chain.model import DECODINGS
+from palmette.classifier import Classifier
 from palmette.guards import easiness
 from palmette.hmm import HMM
 from palmette.learn.settings import OPTIMISERS
 from palmette.lm import LanguageModel
+from palmette.parse.projective import deprojectivised, projectivised
+from palmette.parser import Parser
 from palmette.tagger import Tagger
 from palmette.text.read import Reading, read_corpus
 from palmette.text.sentences import parse_sentences
+from palmette.text.tree_write import write_treebank
+from palmette.text.treebank import Word, treebank_from_sentences
 
 COLUMNS = "a x B-N\nb y I-N\nc x O\n\nb x O\na y B-N\n\n"
 ATTRIBUTES = "B\tw=a\\:b\tv:2.5\nI\tw=b\n\nB\tw=a\n\n"
@@ -33,7 +38,9 @@ def compile_all() -> None:
         Tagger.load(files["m.palm"]).tag_file(files["c.txt"], Path(folder, "out.txt"))
         attributes = Tagger(passes=1, min_count=2).fit_file(files["a.crfsuite"])
         attributes.tag_file(files["a.crfsuite"], Path(folder, "out.txt"))
+        Tagger(template=files["t.txt"], search="beam", passes=1).fit_file(files["c.txt"], files["c.txt"])
         Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=Reading(label="upos"))
+        _compile_parser(Path(folder, "out.conllu"))
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])
         for optimiser in OPTIMISERS:
             Tagger(template=files["t.txt"], learner="crf", optimiser=optimiser, passes=2).fit_file(files["c.txt"])
@@ -44,9 +51,23 @@ def compile_all() -> None:
         tagger.nbest([[("a", "x")]])
         tagger.predict_confidence([[("a", "x"), ("b", "y")]])
         separation(tagger.model_, corpus)
+        for learner in ("pa", "lclr"):
+            Classifier(learner, passes=1).fit([[("a", "x")]], [[("b", "y")]])
         HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])
         plain = parse_sentences(b"a b\n" * 5)
         language = LanguageModel().fit(plain)
         language.score(plain)
         language.sample(1)
         easiness(plain, plain)
+
+
+def _compile_parser(path: Path) -> None:
+    """Train on trees of which one has a crossing arc; parse, list and write, with merging and without."""
+    heads = ([2, 0], [3, 0, 2, 1])
+    words: list[list[Word]] = [[{"form": "a", "head": head, "deprel": f"r{head}"} for head in each] for each in heads]
+    trees = treebank_from_sentences(words)
+    for merge in (False, True):
+        parser = Parser("basic", merge=merge, passes=2, beam=2).fit(trees, trees)
+        parser.nbest(trees, 2)
+    write_treebank(path, deprojectivised(projectivised(trees)[0]))
+    parser.parse_file(path, path)

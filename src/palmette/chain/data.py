@@ -9,6 +9,7 @@ import numpy as np
 from palmette.chain.weights import ORDERS, Seen, Shape
 from palmette.errors import DataError
 from palmette.features.encode import Encoder, new_alphabet
+from palmette.features.templates import PAST
 from palmette.kernels.columns import join_types
 from palmette.kernels.encode import Alphabet, Cells, keep_attributes
 from palmette.kernels.forms import Active, Chain, Data, no_active
@@ -35,9 +36,21 @@ def encode_corpus(
     else:
         cells = encoder.cells(corpus)
         for order in encoder.programs:
-            ptr, att, _, _ = encoder.encode(order, cells, corpus.offset, alphabets[order], grow=False)
-            actives[order] = Active(ptr, att, ONES)
+            if order != PAST:
+                actives[order] = _locked(corpus, encoder, cells, alphabets, order)
     return _data(corpus, known, allow, actives)
+
+
+def encode_past(corpus: Corpus, encoder: Encoder | None, alphabets: Mapping[int, Alphabet]) -> Active:
+    """What templates that read earlier labels see of the observations; nothing where there are none."""
+    if encoder is None or PAST not in encoder.programs:
+        return no_active()
+    return _locked(corpus, encoder, encoder.cells(corpus), alphabets, PAST)
+
+
+def _locked(corpus: Corpus, encoder: Encoder, cells: Cells, alphabets: Mapping[int, Alphabet], order: int) -> Active:
+    ptr, att, _, _ = encoder.encode(order, cells, corpus.offset, alphabets[order], grow=False)
+    return Active(ptr, att, ONES)
 
 
 def _attributes_of(corpus: Corpus) -> Attributes:
@@ -132,18 +145,23 @@ class Collected:
         """Forget the attributes that never got a weight of their own: two thirds of them as a rule, and they say
         nothing. The chain with its rows numbered anew; the corpus is not, so this comes after all learning."""
         parts = list(chain[-3:])
-        for order, alphabet in self.alphabets.items():
-            rows = parts[order - 1]
-            if rows.first.size or not rows.slot.size:
+        for order in self.alphabets:
+            if order == PAST or parts[order - 1].first.size or not parts[order - 1].slot.size:
                 continue
-            keep = self.moved[order] = rows.slot > 0
-            new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
-            kept = int(np.count_nonzero(keep))
-            keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
-            self.alphabets[order] = Alphabet(keys, numbers, kept)
-            self.first[order] = self.first[order][keep]
-            parts[order - 1] = rows._replace(slot=rows.slot[keep])
+            rows = parts[order - 1]
+            self.keep(order, rows.slot > 0)
+            parts[order - 1] = rows._replace(slot=rows.slot[rows.slot > 0])
         return chain._replace(one=parts[0], two=parts[1], three=parts[2])
+
+    def keep(self, order: int, kept: np.ndarray) -> np.ndarray:
+        """Forget all attributes of an order but those in bool[A]; the new number of each i32[A], -1 for none."""
+        alphabet = self.alphabets[order]
+        new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+        n = int(np.count_nonzero(kept))
+        keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, n)
+        self.alphabets[order] = Alphabet(keys, numbers, n)
+        self.moved[order], self.first[order] = kept, self.first[order][kept]
+        return new
 
     @property
     def sizes(self) -> dict[int, int]:

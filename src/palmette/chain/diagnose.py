@@ -49,6 +49,7 @@ def separation(model: ChainModel, corpus: Corpus) -> Separation:
     if corpus.labels is None or not corpus.n_tokens:
         raise DataError("no labelled sentence to look at", file=corpus.source)
     understand_labels(corpus, model.meta.get("settings", {}).get("partial"))
+    model.need_exact("separation")
     strange = [label for label in label_names(corpus) if label not in model.labels]
     if strange:
         raise DataError(f"the model has no label {strange[0]!r}", file=corpus.source, hint="give its training data")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import msgspec
+import numpy as np
 
 from palmette.chain import grow
+from palmette.chain.beam_learning import beam_learning, best_before
 from palmette.chain.learning import ChainLearning
 from palmette.chain.rules import rule_for
 from palmette.chain.split import split_states
@@ -14,13 +17,13 @@ from palmette.chain.start import history_of, random_start, starting_weights
 from palmette.chain.wish import Problem, Trained
 from palmette.errors import UsageError
 from palmette.learn.online import Outcome, train_online
-from palmette.learn.settings import LIKELIHOOD, estimators_to_try, n_passes, penalty_of
+from palmette.learn.settings import LIKELIHOOD, estimators_to_try, n_passes, penalty_of, with_beam
 
 
 def train_by_examples(problem: Problem) -> Trained:
     """Train with each estimator that is to be tried, and keep the one that is best on dev."""
     wish, dev = problem.wish, problem.dev
-    history, settings = history_of(wish.resume), wish.settings
+    history, settings = history_of(wish.resume), with_beam(wish.settings)
     if settings.learner in LIKELIHOOD:
         settings = msgspec.structs.replace(settings, l2=penalty_of(settings))
     if wish.checkpoint and settings.optimiser == "adagrad":
@@ -31,15 +34,20 @@ def train_by_examples(problem: Problem) -> Trained:
     for estimator, every in choices:
         if len(choices) > 1:
             wish.say(f"trying {estimator}" + (f" every {every} passes" if every else ""))
-        chain, clock, best = starting_weights(problem)
+        chain, clock, before = starting_weights(problem)
+        best: Any = before
         chain = chain._replace(share=0.0 if chain.plain else float(settings.share))
         if plain is not None:
             split_states(chain, problem.shape, plain.best)
         # What was split off is no longer random: all of it is part of the model.
         latent = problem.shape.latent
         start = random_start(problem) if latent and plain is None else None
-        rule = rule_for(settings, chain, problem.data, problem.labels)
-        learning = ChainLearning(chain, problem.data, estimator, dev, clock, every, start, latent, rule)
+        if settings.search == "beam":
+            learning: ChainLearning = beam_learning(problem, settings, chain, estimator, clock, every)
+            best = best_before(problem, before)
+        else:
+            rule = rule_for(settings, chain, problem.data, problem.labels)
+            learning = ChainLearning(chain, problem.data, estimator, dev, clock, every, start, latent, rule)
         if plain is not None and plain.interrupted:
             outcome = Outcome(learning.snapshot(), 0, [], True, plain.why)
         else:
@@ -62,8 +70,12 @@ def train_by_examples(problem: Problem) -> Trained:
         chosen = found[2]
         wish.say(f"chose {chosen.estimator}" + (f" every {chosen.mavg_every} passes" if chosen.mavg_every else ""))
     learning, outcome, settings = found
-    state = partial(grow.saved_state, learning.chain, learning.clock, learning.start)
-    return Trained(outcome, settings, learning.impossible, state)
+    return Trained(outcome, settings, learning.impossible, partial(_state, learning))
+
+
+def _state(learning: ChainLearning) -> dict[str, np.ndarray]:
+    """What an exact resumption needs."""
+    return grow.saved_state(learning.chain, learning.clock, learning.start) | learning.saved()
 
 
 def _plain_passes(problem: Problem) -> Outcome | None:

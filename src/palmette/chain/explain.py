@@ -112,6 +112,7 @@ def explain(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = N
     (candidates,) = nbest_lists(model, corpus, 2, bias)
     if len(candidates) < 2:
         raise DataError("the sentence has only one possible label sequence: there is nothing to weigh")
+    model.need_exact("explain")
     numbers = {label: k for k, label in enumerate(model.labels)}
     chain = model.with_bias(model.bias if bias is None else bias)
     data = model.encode(corpus)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 
+from palmette.chain.beam_learning import check_beam, for_beam
 from palmette.chain.constraints import constraints
 from palmette.chain.data import Collected, allow_table, encode_corpus
 from palmette.chain.known import (
@@ -17,16 +20,19 @@ from palmette.chain.known import (
 )
 from palmette.chain.learning import Dev
 from palmette.chain.model import ChainModel, Names, check_columns, check_room
+from palmette.chain.past import drop_unmoved_past
 from palmette.chain.prune import some_names
+from palmette.chain.searching import check_searchable
 from palmette.chain.training import train
 from palmette.chain.weights import Shape, forget_forbidden
 from palmette.chain.wish import Problem, Wish
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
+from palmette.features.templates import PAST
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.forms import Chain, Data
 from palmette.learn.online import Outcome
-from palmette.learn.settings import MOST_STATES
+from palmette.learn.settings import MOST_STATES, with_beam
 from palmette.text.corpus import Corpus
 from palmette.text.history import History, check_name, make_history
 from palmette.text.schemes import are_chunk_labels
@@ -41,7 +47,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     old = wish.resume
     if old is not None:
         check_columns(corpus, old.encoder, SAME_COLUMNS)
-    settings = wish.settings
+    settings = with_beam(wish.settings)
     understand_labels(corpus, settings.partial)
     labels = _labels(corpus, old)
     known = known_in_training(corpus, labels)
@@ -50,6 +56,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     before = None if old is None else old.scheme
     scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, _forbidden(wish), before)
     encoder = _encoder(wish)
+    check_searchable(encoder, settings.search)
     shape = _shape(labels, encoder, wish)
     check_room(corpus.offset, shape, encoder)
     collected = Collected(corpus, encoder, old.alphabets if old else None, settings.min_count, settings.max_attributes)
@@ -57,7 +64,12 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     _tell_size(collected, shape, wish)
     _tell_partial(known, len(labels), wish)
     on_dev = held_out(dev, encoder, collected.alphabets, labels, wish)
-    trained = train(Problem(collected, data, shape, allowed, labels, on_dev, wish))
+    problem = Problem(collected, data, shape, allowed, labels, on_dev, wish)
+    if settings.search == "beam":
+        check_beam(problem)
+        wish = replace(wish, settings=settings)
+        problem = problem._replace(dev=for_beam(on_dev, dev, settings, collected), wish=wish)
+    trained = train(problem)
     outcome, settings = trained.outcome, trained.settings
     if trained.impossible >= corpus.n_sentences:
         raise DataError(
@@ -69,12 +81,13 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
             f"warning: {trained.impossible:,} sentences taught nothing: no path fits both what is known of their "
             "labels and what is allowed; see --constraints and --forbid"
         )
-    _check_weights(outcome.best, data, corpus)
+    chain, past = outcome.best if settings.search == "beam" else (outcome.best, None)
+    _check_weights(chain, data, corpus)
     if shape.history is not None:
-        forget_forbidden(outcome.best)
+        forget_forbidden(chain)
     model = ChainModel(
-        labels, shape, allowed, scheme, encoder, collected.alphabets, outcome.best, {}, _vocabulary(corpus, old),
-        dict(old.bias) if old else {},
+        labels, shape, allowed, scheme, encoder, collected.alphabets, chain, {}, _vocabulary(corpus, old),
+        dict(old.bias) if old else {}, past=past, beam=settings.beam or 0,
     )  # fmt: skip
     model.meta = {
         "settings": msgspec.to_builtins(settings),
@@ -91,6 +104,8 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
         model.bias = tuned_bias(model, on_dev, wish)
     if not model.checkpoint:
         model.chain = collected.drop_unmoved(model.chain)
+        if model.past is not None:
+            model.past = drop_unmoved_past(collected, model.past)
         model.alphabets = collected.alphabets
     model.names = attribute_names(collected, old) if wish.names else {}
     return model, outcome
@@ -189,7 +204,7 @@ def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int
 def _tell_size(collected: Collected, shape: Shape, wish: Wish) -> None:
     """How many weights there can be, and a warning where they are many."""
     sizes = collected.sizes
-    dense = {k: n * shape.n_states**k for k, n in sizes.items()}
+    dense = {k: n * shape.n_states**k for k, n in sizes.items() if k != PAST}
     if wish.settings.edge_features == "seen":
         dense = {k: n for k, n in dense.items() if k == 1}
     total = sum(dense.values())
@@ -199,6 +214,7 @@ def _tell_size(collected: Collected, shape: Shape, wish: Wish) -> None:
         f"{collected.corpus.n_sentences:,} sentences, {collected.corpus.n_tokens:,} tokens, {shape.n_labels} labels, "
         + (f"{int((~shape.missing()).sum())} states, " if shape.per > 1 else "")
         + f"{sum(sizes.values()):,}{kept} attributes, order {shape.order}, up to {total:,} weights"
+        + (" and those of earlier labels as they come" if PAST in sizes else "")
     )
     if not sum(sizes.values()):
         wish.say("warning: there is no attribute, so only label sequences are learnt; see --template and --min-count")

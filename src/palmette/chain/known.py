@@ -169,12 +169,15 @@ def certain_labels(corpus: Corpus, labels: Sequence[str]) -> tuple[np.ndarray, n
     return np.maximum(gold, 0), gold >= 0 if corpus.label_sets else None
 
 
-def check_possible(scores: np.ndarray, corpus: Corpus) -> None:
-    """Complain about the first sentence whose best path has no score: none is allowed, or numbers were too large."""
+def check_possible(scores: np.ndarray, corpus: Corpus, beam: int = 0) -> None:
+    """Complain about the first sentence whose best path has no score: none is allowed, or numbers were too large. A
+    beam may also have met a dead end."""
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
         s = int(bad[0])
         what, hint = "no sequence of labels is possible", "what is known or forbidden contradicts itself"
+        if beam:
+            hint += f", or a beam of {beam} is too narrow to find one: try a wider one (--beam)"
         if not np.isneginf(scores[s]):
             what, hint = "its score is beyond what numbers can hold", "scale the values of attributes down"
         raise DataError(

@@ -79,6 +79,10 @@ class ChainLearning:
     def snapshot(self) -> Chain:
         return estimated(self.chain, None if self.estimator == "last" else self.clock, self.start)
 
+    def saved(self) -> dict[str, np.ndarray]:
+        """What an exact resumption needs besides chain and clock."""
+        return {}
+
     def figures(self) -> dict[str, float]:
         found = {"norm": norm(self.chain)} | self.rule.figures(self.chain)
         return found if self.roles is None else found | self.roles.compared(self.chain)

@@ -15,18 +15,22 @@ import msgspec
 import numpy as np
 
 from palmette import model_file
+from palmette.chain.beam import beam_labels
 from palmette.chain.data import allow_table, encode_corpus
 from palmette.chain.known import Known, check_possible
+from palmette.chain.past import checked_state, packed_past
+from palmette.chain.searching import Searching, searched
 from palmette.chain.temperature import Calibration, cooled
 from palmette.chain.weights import ORDERS, Shape, new_chain, used_rows
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
-from palmette.features.templates import parse, to_text
+from palmette.features.templates import PAST, parse, to_text
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.exact import decode_exact
 from palmette.kernels.forms import Bare, BareSums, Chain, Data, Rows, no_rows, stride_of
 from palmette.kernels.marginals import decode_marginal
+from palmette.kernels.past import Past
 from palmette.kernels.train import decode
 from palmette.learn.online import Pass
 from palmette.learn.settings import MOST_STATES
@@ -34,7 +38,7 @@ from palmette.text.corpus import Corpus
 from palmette.text.history import checked_history
 from palmette.text.schemes import Transitions
 
-PARTS = {1: "label", 2: "pair", 3: "triple"}
+PARTS = {1: "label", 2: "pair", 3: "triple", PAST: "past"}
 MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
 MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
 
@@ -72,7 +76,7 @@ class Decoded(NamedTuple):
 
 
 @dataclass
-class ChainModel:
+class ChainModel(Searching):
     """Labels, features and weights of a chain."""
 
     labels: list[str]
@@ -87,6 +91,8 @@ class ChainModel:
     bias: dict[str, float] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)  # settings, history, layout: plain JSON
     checkpoint: dict[str, np.ndarray] = field(default_factory=dict)
+    past: Past | None = None  # weights of templates that read earlier labels, of a model trained with a beam
+    beam: int = 0  # prefixes that the search keeps; 0: it is exact
     _cooled: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -97,6 +103,7 @@ class ChainModel:
     def for_shares(self, bias: dict[str, float] | None = None) -> Chain:
         """The chain at the model's temperature, with its own bias or another. Cooling copies all weights, so the
         result is kept."""
+        self.need_exact("shares of all label sequences")
         biased, temperature = self.with_bias(self.bias if bias is None else bias), self.temperature
         if temperature == 1.0:
             return biased
@@ -134,9 +141,13 @@ class ChainModel:
             return np.zeros(0, np.int32), np.zeros(0)
         check_room(corpus.offset, self.shape, self.encoder)
         data = self.encode(corpus, known)
-        chain = self.with_bias(self.bias if bias is None else bias)
-        found, scores = (best_states if states else best_labels)(chain, data, restricted=known is not None)
-        check_possible(scores, corpus)
+        if self.beam:
+            seen = self.encode_past(corpus)
+            found, scores = beam_labels(self.weights(bias), data, seen, self.beam, restricted=known is not None)
+        else:
+            chain = self.with_bias(self.bias if bias is None else bias)
+            found, scores = (best_states if states else best_labels)(chain, data, restricted=known is not None)
+        check_possible(scores, corpus, self.beam)
         return found, scores
 
     def decode(
@@ -228,6 +239,15 @@ def _some(labels: Sequence[str], most: int = 12) -> str:
     return ", ".join(labels[:most]) + (", ..." if len(labels) > most else "")
 
 
+def _packed_attributes(model: ChainModel, order: int) -> dict[str, np.ndarray]:
+    """The alphabet of an order and its names."""
+    part, alphabet = PARTS[order], model.alphabets[order]
+    arrays = {f"{part}.keys": alphabet.keys, f"{part}.numbers": alphabet.numbers}
+    if order in model.names:
+        arrays |= {f"{part}.names": model.names[order].data, f"{part}.name_offset": model.names[order].offset}
+    return arrays
+
+
 def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the JSON of a model file."""
     chain = model.chain
@@ -236,15 +256,14 @@ def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         if order not in model.alphabets:
             continue
         part = PARTS[order]
-        alphabet = model.alphabets[order]
-        arrays |= {f"{part}.keys": alphabet.keys, f"{part}.numbers": alphabet.numbers}
+        arrays |= _packed_attributes(model, order)
         arrays[f"{part}.weights"] = rows.w[: used_rows(rows)]  # a loaded model counts all of them as given out
         if rows.first.size:
             arrays |= {f"{part}.first": rows.first, f"{part}.combo": rows.combo}
         else:
             arrays[f"{part}.slot"] = rows.slot
-        if order in model.names:
-            arrays |= {f"{part}.names": model.names[order].data, f"{part}.name_offset": model.names[order].offset}
+    if model.past is not None and PAST in model.alphabets:
+        arrays |= packed_past(model.past) | _packed_attributes(model, PAST)
     arrays |= {f"bare.{name}": getattr(chain.bare, name) for name in Bare._fields}
     arrays |= {f"allowed.{name}": getattr(model.allowed, name) for name in Transitions._fields}
     arrays["vocabulary"] = model.vocabulary
@@ -278,12 +297,14 @@ def load_chain(path: str) -> ChainModel:
     except (KeyError, TypeError, AttributeError, UnicodeError) as error:
         raise ModelError(f"damaged model: its description lacks or misstates {error}", file=path) from None
     except ModelError as error:
-        raise ModelError(str(error).partition("\n")[0], hint=error.hint, file=error.file or path) from None
+        if error.file is not None:
+            raise
+        raise ModelError(str(error).partition("\n")[0], hint=error.hint, file=path) from None
 
 
 def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) -> ChainModel:
     if meta.get("task") != "chain":
-        raise ModelError(f"a model for the task {meta.get('task')!r}, which this version does not know", file=path)
+        raise ModelError(f"a model for the task {meta.get('task')!r}, not a tagger", file=path)
     labels = meta.pop("labels")
     if not isinstance(labels, list) or not labels or not all(isinstance(label, str) and label for label in labels):
         raise ModelError("damaged model: its labels are not a list of names", file=path)
@@ -304,7 +325,8 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
         if type(size) is not int or size < 0:
             raise ModelError("damaged model: the number of attributes is not a number", file=path)
         alphabets[order] = load_alphabet(arrays, PARTS[order], size, path)
-        rows[order] = _rows(arrays, order, size, shape, path)
+        if order != PAST:
+            rows[order] = _rows(arrays, order, size, shape, path)
         if f"{PARTS[order]}.names" in arrays:
             names[order] = load_names(arrays, PARTS[order], size, path)
     blank = new_chain(shape, {}, allowed, {})
@@ -315,13 +337,16 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
     empty = BareSums(*(np.zeros((0,) * block.ndim) for block in bare))
     chain = blank._replace(bare=bare, bare_a=empty, one=rows[1], two=rows[2], three=rows[3])
     vocabulary = model_file.require(arrays, "vocabulary", np.uint64, (None,), file=path)
-    checkpoint = _checkpoint(arrays, blank, {order: rows[order] for order in alphabets}, path)
+    checkpoint = _checkpoint(arrays, blank, {order: rows[order] for order in alphabets if order != PAST}, path)
+    past, beam = searched(arrays, meta.get("settings"), encoder, alphabets, shape, path)
+    if past is not None and checkpoint:
+        checkpoint |= checked_state(arrays, past, shape.n_labels, path)
     bias = {str(k): float(v) for k, v in meta.pop("bias").items()}
     scheme = meta.pop("scheme")
     meta.pop("task")
     _check_meta(meta, path)
     return ChainModel(
-        labels, shape, allowed, scheme, encoder, alphabets, chain, names, vocabulary, bias, meta, checkpoint
+        labels, shape, allowed, scheme, encoder, alphabets, chain, names, vocabulary, bias, meta, checkpoint, past, beam
     )
 
 

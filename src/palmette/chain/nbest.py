@@ -2,16 +2,19 @@
 
 Sequences are distinct and ranked by score; with latent states that of the best path of states that has these labels. A
 model that was learnt as a distribution, or calibrated, tells the probability of each too, which with latent states is
-that of all its paths together (so a lower rank may be the more probable).
+that of all its paths together (so a lower rank may be the more probable). A model that is searched with a beam lists
+what its last beam holds, without probabilities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from palmette.chain.beam import beam_lists
 from palmette.chain.confidence import are_probabilities
 from palmette.chain.known import Known, check_possible
 from palmette.chain.model import ChainModel, check_room
@@ -48,6 +51,9 @@ def nbest_lists(
     check_count(n)
     if not corpus.n_tokens:
         return
+    if model.beam:
+        yield from _last_beams(model, corpus, n, bias, known)
+        return
     check_room(corpus.offset, model.shape, model.encoder)
     data, chain = model.encode(corpus, known), model.for_shares(bias)
     sure = are_probabilities(model, bias)
@@ -69,6 +75,18 @@ def nbest_lists(
                 )
                 for k in range(int(found[s]))
             ]
+
+
+def _last_beams(
+    model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None, known: Known | None
+) -> Iterator[list[Candidate]]:
+    """What the last beam holds of each sentence, best first."""
+    weights, data, seen = model.weights(bias), model.encode(corpus, known), model.encode_past(corpus)
+    out, scores, found = beam_lists(weights, data, seen, model.beam, min(n, model.beam), known is not None)
+    check_possible(scores[:, 0], corpus, model.beam)
+    names = np.array([*model.labels, ""], object)[:-1]
+    for s, (lo, hi) in enumerate(pairwise(corpus.offset.tolist())):
+        yield [Candidate(names[out[k, lo:hi]].tolist(), float(scores[s, k]), None) for k in range(int(found[s]))]
 
 
 def _slices(offset: np.ndarray, most: int) -> Iterator[tuple[int, int]]:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from palmette.chain.model import ChainModel, Names
+from palmette.chain.past import kept_rows
 from palmette.chain.weights import ORDERS
+from palmette.features.templates import PAST
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.forms import Rows
+from palmette.kernels.past import Past
 from palmette.kernels.table import renumbered
 
 
 def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
     """Drop zero rows (`rows`) and the attributes' names (`names`, which only inspection needs)."""
     if rows:
-        parts = {o: _prune_order(model, o) for o in model.alphabets}
+        parts: dict[int, tuple[Alphabet, Any, Names | None]] = {
+            o: _prune_past(model) if o == PAST else _prune_order(model, o) for o in model.alphabets
+        }
         one, two, three = (parts[o][1] if o in parts else model.chain[-3:][o - 1] for o in ORDERS)
         chain = model.chain._replace(one=one, two=two, three=three)
         model = replace(
@@ -24,6 +30,7 @@ def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
             alphabets={o: part[0] for o, part in parts.items()},
             chain=chain,
             names={o: part[2] for o, part in parts.items() if part[2] is not None},
+            past=parts[PAST][1] if PAST in parts else model.past,
             checkpoint={},  # its rows are numbered by the full alphabets
         )
     return replace(model, names={}) if names else model
@@ -36,6 +43,19 @@ def _prune_order(model: ChainModel, order: int) -> tuple[Alphabet, Rows, Names |
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     kept = int(np.count_nonzero(keep))
     keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
+    return Alphabet(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
+
+
+def _prune_past(model: ChainModel) -> tuple[Alphabet, Past, Names | None]:
+    assert model.past is not None
+    past, alphabet, strings = model.past, model.alphabets[PAST], model.names.get(PAST)
+    full: np.ndarray = np.asarray(past.w.any(axis=1))
+    keep = np.zeros(alphabet.size, np.bool_)
+    keep[past.owner[full]] = True
+    new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+    kept = int(np.count_nonzero(keep))
+    keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
+    small = kept_rows(past, full, keep, new)
     return Alphabet(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
 
 

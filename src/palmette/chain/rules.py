@@ -99,7 +99,7 @@ class ProbPerc(Perceptron):
         chosen = self.settings
         found = train_probperc(
             chain, data, order, first, last, clock, self.nbest, float(self.rate), self.fall, chosen.add_gold,
-            chosen.update == "errors", self.kind, float(chosen.degree),
+            chosen.when == "errors", self.kind, float(chosen.degree),
         )  # fmt: skip
         return Step(*found)
 

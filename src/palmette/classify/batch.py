@@ -63,7 +63,7 @@ class BatchTrainer:
         self.cost = np.diff(data.x.offset)
         self.decoding = Slicing(self.cost)
         self.positives, self.negatives = np.flatnonzero(data.y > 0), np.flatnonzero(data.y < 0)
-        self.rng_number = 0
+        self.inner = 0  # passes over fixed structures so far: each has an order of its own
 
     def one_pass(self, number: int, tell: Tell, interrupted: list[bool]) -> Counted:
         counts = np.zeros(N_COUNTS)
@@ -79,7 +79,7 @@ class BatchTrainer:
                 new.append(found)
                 if not found:
                     break
-            inner.append(self._train(store, number, tell, interrupted, counts))
+            inner.append(self._train(store, tell, interrupted, counts))
             if interrupted:
                 break
         else:
@@ -105,13 +105,15 @@ class BatchTrainer:
         store = with_room(store, which.size, R * int(self.cost[which].sum()))
         return store, int(add_new(store, states, x.offset, which))
 
-    def _train(self, store: Store, number: int, tell: Tell, interrupted: list[bool], counts: np.ndarray) -> int:
+    def _train(self, store: Store, tell: Tell, interrupted: list[bool], counts: np.ndarray) -> int:
         """Passes over the structures in the store, until all are labelled rightly; how many there were."""
         n, rule, u = int(store.size[0]), self.settings.rule(), no_rival(self.weights)
         slicing = Slicing(self.cost[store.owner[:n]])
-        for k in range(1, self.settings.inner_passes + 1):
-            self.rng_number += 1
-            order = shuffled(self.settings.seed, self.rng_number, n)
+        done, wrong = 0, 1.0
+        while wrong and done < self.settings.inner_passes and not interrupted:
+            done += 1
+            self.inner += 1
+            order = shuffled(self.settings.seed, self.inner, n)
             own = np.zeros(N_COUNTS)
             for begin, end in slicing.over(order, tell, interrupted):
                 self.clock = train_fixed(
@@ -121,9 +123,7 @@ class BatchTrainer:
             wrong = own[WRONG_POSITIVES] + own[WRONG_NEGATIVES]
             own[WRONG_POSITIVES] = own[WRONG_NEGATIVES] = 0  # a pass tells what was wrong when it was decoded
             counts += own
-            if interrupted or wrong == 0:
-                break
-        return k
+        return done
 
     def snapshot(self) -> Weights:
         return snapshot(self.weights, None if self.settings.estimator == "last" else self.clock)

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from palmette.chain.data import Collected
-from palmette.chain.fit import attribute_names
+from palmette.chain.fit import LARGE, attribute_names
 from palmette.chain.model import ChainModel, check_columns
 from palmette.chain.prune import some_names
 from palmette.classify.batch import BatchTrainer
@@ -61,10 +61,11 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
     tables = packed(views, settings.types, settings.pairs)
     held_out = None if task.dev is None else Labelled(encode(task.dev[0], task.encoder, alphabet), task.dev[1])
     task.say(
-        f"{int((task.y > 0).sum()):,} sentences of class {task.classes[1]} and {int((task.y < 0).sum()):,} of class {task.classes[0]}, "
-        f"{task.corpus.n_tokens:,} tokens, {alphabet.size:,} attributes, "
+        f"{int((task.y > 0).sum()):,} sentences of class {task.classes[1]}, {int((task.y < 0).sum()):,} of class "
+        f"{task.classes[0]}, {task.corpus.n_tokens:,} tokens, {alphabet.size:,} attributes, "
         + ", ".join(f"{view.name} ({len(view.tags)} tags)" for view in views)
     )
+    _warn_of_size(task, (alphabet.size + 1) * tables.kind.size)
 
     def train(size: float | None) -> Outcome:
         weights = new_weights(tables, alphabet.size, settings.estimator != "last")
@@ -75,11 +76,13 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
         trainer: Trainer = kind(tables, weights, data, settings)
         return run(trainer, settings, _accuracy_on(held_out, tables, settings), task.progress)
 
-    size = task.range
+    size, outcome = task.range, None
     if task.chunker is not None and size is None:
-        size = largest(train(None).best)
+        outcome = train(None)
+        size = largest(outcome.best)
         task.say(f"trained from zero: the largest weight is {size:.4g}")
-    outcome = train(size)
+    if outcome is None or not outcome.interrupted:
+        outcome = train(size)
     names = attribute_names(collected, task.chunker).get(1) if task.names else None
     if names is not None:
         names = some_names(names, outcome.best.one.slot > 0)
@@ -91,6 +94,14 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
         "start": None if task.chunker is None else size,
     }  # fmt: skip
     return model, outcome
+
+
+def _warn_of_size(task: Task, n_weights: int) -> None:
+    size = n_weights * (4 if task.settings.estimator == "last" else 12)
+    if size > LARGE:
+        task.say(
+            f"warning: the weights may take {size / 2**30:.1f} GB; --min-count 2, fewer types or views make them fewer"
+        )
 
 
 def _check(task: Task) -> None:

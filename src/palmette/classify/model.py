@@ -15,7 +15,7 @@ import numpy as np
 
 from palmette import model_file
 from palmette.chain.model import Names, check_columns, load_alphabet, load_encoder, load_names
-from palmette.classify.data import check_templates, encode
+from palmette.classify.data import encode
 from palmette.classify.passes import ClassifierPass
 from palmette.classify.settings import Settings, checked
 from palmette.classify.views import View, make_views, packed
@@ -120,8 +120,8 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
     except (msgspec.ValidationError, UsageError) as error:
         raise ModelError(f"damaged model: its settings or history cannot be read ({error})", file=path) from None
     encoder = load_encoder(meta.pop("templates"), meta.pop("resources"), path)
-    assert encoder is not None
-    check_templates(encoder)
+    if encoder is None or set(encoder.programs) != {1}:
+        raise ModelError("damaged model: its templates are not for a classifier", file=path)
     meta.pop("task")
     meta["history"] = msgspec.to_builtins(history)
     alphabet = load_alphabet(arrays, "attribute", size, path)
@@ -148,5 +148,5 @@ def _weights(arrays: dict[str, np.ndarray], views: Views, size: int, path: str) 
     if not all(np.isfinite(block).all() for block in (w, end, pair)):
         raise ModelError("damaged model: a weight is not a number", file=path)
     none = np.zeros((0, width))
-    rows = Rows(slot, np.array([w.shape[0]]), np.zeros(0, np.int64), np.zeros(0, np.int32), w, none)
+    rows = Rows(slot, np.array([w.shape[0]], np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), w, none)
     return Weights(end, pair, none, np.zeros(0), rows)

@@ -6,7 +6,7 @@ The bound that can be measured: from weights w at the start of a pass and for an
 
 for plain PA steps along vectors of length 1, u's loss being taken at the learner's structure. (For a negative sentence
 u's loss at its own best structure is larger still, for a positive one it is not.) Without normalised features the same
-holds of losses divided by ||f||. As u serves the mean of the weights at the start of the pass.
+holds of losses divided by ||f||. As u serves the estimate at the start of the pass.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class OnlineTrainer:
     def one_pass(self, number: int, tell: Tell, interrupted: list[bool]) -> Counted:
         order = shuffled(self.settings.seed, number, self.n_sentences)
         rule = self.settings.rule()
-        if self.settings.estimator == "pass":
-            self.clock = forget_sums(self.weights)
         counts, again = np.zeros(N_COUNTS), np.zeros(rule.cap, np.int64)
         u, away = no_rival(self.weights), 0.0
         if self.settings.bound:
             u = rival(self.snapshot())
             away = distance(u, self.weights)
+        if self.settings.estimator == "pass":
+            self.clock = forget_sums(self.weights)
         for first, last in self.slicing.over(order, tell, interrupted):
             self.clock = train_online(
                 self.views, self.weights, self.data.x, self.data.y, order, first, last, self.clock, rule, u, counts,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 
 from palmette.classify.settings import Settings
@@ -27,12 +28,12 @@ class ClassifierPass(Pass, frozen=True):
     wrong_positives: int = 0
     wrong_negatives: int = 0
     decoded: int = 0  # sentences decoded, again and again included
-    again: list[int] = []  # negatives by how often they were decoded again: 0, 1, 2, ... times
+    again: list[int] = msgspec.field(default_factory=list)  # negatives decoded again 0, 1, 2, ... times
     capped: int = 0  # negatives that were left labelled positive when the cap was reached
     squared_loss: float = 0.0  # sum of (loss / ||f||)^2; ||f|| is 1 with normalised features
     bound: float | None = None  # what that sum cannot exceed, where the bound was asked for
-    new_structures: list[int] = []  # batch: of each inner round
-    inner_passes: list[int] = []  # batch: passes over the fixed structures in each inner round
+    new_structures: list[int] = msgspec.field(default_factory=list)  # batch: of each inner round
+    inner_passes: list[int] = msgspec.field(default_factory=list)  # batch: over fixed structures, of each round
 
 
 class Counted(NamedTuple):

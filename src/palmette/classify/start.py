@@ -30,10 +30,11 @@ def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) ->
     """Whether its weights mean something here."""
     if chunker.scheme not in [view.scheme for view in views]:
         raise UsageError(
-            f"init: the chunker's tags are {chunker.scheme}, which is none of the views {', '.join(v.name for v in views)}"
+            f"init: the chunker's tags are {chunker.scheme}, and the views are {', '.join(v.name for v in views)}"
         )
-    if chunker.shape.per != 1 or chunker.encoder is None or set(chunker.alphabets) != {1} or chunker.shape.local:
-        raise UsageError("init: the chunker must be a plain chain with features on single labels")
+    shape, seen = chunker.shape, chunker.chain.one.first.size > 0
+    if shape.per != 1 or shape.local or seen or chunker.encoder is None or set(chunker.alphabets) != {1}:
+        raise UsageError("init: the chunker must be a plain chain with weights for single labels, all of them")
     own = {line for line in to_text(chunker.encoder.templates).split("\n") if line.startswith(("U", "u"))}
     if not own & set(templates.split("\n")):
         raise UsageError(
@@ -46,7 +47,7 @@ def start_from(chunker: ChainModel, views: Sequence[View], packed: Views, weight
     """Copy its weights, for a classifier whose first attributes are the chunker's; the factor they were scaled by."""
     r = next(k for k, view in enumerate(views) if view.scheme == chunker.scheme)
     tags, H, W = views[r].tags, int(packed.size[r]), int(packed.stride[r])
-    states = np.array([tags.index(label) if label in tags else -1 for label in _plain(chunker.labels)])
+    states = np.array([tags.index(label) for label in _plain(chunker.labels)])
     columns, old = packed.column[r] + states, chunker.chain
     n = len(chunker.labels)
     largest = max(float(np.abs(block).max(initial=0.0)) for block in (old.one.w, old.bare.end, old.bare.pair))

@@ -17,7 +17,7 @@ from palmette.errors import UsageError
 from palmette.kernels.classify_forms import AFTER, BEFORE, ENDS, STARTS
 from palmette.kernels.classify_forms import Views as Packed
 from palmette.kernels.forms import stride_of
-from palmette.text.schemes import SCHEMES, Transitions, allowed_transitions, letter_at, scheme_named, split_label
+from palmette.text.schemes import Transitions, allowed_transitions, letter_at, scheme_named, split_label
 
 VIEWS = {"iob1": "IOB1", "iob2": "IOB2", "ioe1": "IOE1", "ioe2": "IOE2", "o+c": "IOBES"}
 _OTHER_NAMES = {"iobes": "o+c", "bioes": "o+c", "bio": "iob2"}
@@ -110,9 +110,10 @@ def packed(views: Sequence[View], types: Sequence[str], pairs: bool) -> Packed:
         if view.scheme:
             written[r] = _written(view, types)
     edge = np.cumsum([0, *(size * stride for size, stride in zip(sizes, strides, strict=True))]).astype(np.int64)
+    forbid, first, last = (np.concatenate(flat[name]) for name in ("forbid", "first", "last"))
     return Packed(
         np.array(sizes, np.int64), np.array(strides, np.int64), column, edge, kind, opens, closes, written,
-        *(np.concatenate(flat[name]) for name in ("forbid", "first", "last")), pairs,
+        forbid, first, last, pairs,
     )  # fmt: skip
 
 
@@ -123,10 +124,3 @@ def _written(view: View, types: Sequence[str]) -> np.ndarray:
         letter = letter_at(view.scheme, *(bool(role & part) for part in _OF_PART))
         table[k, role] = view.tags.index(f"{letter}-{of}" if of else letter)
     return table
-
-
-def scheme_of_view(name: str) -> str:
-    return VIEWS[name]
-
-
-assert set(VIEWS.values()) == set(SCHEMES)

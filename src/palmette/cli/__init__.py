@@ -14,10 +14,10 @@ from palmette.errors import PalmetteError, UsageError
 if TYPE_CHECKING:
     from cyclopts import App
 
-ABOUT = "Structured prediction on CPUs: taggers, chunkers and entity recognisers."
+ABOUT = "Structured prediction on CPUs: taggers, chunkers, entity recognisers and dependency parsers."
 VERBS = {
     "demo": "Train and show a tagger on a small corpus that ships with palmette.",
-    "train": "Train a tagger from a labelled file.",
+    "train": "Train a tagger from a labelled file, a parser (--task parse) or a classifier (--task classify).",
     "tag": "Tag a file, standard input or a typed sentence with a model.",
     "eval": "Score a model on gold labels, or a file that has gold and guess.",
     "calibrate": "Fit a temperature on labelled data, so that a model's confidences are probabilities.",

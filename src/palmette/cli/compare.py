@@ -148,7 +148,8 @@ def _outputs(
     files: list[str], gold: str | None, reading: Reading, helpers: dict[str, str], wish: Wish, json: bool, quiet: bool
 ) -> None:
     from palmette.comparing import compare
-    from palmette.report.comparison import Meter, print_comparison
+    from palmette.report.comparison import print_comparison
+    from palmette.report.meter import Meter
 
     if gold is None and files:
         gold = files.pop()
@@ -321,7 +322,8 @@ def _learners(
     wish: Wish, json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     from palmette.ablation import Material, ablate
-    from palmette.report.comparison import Meter, print_ablation, use_of_dev
+    from palmette.report.comparison import print_ablation, use_of_dev
+    from palmette.report.meter import Meter
     from palmette.text.read import read_corpus
 
     if len(learners) < 2:

@@ -40,8 +40,8 @@ def demo(
     corpus: bool
         Leave the corpus there too, as train.txt, dev.txt and test.txt.
     data: str
-        Only leave other data there, for the examples in docs: vowels (vowels.txt, vowels_test.txt), acronyms or
-        sentences.
+        Only leave other data there, for the examples in docs: vowels (vowels.txt, vowels_test.txt), acronyms,
+        sentences, grammaticality, or trees (trees.conllu, trees_test.conllu).
     quiet: bool
         No progress.
     """

@@ -36,6 +36,8 @@ def evaluate(
     bias: Repeated = None,
     partial: Annotated[bool | None, Parameter(negative="--no-partial")] = None,
     decode: str = "viterbi",
+    search: str | None = None,
+    beam: int | None = None,
     errors: int = 10,
     calibration: Flag = False,
     picture: MaybeFile = None,
@@ -71,6 +73,10 @@ def evaluate(
         Gold labels may be partly known (`?`, `A|B`): such tokens are left out and counted. Default as in training.
     decode: str
         viterbi (the default), marginal or exact; see `palmette tag --help`.
+    search: str
+        viterbi (exact) or beam; default as in training.
+    beam: int
+        How many prefixes a beam keeps; default as in training.
     errors: int
         How many of the most frequent errors to show in the table.
     calibration: bool
@@ -91,7 +97,7 @@ def evaluate(
     if guess is not None:
         if model is not None:
             raise UsageError("give a model and a file, or --guess FILE, not both")
-        if any(option is not None for option in (label, columns, format, with_, bias)):
+        if any(option is not None for option in (label, columns, format, with_, bias, search, beam)):
             raise UsageError("--guess scores the last two columns of a file: leave the options of a model out")
         from palmette.text.guesses import certain_only, read_guesses
 
@@ -102,7 +108,7 @@ def evaluate(
     else:
         given = (format, separator, columns, label)
         tagged, unseen, found = _with_model(
-            model, data, given, pairs(with_, "--with"), biases(bias), partial, decode, calibration
+            model, data, given, pairs(with_, "--with"), biases(bias), partial, decode, calibration, (search, beam)
         )
         _show(style, strict, data, tagged, unseen, errors, found)
         if found is not None and picture is not None:
@@ -120,6 +126,7 @@ def _with_model(
     partial: bool | None,
     decode: str,
     calibration: bool,
+    searching: tuple[str | None, int | None],
 ) -> tuple[Guesses, np.ndarray | None, Calibrated | None]:
     """Gold and guess of a labelled file, which tokens were not seen in training, and how reliable confidences are."""
     from palmette.cli.options import reading_from
@@ -127,7 +134,7 @@ def _with_model(
     from palmette.text.guesses import Guesses
     from palmette.text.read import read_corpus
 
-    tagger = load_tagger(model, quiet=False)
+    tagger = load_tagger(model, False, *searching)
     corpus = read_corpus(data, tagger.reading_for(data, labelled=True).overridden(reading_from(*given)))
     corpus = with_columns(corpus, [load_tagger(path, False) for path in helpers.values()], tagger)
     gold, guess, labels = tagger.gold_and_guess(corpus, bias, partial, decode)

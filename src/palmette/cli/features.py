@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from palmette.cli.options import Flag
+
+if TYPE_CHECKING:
+    from palmette.features.templates import TemplateSet
 
 
 def features(
@@ -49,5 +52,17 @@ def features(
             print(f"{name}:{warning.line}: {warning.kind}: {warning.message}")
         n = len(templates.templates)
         print(f"{name}: {templates.syntax} syntax, {n} templates, order {templates.order}, {len(warnings)} remarks")
+        print(f"searches: {_searches(templates)}")
     else:
         print(named_text(name, order, columns), end="")
+
+
+def _searches(templates: TemplateSet) -> str:
+    """Which searches a set allows, and why not all."""
+    if not templates.past:
+        return "viterbi (exact), beam"
+    first, back = templates.past[0], max(back for template in templates.past for back in template.past)
+    return (
+        f"beam (--search beam); {len(templates.past)} templates, the first on line {first.line}, read labels up to "
+        f"{back} tokens before, which exact search cannot"
+    )

@@ -109,11 +109,18 @@ def announce_compiling(quiet: bool) -> None:
     compiling.on_compile.append(first)
 
 
-def load_tagger(path: str, quiet: bool) -> Tagger:
+def load_tagger(path: str, quiet: bool, search: str | None = None, beam: int | None = None) -> Tagger:
+    """A model, searched as in training unless something else is said; that it differs is told."""
     announce_compiling(quiet)
     from palmette.tagger import Tagger
 
-    return Tagger.load(path)
+    tagger = Tagger.load(path)
+    trained = tagger.model_.beam
+    now = tagger.search_with(search, beam).model_.beam
+    if now != trained:
+        told = [f"a beam of {width}" if width else "exact search" for width in (now, trained)]
+        say(quiet)(f"searching with {told[0]}; the model was trained with {told[1]}")
+    return tagger
 
 
 def listed(given: str | None) -> tuple[str, ...] | None:

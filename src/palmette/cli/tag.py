@@ -40,6 +40,8 @@ def tag(
     cap: int = 1000,
     confidence: Flag = False,
     marginals: Flag = False,
+    search: str | None = None,
+    beam: int | None = None,
     threads: int = 1,
     quiet: Quiet = False,
 ) -> None:
@@ -92,6 +94,10 @@ def tag(
         Tell how sure the model is of each label, of each span and of all labels of a sentence; see docs/confidence.md.
     marginals: bool
         Tell of each token how sure the model is of every label.
+    search: str
+        viterbi (exact) or beam; default as in training.
+    beam: int
+        How many prefixes a beam keeps; default as in training.
     threads: int
         Threads to tag with.
     quiet: bool
@@ -110,7 +116,7 @@ def tag(
             "--nbest lists labels with their scores: leave --scores, --show-states, --decode, --posterior, "
             "--confidence and --marginals out"
         )
-    tagger = load_tagger(model, quiet)
+    tagger = load_tagger(model, quiet, search, beam)
     helpers = [load_tagger(path, quiet) for path in pairs(with_, "--with").values()]
     if confidence or marginals:
         _warn_of_scale(tagger, model, biases(bias), quiet)

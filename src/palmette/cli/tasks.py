@@ -12,10 +12,17 @@ from palmette.errors import UsageError
 
 TASKS = {
     "tag": "a label for each token",
+    "parse": "a dependency tree for each sentence",
     "classify": "a class for each sentence",
 }
 # (verb, task) -> function; what is not here is the verb's own file
 FUNCTIONS: dict[tuple[str, str], str] = {
+    ("train", "parse"): "palmette.cli.train_parse:train_parse",
+    ("tag", "parse"): "palmette.cli.tag_parse:tag_parse",
+    ("eval", "parse"): "palmette.cli.eval_parse:evaluate_parse",
+    ("inspect", "parse"): "palmette.cli.inspect_parse:inspect_parse",
+    ("compare", "parse"): "palmette.cli.compare_parse:compare_parse",
+    ("features", "parse"): "palmette.cli.features_parse:features_parse",
     ("train", "classify"): "palmette.cli.train_classify:train_classify",
     ("tag", "classify"): "palmette.cli.tag_classify:tag_classify",
     ("eval", "classify"): "palmette.cli.eval_classify:eval_classify",
@@ -45,13 +52,14 @@ def routed(given: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _task_of_files(given: Sequence[str]) -> str:
-    """The task of the first model file among the words, which is told by its head alone."""
+    """The task of the first model file among the words that is no tagger, which its head tells: taggers may stand
+    before it (`--tagger pos.palm parser.palm`)."""
     if any(verb == given[0] for verb, _ in FUNCTIONS if verb != "train"):
-        from palmette.model_file import peek_task
-
         for word in given[1:]:
             if not word.startswith("-") and os.path.isfile(word):
+                from palmette.model_file import peek_task  # brings NumPy, which `--help` does not wait for
+
                 task = peek_task(word)
-                if task is not None:
-                    return task if task in TASKS else "tag"
+                if task in TASKS and task != "tag":
+                    return str(task)
     return "tag"

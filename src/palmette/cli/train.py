@@ -78,6 +78,9 @@ def train(
     probability_function: str | None = None,
     degree: float | None = None,
     add_gold: Annotated[bool | None, Parameter(negative="--no-add-gold")] = None,
+    when: str | None = None,
+    search: str | None = None,
+    beam: int | None = None,
     update: str | None = None,
     aggressiveness: float | None = None,
     pa_type: str | None = None,
@@ -198,8 +201,15 @@ def train(
         Of the polynomial (2).
     add_gold: bool
         Add gold to the best paths of probperc where it is missing (the default).
-    update: str
+    when: str
         When probperc updates: always (the default), or on errors.
+    search: str
+        viterbi (exact, the default) or beam, for which templates may read any earlier labels: %y[-1], %y[-2], ...
+    beam: int
+        How many prefixes a beam keeps (8); 1 is greedy search. Says --search beam.
+    update: str
+        What a beam updates that has lost gold: max-violation (the default), early, standard, and for the perceptron
+        also latest, hybrid and laso. See docs/beam.md.
     aggressiveness: float
         The largest step of mira and of pa's types PA-I and PA-II (0.1).
     pa_type: str
@@ -268,7 +278,8 @@ def train(
         "edge_features": edge_features, "constraints": constraints, "l1": l1, "l2": l2, "tolerance": tolerance,
         "l1_then_l2": l1_then_l2 or None, "optimiser": optimiser, "rate": rate, "restarts": restarts,
         "state_features": state_features, "candidates": nbest, "rate_schedule": rate_schedule,
-        "probability_function": probability_function, "degree": degree, "add_gold": add_gold, "update": update,
+        "probability_function": probability_function, "degree": degree, "add_gold": add_gold, "when": when,
+        "search": "beam" if search is None and beam is not None else search, "beam": beam, "update": update,
         "aggressiveness": aggressiveness, "pa_type": pa_type, "cost": cost,
         "smoothing": smoothing, "rare": rare, "dictionary": dictionary,
     }  # fmt: skip

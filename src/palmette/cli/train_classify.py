@@ -47,7 +47,7 @@ def train_classify(
     patience: int | None = None,
     cap: int = 20,
     bound: Flag = False,
-    inner_rounds: int = 20,
+    inner_rounds: int = 50,
     inner_passes: int = 10,
     min_count: int = 1,
     seed: int = 1,
@@ -86,15 +86,15 @@ def train_classify(
     template: str
         A template file instead.
     learner: str
-        pa (online), lclr (batch, with a cache of negative structures) or lclr-variant (batch, all structures fixed for a
-        pass).
+        pa (online), lclr (batch, with a cache of negative structures) or lclr-variant (batch, all structures fixed
+        for a pass).
     views: str
         Representations of the latent chunking, with commas: iob1, iob2, ioe1, ioe2, o+c; or all.
     combine: str
         How views work together: add (each has its own structure), vote (all take the majority's) or cotrain (each takes
         the majority of the others).
     types: str
-        Chunk types: how many, or their names with commas. Default: 1, or those of the chunker (--init).
+        Chunk types: how many, or their names with commas. Default: 4, or those of the chunker (--init).
     latent: str
         chunks; a number of general hidden states instead; or none: n-grams alone, without structure.
     init: str

@@ -1,7 +1,8 @@
 """From cells to attribute numbers: templates compiled to arrays once, atoms computed once a type.
 
-`compile_templates` gives one program for each order of label n-grams (1 label, 2 pair, 3 triple); bare
-templates (`B` without a cell) are the chain's own transition weights and have no program. An `Alphabet`
+An `Encoder` has one program for each order of label n-grams (1 label, 2 pair, 3 triple), and one for what templates
+that read earlier labels see of the observations; bare templates (`B` without a cell) are the chain's own transition
+weights and have no program. An `Alphabet`
 maps the 64-bit key of an attribute's string to its number.
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 from palmette.errors import TemplateError
 from palmette.features.atoms import atom_function, lexicon_name
 from palmette.features.resources import Resources, match
-from palmette.features.templates import Macro, Template, TemplateSet, outside
+from palmette.features.templates import PAST, Macro, Template, TemplateSet, outside
 from palmette.kernels import encode as kernels
 from palmette.kernels.columns import join_types
 from palmette.kernels.encode import Alphabet, Cells, Program
@@ -44,11 +45,7 @@ class Encoder:
         self.resources = resources
         self.views = sorted({View(m.column, m.atom) for t in templates.templates for m in t.macros})
         self._atoms = {v: self._atom(v.atom) for v in self.views}
-        self.programs = {
-            order: self._program(order)
-            for order in (1, 2, 3)
-            if any(order in t.orders and (t.macros or order == 1) for t in templates.templates)
-        }
+        self.programs = {order: self._program(order) for order in (1, 2, 3, PAST) if self.of_order(order)}
 
     @property
     def n_columns(self) -> int:
@@ -57,7 +54,8 @@ class Encoder:
 
     def of_order(self, order: int) -> list[Template]:
         """The templates with weights of that order. A bare one of order 1 fires everywhere: a label's bias."""
-        return [t for t in self.templates.templates if order in t.orders and (t.macros or order == 1)]
+        always = (1, PAST)
+        return [t for t in self.templates.templates if order in t.orders and (t.macros or order in always)]
 
     def is_bare(self, order: int) -> bool:
         """Whether plain transitions of that order are asked for."""
@@ -96,7 +94,7 @@ class Encoder:
             tail_power,
             edge_hash.reshape(shape),
             edge_power.reshape(shape),
-            order - 1,
+            max(0, order - 1),
         )
 
     def _edges(self, order: int) -> list[str | None]:

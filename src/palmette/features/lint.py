@@ -35,12 +35,14 @@ def lint(templates: TemplateSet, n_columns: int | None = None) -> list[LintWarni
     """Warnings in the order of the lines; a TemplateError where a column does not exist."""
     if n_columns is not None:
         check_columns(templates, n_columns, templates.name)
+    observing = tuple(template for template in templates.templates if not template.past)
     found = [
-        *_doubles(templates.templates),
-        *_shared(templates.templates),
+        *_doubles(observing),
+        *_past_doubles(templates.past),
+        *_shared(observing),
         *_repeated(templates.templates),
-        *_bias(templates.templates),
-        *_missing(templates.templates, templates.syntax),
+        *_bias(observing),
+        *_missing(observing, templates.syntax),
     ]
     return sorted(found, key=lambda warning: warning.line)
 
@@ -79,6 +81,22 @@ def _doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
             yield LintWarning(template.line, "redundant", message)
         for order in template.orders:
             contexts.setdefault((cells, order), template)
+
+
+def _past_doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
+    """Templates that read the same earlier labels and the same cells as one before."""
+    contexts: dict[tuple[frozenset[int], frozenset[Macro]], Template] = {}
+    for template in templates:
+        earlier = contexts.setdefault((frozenset(template.past), frozenset(template.macros)), template)
+        if earlier is not template:
+            kind = "duplicate" if earlier.text == template.text else "redundant"
+            yield LintWarning(
+                template.line, kind, f"`{template.text}` says what `{earlier.text}` (line {earlier.line}) says"
+            )
+        if len(set(template.past)) < len(template.past):
+            yield LintWarning(
+                template.line, "repeated", f"`{template.text}` has the same label twice, which adds nothing"
+            )
 
 
 def _shared(templates: tuple[Template, ...]) -> Iterator[LintWarning]:

@@ -6,6 +6,9 @@ weight. The first character tells the label n-grams the context is crossed with:
 pair, `T` the triple, `*` all of these up to the order of the set. The encoder evaluates the result with
 integers; nothing here depends on a corpus.
 
+`%y[-2]` in a `U` line is the label two tokens before, which is known during a search from left to right: a beam can
+use it, exact search cannot. Its text stays part of the literals, so that the encoder sees the observations alone.
+
 The two syntaxes differ in their lines, macros and boundaries: a row each in `_SYNTAXES`, with Wapiti's
 functions in `wapiti`.
 """
@@ -40,14 +43,20 @@ class Macro(msgspec.Struct, frozen=True):
         return self.row + {"here": i, "first": 0, "last": n - 1}[self.anchor]
 
 
+PAST = 0  # stands for an order where a template reads earlier labels itself
+MOST_BACK = 20  # tokens that it may look back
+MOST_LABELS = 4  # that it may read: they fit into one number (kernels/past.py)
+
+
 class Template(msgspec.Struct, frozen=True):
-    """literals[0] macros[0] literals[1] ... macros[-1] literals[-1]; orders: 1 label, 2 pair, 3 triple."""
+    """literals[0] macros[0] literals[1] ... macros[-1] literals[-1]; orders: 1 label, 2 pair, 3 triple, or PAST."""
 
     text: str
     orders: tuple[int, ...]
     literals: tuple[str, ...]
     macros: tuple[Macro, ...]
     line: int
+    past: tuple[int, ...] = ()  # the earlier labels that it reads: 1 for `%y[-1]`
 
 
 class TemplateSet(msgspec.Struct, frozen=True):
@@ -58,7 +67,17 @@ class TemplateSet(msgspec.Struct, frozen=True):
     @property
     def order(self) -> int:
         """0 without transitions, 1 with label pairs, 2 with label triples."""
-        return max((order for template in self.templates for order in template.orders), default=1) - 1
+        return max((order for template in self.templates for order in template.orders if order != PAST), default=1) - 1
+
+    @property
+    def past(self) -> tuple[Template, ...]:
+        """The templates that read earlier labels."""
+        return tuple(template for template in self.templates if template.past)
+
+    @property
+    def searches(self) -> tuple[str, ...]:
+        """The searches that can use all templates."""
+        return ("beam",) if self.past else ("viterbi", "beam")
 
 
 def parse(text: str, name: str = "templates", syntax: str = "auto") -> TemplateSet:
@@ -127,13 +146,46 @@ def _parse_line(text: str, line: int, file: str, rules: _Syntax) -> Template:
         raise _bad_first_character(text, line, file, rules)
     literals: list[str] = []
     macros: list[Macro] = []
-    start = 0
-    while (at := text.find("%", start)) >= 0:
+    past: list[int] = []
+    start = scanned = 0
+    while (at := text.find("%", scanned)) >= 0:
+        if text[at : at + 2] == "%y":
+            back, scanned = _read_past(text, at, file, line)
+            past.append(back)
+            continue
         literals.append(text[start:at])
         raw, start = rules.read_macro(text, at, file, line)
+        scanned = start
         macros.append(Macro(*raw))
         check_atom(macros[-1].atom, file=file, line=line)
-    return Template(text, rules.orders[text[0]], (*literals, text[start:]), tuple(macros), line)
+    orders = _orders_with_past(text, rules.orders[text[0]], past, file, line) if past else rules.orders[text[0]]
+    return Template(text, orders, (*literals, text[start:]), tuple(macros), line, tuple(past))
+
+
+_PAST = re.compile(r"%y\[-([0-9]{1,3})\]")
+
+
+def _read_past(text: str, position: int, file: str, line: int) -> tuple[int, int]:
+    """How far back the label is that a `%y` means, and where it ends."""
+    found = _PAST.match(text, position)
+    if found is None or not 1 <= int(found[1]) <= MOST_BACK:
+        raise TemplateError(
+            f"not an earlier label: {text[position : position + 30]!r}",
+            file=file,
+            line=line,
+            hint=f"write %y[-1] for the label before, %y[-2] for the one before that, up to %y[-{MOST_BACK}]",
+        )
+    return int(found[1]), found.end()
+
+
+def _orders_with_past(text: str, orders: tuple[int, ...], past: list[int], file: str, line: int) -> tuple[int, ...]:
+    if orders != (1,):
+        hint = f"a template that reads earlier labels itself starts with U: U{text[1:]}"
+        raise TemplateError(f"%y and {text[0]!r} do not go together", file=file, line=line, hint=hint)
+    if len(past) > MOST_LABELS:
+        hint = f"at most {MOST_LABELS}; two templates can read more between them"
+        raise TemplateError(f"the template reads {len(past)} earlier labels", file=file, line=line, hint=hint)
+    return (PAST,)
 
 
 def _with_triple(template: Template) -> Template:

@@ -202,11 +202,20 @@ def _blend_token(
 
 
 @part
-def blend(m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, K: int, c: float, r: Sums) -> None:
-    """w += sum of factors[k] * f(paths[k]) over K paths of sentence s, at time c; the factors add up to 0."""
+def blend_prefix(
+    m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, K: int, at: int, c: float, r: Sums
+) -> None:
+    """w += sum of factors[k] * f(the first `at` tokens of paths[k]) over K paths of sentence s, at time c; the factors
+    add up to 0."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    for i in range(n):
+    for i in range(at):
         for order in range(1, min(i, m.order) + 2):
             if not all_agree(paths, K, i, order):
                 _blend_token(m, x, lo, n, i, order, paths, factors, K, c, r)
+
+
+@part
+def blend(m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, K: int, c: float, r: Sums) -> None:
+    """The same for whole paths."""
+    blend_prefix(m, x, s, paths, factors, K, x.offset[s + 1] - x.offset[s], c, r)

@@ -77,7 +77,7 @@ class Room(NamedTuple):
     path: np.ndarray  # i32[R, n]  after the views have been combined
     kind: np.ndarray  # i32[R, n]  the chunks of each view: types,
     starts: np.ndarray  # bool[R, n]  and where they begin
-    count: np.ndarray  # i32[pairs]  how often a pair occurs
+    times: np.ndarray  # i32[pairs]  how often a pair occurs
 
 
 class Rival(NamedTuple):

@@ -25,6 +25,12 @@ def make_room(v: Views, x: Sentences, order: np.ndarray, first: int, last: int) 
     longest = 1
     for k in range(first, last):
         longest = max(longest, x.offset[order[k] + 1] - x.offset[order[k]])
+    return room_of(v, longest)
+
+
+@part
+def room_of(v: Views, longest: int) -> Room:
+    """Room for a sentence of so many tokens."""
     R, C, pairs = v.size.size, v.kind.size, v.forbid.size
     widest = 1
     for r in range(R):
@@ -69,7 +75,7 @@ def _best_path(v: Views, room: Room, r: int, n: int) -> None:
 
 
 @part
-def _read_chunks(v: Views, room: Room, r: int, n: int) -> None:
+def read_chunks(v: Views, room: Room, r: int, n: int) -> None:
     """The types of view r's tokens, and where chunks begin, by conlleval's rule."""
     column, best, kind, starts = v.column[r], room.best[r], room.kind[r], room.starts[r]
     for i in range(n):
@@ -124,7 +130,7 @@ def _combine(v: Views, room: Room, n: int, how: int) -> None:
                 room.path[r, i] = room.best[r, i]
         return
     for r in range(R):
-        _read_chunks(v, room, r, n)
+        read_chunks(v, room, r, n)
     won, begins = np.empty(n, np.int32), np.empty(n, np.bool_)
     for r in range(R):
         if how == COTRAIN or r == 0:

@@ -52,15 +52,15 @@ def squared_length(v: Views, x: Sentences, s: int, room: Room) -> float:
 
 @part
 def _pair_length(v: Views, room: Room, n: int) -> int:
-    count, total = room.count, 0
+    times, total = room.times, 0
     for r in range(v.size.size):
         edge, W, path = v.edge[r], v.stride[r], room.path[r]
         for i in range(1, n):
             k = edge + path[i - 1] * W + path[i]
-            total += 2 * count[k] + 1
-            count[k] += 1
+            total += 2 * times[k] + 1
+            times[k] += 1
         for i in range(1, n):
-            count[edge + path[i - 1] * W + path[i]] = 0
+            times[edge + path[i - 1] * W + path[i]] = 0
     return total
 
 

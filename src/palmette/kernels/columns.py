@@ -11,7 +11,8 @@ from .hashing import BASE, hash_bytes, mixed, power_of
 
 TAB, NEWLINE, RETURN, SPACE, HASH, DASH, DOT, ZERO, NINE = 9, 10, 13, 32, 35, 45, 46, 48, 57
 RUNS = 0  # the separator that stands for runs of spaces and TABs
-BLANK_LINE, TOKEN_LINE, OTHER_LINE, MARK_LINE = 0, 1, 2, 3  # other: comments, ranges; mark: -DOCSTART-
+# other: comments, ranges; mark: -DOCSTART-; dropped: of a sentence that was left out
+BLANK_LINE, TOKEN_LINE, OTHER_LINE, MARK_LINE, DROPPED_LINE = 0, 1, 2, 3, 4
 DOCSTART = np.frombuffer(b"-DOCSTART-", np.uint8)
 
 

@@ -4,6 +4,7 @@ Numba's own cache keeps an index file that two cold processes can overwrite for 
 damaged entry for ever, and does not see that a called function in another file has changed. Ours is
 one file an entry, named by a hash of everything that matters (the kernel's sources with all that they import, the
 signature, the machine, the versions), written beside and renamed. An entry that cannot be read counts as missing.
+A kernel that another process is compiling is waited for, within reason.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pickle
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,13 @@ import numba
 import numba.core.config
 from numba.core.caching import CompileResultCacheImpl, NullCache
 from numba.core.serialize import dumps
+
+try:
+    import fcntl
+except ImportError:  # Windows: two cold processes compile the same kernel twice
+    fcntl = None  # type: ignore[assignment]
+
+LONGEST_WAIT = 300.0  # seconds for what another process compiles
 
 config: Any = numba.core.config  # its settings are made at import, so that no checker sees them
 njit: Any = numba.njit
@@ -106,6 +115,37 @@ def _unsealed(data: bytes) -> bytes:
     return data[32:]
 
 
+_turns: dict[Path, Any] = {}  # the locks that this process holds, by cache entry
+
+
+def _take_turn(path: Path) -> None:
+    """Wait until the entry is there or nobody else makes it; then it is ours to make. A lock goes with its process, so
+    that a dead one holds nobody up, and a stuck one does so only for LONGEST_WAIT."""
+    if fcntl is None or path in _turns or path.exists():  # there and damaged: no need to wait for anybody
+        return
+    try:
+        lock = open(path.with_suffix(".lock"), "wb")  # noqa: SIM115 - open for as long as it compiles
+    except OSError:
+        return
+    patience = time.monotonic() + LONGEST_WAIT
+    while not path.exists() and time.monotonic() < patience:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(0.02)
+        else:
+            _turns[path] = lock
+            return
+    lock.close()
+
+
+def _end_turn(path: Path) -> None:
+    lock = _turns.pop(path, None)
+    if lock is not None:
+        path.with_suffix(".lock").unlink(missing_ok=True)
+        lock.close()
+
+
 class _OneFileCache(NullCache):
     """One file for each kernel and signature. It has the interface that a Numba dispatcher expects."""
 
@@ -128,11 +168,21 @@ class _OneFileCache(NullCache):
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         target_context.refresh()
         path = self._path(signature, target_context.codegen())
+        found = self._read(path, target_context)
+        if found is None:
+            _take_turn(path)
+            found = self._read(path, target_context)
+            if found is not None:
+                _end_turn(path)
+                return found
+            for listener in on_compile:
+                listener(self._name)
+        return found
+
+    def _read(self, path: Path, target_context: Any) -> Any:
         try:
             return self._rebuild(None, target_context, pickle.loads(_unsealed(path.read_bytes())))
         except Exception:  # missing, damaged or made by something else: compile again
-            for listener in on_compile:
-                listener(self._name)
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
@@ -143,6 +193,8 @@ class _OneFileCache(NullCache):
             os.replace(beside, path)
         except OSError:  # a full disk costs the next run some seconds, not this run its result
             beside.unlink(missing_ok=True)
+        finally:
+            _end_turn(path)
 
 
 def kernel(py_func: Callable[..., Any]) -> Callable[..., Any]:

@@ -44,7 +44,7 @@ def _look_at(m: Chain, paths: np.ndarray, K: int, i: int, order: int, t: Token) 
 
 
 @part
-def _entries(m: Chain, x: Data, lo: int, n: int, paths: np.ndarray, K: int) -> int:
+def entries(m: Chain, x: Data, lo: int, n: int, paths: np.ndarray, K: int) -> int:
     """At most so many features differ between gold (path 0) and K candidates."""
     total = 0
     for i in range(n):
@@ -70,7 +70,7 @@ def room_for_entries(keys: np.ndarray, values: np.ndarray, needed: int, K: int) 
 
 
 @inline
-def _entry(keys: np.ndarray, used: np.ndarray, count: int, key: np.uint64) -> tuple[int, int]:
+def entry_of(keys: np.ndarray, used: np.ndarray, count: int, key: np.uint64) -> tuple[int, int]:
     """The place of a key in the table, and how many are used now."""
     mask = np.uint64(keys.size - 1)
     at = (key * MIX >> np.uint64(20)) & mask
@@ -117,10 +117,10 @@ def _add_feature(
             j, sign = (0, value) if side == 0 else (k, -value)
             if first.size > 0 and not _has_weight(first, combos, attribute, combo[j]):
                 continue
-            at, count = _entry(keys, used, count, _key(attribute, places, place[j], order, 0))
+            at, count = entry_of(keys, used, count, _key(attribute, places, place[j], order, 0))
             values[at, k - 1] += sign
             if share > 0.0 and combo[k] != combo[0]:
-                at, count = _entry(keys, used, count, _key(attribute, places, label[j], order, 1))
+                at, count = entry_of(keys, used, count, _key(attribute, places, label[j], order, 1))
                 values[at, k - 1] += sign
     return count
 
@@ -149,20 +149,16 @@ def _add_token(
 
 
 @part
-def gram(
-    m: Chain, x: Data, s: int, paths: np.ndarray, K: int, keys: np.ndarray, values: np.ndarray, A: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """A[k, l] = (f(gold) - f(candidate k)) . (f(gold) - f(candidate l)) for the candidates 1..K of sentence s; the
-    table, empty again, for the next sentence."""
-    lo = x.offset[s]
-    n = x.offset[s + 1] - lo
-    needed = _entries(m, x, lo, n, paths, K)
-    keys, values = room_for_entries(keys, values, needed + 1, values.shape[1])
-    used = np.empty(needed, np.int64)
+def add_differences(
+    m: Chain, x: Data, lo: int, n: int, at: int, paths: np.ndarray, K: int, keys: np.ndarray, values: np.ndarray,
+    used: np.ndarray,
+) -> int:  # fmt: skip
+    """The differences of the first `at` of n tokens, gold (path 0) minus each of K candidates, into an empty table; how
+    many entries it has."""
     count = 0
     H, W, share = m.label_of.size, m.bias.size, m.share
     t = Token(np.empty(K + 1, np.int64), np.empty(K + 1, np.int64), np.empty(K + 1, np.int64))
-    for i in range(n):
+    for i in range(at):
         for order in range(1, min(i, m.order) + 2):
             if _look_at(m, paths, K, i, order, t) == 0:
                 continue
@@ -176,10 +172,18 @@ def gram(
             else:
                 bare = m.triples, False
                 count = _add_token(m.three, x.three, lo + i, 3, places, share, bare, t, K, keys, values, used, count)
+    return count
+
+
+@part
+def products(
+    share: float, keys: np.ndarray, values: np.ndarray, used: np.ndarray, count: int, K: int, A: np.ndarray
+) -> None:
+    """A[k, l] = difference k . difference l; the table is empty again."""
     A[:K, :K] = 0.0
     for e in range(count):
         row = values[used[e]]
-        part_of = m.share if keys[used[e]] & np.uint64(1) else 1.0
+        part_of = share if keys[used[e]] & np.uint64(1) else 1.0
         keys[used[e]] = np.uint64(0)
         for k in range(K):
             if row[k] != 0.0:
@@ -187,4 +191,19 @@ def gram(
                     A[k, j] += part_of * row[k] * row[j]
         for k in range(K):
             row[k] = 0.0
+
+
+@part
+def gram(
+    m: Chain, x: Data, s: int, paths: np.ndarray, K: int, keys: np.ndarray, values: np.ndarray, A: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """A[k, l] = (f(gold) - f(candidate k)) . (f(gold) - f(candidate l)) for the candidates 1..K of sentence s; the
+    table, empty again, for the next sentence."""
+    lo = x.offset[s]
+    n = x.offset[s + 1] - lo
+    needed = entries(m, x, lo, n, paths, K)
+    keys, values = room_for_entries(keys, values, needed + 1, values.shape[1])
+    used = np.empty(needed, np.int64)
+    count = add_differences(m, x, lo, n, n, paths, K, keys, values, used)
+    products(m.share, keys, values, used, count, K, A)
     return keys, values

@@ -6,13 +6,9 @@ second pass under the mask. `M1[token, state]` and, where attributes are on them
 bare weights are summed at once. A batch learner then adds up the tables of the tokens that an attribute occurs at
 (kernels/gather.py); a stochastic one moves the weights after each sentence (kernels/stochastic.py).
 
-Chains of order 0 and 1 whose edges are the same at all tokens go the fast way: products instead of logarithms, scaled
-to sum to one at each token,
-
-    A[i] = (A[i-1] X) * V[i] / z[i]      B[i-1] = X (V[i] * B[i]) / z[i]      P[i] = A[i] * B[i]
-
-with X = exp(edges), V[i] = exp(states). Everything else, and a sentence for which numbers become too small, goes by
-the logarithms of kernels/forward.py.
+Chains of order 0 and 1 whose edges are the same at all tokens go the fast way of kernels/products.py. Everything else,
+and a sentence for which numbers become too small there, goes by the logarithms of kernels/forward.py. Sums over many
+tokens are float64; a table of one token is float32, as the weights are, since gathering it is mostly reading it.
 """
 
 from __future__ import annotations
@@ -22,159 +18,67 @@ from typing import NamedTuple
 import numpy as np
 
 from .compile import inline, kernel, part
-from .exponent import exp_of
 from .forms import Chain, Data, Trellis
 from .forward import Sums, exp_edges, room_for_sums
-from .marginals import marginals, pair_marginals, total_of, triple_marginals
+from .marginals import marginals, pair_marginals, triple_marginals
+from .products import Scaled, backward_products, exp_all_edges, forward_products, room_for_products
 from .score import restrict, score
 from .train import make_room
-from .vector import add_run
-
-SMALL = 1e-250  # a sum below may have lost something
-
-
-class Scaled(NamedTuple):
-    """Room for the fast way. Places h >= H of all rows are 0."""
-
-    X: np.ndarray  # f64[H, W]    exp(edge - top)
-    back: np.ndarray  # f64[H, W] the same the other way round
-    top: np.ndarray  # f64[1]     the largest edge
-    V: np.ndarray  # f64[n, W]
-    A: np.ndarray  # f64[n, W]
-    B: np.ndarray  # f64[n, W]
-    z: np.ndarray  # f64[n]
-    t: np.ndarray  # f64[W]
-    O: np.ndarray  # f64[H, W]    sums of A[i-1] (V[i] B[i] / z[i]) over all tokens: times X the expected pairs
-
-
-@part
-def room_for_products(T: Trellis, m: Chain, fast: bool) -> Scaled:
-    H, W, n = m.label_of.size, m.bias.size, T.U.shape[0] if fast else 0
-    square = (H if fast else 0, W)
-    return Scaled(
-        np.zeros(square), np.zeros(square), np.zeros(1), np.zeros((n, W)), np.zeros((n, W)), np.zeros((n, W)),
-        np.zeros(n), np.zeros(W), np.zeros(square),
-    )  # fmt: skip
-
-
-@part
-def _prepare(T: Trellis, m: Chain, r: Scaled) -> None:
-    """X of the edges of the trellis; without transitions all are 1."""
-    H = m.label_of.size
-    top = -np.inf
-    for g in range(H):
-        for h in range(H):
-            top = max(top, float(T.E[0, g, h]) if m.order >= 1 else 0.0)
-    r.top[0] = top if top > -np.inf else 0.0
-    for g in range(H):
-        for h in range(H):
-            x = exp_of((float(T.E[0, g, h]) if m.order >= 1 else 0.0) - r.top[0])
-            r.X[g, h] = x
-            r.back[h, g] = x
-
-
-@part
-def _products(T: Trellis, m: Chain, n: int, r: Scaled) -> float:
-    """Fill V, A and z; log Z, -inf where no path is allowed, NaN where numbers became too small."""
-    H, W = m.label_of.size, np.int64(m.bias.size)
-    U, V, A, z, X = T.U, r.V, r.A, r.z, r.X.reshape(-1)
-    log_z = 0.0
-    for i in range(n):
-        u, v, a = U[i], V[i], A[i]
-        top = np.float32(-np.inf)
-        for h in range(H):
-            top = max(top, u[h])
-        if top == np.float32(-np.inf):
-            return -np.inf
-        for h in range(H):
-            v[h] = exp_of(float(u[h]) - float(top))
-        for h in range(W):
-            a[h] = 1.0 if i == 0 and h < H else 0.0
-        if i > 0:
-            before = A[i - 1]
-            for g in range(H):
-                if before[g] != 0.0:
-                    add_run(a, np.int64(0), X, g * W, W, before[g])
-            log_z += r.top[0]
-        for h in range(W):
-            a[h] *= v[h]
-        z[i] = total_of(a)
-        if not z[i] > SMALL:
-            return np.nan
-        scale = 1.0 / z[i]
-        for h in range(W):
-            a[h] *= scale
-        log_z += np.log(z[i]) + float(top)
-    return log_z
-
-
-@part
-def _products_back(m: Chain, n: int, r: Scaled, sign: float) -> None:
-    """Fill B, and add `sign` times the products of neighbours to O."""
-    H, W = m.label_of.size, np.int64(m.bias.size)
-    V, A, B, z, t, back, O = r.V, r.A, r.B, r.z, r.t, r.back.reshape(-1), r.O.reshape(-1)
-    last = B[n - 1]
-    for h in range(W):
-        last[h] = 1.0 if h < H else 0.0
-    for i in range(n - 1, 0, -1):
-        v, b, before, a = V[i], B[i], B[i - 1], A[i - 1]
-        scale = 1.0 / z[i]
-        for h in range(W):
-            t[h] = v[h] * b[h] * scale
-            before[h] = 0.0
-        for h in range(H):
-            if t[h] != 0.0:
-                add_run(before, np.int64(0), back, h * W, W, t[h])
-        for g in range(H):
-            if a[g] != 0.0:
-                add_run(O, g * W, t, np.int64(0), W, sign * a[g])
 
 
 class Expected(NamedTuple):
     """Where the differences go. M2 and M3 are of size 0 unless attributes are on pairs and triples."""
 
-    M1: np.ndarray  # f64[N, W]
-    M2: np.ndarray  # f64[N, H*W]
-    M3: np.ndarray  # f64[N, H*H*W]
+    M1: np.ndarray  # f32[N, W]
+    M2: np.ndarray  # f32[N, H*W]
+    M3: np.ndarray  # f32[N, H*H*W]
     end: np.ndarray  # f64[2, W]
     pair: np.ndarray  # f64[H, W]
     triple: np.ndarray  # f64[H, H, W]
 
 
+class Room(NamedTuple):
+    """What a pass over one sentence needs."""
+
+    r: Scaled
+    w: Sums
+    P: np.ndarray  # f64[n, W]
+    two: np.ndarray  # f64[H, W]
+    three: np.ndarray  # f64[H, H, W], of order 2 only
+
+
 @inline
 def _add_states(out: Expected, P: np.ndarray, at: int, n: int, sign: float) -> None:
-    for i in range(n):
-        p, to = P[i], out.M1[at + i]
-        for h in range(p.size):
-            to[h] += sign * p[h]
-    for h in range(out.end.shape[1]):
-        out.end[0, h] += sign * P[0, h]
-        out.end[1, h] += sign * P[n - 1, h]
+    p, to, end = P[:n].reshape(-1), out.M1[at : at + n].reshape(-1), out.end
+    for k in range(p.size):
+        to[k] += sign * p[k]
+    for h in range(end.shape[1]):
+        end[0, h] += sign * P[0, h]
+        end[1, h] += sign * P[n - 1, h]
 
 
 @part
-def _one_pass(
-    T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, r: Scaled, w: Sums, P: np.ndarray, two: np.ndarray,
-    three: np.ndarray, out: Expected,
-) -> float:  # fmt: skip
+def _one_pass(T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, room: Room, out: Expected) -> float:
     """Add `sign` times the marginals of the trellis as it is, to the tables from token `at` on; log Z."""
     if fast:
-        log_z = _products(T, m, n, r)
-        if log_z == -np.inf:
-            return log_z
+        log_z = forward_products(T.U, n, room.r)
         if not np.isnan(log_z):
-            _products_back(m, n, r, sign)
-            for i in range(n):
-                p, a, b = P[i], r.A[i], r.B[i]
-                for h in range(p.size):
-                    p[h] = a[h] * b[h]
-            _add_states(out, P, at, n, sign)
+            if log_z > -np.inf:
+                backward_products(n, room.r, m.order >= 1, sign, room.P)
+                _add_states(out, room.P, at, n, sign)
             return log_z
-        exp_edges(T, m, n, w)
-    log_z = marginals(T, m, n, w, P)
+        exp_edges(T, m, n, room.w)
+    return _by_logarithms(T, m, at, n, sign, room, out)
+
+
+@part
+def _by_logarithms(T: Trellis, m: Chain, at: int, n: int, sign: float, room: Room, out: Expected) -> float:
+    """As `_one_pass`, for all orders and scores of any size."""
+    w, two, three = room.w, room.two, room.three
+    log_z = marginals(T, m, n, w, room.P)
     if log_z == -np.inf:
         return log_z
-    _add_states(out, P, at, n, sign)
+    _add_states(out, room.P, at, n, sign)
     if m.order >= 1:
         for i in range(1, n):
             pair_marginals(T, m, w, i, two)
@@ -197,66 +101,69 @@ def _add_table(bare: np.ndarray, M: np.ndarray, table: np.ndarray, token: int, s
 
 
 @part
-def _gold_score(T: Trellis, m: Chain, x: Data, lo: int, at: int, n: int, weight: float, out: Expected) -> float:
+def _gold_score(T: Trellis, order: int, H: int, known: np.ndarray, at: int, weight: float, out: Expected) -> float:
     """The score of a gold path that is known for sure; its features are taken off."""
-    H, W = m.label_of.size, m.bias.size
+    n, W = known.size, T.U.shape[1]
+    U, M1, end = T.U, out.M1, out.end
     total_score = 0.0
     for i in range(n):
-        h = x.known[lo + i]
-        total_score += float(T.U[i, h])
-        out.M1[at + i, h] -= weight
-        if i == 0:
-            out.end[0, h] -= weight
-        if i == n - 1:
-            out.end[1, h] -= weight
-        if i >= 1 and m.order >= 1:
-            g = x.known[lo + i - 1]
-            total_score += float(T.E[i if T.E.shape[0] > 1 else 0, g, h])
-            out.pair[g, h] -= weight
-            if out.M2.shape[0] > 0:
-                out.M2[at + i, g * W + h] -= weight
-            if i >= 2 and m.order >= 2:
-                f = x.known[lo + i - 2]
-                total_score += float(T.S[i if T.S.shape[0] > 1 else 0, f, g, h])
-                out.triple[f, g, h] -= weight
-                if out.M3.shape[0] > 0:
-                    out.M3[at + i, (f * H + g) * W + h] -= weight
+        h = known[i]
+        total_score += float(U[i, h])
+        M1[at + i, h] -= weight
+    end[0, known[0]] -= weight
+    end[1, known[n - 1]] -= weight
+    if order >= 1:
+        E, pair, M2 = T.E, out.pair, out.M2
+        for i in range(1, n):
+            g, h = known[i - 1], known[i]
+            total_score += float(E[i if E.shape[0] > 1 else 0, g, h])
+            pair[g, h] -= weight
+            if M2.shape[0] > 0:
+                M2[at + i, g * W + h] -= weight
+    if order >= 2:
+        S, triple, M3 = T.S, out.triple, out.M3
+        for i in range(2, n):
+            f, g, h = known[i - 2], known[i - 1], known[i]
+            total_score += float(S[i if S.shape[0] > 1 else 0, f, g, h])
+            triple[f, g, h] -= weight
+            if M3.shape[0] > 0:
+                M3[at + i, (f * H + g) * W + h] -= weight
     return total_score
 
 
 @inline
-def _certain(m: Chain, x: Data, lo: int, n: int) -> bool:
-    """Whether gold is one path."""
-    if not m.plain:
-        return False
-    for i in range(n):  # noqa: SIM110
-        if x.known[lo + i] >= x.allow.shape[1]:
+def are_labels(known: np.ndarray, Y: int) -> bool:
+    """Whether what is known of each token is one label."""
+    for i in range(known.size):  # noqa: SIM110
+        if known[i] >= Y:
+            return False
+    return True
+
+
+@inline
+def path_allowed(U: np.ndarray, order: int, forbid: np.ndarray, path: np.ndarray) -> bool:
+    for i in range(path.size):
+        h = path[i]
+        if U[i, h] == -np.inf or (i > 0 and order > 0 and forbid[path[i - 1], h] == -np.inf):
             return False
     return True
 
 
 @part
-def _wrong(m: Chain, x: Data, lo: int, P: np.ndarray, n: int) -> int:
+def _wrong(plain: bool, label_of: np.ndarray, known: np.ndarray, allow: np.ndarray, P: np.ndarray) -> int:
     """Tokens whose most probable state has a label that is not among those known."""
-    wrong = 0
-    for i in range(n):
+    H, Y, wrong = label_of.size, allow.shape[1], 0
+    for i in range(known.size):
+        row = known[i]
+        if plain and row < Y and P[i, row] > 0.5:
+            continue  # nothing else is as probable
         best = 0
-        for h in range(1, m.label_of.size):
+        for h in range(1, H):
             if P[i, h] > P[i, best]:
                 best = h
-        if not x.allow[x.known[lo + i], m.label_of[best]]:
+        if not allow[row, label_of[best]]:
             wrong += 1
     return wrong
-
-
-class Room(NamedTuple):
-    """What a pass over one sentence needs."""
-
-    r: Scaled
-    w: Sums
-    P: np.ndarray  # f64[n, W]
-    two: np.ndarray  # f64[H, W]
-    three: np.ndarray  # f64[H, H, W], of order 2 only
 
 
 @part
@@ -267,78 +174,9 @@ def room_for_likelihood(T: Trellis, m: Chain, fast: bool) -> Room:
     return Room(room_for_products(T, m, fast), room_for_sums(T, m, True), P, two, three)
 
 
-@inline
-def goes_fast(m: Chain, x: Data) -> bool:
-    """Whether edges are the same at all tokens and products suffice."""
-    return m.order <= 1 and x.two.ptr.size == 0
-
-
 @part
-def sentence_likelihood(
-    T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, room: Room, out: Expected
-) -> tuple[float, int]:
-    """Add the differences of sentence s to the tables, from token `at` on: (weight * (log Z - log Z of what is known),
-    tokens wrong). `changed`: whether weights have changed since the last sentence. -1 tokens wrong: there is no allowed
-    path with what is known, and nothing was added."""
-    n = score(T, m, x, s, changed)
-    lo, weight = x.offset[s], float(x.weight[s])
-    if changed and fast:
-        _prepare(T, m, room.r)
-    if not fast and (changed or room.w.X.shape[0] > 1):
-        exp_edges(T, m, n, room.w)
-    if not possible(T, m, x, lo, n):
-        return 0.0, -1
-    log_z = _one_pass(T, m, at, n, weight, fast, room.r, room.w, room.P, room.two, room.three, out)
-    if log_z == -np.inf:
-        return 0.0, -1
-    wrong = _wrong(m, x, lo, room.P, n)
-    if _certain(m, x, lo, n):
-        gold = _gold_score(T, m, x, lo, at, n, weight, out)
-    else:
-        restrict(T, m, x, lo, n)
-        gold = _one_pass(T, m, at, n, -weight, fast, room.r, room.w, room.P, room.two, room.three, out)
-    return weight * (log_z - gold), wrong
-
-
-@part
-def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
-    """The fast way keeps the sums of pairs without their edges; put them in and begin again."""
-    H = m.label_of.size
-    for g in range(H):
-        for h in range(H):
-            out.pair[g, h] += r.O[g, h] * r.X[g, h]
-            r.O[g, h] = 0.0
-
-
-@kernel
-def expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expected) -> tuple:
-    """Sentences first..last: (sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without an
-    allowed path, which add nothing). Row k of the tables, which must be 0, is for token start + k."""
-    T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
-    fast = goes_fast(m, x)
-    room = room_for_likelihood(T, m, fast)
-    objective, wrong, impossible = 0.0, 0, 0
-    for s in range(first, last):
-        value, missed = sentence_likelihood(T, m, x, s, x.offset[s] - start, s == first, fast, room, out)
-        if missed < 0:
-            impossible += 1
-        else:
-            objective += value
-            wrong += missed
-    if fast and m.order >= 1:
-        add_fast_pairs(m, room.r, out)
-    return objective, wrong, impossible
-
-
-@part
-def possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
+def _possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
     """Whether a path with what is known is allowed at all: by the states that can be reached, token by token."""
-    if _certain(m, x, lo, n):
-        for i in range(n):
-            h = x.known[lo + i]
-            if T.U[i, h] == -np.inf or (i > 0 and m.order > 0 and m.forbid[x.known[lo + i - 1], h] == -np.inf):
-                return False
-        return True
     H = m.label_of.size
     before, now = np.ones(H, np.bool_), np.zeros(H, np.bool_)
     for i in range(n):
@@ -356,3 +194,68 @@ def possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
             return False
         before[:] = now
     return True
+
+
+@inline
+def goes_fast(m: Chain, x: Data) -> bool:
+    """Whether edges are the same at all tokens and products suffice."""
+    return m.order <= 1 and x.two.ptr.size == 0
+
+
+@part
+def sentence_likelihood(
+    T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, room: Room, out: Expected
+) -> tuple[float, int]:
+    """Add the differences of sentence s to the tables, from token `at` on: (weight * (log Z - log Z of what is known),
+    tokens wrong). `changed`: whether weights have changed since the last sentence. -1 tokens wrong: there is no allowed
+    path with what is known, and nothing was added."""
+    n = score(T, m, x, s, changed)
+    lo, weight = x.offset[s], float(x.weight[s])
+    known = x.known[lo : lo + n]
+    if changed and fast:
+        exp_all_edges(T, m, room.r)
+    if not fast and (changed or room.w.X.shape[0] > 1):
+        exp_edges(T, m, n, room.w)
+    certain = m.plain and are_labels(known, x.allow.shape[1])
+    if not (path_allowed(T.U, m.order, m.forbid, known) if certain else _possible(T, m, x, lo, n)):
+        return 0.0, -1
+    log_z = _one_pass(T, m, at, n, weight, fast, room, out)
+    if log_z == -np.inf:
+        return 0.0, -1
+    wrong = _wrong(m.plain, m.label_of, known, x.allow, room.P)
+    if certain:
+        gold = _gold_score(T, m.order, m.label_of.size, known, at, weight, out)
+    else:
+        restrict(T, m, x, lo, n)
+        gold = _one_pass(T, m, at, n, -weight, fast, room, out)
+    return weight * (log_z - gold), wrong
+
+
+@part
+def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
+    """The fast way keeps the sums of pairs without their edges; put them in and begin again."""
+    H = m.label_of.size
+    for g in range(H):
+        for h in range(H):
+            out.pair[g, h] += r.O[g, h] * r.X[g, h]
+            r.O[g, h] = 0.0
+
+
+@kernel
+def expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expected) -> tuple:
+    """Sentences first..last: (sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without an
+    allowed path, which add nothing). Row k of the tables, which must be 0 there, is for token start + k."""
+    T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
+    fast = goes_fast(m, x)
+    room = room_for_likelihood(T, m, fast)
+    objective, wrong, impossible = 0.0, 0, 0
+    for s in range(first, last):
+        value, missed = sentence_likelihood(T, m, x, s, x.offset[s] - start, s == first, fast, room, out)
+        if missed < 0:
+            impossible += 1
+        else:
+            objective += value
+            wrong += missed
+    if fast and m.order >= 1:
+        add_fast_pairs(m, room.r, out)
+    return objective, wrong, impossible

@@ -13,7 +13,7 @@ import numpy as np
 from .compile import inline, kernel, part
 from .exponent import exp_of
 from .forms import Chain, Data, Trellis
-from .gradient import Expected, possible
+from .gradient import Expected, path_allowed
 from .score import score
 from .train import make_room
 
@@ -57,10 +57,10 @@ def _add(to: np.ndarray, at: int, row: np.ndarray) -> None:
 
 
 @part
-def _spread(m: Chain, x: Data, lo: int, i: int, n: int, row: np.ndarray, out: Expected) -> None:
-    """Add the differences of token i to all tables that they belong to."""
+def _spread(m: Chain, x: Data, lo: int, at: int, i: int, n: int, row: np.ndarray, out: Expected) -> None:
+    """Add the differences of token i to all tables that they belong to, those of the sentence being from `at` on."""
     H, W = m.label_of.size, m.bias.size
-    _add(out.M1[lo + i], 0, row)
+    _add(out.M1[at + i], 0, row)
     if i == 0:
         _add(out.end[0], 0, row)
     if i == n - 1:
@@ -69,16 +69,16 @@ def _spread(m: Chain, x: Data, lo: int, i: int, n: int, row: np.ndarray, out: Ex
         g = x.known[lo + i - 1]
         _add(out.pair[g], 0, row)
         if out.M2.shape[0] > 0:
-            _add(out.M2[lo + i], g * W, row)
+            _add(out.M2[at + i], g * W, row)
         if i >= 2 and m.order >= 2:
             f = x.known[lo + i - 2]
             _add(out.triple[f, g], 0, row)
             if out.M3.shape[0] > 0:
-                _add(out.M3[lo + i], (f * H + g) * W, row)
+                _add(out.M3[at + i], (f * H + g) * W, row)
 
 
 @kernel
-def local_expectations(m: Chain, x: Data, first: int, last: int, out: Expected) -> tuple:
+def local_expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expected) -> tuple:
     """As `expectations`; all labels are known for sure. `m.local` is False here: scores are wanted as they are."""
     T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
     H, row = m.label_of.size, np.zeros(m.bias.size)
@@ -86,7 +86,7 @@ def local_expectations(m: Chain, x: Data, first: int, last: int, out: Expected) 
     for s in range(first, last):
         n = score(T, m, x, s, s == first)
         lo, weight = x.offset[s], float(x.weight[s])
-        if not possible(T, m, x, lo, n):
+        if not path_allowed(T.U, m.order, m.forbid, x.known[lo : lo + n]):
             impossible += 1
             continue
         for i in range(n):
@@ -102,5 +102,5 @@ def local_expectations(m: Chain, x: Data, first: int, last: int, out: Expected) 
             row[gold] -= 1.0
             for h in range(H):
                 row[h] *= weight
-            _spread(m, x, lo, i, n, row, out)
+            _spread(m, x, lo, lo - start, i, n, row, out)
     return objective, wrong, impossible

@@ -21,12 +21,9 @@ from .compile import kernel, part
 from .differences import gram
 from .forms import Chain, Data, Trellis
 from .score import score
+from .steps import hildreth, pa_step
 from .train import gold_path, make_room, wrong_labels
 from .viterbi import viterbi
-
-HARD, CAPPED, SOFT = 0, 1, 2  # PA, PA-I, PA-II
-ROUNDS = 1000
-CLOSE = 1e-10
 
 
 class Chunks(NamedTuple):
@@ -48,9 +45,8 @@ def span_cost(m: Chain, n: int, gold: np.ndarray, path: np.ndarray, c: Chunks) -
         g = m.label_of[gold[i]] if i < n else outside
         p = m.label_of[path[i]] if i < n else outside
         g_ends, p_ends = c.ends[g0, g], c.ends[p0, p]
-        if g_ends and p_ends and opened == other and c.type_of[g0] == c.type_of[p0]:
-            count += 0
-        else:
+        same = g_ends and p_ends and opened == other and c.type_of[g0] == c.type_of[p0]
+        if not same:
             count += int(g_ends) + int(p_ends)
         if c.starts[g0, g]:
             opened = i
@@ -61,27 +57,7 @@ def span_cost(m: Chain, n: int, gold: np.ndarray, path: np.ndarray, c: Chunks) -
 
 
 @part
-def hildreth(A: np.ndarray, b: np.ndarray, K: int, C: float, alpha: np.ndarray) -> None:
-    """The alphas in [0, C] that maximise b . alpha - alpha A alpha / 2, one after the other until nothing moves."""
-    for k in range(K):
-        alpha[k] = 0.0
-    for _ in range(ROUNDS):
-        moved = 0.0
-        for k in range(K):
-            if A[k, k] <= 0.0:  # the same features as gold: nothing can tell them apart
-                continue
-            slope = b[k]
-            for j in range(K):
-                slope -= A[k, j] * alpha[j]
-            new = min(max(alpha[k] + slope / A[k, k], 0.0), C)
-            moved = max(moved, abs(new - alpha[k]) * np.sqrt(A[k, k]))
-            alpha[k] = new
-        if moved < CLOSE:
-            break
-
-
-@part
-def _augment(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> None:
+def augment(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> None:
     """Every state whose label is not among those known scores 1 more."""
     for i in range(n):
         known = x.known[lo + i]
@@ -109,7 +85,7 @@ def train_pa(
         changed = False
         viterbi(T, m, n, paths[1])
         wrong += wrong_labels(m, x, lo, n, paths[1])
-        _augment(T, m, x, lo, n)
+        augment(T, m, x, lo, n)
         top = viterbi(T, m, n, paths[1])
         clock += 1.0
         if not gold_path(T, m, x, lo, n, paths[0]):
@@ -125,13 +101,7 @@ def train_pa(
         keys, values = gram(m, x, s, paths, 1, keys, values, A)
         if A[0, 0] <= 0.0:
             continue
-        if variant == SOFT:
-            alpha = loss / (A[0, 0] + 0.5 / C)
-        else:
-            alpha = loss / A[0, 0]
-            if variant == CAPPED:
-                alpha = min(C, alpha)
-        alpha *= float(x.weight[s])
+        alpha = pa_step(variant, loss, A[0, 0], C) * float(x.weight[s])
         factors[0], factors[1] = alpha, -alpha
         blend(m, x, s, paths, factors, 2, clock - 1.0, sums)
         updates += 1

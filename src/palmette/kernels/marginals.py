@@ -126,7 +126,7 @@ def _scale_to_one(table: np.ndarray) -> None:
     total = 0.0
     for k in range(table.shape[0]):
         total += total_of(table[k])
-    by = 1.0 / total
+    by = 1.0 / total if total != 0.0 else np.nan  # scores beyond float32; log Z is no number either
     for k in range(table.shape[0]):
         row = table[k]
         for h in range(row.size):

@@ -16,33 +16,12 @@ from .candidates import Listed, is_gold, list_candidates, room_for_listed
 from .compile import kernel, part
 from .forms import Chain, Data
 from .score import score
+from .steps import shares
 from .train import make_room
 
-SOFTMAX, LINEAR, POLYNOMIAL = 0, 1, 2
-LEAST = 1e-3  # what the last candidate has of the difference between the first and itself
-
 
 @part
-def _shares(kind: int, degree: float, scores: np.ndarray, out: np.ndarray) -> None:
-    """How probable each candidate is, by its score; they add up to 1."""
-    top, low = scores.max(), scores.min()
-    spread = top - low
-    total = 0.0
-    for k in range(scores.size):
-        if kind == SOFTMAX:
-            out[k] = np.exp(scores[k] - top)
-        elif spread == 0.0:
-            out[k] = 1.0
-        else:
-            above = (scores[k] - low) / spread + LEAST
-            out[k] = above if kind == LINEAR else above**degree
-        total += out[k]
-    for k in range(scores.size):
-        out[k] /= total
-
-
-@part
-def _factors(
+def factors_of(
     r: Listed, n: int, found: int, add_gold: bool, kind: int, degree: float, rate: float, out: np.ndarray
 ) -> None:
     """out[0] for gold, out[k] for candidate k; they add up to 0."""
@@ -50,7 +29,7 @@ def _factors(
     for k in range(1, found + 1):
         if first == 0 and is_gold(r, n, k):
             first = 1
-    _shares(kind, degree, r.scores[first : found + 1], out[first : found + 1])
+    shares(kind, degree, r.scores[first : found + 1], out[first : found + 1])
     for k in range(1, found + 1):
         out[k] *= -rate
     out[0] = rate - rate * out[0] if first == 0 else rate
@@ -79,7 +58,7 @@ def train_probperc(
             impossible += 1
         elif missed > 0 or not on_errors:
             step = rate / (1.0 + fall * (clock - 1.0)) * float(x.weight[s])
-            _factors(r, n, found, add_gold, kind, degree, step, factors)
+            factors_of(r, n, found, add_gold, kind, degree, step, factors)
             blend(m, x, s, r.paths, factors, found + 1, clock, sums)
             updates += 1
             changed = True

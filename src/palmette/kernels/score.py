@@ -111,7 +111,7 @@ def add_rows(out: np.ndarray, r: Rows, x: Active, lo: int, skip: int) -> None:
 
 
 @part
-def _score_states(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
+def score_states(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
     U, bias = T.U, m.bias
     for i in range(n):
         u = U[i]
@@ -159,7 +159,7 @@ def score(T: Trellis, m: Chain, x: Data, s: int, changed: bool) -> int:
     have changed since: a table of triples of fifty labels takes longer to copy than a short sentence to search."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    _score_states(T, m, x.one, lo, n)
+    score_states(T, m, x.one, lo, n)
     if m.order >= 1 and (changed or x.two.ptr.size > 0 or T.E.shape[0] > 1):
         _score_pairs(T, m, x.two, lo, n)
     if m.order >= 2 and (changed or x.three.ptr.size > 0):

@@ -129,37 +129,31 @@ def _descend_bare(
 
 
 @part
-def _token_table(M: np.ndarray, i: int, g: np.ndarray) -> None:
-    """Take row i of a table out into g, as float32."""
-    row = M[i]
-    for h in range(g.size):
-        g[h] = row[h]
-        row[h] = 0.0
+def _descend_order(
+    r: Rows, m: Chain, room: Gather, x: Active, lo: int, n: int, skip: int, M: np.ndarray, squares: np.ndarray,
+    decay: np.ndarray, rate: float, c: float,
+) -> None:  # fmt: skip
+    """The weights of one order, token by token from the `skip`-th on; tables are made 0 for the next sentence."""
+    for i in range(skip, n if M.shape[0] > 0 else 0):
+        g = M[i]
+        if r.first.size > 0:
+            _descend_seen(r, m, room, x, lo + i, squares, g, decay, rate, c)
+        elif r.slot.size > 0:
+            _descend_rows(r, x, lo + i, squares, g, decay, rate, c)
+        for h in range(g.size):
+            g[h] = 0.0
 
 
 @part
 def _descend_sentence(
     m: Chain, x: Data, s: int, out: Expected, squares: Squares, decay: Decay, bare: float, rate: float, c: float,
-    g1: np.ndarray, g2: np.ndarray, g3: np.ndarray, two: Gather, three: Gather,
+    one: Gather, two: Gather, three: Gather,
 ) -> None:  # fmt: skip
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    for i in range(n):
-        _token_table(out.M1, i, g1)
-        if m.one.slot.size > 0:
-            _descend_rows(m.one, x.one, lo + i, squares.one, g1, decay.one, rate, c)
-        if i >= 1 and out.M2.shape[0] > 0:
-            _token_table(out.M2, i, g2)
-            if m.two.first.size > 0:
-                _descend_seen(m.two, m, two, x.two, lo + i, squares.two, g2, decay.two, rate, c)
-            else:
-                _descend_rows(m.two, x.two, lo + i, squares.two, g2, decay.two, rate, c)
-        if i >= 2 and out.M3.shape[0] > 0:
-            _token_table(out.M3, i, g3)
-            if m.three.first.size > 0:
-                _descend_seen(m.three, m, three, x.three, lo + i, squares.three, g3, decay.three, rate, c)
-            else:
-                _descend_rows(m.three, x.three, lo + i, squares.three, g3, decay.three, rate, c)
+    _descend_order(m.one, m, one, x.one, lo, n, 0, out.M1, squares.one, decay.one, rate, c)
+    _descend_order(m.two, m, two, x.two, lo, n, 1, out.M2, squares.two, decay.two, rate, c)
+    _descend_order(m.three, m, three, x.three, lo, n, 2, out.M3, squares.three, decay.three, rate, c)
     if m.ends:
         _descend_bare(m.bare.end, m.bare_a.end, squares.end, out.end, bare, rate, c)
     if m.transitions and m.order >= 1:
@@ -182,12 +176,11 @@ def descend(
     n = T.U.shape[0]
     pairs, triples = x.two.ptr.size > 0 and m.order >= 1, x.three.ptr.size > 0 and m.order >= 2
     out = Expected(
-        np.zeros((n, W)), np.zeros((n if pairs else 0, H * W)), np.zeros((n if triples else 0, H * H * W)),
+        np.zeros((n, W), np.float32), np.zeros((n if pairs else 0, H * W), np.float32),
+        np.zeros((n if triples else 0, H * H * W), np.float32),
         np.zeros((2, W)), np.zeros((H, W)), np.zeros((H if m.order >= 2 else 0, H, W)),
     )  # fmt: skip
-    g1 = np.zeros(W, np.float32)
-    g2, g3 = np.zeros(H * W if pairs else 0, np.float32), np.zeros(H * H * W if triples else 0, np.float32)
-    two, three = gather_for(m, m.two, 2), gather_for(m, m.three, 3)
+    one, two, three = gather_for(m, m.one, 1), gather_for(m, m.two, 2), gather_for(m, m.three, 3)
     objective, wrong, impossible = 0.0, 0, 0
     for k in range(first, last):
         value, missed = sentence_likelihood(T, m, x, order[k], 0, True, fast, room, out)
@@ -199,6 +192,6 @@ def descend(
             if fast and m.order >= 1:
                 add_fast_pairs(m, room.r, out)
             now = np.float32(rate / (1.0 + fall * clock))
-            _descend_sentence(m, x, order[k], out, squares, decay, np.float32(bare), now, clock, g1, g2, g3, two, three)
+            _descend_sentence(m, x, order[k], out, squares, decay, np.float32(bare), now, clock, one, two, three)
         clock += 1.0
     return clock, objective, wrong, impossible

@@ -34,7 +34,7 @@ def max_four(
 def add_run(
     out: np.ndarray, at: np.int64, w: np.ndarray, begin: np.int64, size: np.int64, factor: float | np.float32
 ) -> None:
-    """out[at + k] += factor * w[begin + k] for k below size"""
+    """out[at + k] += factor * w[begin + k] for k below size; w may be float32 where out is float64"""
     for k in range(size):
         out[at + k] += factor * w[begin + k]
 
@@ -70,7 +70,7 @@ if not config.DISABLE_JIT:
 
                 builder.store(step(load, kind), place(0), align=item.get_abi_size(context.target_data))
 
-    def _spread(builder: Any, value: Any, kind: Any) -> Any:
+    def spread(builder: Any, value: Any, kind: Any) -> Any:
         """The value in every lane."""
         if not isinstance(kind, ir.VectorType):
             return value
@@ -97,7 +97,7 @@ if not config.DISABLE_JIT:
                 return builder.select(builder.fcmp_ordered(">", p, q), p, q)
 
             def step(load, kind):  # type: ignore[no-untyped-def]
-                sums = [builder.fadd(_spread(builder, args[2 * k - 1], kind), load(k)) for k in (1, 2, 3, 4)]
+                sums = [builder.fadd(spread(builder, args[2 * k - 1], kind), load(k)) for k in (1, 2, 3, 4)]
                 return larger(load(0), larger(larger(sums[0], sums[1]), larger(sums[2], sums[3])))
 
             rows = [(signature.args[k], args[k]) for k in (0, 2, 4, 6, 8)]
@@ -113,16 +113,17 @@ if not config.DISABLE_JIT:
             source = context.make_array(signature.args[2])(context, builder, args[2]).data
             target, source = builder.gep(target, [args[1]]), builder.gep(source, [args[3]])
             size, index = args[4], ir.IntType(64)
-            item = context.get_value_type(signature.args[0].dtype)
-            align = item.get_abi_size(context.target_data)
+            item, of_w = (context.get_value_type(signature.args[k].dtype) for k in (0, 2))
+            align, align_w = (one.get_abi_size(context.target_data) for one in (item, of_w))
             start = ir.Constant(index, 0)
             for lanes in (LANES, LANES // 2, 1):  # blocks of latent states are small
-                kind = ir.VectorType(item, lanes) if lanes > 1 else item
+                kind, kind_w = (ir.VectorType(one, lanes) if lanes > 1 else one for one in (item, of_w))
                 end = builder.and_(size, ir.Constant(index, -lanes))
                 with cgutils.for_range_slice(builder, start, end, ir.Constant(index, lanes), intp=index) as (k, _):
                     to = builder.bitcast(builder.gep(target, [k]), kind.as_pointer())
-                    what = builder.load(builder.bitcast(builder.gep(source, [k]), kind.as_pointer()), align=align)
-                    times = builder.fmul(_spread(builder, args[5], kind), what)
+                    what = builder.load(builder.bitcast(builder.gep(source, [k]), kind_w.as_pointer()), align=align_w)
+                    what = what if kind == kind_w else builder.fpext(what, kind)
+                    times = builder.fmul(spread(builder, args[5], kind), what)
                     builder.store(builder.fadd(builder.load(to, align=align), times), to, align=align)
                 start = end
             return context.get_dummy_value()

@@ -27,6 +27,23 @@ OPTIMISERS = {
     "adagrad": "a step after each sentence, with a rate for each weight that adapts to how much it has moved",
 }
 RATES = {"sgd": 0.1, "adagrad": 0.1, "probperc": 0.2}
+SEARCHES = {
+    "viterbi": "exact search: the best of all label sequences",
+    "beam": "from left to right, keeping the best prefixes; templates may read any earlier labels",
+}
+# What is updated when a beam has lost gold; their numbers are those of kernels/violation.py
+UPDATES = {
+    "standard": "the whole sentence, violation or not",
+    "early": "up to the first step after which gold is not in the beam",
+    "max-violation": "up to the step where the best prefix is furthest above gold",
+    "latest": "up to the last step where the best prefix is not below gold",
+    "hybrid": "the whole sentence if that is a violation, else early",
+    "laso": "early, and the search goes on from gold",
+}
+LISTING_UPDATES = ("standard", "early", "max-violation")  # those of learners with candidates
+BEAM = 8
+MOST_BEAM = 4096
+BEAM_LEARNERS = ("perceptron", "probperc", "pa", "mira")
 PROBABILITIES = ("softmax", "linear", "polynomial")
 PA_TYPES = ("PA", "PA-I", "PA-II")
 NBEST = {"probperc": 5, "mira": 1}
@@ -34,7 +51,7 @@ MOST_CANDIDATES = 1000
 # Settings that only some learners have
 ONLY = {
     "candidates": ("probperc", "mira"), "rate_schedule": ("probperc",), "probability_function": ("probperc",),
-    "degree": ("probperc",), "add_gold": ("probperc",), "update": ("probperc",),
+    "degree": ("probperc",), "add_gold": ("probperc",), "when": ("probperc",),
     "aggressiveness": ("pa", "mira"), "pa_type": ("pa",), "cost": ("mira",),
 }  # fmt: skip
 ESTIMATORS = {
@@ -53,7 +70,7 @@ IDLE = {
     "hmm": frozenset((
         "latent", "estimator", "mavg_every", "init_size", "share", "split_after", "partial", "passes", "patience",
         "l1", "l2", "l1_then_l2", "tolerance", "min_count", "max_attributes", "edge_features", "state_features",
-        "optimiser", "rate", "restarts", "label_history", *ONLY,
+        "optimiser", "rate", "restarts", "label_history", "search", "beam", "update", *ONLY,
         "features", "template", "lexicons", "clusters",
     )),
 }  # fmt: skip
@@ -86,7 +103,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     probability_function: str = "softmax"  # of a candidate, by its score: softmax, linear, polynomial
     degree: float = 2.0  # of the polynomial
     add_gold: bool = True  # to the candidates where it is missing
-    update: str = "always"  # or on errors
+    when: str = "always"  # or on errors: the updates of probperc
+    search: str = "viterbi"  # or beam
+    beam: int | None = None  # prefixes that a beam keeps; None: 8
+    update: str | None = None  # what a beam updates that has lost gold; None: max-violation
     aggressiveness: float = 0.1  # the largest step of PA-I and MIRA
     pa_type: str = "PA-I"
     cost: str = "hamming"  # of a candidate of MIRA: wrong tokens, or spans
@@ -133,6 +153,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("restarts: only a latent model has a random start; say how many states with latent")
         self._check_learner()
         self._check_candidates()
+        self._check_search()
         _at_least("split-after", self.split_after, 0)
         if self.split_after and not is_latent(self):
             raise UsageError("split-after: there is nothing to split into; say how many states with latent")
@@ -151,6 +172,34 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             check_name(self.label_history)
         if is_latent(self):
             raise UsageError("label-history, latent: a state remembers labels or is hidden; choose one of them")
+
+    def _check_search(self) -> None:
+        """What a beam can do, and what is about a beam alone."""
+        _one_of("search", self.search, SEARCHES)
+        if self.search != "beam":
+            if self.beam is not None or self.update is not None:
+                raise UsageError("beam, update: they are about a search that is not exact; say --search beam")
+            return
+        if self.learner not in BEAM_LEARNERS:
+            raise UsageError(
+                f"search: {self.learner} sums over all label sequences, which a beam does not have; "
+                f"with a beam learn {', '.join(BEAM_LEARNERS)}"
+            )
+        if is_latent(self) or self.label_history is not None or self.split_after:
+            raise UsageError("search: a beam keeps labels, and latent states or label histories are for exact search")
+        if self.tune_bias:
+            raise UsageError("tune-bias: it is for exact search; leave --search beam out, or choose --bias at tag time")
+        if self.beam is not None:
+            _between("beam", self.beam, 1, MOST_BEAM)
+            _at_least("beam", self.beam, 1)
+        if self.update is not None:
+            _one_of("update", self.update, UPDATES)
+        if self.learner != "perceptron" and self.update not in (None, *LISTING_UPDATES):
+            raise UsageError(
+                f"update: {self.update} is for the perceptron; {self.learner} has {', '.join(LISTING_UPDATES)}"
+            )
+        if self.candidates is not None and self.candidates > (self.beam or BEAM):
+            raise UsageError(f"nbest (candidates): {self.candidates}, and the beam has {self.beam or BEAM} prefixes")
 
     def _check_counting(self) -> None:
         """What an hmm reads, and what it does not."""
@@ -211,7 +260,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 raise UsageError(f"{told}: it is for {' and '.join(learners)}, not {self.learner}")
         _one_of("rate-schedule", self.rate_schedule, ("falling", "constant"))
         _one_of("probability-function", self.probability_function, PROBABILITIES)
-        _one_of("update", self.update, ("always", "errors"))
+        _one_of("when", self.when, ("always", "errors"))
         _one_of("pa-type", self.pa_type, PA_TYPES)
         _one_of("cost", self.cost, ("hamming", "span"))
         _between("degree", self.degree, 0.0, MOST)
@@ -234,6 +283,14 @@ def is_batch(settings: Settings) -> bool:
 def n_candidates(settings: Settings) -> int:
     """How many of the best paths a learner looks at."""
     return settings.candidates if settings.candidates is not None else NBEST.get(settings.learner, 1)
+
+
+def with_beam(settings: Settings) -> Settings:
+    """The settings with everything said about a beam, if there is one."""
+    if settings.search != "beam":
+        return settings
+    beam, update = settings.beam or BEAM, settings.update or "max-violation"
+    return msgspec.structs.replace(settings, beam=beam, update=update)
 
 
 def penalty_of(settings: Settings) -> float:

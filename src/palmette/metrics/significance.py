@@ -10,7 +10,7 @@ depend on each other. Everything random takes a seed and gives the same figures 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -43,6 +43,16 @@ class Interval(msgspec.Struct, frozen=True):
 
     low: float
     high: float
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """Second minus first with its bootstrap interval, and p of approximate randomisation: plain, and by Holm's
+    correction for the number of pairs."""
+
+    value: float
+    interval: Interval
+    p: float
+    p_holm: float
 
 
 class McNemar(msgspec.Struct, frozen=True):
@@ -141,6 +151,25 @@ def randomisation(first: Sequence[Tally], second: Sequence[Tally], rounds: int =
         differences = np.abs(_mean_difference(whole[0] + exchanged, whole[1] - exchanged))
         as_large += int((differences >= observed - _TIE).sum())
     return (1 + as_large) / (1 + rounds)
+
+
+Runs = list[list[Tally]]  # of each system, its runs: one output, or one a seed
+
+
+def differences(
+    chosen: Sequence[tuple[int, int]], runs: Runs, values: np.ndarray, rounds: int = ROUNDS, seed: int = 1,
+    tell: Callable[[str], None] = lambda message: None,
+) -> list[Difference]:  # fmt: skip
+    """The chosen pairs of systems tested; `values` f64[rounds, systems] are their bootstrapped scores."""
+    p = []
+    for number, (a, b) in enumerate(chosen, 1):
+        tell(f"randomisation, pair {number} of {len(chosen)}")
+        p.append(randomisation(runs[a], runs[b], rounds, seed))
+    score_of = [float(np.mean([tally.value for tally in each])) for each in runs]
+    return [
+        Difference(score_of[b] - score_of[a], interval(values[:, b] - values[:, a]), one, adjusted)
+        for (a, b), one, adjusted in zip(chosen, p, holm(p), strict=True)
+    ]
 
 
 def _mean_difference(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -41,7 +41,8 @@ def training_notes(model: ClassifierModel) -> list[str]:
 
 
 def _again(counts: list[int]) -> str:
-    return ", ".join(f"{times} times {count:,}" if times else f"never {count:,}" for times, count in enumerate(counts))
+    named = ["never", "once"] + [f"{times} times" for times in range(2, len(counts))]
+    return ", ".join(f"{name} {count:,}" for name, count in zip(named, counts, strict=False))
 
 
 def print_binary(found: BinaryScores, model: ClassifierModel, console: Console | None = None) -> None:
@@ -116,7 +117,7 @@ def print_classifier(about: dict[str, Any], console: Console | None = None) -> N
     console.print(table, markup=False)
     _print_history(console, about["history"])
     for name, tags in about["top"].items():
-        if tags:
+        if any(tags.values()):
             console.print(f"strongest attributes of {name}", style="italic", markup=False)
             for tag, best in list(tags.items())[:SHOWN_TAGS]:
                 told = "  ".join(f"{attribute} {weight:+.3g}" for attribute, weight in best)
@@ -144,7 +145,7 @@ def _print_history(console: Console, history: list[dict[str, Any]]) -> None:
     console.print(table)
     if history[-1]["bound"] is not None:
         console.print(
-            "The bound holds for plain PA steps, with the loss of the weights compared with (their mean at the start "
-            "of the pass) taken at the learner's structures; losses are divided by the length of the features.",
+            "The bound holds for plain PA steps, with the loss of the weights compared with (the estimate at the "
+            "start of the pass) taken at the learner's structures; losses are divided by the length of the features.",
             style="italic", markup=False,
         )  # fmt: skip

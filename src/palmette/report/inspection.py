@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,9 +14,10 @@ from rich.table import Table
 from palmette.chain.confidence import named
 from palmette.chain.diagnose import Separation
 from palmette.chain.model import PARTS, ChainModel
+from palmette.chain.past import top_past
 from palmette.chain.weights import n_weights
 from palmette.errors import UsageError
-from palmette.features.templates import to_text
+from palmette.features.templates import PAST, to_text
 from palmette.kernels.forms import Rows
 from palmette.learn.settings import IDLE, LIKELIHOOD
 from palmette.report.console import OutputConsole
@@ -36,8 +38,9 @@ def inspection(
         "order": model.shape.order,
         "states": _state_counts(model),
         "attributes": {PARTS[order]: alphabet.size for order, alphabet in model.alphabets.items()},
-        "moved": {PARTS[o]: _moved(r) for o, r in enumerate(model.chain[-3:], 1) if r.slot.size},
-        "nonzero_weights": n_weights(model.chain),
+        "moved": _moved_parts(model),
+        "nonzero_weights": n_weights(model.chain) + (0 if model.past is None else int(np.count_nonzero(model.past.w))),
+        "search": f"beam of {model.beam}" if model.beam else "exact",
         "forbidden_transitions": int(np.count_nonzero(~model.allowed.pair)),
         "training_words": int(model.vocabulary.size),
         "bias": model.bias,
@@ -59,9 +62,18 @@ def inspection(
             label: state_differences(model, label, top) for label in labels or model.labels if model.shape.per > 1
         },
         "transitions": top_transitions(model, top),
+        "earlier_labels": top_earlier(model, top),
         "start": _of_states(model, model.chain.bare.end[0]),
         "end": _of_states(model, model.chain.bare.end[1]),
     }
+
+
+def _moved_parts(model: ChainModel) -> dict[str, int]:
+    """Of each kind the attributes with a weight that is not zero."""
+    moved = {PARTS[o]: _moved(r) for o, r in enumerate(model.chain[-3:], 1) if r.slot.size}
+    if model.past is not None and PAST in model.alphabets:
+        moved[PARTS[PAST]] = int(np.unique(model.past.owner[model.past.w.any(axis=1)]).size)
+    return moved
 
 
 def _moved(rows: Rows) -> int:
@@ -141,6 +153,21 @@ def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
     return [{"from": names[a], "to": names[b], "weight": float(weight[a, b])} for a, b in pairs if weight[a, b]]
 
 
+def top_earlier(model: ChainModel, top: int) -> list[dict[str, Any]]:
+    """The strongest weights of templates that read earlier labels, for and against."""
+    if model.past is None or PAST not in model.alphabets or PAST not in model.names:
+        return []
+    found = []
+    for attribute, labels, label, weight in top_past(model.past, model.shape.n_states, 2 * top):
+        text = _name(model, PAST, attribute)
+        for before in labels:
+            text = re.sub(
+                r"%y\[-[0-9]+\]", "<s>" if before < 0 else model.labels[before].replace("\\", r"\\"), text, count=1
+            )
+        found.append({"attribute": text, "label": model.labels[label], "weight": weight})
+    return found
+
+
 def _of_states(model: ChainModel, row: np.ndarray) -> dict[str, float]:
     return {name: float(row[k]) for k, name in enumerate(_names(model)) if row[k]}
 
@@ -167,6 +194,8 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
         console.print(f"  {about['forbidden_transitions']:,} forbidden label pairs")
     for label, value in about["bias"].items():
         console.print(f"  bias {escape(label)}={value:.4g}")
+    if about["search"] != "exact":
+        console.print(f"  searched with a {about['search']}")
     console.print(f"  {_calibration_said(about)}", markup=False)
     idle = IDLE.get(settings.get("learner", ""), ())
     chosen = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None and name not in idle)
@@ -190,11 +219,19 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
             f"{escape(t['from'])} > {escape(t['to'])} [dim]{t['weight']:+.2f}[/dim]" for t in about["transitions"]
         )
         console.print(f"\n[bold]transitions[/bold]  {cells}")
+    if about["earlier_labels"]:
+        cells = "  ".join(
+            f"{escape(e['attribute'])} > {escape(e['label'])} [dim]{e['weight']:+.2f}[/dim]"
+            for e in about["earlier_labels"]
+        )
+        console.print(f"\n[bold]earlier labels[/bold]  {cells}")
 
 
 def _calibration_said(about: dict[str, Any]) -> str:
     """What its confidences mean."""
     fitted = about["calibration"]
+    if "past" in about["attributes"]:
+        return "it has no confidences: its templates read earlier labels, and a beam does not sum over all sequences"
     said = "its confidences are probabilities"
     if about["confidence_is"] != "probability":
         said = "its confidences are not calibrated (see `palmette calibrate`)"
@@ -231,6 +268,8 @@ FIGURES = {
     "norm": ("norm", 1, ".1f"),
     "objective": ("objective", 1, ".2f"),
     "gradient": ("gradient", 1, ".3g"),
+    "bad": ("bad updates, %", 100, ".1f"),
+    "cut": ("cut at, %", 100, ".1f"),
     "moved": ("states moved, %", 100, ".1f"),
     "swapped": ("of it swapped roles", 100, ".1f"),
 }

@@ -57,7 +57,7 @@ class TrainingDisplay:
             self._print(finished)
 
     def _print(self, row: Pass) -> None:
-        lines = [] if self._head else [_heading(self.metric)]
+        lines = [] if self._head else [_heading(self.metric, "bad" in row.figures)]
         self._head = True
         better = row.dev is not None and (self.best is None or row.dev > self.best)
         if better:
@@ -70,11 +70,14 @@ class TrainingDisplay:
                 print(line, file=sys.stderr, flush=True)
 
 
-def _heading(metric: str | None) -> str:
+def _heading(metric: str | None, beam: bool) -> str:
     dev = "" if metric is None else f"{'dev ' + metric:>14}"
-    return f"{'pass':>6}{'updates':>10}{'train acc.':>12}{dev}{'seconds':>10}"
+    more = f"{'bad':>8}{'cut at':>8}" if beam else ""
+    return f"{'pass':>6}{'updates':>10}{more}{'train acc.':>12}{dev}{'seconds':>10}"
 
 
 def _line(row: Pass, better: bool) -> str:
     dev = "" if row.dev is None else f"{100 * row.dev:>13.2f}{'*' if better else ' '}"
-    return f"{row.number:>6}{row.updates:>10,}{100 * row.train_accuracy:>11.2f}%{dev}{row.seconds:>10.2f}"
+    bad, cut = row.figures.get("bad"), row.figures.get("cut")  # of a beam: see docs/beam.md
+    more = "" if bad is None or cut is None else f"{100 * bad:>7.1f}%{100 * cut:>7.1f}%"
+    return f"{row.number:>6}{row.updates:>10,}{more}{100 * row.train_accuracy:>11.2f}%{dev}{row.seconds:>10.2f}"

@@ -1,7 +1,7 @@
 """Sentences with a class each, as files: a sentence a line, columns, or JSON lines.
 
-- lines: `CLASS<TAB>words<TAB>parts of speech`, words and parts of speech with spaces between them. Parts of speech may be
-  missing in all lines; so may the class, where none is asked for. Without a TAB the first word is the class.
+- lines: `CLASS<TAB>words<TAB>parts of speech`, words and parts of speech with spaces between them. Parts of speech
+  may be missing in all lines, and so may the class where none is asked for. Without a TAB the first word is the class.
 - columns: a token a line, `word` or `word POS`, a blank line between sentences; without classes.
 - jsonl: an object a line, `{"tokens": [...], "pos": [...], "label": ...}`.
 """
@@ -61,13 +61,11 @@ def parse_line(line: str, name: str, number: int, labelled: bool) -> Sentence:
     cells = line.split("\t")
     if labelled and len(cells) == 1:
         cells = line.split(None, 1)
-    if len(cells) != (2 if labelled else 1) and len(cells) != (3 if labelled else 2):
-        form = (
-            "CLASS<TAB>words, and perhaps <TAB>parts of speech"
-            if labelled
-            else "words, and perhaps <TAB>parts of speech"
-        )
-        raise DataError(f"{len(cells)} fields", file=name, line=number, hint=f"write {form}")
+    most = 3 if labelled else 2
+    if not most - 1 <= len(cells) <= most:
+        form = "write words, and perhaps <TAB>parts of speech"
+        hint = form.replace("words", "CLASS<TAB>words", 1) if labelled else f"{form}; leave a class out: cut -f 2-"
+        raise DataError(f"{len(cells)} fields", file=name, line=number, hint=hint)
     label = cells.pop(0).strip() if labelled else None
     words, pos = cells[0].split(), cells[1].split() if len(cells) == 2 else None
     if label == "":

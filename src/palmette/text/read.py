@@ -120,7 +120,7 @@ def stream(path: FilePath, reading: Reading | None = None, block: int = BLOCK) -
     """
     reading = (reading or Reading()).resolved(path)
     parse = parser_for(reading, shown(path))
-    for line, data in _cut_blocks(path, FORMATS[reading.format].cut, block):
+    for line, data in cut_blocks(path, FORMATS[reading.format].cut, block):
         yield parse(data, line)
 
 
@@ -195,7 +195,7 @@ def _behind_blank_line(data: bytes) -> int:
     return 0
 
 
-def _cut_blocks(path: FilePath, cut: Cut, block: int) -> Iterator[tuple[int, bytes]]:
+def cut_blocks(path: FilePath, cut: Cut, block: int) -> Iterator[tuple[int, bytes]]:
     """Pieces of the file that end between sentences, each with the number of its first line.
 
     Every byte is looked at once: `whole` has lines without a place to cut, `tail` the last line's start."""

@@ -15,8 +15,8 @@ def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
     tokens = np.repeat(corpus.offset[sentences] - offset[:-1], size) + np.arange(offset[-1])
     return Corpus(
         offset,
-        [_picked(column, tokens) for column in corpus.columns],
-        None if corpus.labels is None else _picked(corpus.labels, tokens),
+        [picked(column, tokens) for column in corpus.columns],
+        None if corpus.labels is None else picked(corpus.labels, tokens),
         corpus.label_sets,
         None if corpus.attributes is None else _attributes(corpus.attributes, tokens),
         None if corpus.weight is None else corpus.weight[sentences],
@@ -24,7 +24,7 @@ def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
     )
 
 
-def _picked(column: Column, tokens: np.ndarray) -> Column:
+def picked(column: Column, tokens: np.ndarray) -> Column:
     """The cells of these tokens; types that no longer occur are dropped, the rest numbered anew."""
     used, first, ids = np.unique(column.ids[tokens], return_index=True, return_inverse=True)
     by_occurrence = np.argsort(first, kind="stable")
@@ -39,7 +39,7 @@ def _attributes(given: Attributes, tokens: np.ndarray) -> Attributes:
     ptr = np.concatenate(([0], np.cumsum(size))).astype(np.int64)
     places = np.repeat(given.ptr[tokens] - ptr[:-1], size) + np.arange(ptr[-1])
     val = given.val[places] if given.val.size else given.val
-    return Attributes(ptr, _picked(given.names, places), val)
+    return Attributes(ptr, picked(given.names, places), val)
 
 
 def split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:

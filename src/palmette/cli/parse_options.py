@@ -1,0 +1,93 @@
+"""What the commands about parsers share: taggers that go before, and which sentences to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from palmette.cli.options import announce_compiling, load_tagger
+from palmette.errors import UsageError
+
+if TYPE_CHECKING:
+    from palmette.parse.tags import Preparation
+    from palmette.parser import Parser
+    from palmette.text.trees import Tree
+
+Taggers = Annotated[list[str] | None, Parameter(name="--tagger", consume_multiple=False, negative=())]
+DRAWN = 20  # sentences that are drawn where nothing is said
+
+
+def load_parser(path: str, quiet: bool) -> Parser:
+    announce_compiling(quiet)
+    from palmette.parser import Parser
+
+    return Parser.load(path)
+
+
+def taggers_of(given: Sequence[str] | None, quiet: bool) -> list[tuple[str, Any]]:
+    """`--tagger MODEL` or `--tagger upos=MODEL` options: the field each makes, and the tagger."""
+    from palmette.parse.tags import TAGS, tag_field
+
+    found: list[tuple[str, Any]] = []
+    for item in given or ():
+        name, equals, path = item.partition("=")
+        named = bool(equals) and name in TAGS
+        tagger = load_tagger(path if named else item, quiet)
+        field = name if named else tag_field(tagger)
+        if field in (known for known, _ in found):
+            raise UsageError(f"--tagger: {field} is made twice")
+        found.append((field, tagger))
+    return found
+
+
+def preparation(parser: Parser, given: Sequence[str] | None, quiet: bool) -> Preparation:
+    """What a parser's input goes through: taggers, and what it was trained not to see."""
+    from palmette.parse.tags import Preparation
+
+    return Preparation(taggers_of(given, quiet), tuple(parser.model_.meta.get("ignored", ())))
+
+
+def numbers(given: str | None, n: int, quiet: bool) -> list[int]:
+    """Which sentences, counted from 0: `1,4-6` of n, or the first few."""
+    if given is None:
+        if n > DRAWN and not quiet:
+            import sys
+
+            print(f"drawing the first {DRAWN} of {n:,} sentences; choose others with --sentences", file=sys.stderr)
+        return list(range(min(n, DRAWN)))
+    found: list[int] = []
+    for part in given.split(","):
+        first, dash, last = part.strip().partition("-")
+        ends = [first, last if dash else first]
+        if not all(end.isascii() and end.isdigit() and len(end) < 10 for end in ends):
+            raise UsageError(f"--sentences {given}: write numbers and ranges, such as 1,4-6")
+        low, high = int(ends[0]), int(ends[1])
+        if not 1 <= low <= high <= n:
+            raise UsageError(f"--sentences {part.strip()}: there are sentences 1 to {n}")
+        found += range(low - 1, high)
+    return found
+
+
+def show_trees(drawings: Sequence[tuple[str, Tree, Tree | None]], svg: str | None, draw: bool) -> None:
+    """Drawings to a file and to the terminal, whose reader may go away: (title, tree, gold or None)."""
+    if svg is not None:
+        from palmette.report.tree_svg import svg_of
+        from palmette.text.files import write_whole
+
+        with write_whole(svg) as out:
+            out.write(svg_of(drawings).encode())
+    if draw:
+        from palmette.report.console import OutputConsole
+        from palmette.report.tree import draw_trees
+
+        console = OutputConsole(10_000)
+        for text in draw_trees(drawings):
+            console.print(text, soft_wrap=True)
+
+
+def print_json(about: Any) -> None:
+    import msgspec
+
+    print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())

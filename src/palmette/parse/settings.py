@@ -1,0 +1,97 @@
+"""How a parser learns. The defaults are those of the command line and of `Parser` too."""
+
+from __future__ import annotations
+
+import msgspec
+
+from palmette.errors import UsageError
+from palmette.kernels.parse_update import MIRA, PA, PERCEPTRON, PROBPERC, Rule
+from palmette.learn.settings import LISTING_UPDATES, MOST_BEAM, PA_TYPES, PROBABILITIES, RATES, UPDATES
+
+LEARNERS = {"perceptron": PERCEPTRON, "probperc": PROBPERC, "pa": PA, "mira": MIRA}
+ESTIMATORS = ("avg", "mavg", "last")
+NON_PROJECTIVE = ("pseudo", "skip")
+PASSES = 10
+
+
+class ParserSettings(msgspec.Struct, frozen=True, kw_only=True):
+    learner: str = "perceptron"
+    update: str = "max-violation"  # where guess and gold are cut
+    beam: int = 8
+    merge: bool = False  # states that look alike to all templates become one
+    passes: int | None = None  # None: 10, with patience at most 100
+    patience: int | None = None
+    estimator: str = "avg"
+    mavg_every: int = 4
+    seed: int = 1
+    non_projective: str = "pseudo"
+    candidates: int | None = None  # items of the beam that probperc and mira look at; None: all
+    aggressiveness: float = 0.1  # the largest step of PA-I and MIRA
+    pa_type: str = "PA-I"
+    rate: float | None = None  # of probperc
+    rate_schedule: str = "falling"
+    probability_function: str = "softmax"
+
+    def __post_init__(self) -> None:
+        _one_of("learner", self.learner, tuple(LEARNERS))
+        _one_of("update", self.update, tuple(UPDATES))
+        _one_of("estimator", self.estimator, ESTIMATORS)
+        _one_of("non-projective", self.non_projective, NON_PROJECTIVE)
+        _one_of("pa-type", self.pa_type, PA_TYPES)
+        _one_of("rate-schedule", self.rate_schedule, ("falling", "constant"))
+        _one_of("probability-function", self.probability_function, PROBABILITIES)
+        check_beam(self.beam)
+        for name, value in (("passes", self.passes), ("patience", self.patience), ("nbest", self.candidates)):
+            if value is not None:
+                _whole(name, value, 1)
+        _whole("mavg-every", self.mavg_every, 1)
+        _whole("seed", self.seed, 0)
+        for name, number in (("aggressiveness", self.aggressiveness), ("rate", self.rate)):
+            if number is not None and not (isinstance(number, int | float) and 0 < number <= 1e9):
+                raise UsageError(f"{name}: {number!r} is not a number above 0")
+        if self.learner != "perceptron" and self.update not in LISTING_UPDATES:
+            raise UsageError(
+                f"update: {self.learner} has {', '.join(LISTING_UPDATES)}; {self.update} is the perceptron's"
+            )
+        if self.merge and self.update == "laso":
+            raise UsageError("update: laso goes on from gold, where merged states have no scores; leave merging out")
+        if self.rate is not None and self.learner != "probperc":
+            raise UsageError("rate: only probperc has one")
+        if self.candidates is not None and self.learner not in ("probperc", "mira"):
+            raise UsageError("nbest (candidates): they are for probperc and mira")
+
+    @property
+    def n_passes(self) -> int:
+        return self.passes if self.passes is not None else 100 if self.patience is not None else PASSES
+
+    def rule(self, sentences: int) -> Rule:
+        """The learner as numbers."""
+        several = self.learner in ("probperc", "mira")
+        return Rule(
+            LEARNERS[self.learner],
+            min(self.candidates or self.beam, self.beam) if several else 1,
+            float(self.aggressiveness),
+            PA_TYPES.index(self.pa_type),
+            float(RATES["probperc"] if self.rate is None else self.rate),
+            1.0 / max(1, sentences) if self.rate_schedule == "falling" else 0.0,
+            PROBABILITIES.index(self.probability_function),
+            2.0,
+            True,
+            False,
+        )
+
+
+def check_beam(beam: object) -> None:
+    _whole("beam", beam, 1)
+    if int(beam) > MOST_BEAM:  # type: ignore[call-overload]
+        raise UsageError(f"beam: {beam} is too wide; at most {MOST_BEAM}")
+
+
+def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise UsageError(f"{name}: there is no {value!r}; choose one of {', '.join(known)}")
+
+
+def _whole(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise UsageError(f"{name}: {value!r} is not a whole number of at least {least}")

@@ -1,0 +1,42 @@
+"""Small parts of tables that several reports share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_uppercase
+
+from rich.console import Console, OverflowMethod
+from rich.markup import escape
+from rich.table import Table
+
+
+def letters(n: int) -> list[str]:
+    """Short names of n systems: A, B, ..., Z, A2, B2, ..."""
+    return [f"{ascii_uppercase[k % 26]}{k // 26 + 1 if k >= 26 else ''}" for k in range(n)]
+
+
+def titled(console: Console, title: str, table: Table) -> None:
+    """A table under its title, which rich itself would break at the width of the table."""
+    console.print()
+    console.print(title, style="italic", markup=False)
+    console.print(table)
+
+
+def plain_table(heads: Sequence[str], left: int = 1) -> Table:
+    """Without lines; the first `left` columns are text, the others figures."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for k, head in enumerate(heads):
+        # A name too long for its place goes on in the next line; it is never cut.
+        overflow: OverflowMethod = "fold" if k < left else "ellipsis"
+        table.add_column(escape(head), justify="left" if k < left else "right", no_wrap=k >= left, overflow=overflow)
+    return table
+
+
+def percent(value: float | None) -> str:
+    """A fraction of 1 as a percentage."""
+    return "-" if value is None else f"{100 * value:.2f}"
+
+
+def p_text(p: float) -> str:
+    """A p-value with two or three digits that count."""
+    return "<0.0001" if p < 0.00005 else f"{p:.4f}"

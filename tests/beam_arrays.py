@@ -1,0 +1,114 @@
+"""Beams between the naive twins and the arrays: weights of earlier labels both ways, and cases to draw."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from chain_arrays import Case, chain_of, data_of, features_of
+from hypothesis import strategies as st
+from naive_beam import Readings
+from naive_chain import Feature
+from strategies import cases
+
+from palmette.chain.past import Weights, grown, new_past
+from palmette.kernels.forms import Active, Chain, no_active, stride_of
+from palmette.kernels.past import LABEL_BITS, Past, table_of
+
+BACKS = ((1,), (2, 1), (1, 3), (5,))
+
+
+class BeamCase(NamedTuple):
+    """A case whose labels are all known, with attributes that read earlier labels; number a is of template a % 4."""
+
+    case: Case
+    readings: list[Readings]
+    n_past: int
+
+    @property
+    def seen(self) -> Active:
+        if not self.n_past:
+            return no_active()
+        lists = [token for sentence in self.readings for token in sentence]
+        ptr = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+        att = np.array([attribute for token in lists for attribute, _ in token], np.int32)
+        return Active(ptr, att, np.zeros(0, np.float32))
+
+    def past(self, rows: int = 0) -> Past:
+        """The model's weights of earlier labels, with room for some rows more."""
+        width = stride_of(self.case.model.n_states)
+        made: dict[tuple[int, int], np.ndarray] = {}
+        for feature, weight in self.case.model.weights.items():
+            if feature[0] == "past":
+                _, attribute, labels, h = feature
+                made.setdefault((attribute, code_of(labels)), np.zeros(width, np.float32))[h] = weight
+        blank = new_past(None, (np.arange(self.n_past) % len(BACKS)).astype(np.int32), width)
+        first = np.cumsum([0, *map(len, BACKS)]).astype(np.int64)
+        back = np.array([b for labels in BACKS for b in labels], np.int32)
+        owner = np.array([a for a, _ in made], np.int32)
+        code = np.array([c for _, c in made], np.int64)
+        w = np.array(list(made.values()), np.float32).reshape(-1, width)
+        keys, numbers, distinct = table_of(owner, code, owner.size, 1 << (4 + 2 * owner.size).bit_length())
+        assert distinct
+        used = np.array([owner.size])
+        past = Past(blank.template, first, back, keys, numbers, used, owner, code, w, np.zeros(w.shape))
+        return grown(past, rows) if rows else past
+
+    def weights(self) -> Weights:
+        return Weights(chain_of(self.case), self.past())
+
+
+def code_of(labels: tuple[int, ...]) -> int:
+    code = 0
+    for label in labels:
+        code = (code << LABEL_BITS) | (label + 1)
+    return code
+
+
+def features_with_past(chain: Chain, past: Past) -> dict[Feature, float]:
+    """Every weight that is not zero."""
+    found = features_of(chain)
+    for row in range(int(past.used[0])):
+        attribute, rest = int(past.owner[row]), int(past.code[row])
+        labels = []
+        for _ in BACKS[attribute % len(BACKS)]:
+            rest, label = divmod(rest, 1 << LABEL_BITS)
+            labels.insert(0, label - 1)
+        for h in np.flatnonzero(past.w[row]):
+            found["past", attribute, tuple(labels), int(h)] = float(past.w[row, h])
+    return found
+
+
+@st.composite
+def beam_cases(draw: st.DrawFn, learning: bool = False, of_order: int | None = None) -> BeamCase:
+    """Anything small."""
+    case = draw(cases(max_tokens=4, learning=learning, of_order=of_order, max_states=3))
+    case = case._replace(known=[[frozenset([draw(st.sampled_from(sorted(k)))]) for k in s] for s in case.known])
+    n_past = draw(st.sampled_from([0, 3, 6]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    readings = [
+        [[(int(a), BACKS[a % len(BACKS)]) for a in rng.integers(0, n_past, rng.integers(0, 4))] for _ in sentence]
+        if n_past
+        else [[] for _ in sentence]
+        for sentence in case.sentences
+    ]
+    if not learning or draw(st.booleans()):
+        H = case.model.n_states
+        for attribute in range(n_past):
+            for _ in range(6):
+                labels = tuple(rng.integers(-1, H, len(BACKS[attribute % len(BACKS)])).tolist())
+                weight = float(rng.integers(-2, 3)) / 2
+                case.model.weights["past", attribute, labels, int(rng.integers(H))] = weight
+    return BeamCase(case, readings, n_past)
+
+
+def decoded_lists(beam_case: BeamCase, B: int, n: int, restricted: bool) -> list[list[tuple[float, tuple[int, ...]]]]:
+    from palmette.chain.beam import beam_lists
+
+    data = data_of(beam_case.case)
+    out, scores, found = beam_lists(beam_case.weights(), data, beam_case.seen, B, n, restricted)
+    cuts = data.offset.tolist()
+    return [
+        [(float(scores[s, k]), tuple(out[k, cuts[s] : cuts[s + 1]].tolist())) for k in range(int(found[s]))]
+        for s in range(len(cuts) - 1)
+    ]

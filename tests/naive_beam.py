@@ -1,0 +1,262 @@
+"""Slow twins of beam search and of learning with it, from the definitions: a prefix is a tuple of labels, its score the
+sum over everything that happens along it, and a beam the best B of all prefixes that the last one can become.
+
+A token may have attributes that read earlier labels: (attribute, (1, 3)) is the feature ("past", attribute, the labels
+one and three tokens before, h), where -1 is a label before the sentence. Nothing of src is used.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from naive_chain import Example, Feature, Model, Path, Sentence, Trained, started, summed, token_parts
+from naive_latent import CLOSE, Tie
+from naive_nbest import added, box_optimum, chunks, probabilities
+
+Readings = Sequence[Sequence[tuple[int, tuple[int, ...]]]]  # of each token: attributes and the labels they read
+Scored = tuple[float, Path]
+Bag = dict[Feature, float]
+
+
+class Task(NamedTuple):
+    """A sentence as a beam sees it."""
+
+    model: Model
+    sentence: Sentence
+    readings: Readings
+
+    def parts(self, i: int, path: Path) -> Iterator[tuple[Feature, float]]:
+        """What the last token of a prefix of i + 1 labels adds."""
+        yield from token_parts(self.model, self.sentence, i, path)
+        for attribute, back in self.readings[i]:
+            labels = tuple(path[i - b] if i >= b else -1 for b in back)
+            yield ("past", attribute, labels, path[i]), 1.0
+
+    def score(self, path: Path) -> float:
+        return sum(summed(self.model, self.parts(i, path[: i + 1])) for i in range(len(path)))
+
+    def features(self, path: Path) -> Bag:
+        bag: Counter[Feature] = Counter()
+        for i in range(len(path)):
+            for feature, value in self.parts(i, path[: i + 1]):
+                if self.model.is_feature(feature):
+                    bag[feature] += value
+        return dict(bag)
+
+    def step(self, beam: Sequence[Scored], B: int, allowed: Sequence[frozenset[int]] | None = None) -> list[Scored]:
+        """The best B of all prefixes one label longer; of equal ones the better prefix, then the smaller label."""
+        i = len(beam[0][1]) if beam else 0
+        labels = range(self.model.n_states) if allowed is None else sorted(allowed[i])
+        longer = [(self.score((*path, h)), (*path, h)) for _, path in beam for h in labels]
+        return sorted((one for one in longer if one[0] > -math.inf), key=lambda one: -one[0])[:B]
+
+    def beams(self, B: int, start: Path = (), allowed: Sequence[frozenset[int]] | None = None) -> list[list[Scored]]:
+        """The beam after every step from `start` on (that of `start` first), as far as it comes."""
+        found = [[(self.score(start), start)]]
+        for _ in range(len(start), len(self.sentence)):
+            following = self.step(found[-1], B, allowed)
+            if not following:
+                break
+            found.append(following)
+        return found
+
+
+# --- where to cut -------------------------------------------------------------------------------------------
+
+
+class Cut(NamedTuple):
+    steps: int
+    beam: list[Scored]  # after these steps
+    gold: float  # score of the gold prefix
+
+
+def fell_after(beams: Sequence[list[Scored]], gold: Path, start: int) -> int | None:
+    """The first step after which gold is not in the beam."""
+    for k, beam in enumerate(beams):
+        if gold[: start + k] not in [path for _, path in beam]:
+            return start + k
+    return None
+
+
+def where_to_cut(update: str, task: Task, beams: Sequence[list[Scored]], gold: Path, start: int = 0) -> Cut:
+    """By the definition of each update; the guess is wrong."""
+    steps = list(range(start + 1, start + len(beams)))
+    best = {i: beams[i - start][0][0] for i in steps}
+    golds = {i: task.score(gold[:i]) for i in steps}
+    end, fell = steps[-1], fell_after(beams, gold, start)
+    violations = [i for i in steps if best[i] >= golds[i]]
+    early = fell if fell is not None else end
+    top = max(best[i] - golds[i] for i in steps)
+    at = {
+        "standard": end,
+        "early": early,
+        "laso": early,
+        "max-violation": max(i for i in steps if best[i] - golds[i] == top),
+        "latest": max(violations),
+        "hybrid": end if end in violations else early,
+    }[update]
+    return Cut(at, beams[at - start], golds[at])
+
+
+# --- the perceptron -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Learned(Trained):
+    """What is told of updates besides."""
+
+    products: list[float] = field(default_factory=list)  # w . df of each update at its time
+    positions: list[float] = field(default_factory=list)
+
+    @property
+    def bad(self) -> int:
+        return sum(product > 0 for product in self.products)
+
+
+def learnt(weights: dict[Feature, float]) -> Learned:
+    first = started(weights)
+    return Learned(first.last, first.total, first.vectors)
+
+
+def beam_perceptron(
+    model: Model, examples: Sequence[Example], readings: Sequence[Readings], order: Sequence[int], B: int, update: str,
+    now: Learned | None = None,
+) -> Learned:  # fmt: skip
+    """The examples in that order, from the model's weights or from earlier training."""
+    now = now or learnt(model.weights)
+    for k in order:
+        example = examples[k]
+        task = Task(replace(model, weights=now.last), example.sentence, readings[k])
+        gold = tuple(min(states) for states in example.allowed)
+        if task.score(gold) == -math.inf:
+            now.impossible += 1
+        elif update == "laso":
+            start = 0
+            while start < len(gold):
+                start = _search_and_fix(task, example, gold, B, update, now, start)
+        else:
+            _search_and_fix(task, example, gold, B, update, now, 0)
+        now.count()
+    return now
+
+
+def _search_and_fix(task: Task, example: Example, gold: Path, B: int, update: str, now: Learned, start: int) -> int:
+    """One search from `start` and what it teaches; where to go on."""
+    n = len(gold)
+    beams = task.beams(B, gold[:start])
+    if update in ("early", "laso"):
+        fell = fell_after(beams, gold, start)
+        beams = beams if fell is None else beams[: fell - start + 1]
+    guess = beams[-1][0][1]
+    if guess == gold:
+        return n
+    at = where_to_cut(update, task, beams, gold, start)
+    now.wrong += sum(g != y for g, y in zip(guess[start:], gold[start:], strict=False))
+    if update != "laso":
+        now.wrong += n - len(guess)
+    change = added([(1.0, task.features(gold[: at.steps])), (-1.0, task.features(at.beam[0][1]))])
+    now.products.append(at.gold - at.beam[0][0])
+    now.positions.append(at.steps / n)
+    now.updates += 1
+    for feature, value in change.items():
+        now.last[feature] += example.weight * value
+    return at.steps
+
+
+# --- learners with candidates -------------------------------------------------------------------------------
+
+
+@dataclass
+class ListLearner:
+    """probPerc, MIRA and PA on prefixes. `kind`: probperc, mira, PA, PA-I or PA-II."""
+
+    kind: str
+    n: int = 1
+    C: float = 0.1
+    rate: float = 0.2
+    add_gold: bool = True
+    labels: Sequence[str] | None = None  # for the cost of spans
+
+    def learn(self, task: Task, example: Example, gold: Path, B: int, update: str, clock: float, size: int) -> Bag:
+        """The change of the weights; a decision that hangs on rounding is a Tie."""
+        exact = not any(task.model.weights.values())
+        if self.kind.startswith("PA"):
+            task = Augmented(task.model, task.sentence, task.readings)._with(gold)
+        beams = task.beams(B)
+        if update == "early":
+            fell = fell_after(beams, gold, 0)
+            beams = beams if fell is None else beams[: fell + 1]
+        _check_ties(task, B, beams, exact)
+        steps, beam, gold_score = len(gold), beams[-1], task.score(gold)
+        if beams[-1][0][1] != gold:
+            _check_cut(task, beams, gold, exact)
+            steps, beam, gold_score = where_to_cut(update, task, beams, gold)
+        listed, prefix = beam[: self.n], gold[:steps]
+        if self.kind == "probperc":
+            return self._by_shares(task, listed, (gold_score, prefix), clock, size)
+        return self._by_margins(task, listed, (gold_score, prefix))
+
+    def _by_shares(self, task: Task, listed: list[Scored], gold: Scored, clock: float, size: int) -> Bag:
+        if self.add_gold and gold[1] not in [path for _, path in listed]:
+            listed = [*listed, gold]
+        shares = probabilities([score for score, _ in listed], "softmax", 2.0)
+        down = [(-p, task.features(path)) for p, (_, path) in zip(shares, listed, strict=True)]
+        rate = self.rate / (1 + (clock - 1) / size)
+        return added([(rate, added([(1.0, task.features(gold[1])), *down]))])
+
+    def _by_margins(self, task: Task, listed: list[Scored], gold: Scored) -> Bag:
+        import numpy as np
+
+        bags, b = [], []
+        for score, path in listed:
+            bag = added([(1.0, task.features(gold[1])), (-1.0, task.features(path))])
+            if path != gold[1] and any(bag.values()):
+                bags.append(bag)
+                b.append(score - gold[0] + (self._cost(gold[1], path) if self.kind == "mira" else 0))
+        if max(b, default=-1.0) <= CLOSE:
+            if max(b, default=-1.0) > -CLOSE:
+                raise Tie
+            return {}
+        A = np.array([[sum(one[f] * other.get(f, 0.0) for f in one) for other in bags] for one in bags])
+        if self.kind == "PA-II":
+            A += 0.5 / self.C
+        most = self.C if self.kind in ("mira", "PA-I") else 1e9
+        return added(zip(box_optimum(A, np.array(b), most).tolist(), bags, strict=True))
+
+    def _cost(self, gold: Path, path: Path) -> int:
+        if self.labels is None:
+            return sum(a != b for a, b in zip(gold, path, strict=True))
+        names = [[self.labels[h] for h in one] for one in (gold, path)]
+        return len(chunks(names[0]) ^ chunks(names[1]))
+
+
+class Augmented(Task):
+    """Every wrong label scores 1 more."""
+
+    gold: Path
+
+    def _with(self, gold: Path) -> Augmented:
+        self.gold = gold
+        return self
+
+    def score(self, path: Path) -> float:
+        return super().score(path) + sum(a != b for a, b in zip(path, self.gold, strict=False))
+
+
+def _check_ties(task: Task, B: int, beams: Sequence[list[Scored]], exact: bool) -> None:
+    """Prefixes whose order hangs on rounding, in the beam or at its edge."""
+    for before in beams[:-1] if not exact else []:
+        beam = task.step(before, B + 1)
+        if any(one[0] - other[0] < CLOSE for one, other in itertools.pairwise(beam)):
+            raise Tie
+
+
+def _check_cut(task: Task, beams: Sequence[list[Scored]], gold: Path, exact: bool) -> None:
+    gaps = [beam[0][0] - task.score(gold[: k + 1]) for k, beam in enumerate(beams[1:])]
+    if not exact and any(abs(gap - max(gaps)) < CLOSE for gap in gaps if gap != max(gaps)):
+        raise Tie

@@ -1,0 +1,147 @@
+"""Slow twins of the classifier over latent structures, from the definitions.
+
+A structure of a view is a sequence of its tags; the best one is found by looking at all. A feature is a tuple (view,
+"one", attribute, tag), (view, "pair", tag, tag), (view, "start", tag) or (view, "end", tag), its value how often it
+occurs. Weights are a dictionary. Ties go to the smaller last tag, then to the smaller one before it, and so on. Of src
+only the tag schemes are used, which have twins of their own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from palmette.text.schemes import convert, is_wellformed
+
+Sentence = Sequence[Sequence[int]]  # the attributes of each token
+Tags = tuple[str, ...]
+
+
+@dataclass
+class View:
+    name: str
+    tags: Tags
+    scheme: str  # "" for general states
+
+
+def features(view: View, sentence: Sentence, tags: Tags, pairs: bool) -> Counter:
+    bag: Counter = Counter()
+    for attributes, tag in zip(sentence, tags, strict=True):
+        for a in attributes:
+            bag[view.name, "one", a, tag] += 1
+    if pairs:
+        bag[view.name, "start", tags[0]] += 1
+        bag[view.name, "end", tags[-1]] += 1
+        for pair in itertools.pairwise(tags):
+            bag[(view.name, "pair", *pair)] += 1
+    return bag
+
+
+def dot(weights: dict, bag: Counter) -> float:
+    return sum(weights.get(f, 0.0) * value for f, value in bag.items())
+
+
+def length(bag: Counter) -> float:
+    return math.sqrt(sum(value * value for value in bag.values()))
+
+
+def ranked(view: View, sentence: Sentence, weights: dict, pairs: bool) -> list[tuple[float, Tags]]:
+    """Every allowed structure with its score, best first."""
+    every = itertools.product(view.tags, repeat=len(sentence))
+    allowed = [tags for tags in every if not view.scheme or is_wellformed(tags, view.scheme)]
+    scored = [(dot(weights, features(view, sentence, tags, pairs)), tags) for tags in allowed]
+    return sorted(scored, key=lambda item: (-item[0], [view.tags.index(tag) for tag in item[1]][::-1]))
+
+
+def vote(structures: Sequence[Sequence[str]]) -> list[str]:
+    """Token by token in IOB2; a tie goes to the first of the structures that has one of the most frequent labels. An I
+    after O or after another type is repaired to B."""
+    common = [convert(list(tags), "IOB2") for tags in structures]
+    won = []
+    for labels in zip(*common, strict=True):
+        count = Counter(labels)
+        won.append(next(label for label in labels if count[label] == max(count.values())))
+    return convert(won, "IOB2")
+
+
+def combined(views: Sequence[View], found: Sequence[Tags], how: str) -> list[Tags]:
+    if how == "add":
+        return list(found)
+    if how == "vote":
+        return [tuple(convert(vote(found), view.scheme)) for view in views]
+    others = [[tags for q, tags in enumerate(found) if q != r] for r in range(len(views))]
+    return [tuple(convert(vote(rest), view.scheme)) for view, rest in zip(views, others, strict=True)]
+
+
+@dataclass
+class Twin:
+    """The online learner, whose mean really adds up all weight vectors."""
+
+    views: list[View]
+    how: str = "add"
+    pairs: bool = True
+    step: str = "PA"
+    C: float = 1.0
+    normalise: bool = True
+    cap: int = 20
+    weights: dict = field(default_factory=lambda: defaultdict(float))
+    total: dict = field(default_factory=lambda: defaultdict(float))
+    vectors: int = 0
+    updates: int = 0
+    squared_loss: float = 0.0
+    gap: float = math.inf  # the smallest difference between a best structure and the next one, or of a score and 0
+    met: list = field(default_factory=list)  # (bag, y, loss) of each round
+
+    def structures(self, sentence: Sentence) -> list[Tags]:
+        found = []
+        for view in self.views:
+            order = ranked(view, sentence, self.weights, self.pairs)
+            found.append(order[0][1])
+            if len(order) > 1:
+                self.gap = min(self.gap, order[0][0] - order[1][0])
+        return combined(self.views, found, self.how)
+
+    def bag(self, sentence: Sentence, structures: Sequence[Tags]) -> Counter:
+        return sum(
+            (features(v, sentence, t, self.pairs) for v, t in zip(self.views, structures, strict=True)), Counter()
+        )
+
+    def learn_from(self, bag: Counter, y: int) -> float:
+        """One step along fixed features; their score before it."""
+        size = length(bag) if self.normalise else 1.0
+        scaled = {f: value / size for f, value in bag.items()}
+        squared = sum(value * value for value in scaled.values())
+        score = dot(self.weights, scaled)
+        loss = max(0.0, 1.0 - y * score)
+        if loss > 0:
+            tau = {
+                "PA": loss / squared, "PA-I": min(self.C, loss / squared), "PA-II": loss / (squared + 1 / (2 * self.C)),
+            }[self.step]  # fmt: skip
+            for f, value in scaled.items():
+                self.weights[f] += tau * y * value
+            self.updates += 1
+            self.squared_loss += loss * loss / squared
+        self.met.append((scaled, y, loss))
+        return score
+
+    def example(self, sentence: Sentence, y: int) -> int:
+        """All steps for one sentence; how often it was decoded."""
+        rounds = 0
+        while rounds < self.cap:
+            rounds += 1
+            score = self.learn_from(self.bag(sentence, self.structures(sentence)), y)
+            self.gap = min(self.gap, abs(score))
+            if y > 0 or score < 0:
+                break
+        return rounds
+
+    def count(self) -> None:
+        for f, w in self.weights.items():
+            self.total[f] += w
+        self.vectors += 1
+
+    def mean(self) -> dict:
+        return {f: value / self.vectors for f, value in self.total.items()}

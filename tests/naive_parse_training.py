@@ -1,0 +1,185 @@
+"""Slow twin of how the parser learns, from the definitions: guess and gold are cut after the same number of steps,
+bags of features are added and taken away, and averages come from the sum of all changes times the clock."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from naive_parse import NEAR, START, Action, Bag, Feature, Item, Model, Path, Risky, Sentence, difference, oracle
+
+Tree = Sequence[tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    update: str = "max-violation"
+    beam: int = 1
+    learner: str = "perceptron"
+    candidates: int = 1
+    aggressiveness: float = 0.25
+    pa_type: str = "PA-I"
+    rate: float = 0.5
+    sentences: int = 1  # the rate falls by this
+
+
+def cut(update: str, best: Sequence[float], gold: Sequence[float], fell: int) -> int:
+    """After how many steps guess and gold are cut; fell: where gold left the beam, 0 if it never did."""
+    n = len(best) - 1
+    violations = [i for i in range(1, n + 1) if best[i] >= gold[i]]
+    if update == "max-violation":
+        return max(range(1, n + 1), key=lambda i: (best[i] - gold[i], i))
+    if update == "latest":
+        return violations[-1]
+    if update == "hybrid":
+        return n if n in violations else fell
+    return fell or n if update == "early" else n
+
+
+def steps_of_hildreth(grams: list[list[float]], wanted: list[float], most: float) -> list[float]:
+    """alpha in [0, most] that maximise sum(alpha b) - |sum(alpha df)|^2 / 2: one after the other, till none moves."""
+    alpha = [0.0] * len(wanted)
+    for _ in range(100_000):
+        moved = 0.0
+        for k, row in enumerate(grams):
+            if row[k]:
+                slope = wanted[k] - sum(a * g for a, g in zip(alpha, row, strict=True))
+                new = min(most, max(0.0, alpha[k] + slope / row[k]))
+                moved, alpha[k] = max(moved, abs(new - alpha[k])), new
+        if moved < 1e-12:
+            break
+    return alpha
+
+
+def dot(one: dict, other: dict) -> float:
+    return sum(x * other.get(key, 0) for key, x in one.items())
+
+
+@dataclass
+class Training:
+    """Weights, sums for the average and clock, and what happened."""
+
+    actions: Sequence[Action]
+    rule: Rule
+    weights: dict[Feature, dict[int, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
+    sums: dict[Feature, dict[int, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
+    clock: float = 1.0
+    updates: int = 0
+    bad: int = 0
+    impossible: int = 0
+
+    @property
+    def model(self) -> Model:
+        return Model(self.actions, self.weights)
+
+    def averaged(self) -> Model:
+        found = {
+            feature: {action: weight - self.sums[feature][action] / self.clock for action, weight in row.items()}
+            for feature, row in self.weights.items()
+        }
+        return Model(self.actions, found)
+
+    def restart_from_average(self) -> None:
+        for feature, row in self.averaged().weights.items():
+            self.weights[feature] = defaultdict(float, row)
+        self.sums.clear()
+
+    def learn(self, sentence: Sentence, tree: Tree) -> None:
+        path = oracle(tree, self.actions)
+        if path is None:
+            self.impossible += 1
+        elif self.rule.update == "laso":
+            self._laso(sentence, path)
+        else:
+            self._violation(sentence, path)
+        self.clock += 1
+
+    def _violation(self, sentence: Sentence, path: Path) -> None:
+        gold, beams = self.model.scored(sentence, path), self.model.search(sentence, self.rule.beam)
+        missing = [i for i, items in enumerate(beams) if path[:i] not in [item.path for item in items]]
+        right = beams[-1][0].path == path
+        at = len(path) if right else self._cut([items[0] for items in beams], gold, missing[0] if missing else 0)
+        if self.rule.learner != "perceptron":
+            self._margins(sentence, gold[at], beams[at])
+        elif not right:
+            self._perceptron(sentence, gold[at], beams[at][0])
+
+    def _cut(self, best: list[Item], gold: list[Item], fell: int) -> int:
+        for i in range(1, len(best)):
+            if best[i].path != gold[i].path:
+                check_sign(best[i], gold[i])
+        at = cut(self.rule.update, [item.score for item in best], [item.score for item in gold], fell)
+        if self.rule.update == "max-violation":
+            most = best[at].score - gold[at].score
+            exact = all(item.is_exact() for item in (*best, *gold))
+            others = [best[i].score - gold[i].score for i in range(1, len(best)) if i != at]
+            if not exact and any(abs(most - other) < NEAR for other in others):
+                raise Risky
+        return at
+
+    def _perceptron(self, sentence: Sentence, gold: Item, best: Item) -> None:
+        self.updates += 1
+        self.bad += gold.score > best.score
+        self._move(difference(self._bag(sentence, gold), self._bag(sentence, best)), 1.0)
+
+    def _laso(self, sentence: Sentence, path: Path) -> None:
+        beam = [START]
+        for i in range(1, len(path) + 1):
+            before = next(item for item in beam if item.path == path[: i - 1])
+            gold = next(item for item in self.model.extended(sentence, before) if item.path == path[:i])
+            beam = self.model.step(sentence, beam, self.rule.beam)
+            if path[:i] not in [item.path for item in beam]:
+                self._perceptron(sentence, gold, beam[0])
+                beam = [gold._replace(score=0.0)]
+        if beam[0].path != path:
+            self._perceptron(sentence, next(item for item in beam if item.path == path), beam[0])
+
+    def _margins(self, sentence: Sentence, gold: Item, beam: Sequence[Item]) -> None:
+        """Gold against the best others of the beam."""
+        several = self.rule.candidates if self.rule.learner != "pa" else 1
+        others = [item for item in beam if item.path != gold.path][:several]
+        mine = self._bag(sentence, gold)
+        changes = [difference(mine, self._bag(sentence, item)) for item in others]
+        costs = [sum(a != b for a, b in zip(item.path, gold.path, strict=True)) for item in others]
+        wanted = [cost - (gold.score - item.score) for cost, item in zip(costs, others, strict=True)]
+        if self.rule.learner == "probperc":
+            steps = self._shares(gold, others)
+        else:
+            if any(abs(b) < NEAR for b in wanted) and not all(item.is_exact() for item in (gold, *others)):
+                raise Risky
+            steps = self._tau(changes, wanted)
+        self.updates += any(step > 0 for step in steps)
+        for step, change in zip(steps, changes, strict=True):
+            self._move(change, step)
+
+    def _tau(self, changes: list[dict], wanted: list[float]) -> list[float]:
+        most = self.rule.aggressiveness
+        grams = [[dot(one, other) for other in changes] for one in changes]
+        if self.rule.learner == "mira":
+            return steps_of_hildreth(grams, wanted, most)
+        found = []
+        for row, b in zip(grams, wanted, strict=True):
+            size = row[0] + (1 / (2 * most) if self.rule.pa_type == "PA-II" else 0)
+            step = max(0.0, b) / size if row[0] else 0.0
+            found.append(min(most, step) if self.rule.pa_type == "PA-I" else step)
+        return found
+
+    def _shares(self, gold: Item, others: Sequence[Item]) -> list[float]:
+        powers = [math.exp(item.score - gold.score) for item in (gold, *others)]
+        rate = self.rule.rate / (1 + (self.clock - 1) / self.rule.sentences)
+        return [rate * power / sum(powers) for power in powers[1:]]
+
+    def _bag(self, sentence: Sentence, item: Item) -> Bag:
+        return sentence.bag(item.path, self.actions) if item.path else Counter()
+
+    def _move(self, change: dict[tuple[Feature, int], int], step: float) -> None:
+        for (feature, action), times in change.items():
+            self.weights[feature][action] += step * times
+            self.sums[feature][action] += self.clock * step * times
+
+
+def check_sign(best: Item, gold: Item) -> None:
+    if abs(best.score - gold.score) < NEAR and not (best.is_exact() and gold.is_exact()):
+        raise Risky

@@ -1,0 +1,117 @@
+"""Tiny treebanks for the parser's tests: few words, tags and relations, so that ties abound; and the compiled parser
+taught sentence by sentence in an order that a test chooses, beside its slow twin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+from naive_parse import Sentence, templates_of
+from naive_parse import actions_of as naive_actions
+from naive_parse_training import Rule, Training
+from naive_trees import lifted, trees
+
+from palmette.parse.fit import actions_of, root_of
+from palmette.parse.learning import ParserLearning
+from palmette.parse.model import ParserModel, encode, make_grammar, relations_of
+from palmette.parse.named import SETS
+from palmette.parse.settings import ParserSettings
+from palmette.parse.templates import compile_templates
+from palmette.text.treebank import Treebank, treebank_from_sentences
+
+TINY = """
+s0.wt s1.t
+s0.f:Case q0.m
+s0.sl s1.sr s1.f
+s1.l2.rel s0.r.rel s2.u
+distance s1.vr s0.vl
+s2.x q3.w q2.u
+s2.r2.t s2.vl s2.sr
+q0.t
+"""
+TEXTS = {**SETS, "tiny": TINY}
+BEAMS = (1, 2, 3, 8)
+RELATIONS = ("a", "b", "c")
+
+words = st.fixed_dictionaries(
+    {"form": st.sampled_from("uvw"), "upos": st.sampled_from(["N", "V"])},
+    optional={
+        "lemma": st.sampled_from("uv"),
+        "xpos": st.sampled_from(["NN", "_"]),
+        "feats": st.sampled_from(["Case=Nom", "Case=Acc|Number=Sing", "Number=Sing"]),
+    },
+)
+
+
+class Bank(NamedTuple):
+    """Sentences with trees, in Python."""
+
+    words: list[list[dict[str, str]]]
+    trees: list[list[tuple[int, str]]]
+
+    def treebank(self) -> Treebank:
+        return treebank_from_sentences(
+            [[{**word, "head": head, "deprel": relation} for word, (head, relation) in zip(*both, strict=True)]
+             for both in zip(self.words, self.trees, strict=True)]
+        )  # fmt: skip
+
+
+@st.composite
+def banks(
+    draw: st.DrawFn, longest: int = 6, most: int = 5, least: int = 2, relations: int = 3, varied: bool = False
+) -> Bank:
+    """Projective trees over few words; varied: no two words have the same form, so that few items tie."""
+    n = draw(st.integers(least, most))
+    shapes = [lifted(draw(trees(longest))) for _ in range(n)]
+    relation = st.sampled_from(RELATIONS[:relations])
+    drawn = [[(head, draw(relation) if head else "root") for head in shape] for shape in shapes]
+    forms = (f"w{k}" for k in range(longest * most))
+    chosen = [[draw(words) | ({"form": next(forms)} if varied else {}) for _ in shape] for shape in shapes]
+    return Bank(chosen, drawn)
+
+
+class Taught:
+    """The compiled parser and its twin, before the same sentences."""
+
+    def __init__(self, bank: Bank, templates: str, rule: Rule, **options: Any) -> None:
+        self.bank, self.treebank = bank, bank.treebank()
+        self.templates = compile_templates(TEXTS[templates], templates)
+        self.settings = ParserSettings(
+            learner=rule.learner, update=rule.update, beam=rule.beam, aggressiveness=rule.aggressiveness,
+            pa_type=rule.pa_type, rate=rule.rate if rule.learner == "probperc" else None,
+            candidates=rule.candidates if rule.learner in ("mira", "probperc") else None, **options,
+        )  # fmt: skip
+        self.actions, self.root = actions_of(self.treebank), root_of(self.treebank)
+        self.relations = relations_of(self.actions, self.root)
+        encoded = encode(self.treebank, self.templates, self.relations, gold=True)
+        grammar = make_grammar(self.templates, self.actions, self.relations)
+        self.learning = ParserLearning(grammar, encoded, self.settings, None)
+        self.sentences = [Sentence(own, templates_of(TEXTS[templates])) for own in bank.words]
+        self.twin = Training(naive_actions(bank.trees), rule)
+
+    def twin_learns(self, order: Sequence[int]) -> None:
+        for s in order:
+            self.twin.learn(self.sentences[s], self.bank.trees[s])
+
+    def learns(self, order: Sequence[int]) -> None:
+        self.learning.learn(np.array(order, np.int64), 0, len(order))
+
+    def model(self) -> ParserModel:
+        return ParserModel(self.templates, self.actions, self.root, self.learning.snapshot())
+
+    def trees(self, heads: np.ndarray, relations: np.ndarray) -> list[tuple[int, str]]:
+        """As the twin writes them."""
+        pairs = zip(heads.tolist(), relations.tolist(), strict=True)
+        return [(head + 1, self.relations[relation] if relation >= 0 else "") for head, relation in pairs]
+
+    def parses(self, beam: int, merge: bool = False) -> list[tuple[float, list[tuple[int, str]]]]:
+        """Score and tree of each sentence."""
+        found, offset = self.model().parse(self.treebank, beam, merge), self.treebank.offset
+        cells = [slice(a, b) for a, b in pairwise(offset.tolist())]
+        return [
+            (score, self.trees(found.heads[k], found.relations[k]))
+            for score, k in zip(found.scores.tolist(), cells, strict=True)
+        ]

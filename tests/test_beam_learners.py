@@ -1,0 +1,92 @@
+"""probPerc, MIRA and PA on a beam against their definitions, with prefixes cut where each update says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from beam_arrays import BeamCase, beam_cases, features_with_past
+from chain_arrays import chain_of, data_of
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from naive_beam import ListLearner, Task, learnt
+from naive_latent import Tie
+from naive_nbest import assert_close
+from strategies import few
+
+from palmette.chain.beam_rules import BeamMargin, BeamProbPerc
+from palmette.chain.past import estimated_past
+from palmette.chain.weights import estimated
+from palmette.learn.settings import LISTING_UPDATES, Settings, with_beam
+
+LABELS = ["O", "B-X", "I-X"]
+
+
+def assert_learns(drawn: BeamCase, rule, twin: ListLearner, B: int, update: str, seed: int) -> None:
+    """Some sentences twice, in two slices: the weights and averages of the twin."""
+    case = drawn.case
+    order = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(case.sentences)), 2))
+    now = learnt(case.model.weights)
+    try:
+        for k in order.tolist():
+            example = case.examples()[k]
+            task = Task(replace(case.model, weights=now.last), example.sentence, drawn.readings[k])
+            gold = tuple(min(states) for states in example.allowed)
+            if task.score(gold) > -np.inf:
+                change = twin.learn(task, example, gold, B, update, float(now.vectors), len(case.sentences))
+                for feature, value in change.items():
+                    now.last[feature] += example.weight * value
+            now.count()
+    except Tie:
+        assume(False)
+    chain, data, half = chain_of(case), data_of(case), order.size // 2
+    clock = rule.learn(chain, data, order, 0, half, 1.0).clock
+    clock = rule.learn(chain, data, order, half, order.size, clock).clock
+    assert clock == now.vectors
+    assert_close(features_with_past(chain, rule.past), now.last, 1e-3)
+    averaged = features_with_past(estimated(chain, clock), estimated_past(rule.past, clock))
+    assert_close(averaged, now.mean, 1e-3)
+
+
+def with_real_numbers(drawn: BeamCase, seed: int) -> BeamCase:
+    """Weights that do not tie."""
+    rng = np.random.default_rng(seed)
+    model = drawn.case.model
+    weights = {f: float(np.float32(w + rng.normal())) for f, w in model.weights.items() if f[0] != "bias"}
+    return drawn._replace(case=drawn.case._replace(model=replace(model, weights=weights)))
+
+
+UPDATE, WIDTH, SEED = st.sampled_from(LISTING_UPDATES), st.sampled_from([1, 2, 4]), st.integers(0, 999)
+
+
+@few(2)
+@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, n=st.integers(1, 4), add_gold=st.booleans())
+def test_probperc(drawn: BeamCase, update: str, B: int, seed: int, n: int, add_gold: bool) -> None:
+    drawn = with_real_numbers(drawn, seed)
+    chosen = with_beam(Settings(
+        learner="probperc", search="beam", beam=B, update=update, candidates=min(n, B), add_gold=add_gold
+    ))  # fmt: skip
+    rule = BeamProbPerc(chosen, drawn.past(), drawn.seen, len(drawn.case.sentences))
+    assert_learns(drawn, rule, ListLearner("probperc", min(n, B), add_gold=add_gold), B, update, seed)
+
+
+@pytest.mark.parametrize("kind", ["PA", "PA-I", "PA-II"])
+@few()
+@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED)
+def test_passive_aggressive(kind: str, drawn: BeamCase, update: str, B: int, seed: int) -> None:
+    drawn = with_real_numbers(drawn, seed)
+    chosen = with_beam(Settings(learner="pa", search="beam", beam=B, update=update, pa_type=kind))
+    rule = BeamMargin(chosen, drawn.past(), drawn.seen, LABELS)
+    assert_learns(drawn, rule, ListLearner(kind), B, update, seed)
+
+
+@pytest.mark.parametrize("cost", ["hamming", "span"])
+@few()
+@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, n=st.integers(1, 4))
+def test_mira(cost: str, drawn: BeamCase, update: str, B: int, seed: int, n: int) -> None:
+    drawn = with_real_numbers(drawn, seed)
+    chosen = with_beam(Settings(learner="mira", search="beam", beam=B, update=update, candidates=min(n, B), cost=cost))
+    rule = BeamMargin(chosen, drawn.past(), drawn.seen, LABELS)
+    twin = ListLearner("mira", min(n, B), labels=LABELS if cost == "span" else None)
+    assert_learns(drawn, rule, twin, B, update, seed)

@@ -1,0 +1,85 @@
+"""Tags for a parser: by a model, and jackknifed for its training data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from palmette import Tagger
+from palmette.errors import UsageError
+from palmette.parse.tags import jackknifed, retagged, tag_field
+from palmette.text.corpus import column_of_strings
+from palmette.text.read import Reading
+from palmette.text.tree_write import write_treebank
+from palmette.text.treebank import Treebank, treebank_from_sentences
+
+WORDS = {"the": "DET", "a": "DET", "sea": "NOUN", "moon": "NOUN", "shines": "VERB", "falls": "VERB"}
+
+
+def sample(n: int = 24) -> Treebank:
+    rng = np.random.default_rng(1)
+    names = list(WORDS)
+    sentences = []
+    for _ in range(n):
+        det, noun, verb = names[rng.integers(0, 2)], names[rng.integers(2, 4)], names[rng.integers(4, 6)]
+        sentences.append([(word, WORDS[word], WORDS[word][:1]) for word in (det, noun, verb)])
+    return treebank_from_sentences(sentences)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tags") / "sample.conllu"
+    write_treebank(path, sample())
+    return path
+
+
+def test_a_tagger_fills_the_field_it_was_trained_on(file: Path) -> None:
+    tagger = Tagger(features="pos", passes=3).fit_file(file, reading=Reading(label="xpos"))
+    bare = treebank_from_sentences([[(word, "X") for word in ("the", "moon", "falls")]])
+    made = retagged(bare, tagger)
+    assert tag_field(tagger) == "xpos"
+    assert made.column("xpos").cells() == ["D", "N", "V"]
+    assert made.column("upos").cells() == ["X"] * 3
+    assert retagged(bare, tagger, "upos").column("upos").cells() == ["D", "N", "V"]
+    assert retagged(treebank_from_sentences([]), tagger).n_tokens == 0
+    with pytest.raises(UsageError, match="upos or xpos, not 'lemma'"):
+        retagged(bare, tagger, "lemma")
+
+
+def test_a_tagger_that_does_not_say_what_it_makes(file: Path) -> None:
+    tagger = Tagger(features="pos", passes=2).fit([["the", "sea"]], [["DET", "NOUN"]])
+    bare = treebank_from_sentences([["the", "sea"]])
+    with pytest.raises(UsageError, match="say which of them"):
+        retagged(bare, tagger)
+    assert retagged(bare, tagger, "upos").column("upos").cells() == ["DET", "NOUN"]
+    wide = Tagger(features="chunk", passes=2).fit([[["the", "DT"]]], [["B-NP"]])
+    with pytest.raises(UsageError, match="reads more than the words"):
+        retagged(bare, wide, "upos")
+
+
+def test_no_fold_sees_its_own_tags() -> None:
+    """One word has a tag that no other has: whoever tags it cannot know it."""
+    bank = sample()
+    expected = bank.column("upos").cells()
+    tags = [*expected[:15], "ODD", *expected[16:]]
+    forms = [*bank.forms.cells()[:15], "zork", *bank.forms.cells()[16:]]
+    given = bank.with_column("form", column_of_strings(forms)).with_column("upos", column_of_strings(tags))
+    told: list[tuple[int, int, float]] = []
+    made = jackknifed(given, "upos", 3, passes=2, progress=lambda *about: told.append(about)).column("upos").cells()
+    assert made[15] != "ODD"
+    assert made[:15] + made[16:] == expected[:15] + expected[16:]
+    assert [(k, folds) for k, folds, _ in told] == [(1, 3), (2, 3), (3, 3)]
+    assert sorted(share == 1.0 for *_, share in told) == [False, True, True]
+    assert jackknifed(given, "upos", 3, passes=2).column("upos").cells() == made
+
+
+@pytest.mark.parametrize(
+    ("field", "folds", "message"),
+    [("upos", 1, "1 folds"), ("upos", 99, "99 folds"), ("form", 3, "not 'form'"), ("xpos", 3, "no xpos to learn")],
+)
+def test_what_cannot_be_jackknifed(field: str, folds: int, message: str) -> None:
+    bank = treebank_from_sentences([[("the", "DET")], [("sea", "NOUN")], [("a", "DET")]])
+    with pytest.raises(UsageError, match=message):
+        jackknifed(bank, field, folds)

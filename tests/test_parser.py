@@ -1,0 +1,270 @@
+"""`Parser`: learning, parsing, lists, scores, keeping; and what it says to bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from palmette import model_file
+from palmette.errors import DataError, ModelError, UsageError
+from palmette.learn.settings import MOST_BEAM
+from palmette.parser import Parser
+from palmette.text.treebank import Treebank, treebank_from_sentences
+
+SEA = [("We", "PRON", 2, "nsubj"), ("saw", "VERB", 0, "root"), ("the", "DET", 4, "det"), ("sea", "NOUN", 2, "obj")]
+GO = [("Go", "VERB", 0, "root")]
+BIG = [("They", "PRON", 2, "nsubj"), ("love", "VERB", 0, "root"), ("big", "ADJ", 4, "amod"), ("dogs", "NOUN", 2, "obj")]
+WHAT = [
+    ("What", "PRON", 6, "obj"), ("did", "AUX", 4, "aux"), ("you", "PRON", 4, "nsubj"), ("say", "VERB", 0, "root"),
+    ("she", "PRON", 6, "nsubj"), ("saw", "VERB", 4, "ccomp"),
+]  # fmt: skip
+SENTENCES = [SEA, GO, BIG, WHAT, WHAT, WHAT]  # lifted arcs that come less often than three times are not put back
+
+
+def bank(*sentences: list[tuple[str, str, int, str]]) -> Treebank:
+    names = ("form", "upos", "head", "deprel")
+    return treebank_from_sentences([[dict(zip(names, word, strict=True)) for word in words] for words in sentences])
+
+
+def arcs(*sentences: list[tuple[str, str, int, str]]) -> list[list[tuple[int, str]]]:
+    return [[(head, relation) for *_, head, relation in words] for words in sentences]
+
+
+def quick(**options: Any) -> Parser:
+    return Parser("basic", beam=4, **{"passes": 5, **options})
+
+
+@pytest.fixture(scope="module")
+def trained() -> Parser:
+    return quick(passes=20, estimator="last").fit(bank(*SENTENCES))
+
+
+# --- what it does -----------------------------------------------------------------------------------------------
+
+
+def test_it_learns_its_sentences(trained: Parser) -> None:
+    """The arcs of `What` cross: they are lifted for learning, and put back."""
+    treebank = bank(*SENTENCES)
+    assert trained.predict(treebank) == arcs(*SENTENCES)
+    scores = trained.evaluate(treebank)
+    assert (scores.las, scores.uas) == (1.0, 1.0)
+    assert trained.parse(treebank).heads.tolist() == treebank.heads.tolist()
+    assert trained.relations_ == ["amod", "aux", "det", "nsubj", "obj↑ccomp", "ccomp", "obj", "root"]
+
+
+def test_words_of_any_kind_are_parsed(trained: Parser) -> None:
+    given = [["Go"], [("We", "PRON"), ("saw", "VERB")], [{"form": "dogs", "upos": "NOUN"}]]
+    assert trained.predict(given) == [[(0, "root")], [(2, "nsubj"), (0, "root")], [(0, "root")]]
+
+
+def test_nothing_to_parse(trained: Parser) -> None:
+    empty = treebank_from_sentences([])
+    assert trained.predict(empty) == []
+    assert trained.nbest(empty, 3) == []
+    assert trained.parse(empty).n_tokens == 0
+
+
+def test_one_word_is_the_root_of_anything() -> None:
+    """No arc is ever seen: the shift is the only action."""
+    parser = quick(passes=2).fit(bank(GO, GO))
+    assert parser.predict([["Stop"]]) == [[(0, "root")]]
+    assert parser.relations_ == ["root"]
+    assert parser.history_[0]["updates"] == 0
+    assert [len(trees) for trees in parser.nbest([["Stop"]], 5)] == [1]
+
+
+def test_lists(trained: Parser) -> None:
+    treebank = bank(SEA, GO)
+    first, second = trained.nbest(treebank, 4)
+    scores = [score for score, *_ in first]
+    assert scores == sorted(scores, reverse=True)
+    assert len({(tuple(heads), tuple(names)) for _, heads, names in first}) == len(first) > 1
+    assert first[0][1].tolist() == treebank.heads[:4].tolist()
+    assert second[0][2] == ["root"]
+    assert len(second) == 1
+    assert trained.model_.parse(treebank, 4, False).scores.tolist() == [first[0][0], second[0][0]]
+
+
+def test_the_passes_that_dev_chooses() -> None:
+    """Relations of dev that training has not are errors like any others."""
+    odd = [("We", "PRON", 2, "strange"), ("saw", "VERB", 0, "root")]
+    parser = quick().fit(bank(SEA, GO, BIG), bank(odd, GO))
+    rows = parser.history_
+    assert rows[parser.outcome_.best_pass - 1]["dev"] == max(row["dev"] for row in rows) == pytest.approx(2 / 3)
+    assert parser.evaluate(bank(odd, GO)).uas == 1.0
+
+
+def test_threads_change_nothing(trained: Parser) -> None:
+    many = bank(*[SEA, GO, WHAT, BIG, SEA] * 7)
+    one = trained.parse(many)
+    for threads in (2, 3):
+        other = trained.parse(many, threads=threads)
+        assert other.heads.tolist() == one.heads.tolist()
+        assert other.relations.cells() == one.relations.cells()
+
+
+def test_a_seed_is_a_model(tmp_path: Path) -> None:
+    """Bit for bit; another seed is another order."""
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        quick(seed=seed, passes=2, update="early").fit(bank(SEA, GO, BIG, WHAT)).save(tmp_path / name)
+    first, same, other = ((tmp_path / name).read_bytes() for name in "abc")
+    assert first == same != other
+
+
+def test_crossing_trees_may_be_left_out() -> None:
+    said: list[str] = []
+    parser = quick(non_projective="skip").fit(bank(SEA, WHAT), say=said.append)
+    assert said == ["1 of 2 trees are not projective, and left out"]
+    assert "ccomp" not in parser.relations_
+    with pytest.raises(DataError, match="no tree of the training data is projective"):
+        quick(non_projective="skip").fit(bank(WHAT))
+
+
+def test_a_file_is_parsed_into_another(trained: Parser, tmp_path: Path) -> None:
+    lines = ["# a comment", "1\tWe\twe\tPRON\t_\t_\t_\t_\t_\tkept", "2\tsaw\tsee\tVERB\t_\t_\t_\t_\t_\t_", "", ""]
+    (tmp_path / "in.conllu").write_text("\n".join(lines))
+    assert trained.parse_file(tmp_path / "in.conllu", tmp_path / "out.conllu") == 2
+    made = (tmp_path / "out.conllu").read_text().split("\n")
+    assert made[0] == lines[0]
+    assert made[1].split("\t")[6:] == ["2", "nsubj", "_", "kept"]
+    assert made[2].split("\t")[6:8] == ["0", "root"]
+
+
+# --- keeping ----------------------------------------------------------------------------------------------------
+
+
+def test_a_saved_parser_is_the_same(trained: Parser, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    loaded = Parser.load(tmp_path / "model")
+    treebank = bank(*SENTENCES)
+    assert loaded.get_params() == trained.get_params()
+    assert repr(loaded) == repr(trained) == "Parser(features='basic', beam=4, passes=20, estimator='last')"
+    assert loaded.predict(treebank) == trained.predict(treebank)
+    assert [row["updates"] for row in loaded.history_] == [row["updates"] for row in trained.history_]
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def _beyond(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+    taken = np.flatnonzero(arrays["table"][::2])[0]
+    arrays["table"][2 * taken + 1] += np.uint64(1 << 39)
+
+
+def _unclaimed(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+    free = np.flatnonzero(arrays["table"][::2] == 0)[0]
+    arrays["table"][2 * free + 1] = np.uint64((1 << 40) + 10**9)
+
+
+def _full(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+    arrays["table"][::2] |= np.uint64(1)
+
+
+def _nan(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+    arrays["entry"].view(np.float32)[1] = np.nan
+
+
+def _action(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+    arrays["entry"][0] = 99
+
+
+def _negative(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+    arrays["entry"][0] = -1
+
+
+def _odd(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+    arrays["table"] = arrays["table"][:-2]
+
+
+def _kind(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+    arrays["entry"] = arrays["entry"].astype(np.int64)
+
+
+def _described(**changes: Any) -> Any:
+    """A model whose description says something else; None: says nothing of it."""
+
+    def damage(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+        meta.update(changes)
+        for name in [name for name, value in changes.items() if value is None]:
+            del meta[name]
+
+    return damage
+
+
+DAMAGES = [
+    (_beyond, "beyond the end"), (_unclaimed, "without a feature"), (_full, "none free"), (_nan, "not a number"),
+    (_action, "does not exist"), (_negative, "does not exist"), (_odd, "power of two"), (_kind, "entry"),
+    (_described(task="chain"), "not a parser"), (_described(actions=[[1, "a"]]), "one shift"),
+    (_described(actions=[]), "one shift"), (_described(actions=[[0, ""], [1, "a"], [1, "a"]]), "one shift"),
+    (_described(actions=[[0, ""], [5, "a"]]), "one shift"), (_described(actions=None), "actions"),
+    (_described(root=3), "root"), (_described(root=None), "root"), (_described(templates={"name": "x"}), "text"),
+    (_described(templates=None), "templates"), (_described(actions="shift"), "damaged"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("damage", "said"), DAMAGES)
+def test_damaged_models_are_refused(trained: Parser, tmp_path: Path, damage: Any, said: str) -> None:
+    """What a kernel would follow is checked, however it got there: these files have right checksums."""
+    trained.save(tmp_path / "model")
+    loaded, meta = model_file.load(tmp_path / "model")
+    arrays = {name: array.copy() for name, array in loaded.items()}
+    damage(arrays, meta)
+    model_file.save(tmp_path / "bad", arrays, meta)
+    with pytest.raises(ModelError, match=said) as caught:
+        Parser.load(tmp_path / "bad")
+    assert str(tmp_path / "bad") in str(caught.value)
+
+
+@pytest.mark.parametrize(("settings", "said"), [({"beam": 0}, "beam"), ([1], "settings"), ({"learner": []}, "learner")])
+def test_a_model_with_settings_that_do_not_exist(trained: Parser, tmp_path: Path, settings: Any, said: str) -> None:
+    trained.save(tmp_path / "model")
+    arrays, meta = model_file.load(tmp_path / "model")
+    model_file.save(tmp_path / "bad", arrays, meta | {"settings": settings})
+    with pytest.raises(ModelError, match=said) as caught:
+        Parser.load(tmp_path / "bad")
+    assert str(tmp_path / "bad") in str(caught.value)
+
+
+# --- bad input --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"learner": "svm"}, "learner"), ({"update": "late"}, "update"), ({"beam": 0}, "beam"),
+        ({"beam": MOST_BEAM + 1}, "too wide"), ({"beam": 2.5}, "beam"), ({"passes": 0}, "passes"),
+        ({"seed": -1}, "seed"),
+        ({"estimator": "best"}, "estimator"), ({"non_projective": "yes"}, "non-projective"),
+        ({"aggressiveness": 0}, "aggressiveness"), ({"rate": 0.1}, "only probperc"),
+        ({"candidates": 2}, "probperc and mira"), ({"learner": "pa", "update": "latest"}, "perceptron"),
+        ({"merge": True, "update": "laso"}, "laso"), ({"mavg_every": 0}, "mavg-every"), ({"patience": 0}, "patience"),
+        ({"pa_type": "PA-III"}, "pa-type"), ({"rate_schedule": "up"}, "rate-schedule"),
+    ],
+)  # fmt: skip
+def test_bad_settings(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        Parser("basic", **options).fit(bank(SEA))
+
+
+def test_bad_calls(trained: Parser) -> None:
+    with pytest.raises(UsageError, match="not been trained"):
+        Parser().parse([["a"]])
+    for n in (0, 1.5, True, "3"):
+        with pytest.raises(UsageError, match="nbest"):
+            trained.nbest([["a"]], n)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="too wide"):
+        trained.nbest([["a"]], MOST_BEAM + 1)
+    with pytest.raises(UsageError, match="beam"):
+        trained.parse([["a"]], beam=0)
+    with pytest.raises(UsageError, match="no set and no file"):
+        Parser("nothing").fit(bank(SEA))
+
+
+def test_no_trees_to_learn_from() -> None:
+    for given in ([], [["a", "b"]]):
+        with pytest.raises(DataError, match="no trees"):
+            quick().fit(given)
+    with pytest.raises(DataError, match="no words"):
+        quick().fit([[]])

@@ -1,0 +1,154 @@
+"""The parser's search and learning against the slow twins `naive_parse` and `naive_parse_training`."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+from naive_parse import Model, Risky, oracle, states_along, tree_of
+from naive_parse_training import Rule
+from naive_trees import crosses, trees
+from parse_cases import BEAMS, Bank, Taught, banks
+from strategies import few
+
+from palmette.parse import learning
+
+UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")
+PASS = 15  # sentences: 1 + 15 is a power of two, so that averages are exact
+
+orders = st.lists(st.integers(0, 99), min_size=PASS, max_size=PASS)
+sets = st.sampled_from(["tiny", "tiny", "basic", "rich"])
+
+
+def expected_parses(both: Taught, model: Model, beam: int) -> list[tuple[float, list[tuple[int, str]]]]:
+    tops = [model.search(sentence, beam)[-1][0] for sentence in both.sentences]
+    return [(item.score, tree_of(item.state, sentence.n)) for item, sentence in zip(tops, both.sentences, strict=True)]
+
+
+@few()
+@given(banks(), orders, sets, st.sampled_from(UPDATES), st.sampled_from(BEAMS), st.sampled_from(["avg", "last"]))
+def test_the_perceptron(bank: Bank, order: list[int], templates: str, update: str, beam: int, estimator: str) -> None:
+    """Whole numbers: everything is equal, ties included."""
+    both = Taught(bank, templates, Rule(update, beam), estimator=estimator)
+    order = [s % len(bank.trees) for s in order]
+    for half in (order[:7], order[7:]):
+        both.learning.begin_pass(1)
+        both.learns(half)
+        before = both.twin.updates, both.twin.bad, both.twin.impossible
+        both.twin_learns(half)
+        now = both.twin.updates, both.twin.bad, both.twin.impossible
+        found = both.learning.updates, both.learning.bad, both.learning.impossible
+        assert found == tuple(b - a for a, b in zip(before, now, strict=True))
+        model = both.twin.averaged() if estimator == "avg" else both.twin.model
+        for width in {beam, 3}:
+            assert both.parses(width) == expected_parses(both, model, width)
+
+
+rules = st.builds(
+    Rule,
+    learner=st.sampled_from(["pa", "mira", "mira", "probperc"]),
+    update=st.sampled_from(UPDATES[:3]),
+    beam=st.sampled_from(BEAMS),
+    candidates=st.sampled_from([1, 2, 8]),
+    pa_type=st.sampled_from(["PA", "PA-I", "PA-II"]),
+    aggressiveness=st.sampled_from([1 / 64, 1 / 64, 0.25]),  # the first one is reached soon, and keeps numbers exact
+)
+
+
+@few(2)
+@given(st.booleans().flatmap(lambda varied: banks(varied=varied)), orders, sets, rules, st.booleans())
+def test_learners_with_margins(bank: Bank, order: list[int], templates: str, rule: Rule, averaged: bool) -> None:
+    """Up to the first sentence where rounding might choose between two items."""
+    rule = replace(rule, candidates=min(rule.candidates, rule.beam), sentences=len(bank.trees))
+    both = Taught(bank, templates, rule, estimator="avg" if averaged else "last")
+    done = []
+    for s in order:
+        try:
+            both.twin_learns([s % len(bank.trees)])
+        except Risky:
+            break
+        done.append(s % len(bank.trees))
+    both.learns(done)
+    note(f"{len(done)} sentences")
+    assert both.learning.updates == both.twin.updates
+    model, parses = both.twin.averaged() if averaged else both.twin.model, both.parses(rule.beam)
+    for sentence, (score, tree) in zip(both.sentences, parses, strict=True):
+        try:
+            best = model.search(sentence, rule.beam)[-1][0]
+        except Risky:
+            continue
+        assert score == pytest.approx(best.score, abs=1e-4)
+        assert tree == tree_of(best.state, sentence.n)
+
+
+@few(0.25)
+@given(banks(), orders, st.sampled_from(BEAMS))
+def test_restarts_from_the_average(bank: Bank, order: list[int], beam: int) -> None:
+    """Pass 2 starts from the mean of all weights so far; the clock goes on."""
+    both = Taught(bank, "tiny", Rule("max-violation", beam), estimator="mavg", mavg_every=2)
+    order = [s % len(bank.trees) for s in order]
+    both.twin_learns(order[:7])
+    both.learns(order[:7])
+    both.twin.restart_from_average()
+    both.learning.begin_pass(2)
+    both.twin_learns(order[7:])
+    both.learns(order[7:])
+    assert both.parses(beam) == expected_parses(both, both.twin.averaged(), beam)
+
+
+@few()
+@given(st.lists(trees(6), min_size=1, max_size=4), st.integers(0, 9))
+def test_trees_that_no_actions_make_are_counted(shapes: list[list[int]], seed: int) -> None:
+    """Trees with crossing arcs; projective ones are made by the actions that the twin's oracle gives."""
+    rng = random.Random(seed)
+    named = [[(head, rng.choice("ab") if head else "root") for head in heads] for heads in shapes]
+    both = Taught(Bank([[{"form": "w"}] * len(tree) for tree in named], named), "tiny", Rule("early", 2))
+    both.learns(range(len(named)))
+    both.twin_learns(range(len(named)))
+    crossing = [any(crosses(heads, d) for d in range(1, len(heads) + 1)) for heads in shapes]
+    assert both.learning.impossible == both.twin.impossible == sum(crossing)
+    assert both.learning.clock == 1 + len(named)
+    for tree, crossed in zip(named, crossing, strict=True):
+        path = oracle(tree, both.twin.actions)
+        if not crossed:
+            *_, last = states_along(path, both.twin.actions)
+            assert tree_of(last, len(tree)) == [(head, relation if head else "") for head, relation in tree]
+
+
+def test_an_arc_that_no_action_makes() -> None:
+    """Words learnt from may have arcs that are not among the actions: no other arcs are made in their place."""
+    bank = Bank([[{"form": "w"}] * 3] * 2, [[(2, "a"), (3, "a"), (0, "root")]] * 2)
+    both = Taught(bank, "tiny", Rule("early", 2))
+    words = both.learning.words
+    for relation, head in ((-1, 1), (both.relations.index("root"), 1)):
+        words.relation[0], words.head[0] = relation, head
+        both.learning.begin_pass(1)
+        both.learns([0, 1])
+        assert both.learning.impossible == 1
+
+
+@few(0.5)
+@given(banks(), orders, st.sampled_from(["perceptron", "mira"]), st.sampled_from([1, 3]))
+def test_little_room_to_begin_with(bank: Bank, order: list[int], learner: str, beam: int) -> None:
+    """Weights move and the table grows in the middle of a pass: nothing else changes."""
+    rule = Rule("max-violation", beam, learner, candidates=beam)
+    order = [s % len(bank.trees) for s in order]
+    roomy = Taught(bank, "basic", rule)
+    with mock.patch.multiple(learning, PLACES=2, ROOM=2):
+        tight = Taught(bank, "basic", rule)
+    assert tight.learning.weights.table.size < 100
+    for both in (roomy, tight):
+        both.learns(order)
+    assert tight.learning.updates == roomy.learning.updates
+    assert tight.parses(beam) == roomy.parses(beam)
+    assert numbers(tight) == numbers(roomy)
+
+
+def numbers(both: Taught) -> list[float]:
+    """All weights, in order of size: where they lie is no matter."""
+    return sorted(both.learning.snapshot().entry.view(np.float32)[1::2].tolist())
