@@ -34,10 +34,12 @@ NAME = "grammaticality"
 SEEDS = (1,)  # of training; the spread is over the five sets of test negatives
 OTHER_SEEDS, REPEATED = (2, 3), ("online", "add")  # and the rows that are trained again with them
 SLOPES = (0.1, 0.3, 1.0, 3.0)  # C of the classifier without latent structure
+TYPED = 12  # passes of five views with four chunk types
 ONE, FIVE, VARIANT, STRICT = 20, 20, 10, 10  # passes of one view, of five, and outer ones of the batch learners
 BAG_PASSES, BAG_RATE = 10, 0.1
 SMALL = 2000  # sentences of the cell that tests run again
 COMMON: dict[str, Any] = {"seed": SEEDS[0], "features": "ngrams", "estimator": "pass", "cap": 20, "normalise": True}
+COMMON |= {"types": 1, "inner_rounds": 20}
 NGRAMS: dict[str, Any] = {"latent": "none", "pa_type": "PA-I", "cap": 1, "estimator": "avg", "passes": 20}
 METHODS: dict[str, dict[str, Any]] = {
     "online": {"passes": ONE},
@@ -52,6 +54,7 @@ METHODS: dict[str, dict[str, Any]] = {
     },
     "add": {"views": "all", "combine": "add", "passes": FIVE},
     "vote": {"views": "all", "combine": "vote", "passes": FIVE},
+    "add, 4 types": {"views": "all", "combine": "add", "types": 4, "passes": TYPED},
     "lclr": {"learner": "lclr", "passes": STRICT},
 }
 STARTS = {"zero": 0.0, "chunker": 0.1}
@@ -182,7 +185,7 @@ def _settings(maker: Maker, method: str, start: str) -> dict[str, Any]:
     settings = METHODS[method]
     if start == "chunker":
         size = FIVE_RANGE if "views" in settings else STARTS[start]
-        settings = settings | {"init": maker.material().chunker, "init_range": size}
+        settings = settings | {"init": maker.material().chunker, "init_range": size, "types": None}
     return settings
 
 
@@ -261,6 +264,7 @@ def run(record: Record, maker: Maker) -> None:
         what = {"stage": "last", "kind": "part", "method": method}
         own = METHODS[method] | {"estimator": "last"}
         record.cell(what, lambda own=own: trained(maker.kind("part"), own)[0])
+    _row(record, maker, "part", "add, 4 types", "zero")
     for method in ("add", "vote", "cotrain", "lclr-variant", "lclr"):
         _row(record, maker, "all", method, "chunker")
 

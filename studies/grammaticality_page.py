@@ -20,14 +20,15 @@ ROWS = {
     "lclr-variant": ("LCLR, variant", "94.55"),
     "online": ("online, one view (IOB2)", "98.75"),
     "add": ("online, five views, add", "98.70"),
+    "add, 4 types": ("online, five views with four chunk types, add", "—"),
     "vote": ("online, five views, vote", "98.78"),
     "cotrain": ("online, five views, co-training", "98.85"),
     "cotrain, PA-I": ("the same with PA-I, C = 0.3", "—"),
 }
-BATCH, ONLINE = ("lclr", "lclr-variant"), ("online", "add", "vote", "cotrain", "cotrain, PA-I")
+BATCH, ONLINE = ("lclr", "lclr-variant"), ("online", "add", "add, 4 types", "vote", "cotrain", "cotrain, PA-I")
 STARTS = ("zero", "chunker")
 COLOURS = {
-    "n-grams": "black", "online": GREEN, "add": BROWN, "vote": BLUE, "cotrain": RED, "cotrain, PA-I": "#e07a5f",
+    "n-grams": "black", "online": GREEN, "add": BROWN, "add, 4 types": "#7f5539", "vote": BLUE, "cotrain": RED, "cotrain, PA-I": "#e07a5f",
     "lclr-variant": GREY, "lclr": "#bbbbbb",
 }  # fmt: skip
 
