@@ -55,7 +55,7 @@ def test_training_and_what_it_prints(cli: Cli) -> None:
     about = json.loads(cli.fine(f"{line} --json"))
     assert about["settings"]["beam"] == 2
     assert len(about["history"]) == 2
-    assert about["lifted_relations"] == 3
+    assert about["lifted_relations"] == 0  # four arcs of three kinds: too rare to be learnt
     quiet = cli(f"{line} -q")
     assert (quiet.out, quiet.err) == ("", "")
 

@@ -175,7 +175,7 @@ def test_the_size_of_a_slice_does_not_matter(size: int, monkeypatch: pytest.Monk
         ends.append(min(order.size, first + size))
         return ends[-1]
 
-    monkeypatch.setattr(online._Slices, "after", after)
+    monkeypatch.setattr(online.Slices, "after", after)
     sliced, _ = fit(corpus, TEMPLATES[2], passes=3)
     assert len(ends) == 3 * math.ceil(corpus.n_sentences / size)
     assert same_bits(whole, sliced)
@@ -184,7 +184,7 @@ def test_the_size_of_a_slice_does_not_matter(size: int, monkeypatch: pytest.Monk
 def test_slices_cover_a_pass_whatever_the_speed() -> None:
     rng = np.random.default_rng(0)
     cost = rng.integers(1, 900, 200)
-    slices = online._Slices(cost)
+    slices = online.Slices(cost)
     order = rng.permutation(200)
     first, seen = 0, []
     while first < order.size:
