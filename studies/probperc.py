@@ -53,6 +53,9 @@ METHODS: dict[str, list[Settings]] = {
         {"learner": "perceptron", "latent": 2, "estimator": "avg"},
         {"learner": "perceptron", "latent": 2, "estimator": "mavg", "mavg_every": 4},
     ],
+    "max-violation, beam 4": [
+        {"learner": "perceptron", "search": "beam", "beam": 4, "update": "max-violation"},
+    ],
     "PA-I": [{"learner": "pa", "aggressiveness": c} for c in CAPS],
     "MIRA": [{"learner": "mira", "aggressiveness": c} for c in CAPS],
     "5-best MIRA": [{"learner": "mira", "candidates": 5, "aggressiveness": c} for c in CAPS],
