@@ -259,8 +259,9 @@ The task: real sentences against sentences drawn from a trigram model ([language
 [classifier over latent chunkings](../grammaticality.md). To train on there are {POSITIVES:,} sentences of film
 reviews and as many pseudo-negatives; {DEV:,} + {DEV:,} to choose the pass by; {TEST:,} against {SETS} times {TEST:,}
 negatives to test on. The second corpus is Brown's, with negatives from a model of its own. Features: word and POS 1- to
-3-grams with the chunk tag, and pairs of chunk tags; one chunk type where a row does not say otherwise. Parts of speech come from our tagger, the start "from the chunker"
-from our NP chunker, both trained on lower-cased CoNLL-2000; its largest weight is 0.1 with one view, 0.01 with five,
+3-grams with the chunk tag, and pairs of chunk tags; one chunk type where a row does not say
+otherwise. Parts of speech come from our tagger, the start "from the chunker" from our NP chunker, both trained
+on lower-cased CoNLL-2000; its largest weight is 0.1 with one view, 0.01 with five,
 where it goes to the IOB2 view. The document's figures are on other corpora, after 40 passes, with negatives that are
 neither matched in length nor cleared of sentences of the corpus.
 
