@@ -126,16 +126,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     dictionary: int | None = None  # of hmm: words seen at least so often have only the labels they were seen with
 
     def __post_init__(self) -> None:
-        _one_of("learner", self.learner, LEARNERS)
-        _one_of("optimiser", self.optimiser, OPTIMISERS)
-        _one_of("estimator", self.estimator, ESTIMATORS)
-        _one_of("metric", self.metric, METRICS)
-        _one_of("edge-features", self.edge_features, ("all", "seen"))
-        _one_of("state-features", self.state_features, ("all", "seen"))
+        one_of("learner", self.learner, LEARNERS)
+        one_of("optimiser", self.optimiser, OPTIMISERS)
+        one_of("estimator", self.estimator, ESTIMATORS)
+        one_of("metric", self.metric, METRICS)
+        one_of("edge-features", self.edge_features, ("all", "seen"))
+        one_of("state-features", self.state_features, ("all", "seen"))
         if not isinstance(self.constraints, str):
             raise UsageError(f"constraints: {self.constraints!r} is not auto, none or the name of a tag scheme")
         for states in self.latent.values() if isinstance(self.latent, dict) else (self.latent,):
-            _at_least("latent", states, 1)
+            at_least("latent", states, 1)
             if states > MOST_STATES:
                 raise UsageError(f"latent: {states} states for a label; at most {MOST_STATES}")
         self._check_history()
@@ -143,25 +143,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             if self.estimator != "mavg":
                 raise UsageError("mavg-every: only the estimator mavg restarts from the average")
             if self.mavg_every != "auto":
-                _at_least("mavg-every", self.mavg_every, 1)
+                at_least("mavg-every", self.mavg_every, 1)
         _between("share", self.share, 0.0, MOST)
         _between("init-size", self.init_size, 1e-9, MOST)
         if self.passes is not None:
-            _at_least("passes", self.passes, 1)
-        _at_least("restarts", self.restarts, 1)
+            at_least("passes", self.passes, 1)
+        at_least("restarts", self.restarts, 1)
         if self.restarts > 1 and not is_latent(self):
             raise UsageError("restarts: only a latent model has a random start; say how many states with latent")
         self._check_learner()
         self._check_candidates()
         self._check_search()
-        _at_least("split-after", self.split_after, 0)
+        at_least("split-after", self.split_after, 0)
         if self.split_after and not is_latent(self):
             raise UsageError("split-after: there is nothing to split into; say how many states with latent")
-        _at_least("min-count", self.min_count, 1)
-        _at_least("seed", self.seed, 0)
+        at_least("min-count", self.min_count, 1)
+        at_least("seed", self.seed, 0)
         for name, value in (("patience", self.patience), ("max-attributes", self.max_attributes)):
             if value is not None:
-                _at_least(name, value, 1)
+                at_least(name, value, 1)
 
     def _check_history(self) -> None:
         if self.label_history is None:
@@ -175,7 +175,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def _check_search(self) -> None:
         """What a beam can do, and what is about a beam alone."""
-        _one_of("search", self.search, SEARCHES)
+        one_of("search", self.search, SEARCHES)
         if self.search != "beam":
             if self.beam is not None or self.update is not None:
                 raise UsageError("beam, update: they are about a search that is not exact; say --search beam")
@@ -191,9 +191,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("tune-bias: it is for exact search; leave --search beam out, or choose --bias at tag time")
         if self.beam is not None:
             _between("beam", self.beam, 1, MOST_BEAM)
-            _at_least("beam", self.beam, 1)
+            at_least("beam", self.beam, 1)
         if self.update is not None:
-            _one_of("update", self.update, UPDATES)
+            one_of("update", self.update, UPDATES)
         if self.learner != "perceptron" and self.update not in (None, *LISTING_UPDATES):
             raise UsageError(
                 f"update: {self.update} is for the perceptron; {self.learner} has {', '.join(LISTING_UPDATES)}"
@@ -212,9 +212,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.learner == "hmm" and self.partial:
             raise UsageError("partial: labels that are not fully known cannot be counted; perceptron or crf use them")
         _between("smoothing", self.smoothing, 0.0, 1e9)
-        _at_least("rare", self.rare, 1)
+        at_least("rare", self.rare, 1)
         if self.dictionary is not None:
-            _at_least("dictionary", self.dictionary, 1)
+            at_least("dictionary", self.dictionary, 1)
 
     def _check_learner(self) -> None:
         """What goes with which learner."""
@@ -258,11 +258,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             if getattr(self, name) != field.default and self.learner not in learners:
                 told = "nbest (candidates)" if name == "candidates" else name.replace("_", "-")
                 raise UsageError(f"{told}: it is for {' and '.join(learners)}, not {self.learner}")
-        _one_of("rate-schedule", self.rate_schedule, ("falling", "constant"))
-        _one_of("probability-function", self.probability_function, PROBABILITIES)
-        _one_of("when", self.when, ("always", "errors"))
-        _one_of("pa-type", self.pa_type, PA_TYPES)
-        _one_of("cost", self.cost, ("hamming", "span"))
+        one_of("rate-schedule", self.rate_schedule, ("falling", "constant"))
+        one_of("probability-function", self.probability_function, PROBABILITIES)
+        one_of("when", self.when, ("always", "errors"))
+        one_of("pa-type", self.pa_type, PA_TYPES)
+        one_of("cost", self.cost, ("hamming", "span"))
         _between("degree", self.degree, 0.0, MOST)
         _between("aggressiveness", self.aggressiveness, 1e-9, 1e9)
         if self.degree != 2.0 and self.probability_function != "polynomial":
@@ -270,7 +270,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.aggressiveness != 0.1 and self.learner == "pa" and self.pa_type == "PA":
             raise UsageError("aggressiveness: PA takes the whole step; choose the pa-type PA-I or PA-II")
         if self.candidates is not None:
-            _at_least("nbest (candidates)", self.candidates, 1)
+            at_least("nbest (candidates)", self.candidates, 1)
             if self.candidates > MOST_CANDIDATES:
                 raise UsageError(f"nbest (candidates): {self.candidates} candidates; at most {MOST_CANDIDATES}")
 
@@ -345,7 +345,7 @@ def estimators_to_try(settings: Settings, has_dev: bool) -> list[tuple[str, int 
     return [("mavg", EVERY[1])]
 
 
-def _one_of(name: str, value: str, known: object) -> None:
+def one_of(name: str, value: str, known: object) -> None:
     names = list(known)  # type: ignore[call-overload]
     if value not in names:
         raise UsageError(f"{name}: there is no {value!r}; choose one of {', '.join(names)}")
@@ -356,6 +356,6 @@ def _between(name: str, value: object, low: float, high: float) -> None:
         raise UsageError(f"{name}: {value!r} is not a number between {low:g} and {high:g}")
 
 
-def _at_least(name: str, value: object, least: int) -> None:
+def at_least(name: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least or not math.isfinite(value):
         raise UsageError(f"{name}: {value!r} is not a whole number of at least {least}")

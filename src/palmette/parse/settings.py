@@ -6,7 +6,16 @@ import msgspec
 
 from palmette.errors import UsageError
 from palmette.kernels.parse_update import MIRA, PA, PERCEPTRON, PROBPERC, Rule
-from palmette.learn.settings import LISTING_UPDATES, MOST_BEAM, PA_TYPES, PROBABILITIES, RATES, UPDATES
+from palmette.learn.settings import (
+    LISTING_UPDATES,
+    MOST_BEAM,
+    PA_TYPES,
+    PROBABILITIES,
+    RATES,
+    UPDATES,
+    at_least,
+    one_of,
+)
 
 LEARNERS = {"perceptron": PERCEPTRON, "probperc": PROBPERC, "pa": PA, "mira": MIRA}
 ESTIMATORS = ("avg", "mavg", "last")
@@ -33,19 +42,19 @@ class ParserSettings(msgspec.Struct, frozen=True, kw_only=True):
     probability_function: str = "softmax"
 
     def __post_init__(self) -> None:
-        _one_of("learner", self.learner, tuple(LEARNERS))
-        _one_of("update", self.update, tuple(UPDATES))
-        _one_of("estimator", self.estimator, ESTIMATORS)
-        _one_of("non-projective", self.non_projective, NON_PROJECTIVE)
-        _one_of("pa-type", self.pa_type, PA_TYPES)
-        _one_of("rate-schedule", self.rate_schedule, ("falling", "constant"))
-        _one_of("probability-function", self.probability_function, PROBABILITIES)
+        one_of("learner", self.learner, tuple(LEARNERS))
+        one_of("update", self.update, tuple(UPDATES))
+        one_of("estimator", self.estimator, ESTIMATORS)
+        one_of("non-projective", self.non_projective, NON_PROJECTIVE)
+        one_of("pa-type", self.pa_type, PA_TYPES)
+        one_of("rate-schedule", self.rate_schedule, ("falling", "constant"))
+        one_of("probability-function", self.probability_function, PROBABILITIES)
         check_beam(self.beam)
         for name, value in (("passes", self.passes), ("patience", self.patience), ("nbest", self.candidates)):
             if value is not None:
-                _whole(name, value, 1)
-        _whole("mavg-every", self.mavg_every, 1)
-        _whole("seed", self.seed, 0)
+                at_least(name, value, 1)
+        at_least("mavg-every", self.mavg_every, 1)
+        at_least("seed", self.seed, 0)
         for name, number in (("aggressiveness", self.aggressiveness), ("rate", self.rate)):
             if number is not None and not (isinstance(number, int | float) and 0 < number <= 1e9):
                 raise UsageError(f"{name}: {number!r} is not a number above 0")
@@ -82,16 +91,6 @@ class ParserSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_beam(beam: object) -> None:
-    _whole("beam", beam, 1)
+    at_least("beam", beam, 1)
     if int(beam) > MOST_BEAM:  # type: ignore[call-overload]
         raise UsageError(f"beam: {beam} is too wide; at most {MOST_BEAM}")
-
-
-def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise UsageError(f"{name}: there is no {value!r}; choose one of {', '.join(known)}")
-
-
-def _whole(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise UsageError(f"{name}: {value!r} is not a whole number of at least {least}")
