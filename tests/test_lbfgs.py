@@ -16,7 +16,7 @@ from palmette.errors import UsageError
 from palmette.learn.batch.blocks import BLOCK, TILE, absolute_sum, dot
 from palmette.learn.batch.history import History, Place
 from palmette.learn.batch.lbfgs import ENDINGS, PERIOD, minimise
-from palmette.learn.batch.line_search import CURVATURE, SUFFICIENT, Trial, strong_wolfe
+from palmette.learn.batch.line_search import CURVATURE, NOISE, SUFFICIENT, Trial, strong_wolfe
 from palmette.learn.batch.orthant import align, project, pseudo_gradient
 
 SHARP = {"tolerance": 0.0, "gradient_tolerance": 1e-9, "iterations": 2000}
@@ -132,11 +132,27 @@ def test_l1_so_large_that_nothing_is_left():
 def test_values_fall_and_are_counted():
     for l1 in (0.0, 1.0):
         result = minimise(logistic(0.1), np.zeros(30), l1=l1, **SHARP)
-        assert (np.diff(result.values) < 0.0).all()
+        assert (np.diff(result.values) <= NOISE * np.abs(result.values[:-1])).all()
+        assert result.values[-1] < result.values[0]
         assert len(result.values) == result.iterations + 1
         assert result.values[-1] == result.value
         assert result.evaluations > result.iterations
         assert result.ending in ENDINGS
+
+
+@pytest.mark.parametrize(("l1", "near"), [(0.0, 5e-6), (1.0, 1e-7)])
+def test_slopes_lead_on_where_values_are_noise(l1, near):
+    """Values with an error of 1e-9 of their size and exact gradients; by values alone it ends up to ten times as far
+    from the optimum, and a hundred times with L1."""
+    exact, random = logistic(0.1), np.random.default_rng(3)
+
+    def noisy(w):
+        value, gradient = exact(w)
+        return value * (1.0 + 1e-9 * random.uniform(-1.0, 1.0)), gradient
+
+    best = minimise(exact, np.zeros(30), l1=l1, **SHARP)
+    found = minimise(noisy, np.zeros(30), l1=l1, **SHARP)
+    assert np.abs(found.point - best.point).max() < near
 
 
 def test_few_evaluations():
@@ -234,8 +250,9 @@ def test_best_step_is_taken_where_the_slope_never_flattens(start):
 @pytest.mark.parametrize("l1", [0.0, 1e-9])
 def test_search_ends_where_rounding_hides_the_decrease(l1):
     result = minimise(lambda w: (1e12 + 0.5 * float(w @ w), w.copy()), np.full(2, 1e-3), l1=l1, gradient_tolerance=0.0)
-    assert result.ending == "no step"
+    assert result.ending in ("no step", "gradient")
     assert result.evaluations <= 5
+    assert np.abs(result.point).max() <= 1e-3
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.01])

@@ -174,18 +174,20 @@ class _Walk:
         return Trial(step, value, dot(self.found, self.direction))
 
     def _look_in_orthant(self, step: float) -> Trial:
-        """The whole function at a step, projected on the orthant; as slope, what the projected move promises."""
-        promised = 0.0
+        """The whole function at a step, projected on the orthant, where the L1 term is linear along the move."""
+        for part in blocks(len(self.point)):
+            trial = self.trial[part]
+            np.multiply(self.direction[part], step, out=trial)
+            trial += self.point[part]
+            project(trial, self.point[part])
+        value, self.found = self._evaluate(self.trial)
+        slope, promised = 0.0, 0.0
         for part in blocks(len(self.point)):
             trial, point = self.trial[part], self.point[part]
-            np.multiply(self.direction[part], step, out=trial)
-            trial += point
-            project(trial, point)
-            promised += float(np.einsum("i,i", trial - point, self.pseudo[part]))
-        value, self.found = self._evaluate(self.trial)
-        if not math.isfinite(dot(self.found, self.direction)):
-            value = math.inf
-        return Trial(step, value, promised)
+            move = trial - point
+            promised += float(np.einsum("i,i", move, self.pseudo[part]))
+            slope += float(np.einsum("i,i", move, self.found[part])) + self.l1 * float((abs(trial) - abs(point)).sum())
+        return Trial(step, value if math.isfinite(slope) else math.inf, slope, promised)
 
     def _evaluate(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """The value with the L1 term, and the gradient of the smooth part."""

@@ -1,7 +1,9 @@
 """How far to go along a direction: strong Wolfe conditions for a smooth function, backtracking for one with kinks.
 
 Both see the function only as numbers along a line, and treat a value that is not finite as too high. They accept
-no step that does not make the value smaller.
+a step that makes the value smaller by enough; or one whose value differs by no more than rounding does, if the slope
+there says that most of the way down has been gone. Near the optimum of a sum over millions of terms the second is what
+is left to go by: slopes are then known far better than differences of values (Hager & Zhang 2005).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ EXPAND = 4.0
 BACK_OFF = 0.1  # where the function overflows, a half would take too many trials
 HALVE = 0.5
 UNSEEN = 2.2e-16  # a decrease below this share of the value is lost in rounding, so that searching on is in vain
+NOISE = 1e-8  # a share of the value within which two values cannot be told apart; scores are sums in single precision
 MARGIN = 0.1  # an interpolated step keeps this share of the bracket away from both of its ends
 
 
@@ -26,6 +29,7 @@ class Trial(NamedTuple):
     step: float
     value: float
     slope: float  # along the direction
+    promised: float = 0.0  # change of the value by the slope at the start, where the search is not along a line
 
 
 def strong_wolfe(look: Callable[[float], Trial], value: float, slope: float, first: float) -> Trial | None:
@@ -38,6 +42,8 @@ def strong_wolfe(look: Callable[[float], Trial], value: float, slope: float, fir
     step = first
     for _ in range(MOST_TRIALS):
         here = look(step)
+        if _levels(here, value, slope):
+            return here
         if not _descends(here, low, value + SUFFICIENT * step * slope):
             high = here
         elif abs(here.slope) <= -CURVATURE * slope:
@@ -52,17 +58,24 @@ def strong_wolfe(look: Callable[[float], Trial], value: float, slope: float, fir
 
 
 def backtrack(look: Callable[[float], Trial], value: float, first: float) -> Trial | None:
-    """The first step, halved until the decrease is enough; here `slope` is that of the chord to the trial."""
+    """The first step, halved until the decrease is enough; here `slope` is that along the whole move to the trial."""
     step = first
     for _ in range(MOST_TRIALS):
         here = look(step)
         finite = math.isfinite(here.value)
-        if finite and here.value < value and here.value <= value + SUFFICIENT * here.slope:
+        if finite and here.value < value and here.value <= value + SUFFICIENT * here.promised:
             return here
-        if -here.slope <= UNSEEN * abs(value):
+        if _levels(here, value, here.promised):
+            return here
+        if -here.promised <= UNSEEN * abs(value):
             break
         step *= HALVE if finite else BACK_OFF
     return None
+
+
+def _levels(here: Trial, value: float, slope: float) -> bool:
+    """No difference that could be told from noise, and a slope that has shrunk."""
+    return abs(here.value - value) <= NOISE * abs(value) and abs(here.slope) <= -CURVATURE * slope
 
 
 def _descends(here: Trial, low: Trial, limit: float) -> bool:
