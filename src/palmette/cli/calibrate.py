@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from palmette.cli.options import Columns, File, Helpers, Json, Quiet, load_tagger, pairs, say
+from palmette.cli.telling import Ticker, print_json
 
 
 def calibrate(
@@ -55,8 +54,6 @@ def calibrate(
     quiet: bool
         No progress and no messages.
     """
-    import msgspec
-
     from palmette.cli.options import reading_from
     from palmette.tagger import with_columns
     from palmette.text.read import read_corpus
@@ -68,7 +65,7 @@ def calibrate(
     found = tagger.calibrate_corpus(corpus, None if quiet else Watch(), partial=partial)
     tagger.save(output)
     if json:
-        print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        print_json(found)
     elif not quiet:
         from palmette.report.reliability import print_calibration
 
@@ -79,15 +76,9 @@ def calibrate(
     say(quiet)(f"wrote {output}: its confidences are probabilities now")
 
 
-class Watch:
-    """Tells on stderr which temperatures were tried, from the second second on."""
-
-    def __init__(self) -> None:
-        self.next = time.perf_counter() + 1.0
+class Watch(Ticker):
+    """Which temperatures were tried."""
 
     def __call__(self, temperature: float, loss: float) -> None:
-        if time.perf_counter() >= self.next:
-            self.next = time.perf_counter() + 0.2
-            text = f"temperature {temperature:.4g}: negative log-likelihood {loss:.5f} a token"
-            live = sys.stderr.isatty()
-            print(f"{text:70}" if live else text, end="\r" if live else "\n", file=sys.stderr, flush=True)
+        if self.due():
+            self.tell(f"temperature {temperature:.4g}: negative log-likelihood {loss:.5f} a token")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from palmette.cli.options import File, Json, Quiet, announce_compiling
+from palmette.cli.telling import print_json
 
 
 def check(positives: File, negatives: File, /, *, seed: int = 1, json: Json = False, quiet: Quiet = False) -> None:
@@ -29,9 +30,7 @@ def check(positives: File, negatives: File, /, *, seed: int = 1, json: Json = Fa
 
     found = easiness(read_sentences(positives), read_sentences(negatives), seed=seed)
     if json:
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        print_json(found)
     else:
         from palmette.report.guards import check_text
 

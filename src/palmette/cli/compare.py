@@ -20,6 +20,7 @@ from palmette.cli.options import (
     pairs,
     reading_from,
 )
+from palmette.cli.telling import print_json
 from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -135,12 +136,6 @@ def compare(
     _learners((train, dev, gold), chosen, common, 3 if seeds is None else seeds, reading, wish, json, quiet)
 
 
-def _print_json(about: Any) -> None:
-    import msgspec
-
-    print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
-
-
 # Models and outputs
 
 
@@ -165,7 +160,7 @@ def _outputs(
     if json:
         import msgspec
 
-        _print_json({"gold": gold, "files": files} | msgspec.to_builtins(found))
+        print_json({"gold": gold, "files": files} | msgspec.to_builtins(found))
     else:
         print_comparison(found, gold)
 
@@ -344,6 +339,6 @@ def _learners(
         import msgspec
 
         about = {"train": files[0], "dev": files[1], "gold": files[2], "use_of_dev": note, "common": common}
-        _print_json(about | msgspec.to_builtins(found))
+        print_json(about | msgspec.to_builtins(found))
     else:
         print_ablation(found, note)

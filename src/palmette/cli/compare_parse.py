@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from palmette.cli.options import File, Json, MaybeFile, Quiet
-from palmette.cli.parse_options import Taggers, load_parser, preparation, print_json
+from palmette.cli.parse_options import Taggers, load_parser, preparation
+from palmette.cli.telling import print_json
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:

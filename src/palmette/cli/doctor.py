@@ -8,6 +8,7 @@ import platform
 import sys
 
 from palmette.cli.options import Json
+from palmette.cli.telling import print_json
 
 NEEDED = ("numpy", "numba", "llvmlite", "msgspec", "cyclopts", "rich")
 EXTRAS = {"matplotlib": "plot", "scikit-learn": "sklearn", "python-crfsuite": "bench"}
@@ -40,9 +41,7 @@ def doctor(*, json: Json = False) -> None:
         "cache_bytes": sum(path.stat().st_size for path in kept),
     }
     if json:
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
+        print_json(about)
         return
     print(f"palmette {__version__}, model format {model_file.VERSION}")
     print(f"Python {about['python']} on {about['platform']}; {about['processor']}, {about['cores']} cores")

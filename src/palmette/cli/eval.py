@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from palmette.cli.options import Columns, Flag, Helpers, Json, MaybeFile, Repeated, biases, load_tagger, pairs
+from palmette.cli.telling import print_json
 from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def _show(
 
             called, temperature, tables = calibrated
             about["calibration"] = calibration_data(tables, called, temperature)
-        print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
+        print_json(about)
         return
     from palmette.report.evaluation import print_scores
 

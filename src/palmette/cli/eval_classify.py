@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from palmette.cli.classify_data import load_with_tagger, read_classes
 from palmette.cli.options import File, Json, MaybeFile
+from palmette.cli.telling import print_json
 
 
 def eval_classify(
@@ -41,11 +42,9 @@ def eval_classify(
     given = read_classes(data, positives, negatives, format, None, classifier.model_.classes)
     found = classifier.evaluate(given.positives, given.negatives)
     if json:
-        import msgspec
-
         by_pass = [{"pass": row["number"], "dev": row["dev"]} for row in classifier.history_ if row["dev"] is not None]
         about = found._asdict() | {"positive_class": classifier.model_.classes[1], "accuracy_by_pass": by_pass}
-        print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
+        print_json(about)
         return
     from palmette.report.classification import print_binary
 

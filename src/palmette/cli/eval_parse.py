@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.options import File, Json, MaybeFile
-from palmette.cli.parse_options import Taggers, load_parser, numbers, preparation, print_json, show_trees
+from palmette.cli.parse_options import Taggers, load_parser, numbers, preparation, show_trees
+from palmette.cli.telling import print_json
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from palmette.cli.options import Flag, Helpers, Json, MaybeFile, Repeated, biases, load_tagger, pairs
+from palmette.cli.telling import print_json
 from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -79,9 +80,7 @@ def explain(
         corpus = _from_file(tagger, helpers, data or "-", format, sentence)
     found = weigh(tagger.model_, corpus, biases(bias))
     if json:
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode(explanation(found)), indent=2).decode())
+        print_json(explanation(found))
     else:
         print_explanation(found, top)
 

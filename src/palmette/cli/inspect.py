@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from palmette.cli.options import Json, MaybeFile, Repeated, announce_compiling, reading_from
+from palmette.cli.telling import print_json
 
 
 def inspect(
@@ -37,8 +38,6 @@ def inspect(
         found = separation(tagger.model_, read_corpus(data, reading))
     about = inspection(tagger.model_, top, label, found)
     if json:
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
+        print_json(about)
     else:
         print_inspection(about, all_labels=label is not None)

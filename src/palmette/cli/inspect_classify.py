@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from palmette.cli.options import File, Json
+from palmette.cli.telling import print_json
 
 
 def inspect_classify(model: File, /, *, top: int = 5, json: Json = False) -> None:
@@ -22,8 +23,6 @@ def inspect_classify(model: File, /, *, top: int = 5, json: Json = False) -> Non
 
     about = classifier_inspection(load_classifier(model), max(0, top))
     if json:
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
+        print_json(about)
     else:
         print_classifier(about)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from palmette.cli.options import Flag, Json
-from palmette.cli.parse_options import print_json
+from palmette.cli.telling import print_json
 
 
 def inspect_parse(model: str, /, *, templates: Flag = False, json: Json = False) -> None:

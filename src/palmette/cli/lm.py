@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from palmette.cli.options import File, Flag, Json, MaybeFile, Output, Quiet, announce_compiling, no_options, say
+from palmette.cli.telling import Ticker, print_json
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def train(
     took = time.perf_counter() - begun
     tell(f"wrote {output}: {_orders(model)}, {took:.1f} s")
     if json:
-        _print_json(
+        print_json(
             {"output": output, "order": order, "min_count": min_count, "sizes": model.sizes_, "seconds": took,
              "discounts": model.discounts_, "fell_back": model.fell_back_}
         )  # fmt: skip
@@ -111,7 +111,7 @@ def score(
     rows = zip(scores.logprob.tolist(), scores.tokens.tolist(), scores.unknown.tolist(), strict=True)
     if json:
         own = [{"logprob": log, "tokens": n, "unknown": unknown} for log, n, unknown in rows]
-        _print_json({**{name: getattr(whole, name) for name in whole.__slots__}, "by_sentence": own})
+        print_json({**{name: getattr(whole, name) for name in whole.__slots__}, "by_sentence": own})
         return
     if by_sentence:
         for (log, n, unknown), sentence in zip(rows, text.texts(), strict=True):
@@ -193,7 +193,7 @@ def sample(
              "length_slack": drawn.length_slack, "seconds": time.perf_counter() - begun}  # fmt: skip
     _tell_sample(about, quiet)
     if json:
-        _print_json(about)
+        print_json(about)
 
 
 def _tell_sample(about: dict[str, Any], quiet: bool) -> None:
@@ -205,19 +205,16 @@ def _tell_sample(about: dict[str, Any], quiet: bool) -> None:
         tell(f"rare lengths: the last places went to sentences up to {about['length_slack']} words off")
 
 
-class Watch:
-    """Tells on stderr how many sentences are kept, from the second second on."""
+class Watch(Ticker):
+    """How many sentences are kept."""
 
     def __init__(self, n: int) -> None:
+        super().__init__(seconds=5.0)
         self.n = n
-        self.next = time.perf_counter() + 1.0
 
     def __call__(self, kept: int, draws: int) -> None:
-        if time.perf_counter() >= self.next:
-            live = sys.stderr.isatty()
-            self.next = time.perf_counter() + (0.2 if live else 5.0)
-            text = f"{kept:,} of {self.n:,} sentences, {draws:,} draws"
-            print(f"{text:70}" if live else text, end="\r" if live else "\n", file=sys.stderr, flush=True)
+        if self.due():
+            self.tell(f"{kept:,} of {self.n:,} sentences, {draws:,} draws")
 
 
 def _load(path: str, quiet: bool) -> LanguageModel:
@@ -225,9 +222,3 @@ def _load(path: str, quiet: bool) -> LanguageModel:
     from palmette.lm import LanguageModel
 
     return LanguageModel.load(path)
-
-
-def _print_json(about: dict[str, Any]) -> None:
-    import msgspec
-
-    print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())

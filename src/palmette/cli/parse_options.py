@@ -85,9 +85,3 @@ def show_trees(drawings: Sequence[tuple[str, Tree, Tree | None]], svg: str | Non
         console = OutputConsole(10_000)
         for text in draw_trees(drawings):
             console.print(text, soft_wrap=True)
-
-
-def print_json(about: Any) -> None:
-    import msgspec
-
-    print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())

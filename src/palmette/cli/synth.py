@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from palmette.cli.options import Json, MaybeFile, Output
+from palmette.cli.telling import print_json
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def synth(
         found[part] = {"file": file} | _figures(model, drawn)
     given = {"labels": labels, "states": states, "symbols": len(model.names.symbols), "p": p, "length": length}
     if json:
-        _print_json({"settings": given | {"seed": seed}, "emission": model.emission.tolist(), "data": found})
+        print_json({"settings": given | {"seed": seed}, "emission": model.emission.tolist(), "data": found})
     else:
         _print_text(given | {"seed": seed}, found)
 
@@ -134,12 +135,6 @@ def _figures(model: Model, drawn: Sample) -> dict[str, Any]:
         "merged": bayes_accuracy(merged(model), drawn.symbols, model.label_of[drawn.states], drawn.offset),
         "majority": majority_accuracy(model, drawn.states),
     }
-
-
-def _print_json(about: dict[str, Any]) -> None:
-    import msgspec
-
-    print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
 
 
 def _print_text(settings: dict[str, Any], found: dict[str, Any]) -> None:

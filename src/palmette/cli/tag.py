@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from palmette.cli.options import Columns, File, Flag, Helpers, Output, Quiet, Repeated, Text, biases, load_tagger, pairs
+from palmette.cli.telling import Meter, tell_rate, tell_where_from
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
@@ -131,8 +132,7 @@ def tag(
             tell = Telling(confidence, marginals)
             print(tagged_text(tagger, helpers, text, biases(bias), tell, decode=decode, **rest))
         return
-    if data == "-" and sys.stdin is not None and sys.stdin.isatty() and not quiet:
-        print("reading from the terminal; end with Ctrl-D (or give a file, or --text)", file=sys.stderr)
+    tell_where_from(data, quiet)
     reading = _reading(tagger, data, format, separator, columns)
     if unit is not None or penn_quotes:
         if reading.resolved(data).format not in ("text", "plain"):
@@ -156,9 +156,7 @@ def tag(
     if decode == "exact" and not quiet:
         print("proven to be the best: {:,} of {:,} sentences".format(*tagger.proven_), file=sys.stderr)
     if not quiet and output != "-":
-        print(
-            f"{n:,} tokens in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} a second); wrote {output}", file=sys.stderr
-        )
+        tell_rate(n, "tokens", seconds, [output])
 
 
 def _warn_of_scale(tagger: Tagger, model: str, bias: dict[str, float] | None, quiet: bool) -> None:
@@ -174,20 +172,6 @@ def _warn_of_scale(tagger: Tagger, model: str, bias: dict[str, float] | None, qu
         "these confidences are not calibrated: they order guesses, and are no probabilities\n"
         f"  to make them so: palmette calibrate {model} DEV -o calibrated.palm", file=sys.stderr,
     )  # fmt: skip
-
-
-class Meter:
-    """Tells on stderr how far tagging has come, from the second second on."""
-
-    def __init__(self) -> None:
-        self.next = time.perf_counter() + 1.0
-
-    def __call__(self, n_tokens: int) -> None:
-        now = time.perf_counter()
-        if now >= self.next:
-            self.next = now + 1.0
-            live = sys.stderr.isatty()
-            print(f"{n_tokens:,} tokens", end="\r" if live else "\n", file=sys.stderr, flush=True)
 
 
 def _reading(tagger: Tagger, data: str, format: str | None, separator: str, columns: str | None) -> Reading:

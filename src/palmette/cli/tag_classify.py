@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.classify_data import load_with_tagger
 from palmette.cli.options import File, Flag, Output, Quiet, Text
+from palmette.cli.telling import tell_where_from
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ def tag_classify(
     if text is not None:
         found = [parse_line(text, "--text", 1, labelled=False)]
     else:
-        if data == "-" and sys.stdin is not None and sys.stdin.isatty() and not quiet:
-            print("reading from the terminal; end with Ctrl-D (or give a file, or --text)", file=sys.stderr)
+        tell_where_from(data, quiet)
         found = read_sentences(data, format, labelled=False)
     sentences = [sentence.tokens for sentence in found]
     scores = classifier.decision(sentences)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
 from palmette.cli.options import File, Flag, MaybeFile, Output, Quiet, Text
 from palmette.cli.parse_options import Taggers, load_parser, numbers, preparation, show_trees
-from palmette.cli.tag import Meter
+from palmette.cli.telling import Meter, tell_rate, tell_where_from
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,8 +73,7 @@ def tag_parse(
     if text is not None:
         _typed(parser, ready, text, beam, svg)
         return
-    if data == "-" and sys.stdin is not None and sys.stdin.isatty() and not quiet:
-        print("reading CoNLL-U from the terminal; end with Ctrl-D (or give a file, or --text)", file=sys.stderr)
+    tell_where_from(data, quiet, "CoNLL-U ")
     begun = time.perf_counter()
     if draw or svg is not None:
         n = _drawn(parser, ready, data, output, beam, threads, draw, svg, sentences, quiet)
@@ -88,9 +86,7 @@ def tag_parse(
         )  # fmt: skip
     seconds = time.perf_counter() - begun
     if not quiet and (output != "-" or svg is not None):
-        rate = f"{n:,} words in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} a second)"
-        wrote = [file for file in (output, svg) if file not in ("-", None)]
-        print(f"{rate}; wrote {' and '.join(map(str, wrote))}", file=sys.stderr)
+        tell_rate(n, "words", seconds, [file for file in (output, svg) if file is not None and file != "-"])
 
 
 def _typed(parser: Parser, ready: Preparation, text: str, beam: int | None, svg: str | None) -> None:

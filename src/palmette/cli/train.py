@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -22,6 +22,7 @@ from palmette.cli.options import (
     reading_from,
     say,
 )
+from palmette.cli.telling import tell_training
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
@@ -302,7 +303,7 @@ def train(
             names=not strip, threads=threads, progress=display, say=say(quiet or json),
         )  # fmt: skip
     tagger.save(output, prune=prune, strip=strip)
-    _tell(tagger, output, time.perf_counter() - begun, json, quiet)
+    tell_training(tagger.outcome_, output, time.perf_counter() - begun, _about(tagger), json, quiet)
     if tagger.outcome_.interrupted:
         raise SystemExit(130)
 
@@ -321,32 +322,15 @@ def _display(tagger: Tagger, dev: str | None, quiet: bool) -> TrainingDisplay:
     return TrainingDisplay(n_passes(tagger.settings()), metric, quiet)
 
 
-def _tell(tagger: Tagger, output: str, seconds: float, json: bool, quiet: bool) -> None:
-    import os
-
+def _about(tagger: Tagger) -> dict[str, Any]:
     from palmette.chain.weights import n_weights
 
-    model, outcome = tagger.model_, tagger.outcome_
-    best = next((p.dev for p in outcome.history if p.number == outcome.best_pass), None)
-    if json:
-        import msgspec
-
-        about = {
-            "model": output,
-            "bytes": os.path.getsize(output) if os.path.isfile(output) else None,
-            "labels": len(model.labels),
-            "attributes": sum(a.size for a in model.alphabets.values()),
-            "nonzero_weights": n_weights(model.chain),
-            "scheme": model.scheme,
-            "order": model.shape.order,
-            "best_pass": outcome.best_pass,
-            "dev": best,
-            "interrupted": outcome.interrupted,
-            "ended": outcome.why,
-            "seconds": round(seconds, 3),
-            "history": model.meta["history"],
-        }
-        print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
-    elif not quiet:
-        kept = f"pass {outcome.best_pass}" + (f" (dev {100 * best:.2f})" if best is not None else "")
-        print(f"ended: {outcome.why}; kept {kept}; {seconds:.1f} s in all; saved {output}")
+    model = tagger.model_
+    return {
+        "labels": len(model.labels),
+        "attributes": sum(a.size for a in model.alphabets.values()),
+        "nonzero_weights": n_weights(model.chain),
+        "scheme": model.scheme,
+        "order": model.shape.order,
+        "history": model.meta["history"],
+    }

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from palmette.cli.classify_data import held_out, read_classes
 from palmette.cli.options import Flag, Json, MaybeFile, Output, Quiet, announce_compiling, say
+from palmette.cli.telling import tell_training
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
@@ -165,7 +166,11 @@ def train_classify(
             classes=given.classes, names=not strip, progress=display, say=say(quiet or json),
         )  # fmt: skip
     classifier.save(output)
-    _tell(classifier, output, time.perf_counter() - begun, json, quiet)
+    from palmette.report.classification import training_notes
+
+    for note in training_notes(classifier.model_) if not (json or quiet) else ():
+        print(note)
+    tell_training(classifier.outcome_, output, time.perf_counter() - begun, _about(classifier), json, quiet)
     if classifier.outcome_.interrupted:
         raise SystemExit(130)
 
@@ -180,32 +185,14 @@ def _latent(given: str) -> str | int:
     return int(given) if given.isdecimal() else given
 
 
-def _tell(classifier: Classifier, output: str, seconds: float, json: bool, quiet: bool) -> None:
+def _about(classifier: Classifier) -> dict[str, Any]:
     from palmette.classify.weights import n_weights
 
-    model, outcome = classifier.model_, classifier.outcome_
-    best = next((p.dev for p in outcome.history if p.number == outcome.best_pass), None)
-    if json:
-        import msgspec
-
-        about = {
-            "model": output,
-            "classes": model.classes,
-            "views": {view.name: len(view.tags) for view in model.views},
-            "attributes": model.alphabet.size,
-            "nonzero_weights": n_weights(model.weights),
-            "best_pass": outcome.best_pass,
-            "dev": best,
-            "interrupted": outcome.interrupted,
-            "ended": outcome.why,
-            "seconds": round(seconds, 3),
-            "history": model.meta["history"],
-        }
-        print(msgspec.json.format(msgspec.json.encode(about), indent=2).decode())
-    elif not quiet:
-        from palmette.report.classification import training_notes
-
-        for note in training_notes(model):
-            print(note)
-        kept = f"pass {outcome.best_pass}" + (f" (dev {100 * best:.2f})" if best is not None else "")
-        print(f"ended: {outcome.why}; kept {kept}; {seconds:.1f} s in all; saved {output}")
+    model = classifier.model_
+    return {
+        "classes": model.classes,
+        "views": {view.name: len(view.tags) for view in model.views},
+        "attributes": model.alphabet.size,
+        "nonzero_weights": n_weights(model.weights),
+        "history": model.meta["history"],
+    }

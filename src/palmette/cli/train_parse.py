@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from palmette.cli.options import File, Flag, Json, MaybeFile, Output, Quiet, announce_compiling, listed, say
-from palmette.cli.parse_options import Taggers, print_json, taggers_of
+from palmette.cli.parse_options import Taggers, taggers_of
+from palmette.cli.telling import tell_training
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
     from palmette.parse.tags import Preparation
-    from palmette.parser import Parser
     from palmette.text.treebank import Treebank
 
 
@@ -139,7 +139,10 @@ def train_parse(
         parser.fit(treebank, held_out, threads=threads, progress=display, say=tell)
     parser.model_.meta |= about
     parser.save(output)
-    _tell(parser, output, time.perf_counter() - begun, json, quiet)
+    from palmette.report.parser_inspection import parser_inspection
+
+    seconds = time.perf_counter() - begun
+    tell_training(parser.outcome_, output, seconds, parser_inspection(parser), json, quiet, "dev LAS")
     if parser.outcome_.interrupted:
         raise SystemExit(130)
 
@@ -189,25 +192,3 @@ def _of_all(treebank: Treebank, fields: list[str], ignored: tuple[str, ...]) -> 
     from palmette.parse.tags import Preparation, trained_tagger
 
     return Preparation([(field, trained_tagger(treebank, field)) for field in fields], ignored)
-
-
-def _tell(parser: Parser, output: str, seconds: float, json: bool, quiet: bool) -> None:
-    import os
-
-    outcome = parser.outcome_
-    best = next((row.dev for row in outcome.history if row.number == outcome.best_pass), None)
-    if json:
-        from palmette.report.parser_inspection import parser_inspection
-
-        about = parser_inspection(parser) | {
-            "model": output,
-            "bytes": os.path.getsize(output) if os.path.isfile(output) else None,
-            "dev": best,
-            "interrupted": outcome.interrupted,
-            "ended": outcome.why,
-            "seconds": round(seconds, 3),
-        }
-        print_json(about)
-    elif not quiet:
-        kept = f"pass {outcome.best_pass}" + (f" (dev LAS {100 * best:.2f})" if best is not None else "")
-        print(f"ended: {outcome.why}; kept {kept}; {seconds:.1f} s in all; saved {output}")
