@@ -12,7 +12,7 @@ import pytest
 from cli_run import Cli, leave_demo, rows
 
 from palmette import Tagger, load_demo
-from palmette import tagger as tagging
+from palmette.chain import tag_file as tagging
 from palmette.text.confidence import Confidence, SpanShares, Telling, cells
 from palmette.text.read import stream
 

@@ -16,7 +16,7 @@ from naive_templates import expand
 from strategies import few
 
 from palmette.chain.data import Collected, allow_table, encode_corpus
-from palmette.chain.model import Names
+from palmette.chain.stored import Names
 from palmette.features.encode import Encoder, new_alphabet
 from palmette.features.resources import Clusters, Lexicon, Resources
 from palmette.features.templates import TemplateSet, parse

@@ -8,11 +8,13 @@ import msgspec
 
 from palmette.chain.known import known_from_column
 from palmette.chain.nbest import check_count, nbest_lists, of_no_token
-from palmette.tagger import Tagger, in_order, with_columns
+from palmette.chain.tag_file import with_columns
+from palmette.tagger import Tagger
 from palmette.text.corpus import Corpus
 from palmette.text.files import FilePath, write_whole
 from palmette.text.nbest import NBestWriter
 from palmette.text.read import BLOCK, Reading, stream
+from palmette.text.threads import in_order
 
 LEAST_BLOCK = 1 << 12
 
@@ -33,7 +35,7 @@ def nbest_file(
     writer = NBestWriter(reading.resolved(source).format, output, model.labels, n, of_no_token(model))
 
     def work(corpus: Corpus) -> tuple[int, bytes]:
-        corpus = with_columns(corpus, add, tagger)
+        corpus = with_columns(corpus, [helper.model_ for helper in add], model)
         facts = known_from_column(corpus, model.labels) if known is not None and corpus.n_tokens else None
         return corpus.n_tokens, writer.write(corpus, nbest_lists(model, corpus, n, bias, facts))
 

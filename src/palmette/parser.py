@@ -24,8 +24,8 @@ from palmette.parse.nbest import best_trees
 from palmette.parse.projective import deprojectivised
 from palmette.parse.settings import ParserSettings, check_beam
 from palmette.parse.templates import choose_templates
-from palmette.tagger import in_order
 from palmette.text.files import FilePath, write_whole
+from palmette.text.threads import in_order
 from palmette.text.tree_write import treebank_bytes
 from palmette.text.treebank import Treebank, Word, read_treebank, stream_treebank, treebank_from_sentences
 

@@ -9,9 +9,7 @@
 from __future__ import annotations
 
 import inspect
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,12 +17,12 @@ import msgspec
 import numpy as np
 
 from palmette.chain.choice import choose_templates
-from palmette.chain.confidence import confidence_of
 from palmette.chain.fit import check_labelled, fit_chain
-from palmette.chain.known import certain_labels, known_from_column, known_from_items, label_names, understand_labels
-from palmette.chain.model import CAP, ChainModel, Decoded, load_chain
+from palmette.chain.known import certain_labels, known_from_items, label_names, understand_labels
+from palmette.chain.model import CAP, ChainModel, load_chain
 from palmette.chain.nbest import Candidate, nbest_lists, of_no_token
 from palmette.chain.prune import pruned
+from palmette.chain.tag_file import Tagging, tag_file
 from palmette.chain.wish import Wish
 from palmette.confidences import Confidences
 from palmette.errors import DataError, UsageError
@@ -34,14 +32,13 @@ from palmette.hmm.train import check_no_features, fit_hmm
 from palmette.learn.online import Progress
 from palmette.learn.settings import Settings, is_batch, parse_latent
 from palmette.metrics.scores import Scores, score
-from palmette.text.confidence import Telling, check_tellable, write_confidence
-from palmette.text.corpus import Corpus, column_of_types
-from palmette.text.files import FilePath, write_whole
+from palmette.text.confidence import Telling
+from palmette.text.corpus import Corpus
+from palmette.text.files import FilePath
 from palmette.text.history import CUSTOM, Step
 from palmette.text.items import Items, corpus_from_items
-from palmette.text.read import Reading, read_corpus, stream
+from palmette.text.read import Reading, read_corpus
 from palmette.text.subset import split
-from palmette.text.write import Writer
 
 Say = Callable[[str], None]
 _SETTINGS = tuple(Settings.__struct_fields__)
@@ -414,46 +411,16 @@ class Tagger(Confidences):
         `confidence` and `marginals` write how sure the model is: see text/confidence.py.
         """
         model = self._fitted()
-        model.with_bias(bias or {})
         reading = reading or self.reading_for(source)
         if known is not None:
             reading = msgspec.structs.replace(reading, label=known, has_label=True)
-        names = model.shape.state_names(model.labels) if states else model.labels
-        writer = Writer(reading.resolved(source).format, output, names, scores=scores)
-        if states and model.shape.per == 1:
-            raise UsageError("the model has no states to show; train it with --latent or --label-history")
-        if states and decode != "viterbi":
-            raise UsageError("the states are those of the best path: --show-states goes with --decode viterbi")
-        tell = Telling(confidence, marginals)
-        check_tellable(writer, tell)
-        if any(tell) and states:
-            raise UsageError("confidences are those of labels: leave --show-states out")
-        n_tokens = proven = total = 0
-
-        def work(corpus: Corpus) -> tuple[int, bytes, np.ndarray | None]:
-            corpus = with_columns(corpus, add, self)
-            facts = known_from_column(corpus, model.labels) if known is not None and corpus.n_tokens else None
-            if states:
-                found = Decoded(*model.tag(corpus, bias, facts, states), None)
-            else:
-                found = model.decode(corpus, decode, bias, facts, cap)
-            if any(tell):
-                sure = confidence_of(model, corpus, found.labels, bias, facts, marginals=marginals, whole=confidence)
-                data = write_confidence(writer, corpus, found.labels, found.scores, sure, tell)
-            else:
-                data = writer.write(corpus, found.labels, found.scores)
-            return corpus.n_tokens, data, found.proven
-
-        with write_whole(target) as out:
-            for n, data, sure in in_order(work, stream(source, reading), threads):
-                out.write(data)
-                n_tokens += n
-                if sure is not None:
-                    proven, total = proven + int(sure.sum()), total + sure.size
-                if progress is not None:
-                    progress(n_tokens)
-        self.proven_ = (proven, total)
-        return n_tokens
+        helpers = [tagger._fitted() for tagger in add]
+        how = Tagging(bias, helpers, known is not None, states, decode, cap, Telling(confidence, marginals))
+        done = tag_file(
+            model, source, target, reading, how, output=output, scores=scores, threads=threads, progress=progress
+        )
+        self.proven_ = (done.proven, done.sentences)
+        return done.tokens
 
     def reading_for(self, source: FilePath, *, labelled: bool = False) -> Reading:
         """How to read input that looks like the training data, with its labels or without."""
@@ -534,33 +501,3 @@ def _weights(given: Sequence[float], items: Items) -> np.ndarray:
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise DataError("sample weights must be finite and not negative")
     return weight[items.places]
-
-
-def with_columns(corpus: Corpus, models: Sequence[Tagger], reader: Tagger) -> Corpus:
-    """The corpus with a column more for each model, made by it, for a reader that lacks them."""
-    encoder = reader._fitted().encoder
-    if models and corpus.n_tokens and encoder is not None and len(corpus.columns) >= encoder.n_columns:
-        raise UsageError(
-            f"the model reads {encoder.n_columns} columns and the input has {len(corpus.columns)}: there is nothing "
-            "for --with to add; choose those of the input with --columns"
-        )
-    for tagger in models:
-        model = tagger._fitted()
-        ids, _ = model.tag(corpus)
-        corpus.columns = [*corpus.columns, column_of_types(ids, model.labels)]
-    return corpus
-
-
-def in_order(work: Callable[[Any], Any], blocks: Iterator[Any], threads: int) -> Iterator[Any]:
-    """work(block) for each block, in their order, on several threads; few blocks are under way at once."""
-    if threads <= 1:
-        yield from map(work, blocks)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[Any]] = deque()
-        for block in blocks:
-            waiting.append(pool.submit(work, block))
-            if len(waiting) > threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()

@@ -19,10 +19,11 @@ from palmette.chain.known import (
     understand_labels,
 )
 from palmette.chain.learning import Dev
-from palmette.chain.model import ChainModel, Names, check_columns, check_room
+from palmette.chain.model import ChainModel, check_columns, check_room
 from palmette.chain.past import drop_unmoved_past
 from palmette.chain.prune import some_names
 from palmette.chain.searching import check_searchable
+from palmette.chain.stored import Names
 from palmette.chain.training import train
 from palmette.chain.weights import Shape, forget_forbidden
 from palmette.chain.wish import Problem, Wish

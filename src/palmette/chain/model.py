@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from palmette import model_file
@@ -20,41 +19,35 @@ from palmette.chain.data import allow_table, encode_corpus
 from palmette.chain.known import Known, check_possible
 from palmette.chain.past import checked_state, packed_past
 from palmette.chain.searching import Searching, searched
-from palmette.chain.temperature import Calibration, cooled
+from palmette.chain.stored import (
+    PARTS,
+    Names,
+    check_meta,
+    load_alphabet,
+    load_checkpoint,
+    load_encoder,
+    load_names,
+    load_rows,
+    load_shape,
+    packed_attributes,
+)
+from palmette.chain.temperature import cooled
 from palmette.chain.weights import ORDERS, Shape, new_chain, used_rows
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
-from palmette.features.templates import PAST, parse, to_text
+from palmette.features.templates import PAST, to_text
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.exact import decode_exact
-from palmette.kernels.forms import Bare, BareSums, Chain, Data, Rows, no_rows, stride_of
+from palmette.kernels.forms import Bare, BareSums, Chain, Data, no_rows, stride_of
 from palmette.kernels.marginals import decode_marginal
 from palmette.kernels.past import Past
 from palmette.kernels.train import decode
-from palmette.learn.online import Pass
-from palmette.learn.settings import MOST_STATES
 from palmette.text.corpus import Corpus
-from palmette.text.history import checked_history
 from palmette.text.schemes import Transitions
 
-PARTS = {1: "label", 2: "pair", 3: "triple", PAST: "past"}
 MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
 MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
-
-
-@dataclass
-class Names:
-    """The strings of the attributes of one order."""
-
-    data: np.ndarray  # u8[]
-    offset: np.ndarray  # i64[A+1]
-
-    def __getitem__(self, attribute: int) -> str:
-        return self.data[self.offset[attribute] : self.offset[attribute + 1]].tobytes().decode(errors="replace")
-
-    def __len__(self) -> int:
-        return self.offset.size - 1
 
 
 DECODINGS = {
@@ -239,15 +232,6 @@ def _some(labels: Sequence[str], most: int = 12) -> str:
     return ", ".join(labels[:most]) + (", ..." if len(labels) > most else "")
 
 
-def _packed_attributes(model: ChainModel, order: int) -> dict[str, np.ndarray]:
-    """The alphabet of an order and its names."""
-    part, alphabet = PARTS[order], model.alphabets[order]
-    arrays = {f"{part}.keys": alphabet.keys, f"{part}.numbers": alphabet.numbers}
-    if order in model.names:
-        arrays |= {f"{part}.names": model.names[order].data, f"{part}.name_offset": model.names[order].offset}
-    return arrays
-
-
 def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the JSON of a model file."""
     chain = model.chain
@@ -256,14 +240,14 @@ def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         if order not in model.alphabets:
             continue
         part = PARTS[order]
-        arrays |= _packed_attributes(model, order)
+        arrays |= packed_attributes(part, model.alphabets[order], model.names.get(order))
         arrays[f"{part}.weights"] = rows.w[: used_rows(rows)]  # a loaded model counts all of them as given out
         if rows.first.size:
             arrays |= {f"{part}.first": rows.first, f"{part}.combo": rows.combo}
         else:
             arrays[f"{part}.slot"] = rows.slot
     if model.past is not None and PAST in model.alphabets:
-        arrays |= packed_past(model.past) | _packed_attributes(model, PAST)
+        arrays |= packed_past(model.past) | packed_attributes(PARTS[PAST], model.alphabets[PAST], model.names.get(PAST))
     arrays |= {f"bare.{name}": getattr(chain.bare, name) for name in Bare._fields}
     arrays |= {f"allowed.{name}": getattr(model.allowed, name) for name in Transitions._fields}
     arrays["vocabulary"] = model.vocabulary
@@ -311,7 +295,7 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
     "".join(labels).encode()  # half of a surrogate pair is no name
     if len(set(labels)) != len(labels):
         raise ModelError("damaged model: a label occurs twice", file=path)
-    shape = _shape(meta.pop("shape"), len(labels), path)
+    shape = load_shape(meta.pop("shape"), len(labels), path)
     allowed = Transitions(
         model_file.require(arrays, "allowed.start", np.bool_, (shape.n_labels,), file=path),
         model_file.require(arrays, "allowed.pair", np.bool_, (shape.n_labels, shape.n_labels), file=path),
@@ -326,7 +310,7 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
             raise ModelError("damaged model: the number of attributes is not a number", file=path)
         alphabets[order] = load_alphabet(arrays, PARTS[order], size, path)
         if order != PAST:
-            rows[order] = _rows(arrays, order, size, shape, path)
+            rows[order] = load_rows(arrays, order, size, shape, path)
         if f"{PARTS[order]}.names" in arrays:
             names[order] = load_names(arrays, PARTS[order], size, path)
     blank = new_chain(shape, {}, allowed, {})
@@ -337,121 +321,14 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
     empty = BareSums(*(np.zeros((0,) * block.ndim) for block in bare))
     chain = blank._replace(bare=bare, bare_a=empty, one=rows[1], two=rows[2], three=rows[3])
     vocabulary = model_file.require(arrays, "vocabulary", np.uint64, (None,), file=path)
-    checkpoint = _checkpoint(arrays, blank, {order: rows[order] for order in alphabets if order != PAST}, path)
+    checkpoint = load_checkpoint(arrays, blank, {order: rows[order] for order in alphabets if order != PAST}, path)
     past, beam = searched(arrays, meta.get("settings"), encoder, alphabets, shape, path)
     if past is not None and checkpoint:
         checkpoint |= checked_state(arrays, past, shape.n_labels, path)
     bias = {str(k): float(v) for k, v in meta.pop("bias").items()}
     scheme = meta.pop("scheme")
     meta.pop("task")
-    _check_meta(meta, path)
+    check_meta(meta, path)
     return ChainModel(
         labels, shape, allowed, scheme, encoder, alphabets, chain, names, vocabulary, bias, meta, checkpoint, past, beam
     )
-
-
-def _check_meta(meta: dict[str, Any], path: str) -> None:
-    """What is told of the training: shown, and used by a resumption."""
-    kinds: list[tuple[str, Any]] = [
-        ("settings", dict[str, Any]), ("history", list[Pass]), ("forbidden", list[tuple[str, str]]),
-    ]  # fmt: skip
-    if "calibration" in meta:
-        kinds.append(("calibration", Calibration))
-    for name, kind in kinds:
-        try:
-            meta[name] = msgspec.to_builtins(msgspec.convert(meta[name] if name in meta else kind(), kind))
-        except msgspec.ValidationError as error:
-            raise ModelError(f"damaged model: its {name} cannot be read ({error})", file=path) from None
-
-
-def _shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
-    shape = Shape(**given)
-    states = tuple(shape.states)
-    fits = type(shape.per) is int and 1 <= shape.per <= MOST_STATES and len(states) in (0, n_labels)
-    if shape.n_labels != n_labels or shape.order not in (0, 1, 2) or not fits:
-        raise ModelError("damaged model: its shape does not fit its labels", file=path)
-    if not all(type(count) is int and 1 <= count <= shape.per for count in states):
-        raise ModelError("damaged model: a label has no state, or more than there is room for", file=path)
-    switches = bool(shape.ends), bool(shape.transitions), bool(shape.triples)
-    history = checked_history(shape.history, n_labels, path)
-    if history is not None and history.counts != (states or (shape.per,) * n_labels):
-        raise ModelError("damaged model: its states are not those of its label histories", file=path)
-    return Shape(n_labels, shape.order, *switches, shape.per, states, history, bool(shape.local))
-
-
-def load_encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:
-    if templates is None:
-        return None
-    try:
-        made = parse(templates["text"], templates["name"], templates["syntax"])
-        return Encoder(made, Resources.from_dict(resources))
-    except (DataError, UsageError) as error:
-        raise ModelError(f"damaged model: its templates cannot be read ({error})", file=path) from None
-
-
-def load_alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Alphabet:
-    keys = model_file.require(arrays, f"{part}.keys", np.uint64, (None,), file=path)
-    numbers = model_file.require(arrays, f"{part}.numbers", np.int32, (keys.size,), low=-1, high=size, file=path)
-    full = int(np.count_nonzero(keys))
-    if keys.size < 2 or keys.size & (keys.size - 1) or full >= keys.size or full > size:
-        raise ModelError(f"damaged model: the table {part}.keys is not a table", file=path)
-    if full and int(numbers[keys != 0].min()) < 0:
-        raise ModelError(f"damaged model: the table {part}.keys has a key without a number", file=path)
-    return Alphabet(keys, numbers, size)
-
-
-def _rows(arrays: dict[str, np.ndarray], order: int, size: int, shape: Shape, path: str) -> Rows:
-    base, part, width = no_rows(), PARTS[order], shape.width(order)
-    if f"{part}.first" in arrays:
-        most = shape.combinations(order)
-        combo = model_file.require(arrays, f"{part}.combo", np.int32, (None,), low=0, high=most, file=path)
-        first = model_file.require_offsets(arrays, f"{part}.first", np.int64, size + 1, combo.size, file=path)
-        w = model_file.require(arrays, f"{part}.weights", np.float32, (combo.size, shape.block(order)), file=path)
-        return base._replace(slot=np.zeros(size, np.int32), first=first, combo=combo, w=w)
-    w = model_file.require(arrays, f"{part}.weights", np.float32, (None, width), file=path)
-    slot = model_file.require(arrays, f"{part}.slot", np.int32, (size,), low=0, high=w.shape[0], file=path)
-    if not w.shape[0] or w[0].any():
-        raise ModelError(f"damaged model: row 0 of {part}.weights is not zero", file=path)
-    _check_owners(slot, w.shape[0], f"{part}.slot", path)
-    return base._replace(slot=slot, used=np.array([w.shape[0]], np.int64), w=w)
-
-
-def _check_owners(slot: np.ndarray, n_rows: int, name: str, path: str) -> None:
-    """Every row but the first has one owner, so that more training finds room for the others."""
-    owned = slot[slot != 0]
-    if owned.size != n_rows - 1 or np.unique(owned).size != owned.size:
-        raise ModelError(f"damaged model: {name} does not give each row to one attribute", file=path)
-
-
-def _checkpoint(arrays: dict[str, np.ndarray], blank: Chain, rows: dict[int, Rows], path: str) -> dict[str, np.ndarray]:
-    """What an exact resumption needs, each number checked; empty when the model was saved without."""
-    if not any(name.startswith("checkpoint.") for name in arrays):
-        return {}
-
-    def part(name: str, dtype: type, shape: tuple[int | None, ...], **bounds: int) -> np.ndarray:
-        return model_file.require(arrays, f"checkpoint.{name}", dtype, shape, file=path, **bounds)
-
-    state = {"clock": part("clock", np.float64, (1,))}
-    if not 1 <= state["clock"][0] < np.inf:
-        raise ModelError("damaged model: the clock of its checkpoint is not a number of steps", file=path)
-    heads: list[tuple[str, type]] = [("bare", np.float32), ("sums", np.float64)]
-    if "checkpoint.start.pair" in arrays:
-        heads.append(("start", np.float32))
-    for head, dtype in heads:
-        for field_name in Bare._fields:
-            shape = getattr(blank.bare, field_name).shape
-            state[f"{head}.{field_name}"] = part(f"{head}.{field_name}", dtype, shape)
-    for order, own in rows.items():
-        w = part(f"{order}.w", np.float32, (own.w.shape[0] if own.first.size else None, own.w.shape[1]))
-        state[f"{order}.w"], state[f"{order}.a"] = w, part(f"{order}.a", np.float64, w.shape)
-        slot = part(f"{order}.slot", np.int32, own.slot.shape, low=0, high=max(1, w.shape[0]))
-        if not own.first.size:
-            _check_owners(slot, w.shape[0], f"checkpoint.{order}.slot", path)
-        state[f"{order}.slot"] = slot
-    return state
-
-
-def load_names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Names:
-    data = model_file.require(arrays, f"{part}.names", np.uint8, (None,), file=path)
-    offset = model_file.require_offsets(arrays, f"{part}.name_offset", np.int64, size + 1, data.size, file=path)
-    return Names(data, offset)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from palmette.chain.model import ChainModel, Names
+from palmette.chain.model import ChainModel
 from palmette.chain.past import kept_rows
+from palmette.chain.stored import Names
 from palmette.chain.weights import ORDERS
 from palmette.features.templates import PAST
 from palmette.kernels.encode import Alphabet

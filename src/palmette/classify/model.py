@@ -14,7 +14,8 @@ import msgspec
 import numpy as np
 
 from palmette import model_file
-from palmette.chain.model import Names, check_columns, load_alphabet, load_encoder, load_names
+from palmette.chain.model import check_columns
+from palmette.chain.stored import Names, load_alphabet, load_encoder, load_names
 from palmette.classify.data import encode
 from palmette.classify.passes import ClassifierPass
 from palmette.classify.settings import Settings, checked

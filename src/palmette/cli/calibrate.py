@@ -54,14 +54,16 @@ def calibrate(
     quiet: bool
         No progress and no messages.
     """
+    from palmette.chain.tag_file import with_columns
     from palmette.cli.options import reading_from
-    from palmette.tagger import with_columns
     from palmette.text.read import read_corpus
 
     tagger = load_tagger(model, quiet)
     reading = tagger.reading_for(data, labelled=True).overridden(reading_from(format, separator, columns, label))
     corpus = read_corpus(data, reading)
-    corpus = with_columns(corpus, [load_tagger(path, quiet) for path in pairs(with_, "--with").values()], tagger)
+    corpus = with_columns(
+        corpus, [load_tagger(path, quiet).model_ for path in pairs(with_, "--with").values()], tagger.model_
+    )
     found = tagger.calibrate_corpus(corpus, None if quiet else Watch(), partial=partial)
     tagger.save(output)
     if json:

@@ -187,8 +187,8 @@ def names_of(files: Sequence[str]) -> list[str]:
 def _contest(files: list[str], gold: str, given: Reading, helpers: dict[str, str], quiet: bool) -> Contest:
     """What all systems say about gold. Each model reads gold as it read its training data; outputs look like what the
     first model reads."""
+    from palmette.chain.tag_file import with_columns
     from palmette.comparing import Contest, Labelling
-    from palmette.tagger import with_columns
     from palmette.text.read import read_corpus
 
     names = names_of(files)
@@ -205,7 +205,7 @@ def _contest(files: list[str], gold: str, given: Reading, helpers: dict[str, str
         corpus = read_corpus(gold, readings[file])
         _check_same_gold(base, corpus, file)
         if lacking and lacks_columns(tagger, corpus):
-            corpus, helped = with_columns(corpus, lacking, tagger), True
+            corpus, helped = with_columns(corpus, [helper.model_ for helper in lacking], tagger.model_), True
         ids, guess, labels = tagger.gold_and_guess(corpus)
         if not guesses:
             right, known = Labelling(ids, labels), tagger.certain(corpus)

@@ -130,14 +130,14 @@ def _with_model(
     searching: tuple[str | None, int | None],
 ) -> tuple[Guesses, np.ndarray | None, Calibrated | None]:
     """Gold and guess of a labelled file, which tokens were not seen in training, and how reliable confidences are."""
+    from palmette.chain.tag_file import with_columns
     from palmette.cli.options import reading_from
-    from palmette.tagger import with_columns
     from palmette.text.guesses import Guesses
     from palmette.text.read import read_corpus
 
     tagger = load_tagger(model, False, *searching)
     corpus = read_corpus(data, tagger.reading_for(data, labelled=True).overridden(reading_from(*given)))
-    corpus = with_columns(corpus, [load_tagger(path, False) for path in helpers.values()], tagger)
+    corpus = with_columns(corpus, [load_tagger(path, False).model_ for path in helpers.values()], tagger.model_)
     gold, guess, labels = tagger.gold_and_guess(corpus, bias, partial, decode)
     words = corpus.columns[0].cells() if corpus.columns else []
     found: Calibrated | None = None

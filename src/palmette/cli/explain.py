@@ -89,8 +89,8 @@ def _from_file(tagger: Tagger, helpers: list[Tagger], data: str, format: str | N
     """One sentence of a file, which is read no further than that."""
     import numpy as np
 
+    from palmette.chain.tag_file import with_columns
     from palmette.cli.options import reading_from
-    from palmette.tagger import with_columns
     from palmette.text.read import stream
     from palmette.text.subset import take
 
@@ -100,6 +100,8 @@ def _from_file(tagger: Tagger, helpers: list[Tagger], data: str, format: str | N
     before = 0
     for corpus in stream(data, reading):
         if number <= before + corpus.n_sentences:
-            return with_columns(take(corpus, np.array([number - 1 - before])), helpers, tagger)
+            return with_columns(
+                take(corpus, np.array([number - 1 - before])), [helper.model_ for helper in helpers], tagger.model_
+            )
         before += corpus.n_sentences
     raise DataError(f"there is no sentence {number}: it has {before:,}", file=data)

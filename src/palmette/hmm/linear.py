@@ -19,7 +19,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.chain.data import Collected
-from palmette.chain.model import ChainModel, Names
+from palmette.chain.model import ChainModel
+from palmette.chain.stored import Names
 from palmette.chain.weights import Shape, estimated, new_chain
 from palmette.errors import UsageError
 from palmette.features.encode import Encoder

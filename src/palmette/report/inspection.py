@@ -13,8 +13,9 @@ from rich.table import Table
 
 from palmette.chain.confidence import named
 from palmette.chain.diagnose import Separation
-from palmette.chain.model import PARTS, ChainModel
+from palmette.chain.model import ChainModel
 from palmette.chain.past import top_past
+from palmette.chain.stored import PARTS
 from palmette.chain.weights import n_weights
 from palmette.errors import UsageError
 from palmette.features.templates import PAST, to_text

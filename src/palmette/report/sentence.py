@@ -10,8 +10,9 @@ from rich.text import Text
 
 from palmette.chain.confidence import confidence_of
 from palmette.chain.nbest import nbest_lists
+from palmette.chain.tag_file import with_columns
 from palmette.errors import DataError
-from palmette.tagger import Tagger, with_columns
+from palmette.tagger import Tagger
 from palmette.text.confidence import ALL, Telling, cells
 from palmette.text.corpus import Corpus
 from palmette.text.raw import parse_text
@@ -24,7 +25,7 @@ def typed_sentence(tagger: Tagger, helpers: list[Tagger], text: str, **tokens: A
     corpus = parse_text(line, "the text", **tokens)
     if not corpus.n_tokens:
         raise DataError("there is no word in the text")
-    return with_columns(corpus, helpers, tagger)
+    return with_columns(corpus, [helper.model_ for helper in helpers], tagger.model_)
 
 
 def tag_sentence(
