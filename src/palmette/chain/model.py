@@ -15,9 +15,9 @@ import numpy as np
 
 from palmette import model_file
 from palmette.chain.beam import beam_labels
-from palmette.chain.data import allow_table, encode_corpus
+from palmette.chain.data import allow_table, encode_corpus, encode_past
 from palmette.chain.known import Known, check_possible
-from palmette.chain.past import checked_state, packed_past
+from palmette.chain.past import Weights, checked_state, no_past, packed_past
 from palmette.chain.searching import Searching, searched
 from palmette.chain.stored import (
     PARTS,
@@ -39,7 +39,7 @@ from palmette.features.resources import Resources
 from palmette.features.templates import PAST, to_text
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.exact import decode_exact
-from palmette.kernels.forms import Bare, BareSums, Chain, Data, no_rows, stride_of
+from palmette.kernels.forms import Active, Bare, BareSums, Chain, Data, no_rows, stride_of
 from palmette.kernels.marginals import decode_marginal
 from palmette.kernels.past import Past
 from palmette.kernels.train import decode
@@ -118,6 +118,11 @@ class ChainModel(Searching):
             row[state : state + per] = value
         return self.chain._replace(bias=row)
 
+    def weights(self, bias: dict[str, float] | None = None) -> Weights:
+        """All weights for a beam, with the model's own bias or another."""
+        chain = self.with_bias(self.bias if bias is None else bias)
+        return Weights(chain, no_past(chain.bias.size) if self.past is None else self.past)
+
     def encode(self, corpus: Corpus, known: Known | None = None) -> Data:
         """The corpus for the kernels, with what is known about its labels (default: nothing)."""
         check_columns(corpus, self.encoder)
@@ -125,6 +130,10 @@ class ChainModel(Searching):
         rows = np.full(corpus.n_tokens, Y, np.int32) if known is None else known.rows
         allow = allow_table(Y, None if known is None else known.sets)
         return encode_corpus(corpus, self.encoder, self.alphabets, rows, allow)
+
+    def encode_past(self, corpus: Corpus) -> Active:
+        """What templates that read earlier labels see of a corpus."""
+        return encode_past(corpus, self.encoder, self.alphabets)
 
     def tag(
         self, corpus: Corpus, bias: dict[str, float] | None = None, known: Known | None = None, states: bool = False

@@ -7,31 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from palmette.chain.data import encode_past
-from palmette.chain.past import Weights, no_past, unpacked_past
+from palmette.chain.past import no_past, unpacked_past
 from palmette.chain.weights import Shape
 from palmette.errors import ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import PAST
 from palmette.kernels.encode import Alphabet
-from palmette.kernels.forms import Active, Chain, stride_of
+from palmette.kernels.forms import stride_of
 from palmette.kernels.past import Past
 from palmette.learn.settings import BEAM, MOST_BEAM, SEARCHES
-from palmette.text.corpus import Corpus
 
 
 class Searching:
-    """What a chain model does to be searched with a beam."""
+    """Which searches a chain model allows, and which one it has."""
 
     shape: Shape
     encoder: Encoder | None
-    alphabets: dict[int, Alphabet]
-    bias: dict[str, float]
-    past: Past | None
     beam: int
-
-    def with_bias(self, bias: dict[str, float]) -> Chain:
-        raise NotImplementedError
 
     @property
     def reads_past(self) -> bool:
@@ -61,15 +53,6 @@ class Searching:
         if type(wanted) is not int or not 1 <= wanted <= MOST_BEAM:
             raise UsageError(f"beam: {wanted!r} is not a number of prefixes between 1 and {MOST_BEAM}")
         self.beam = wanted
-
-    def weights(self, bias: dict[str, float] | None = None) -> Weights:
-        """All weights for a beam, with the model's own bias or another."""
-        chain = self.with_bias(self.bias if bias is None else bias)
-        return Weights(chain, no_past(chain.bias.size) if self.past is None else self.past)
-
-    def encode_past(self, corpus: Corpus) -> Active:
-        """What templates that read earlier labels see of a corpus."""
-        return encode_past(corpus, self.encoder, self.alphabets)
 
 
 def check_searchable(encoder: Encoder | None, search: str) -> None:
