@@ -11,7 +11,7 @@ from cli_run import Cli, leave_demo, leftovers
 
 from palmette import load_demo
 from palmette.errors import DataError, PalmetteError
-from palmette.text.labelled import read_sentences, two_classes
+from palmette.text.labelled import read_sentences, stream_sentences, two_classes
 
 
 @pytest.fixture
@@ -57,6 +57,8 @@ def test_tagging(cli: Cli) -> None:
     assert with_tags[0] == lines[0]
     assert with_tags[1].startswith("# iob2\t")
     assert len(with_tags[1].split("\t")[1].split()) == len(words.split())
+    assert f"{len(lines)} sentences in " in cli("tag m.palm test.good -o tagged").err
+    assert cli.read("tagged").splitlines() == lines
     about = json.loads(cli.fine("tag m.palm test.good --structures --to jsonl").splitlines()[0])
     assert about["structures"]["iob2"] == with_tags[1].split("\t")[1].split()
     typed = cli.fine("tag m.palm --text", "The dog barks .\tDT NN VBZ .")
@@ -179,6 +181,28 @@ def test_forms(tmp_path: Path) -> None:
 def test_wrong_files(tmp_path: Path, text: str, name: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read(tmp_path, text, name=name)
+
+
+@pytest.mark.parametrize("block", [1, 20, 1 << 20])
+@pytest.mark.parametrize(
+    ("name", "one", "bad", "line"),
+    [
+        ("a.txt", "a dog\tDT NN\n\n", "a dog\n", 81),
+        ("a.jsonl", '{"tokens": ["a", "dog"]}\n', "{}\n", 41),
+        ("a.columns", "a\nb\n\n", "a\nb c\n", 122),
+    ],
+)
+def test_blocks_make_no_difference(tmp_path: Path, name: str, one: str, bad: str, line: int, block: int) -> None:
+    """Neither for what is read nor for the line that an error names."""
+    path, format = tmp_path / name, "columns" if name == "a.columns" else None
+    path.write_text(40 * one, encoding="utf-8")
+    blocks = list(stream_sentences(path, format, labelled=False, block=block))
+    assert [s for found in blocks for s in found] == read_sentences(path, format, labelled=False)
+    assert (len(blocks) > 1) == (block < 100)
+    path.write_text(40 * one + bad, encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        list(stream_sentences(path, format, labelled=False, block=block))
+    assert caught.value.line == line
 
 
 def test_uneven_columns_and_strange_formats(tmp_path: Path) -> None:

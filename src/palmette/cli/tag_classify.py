@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.classify_data import load_with_tagger
 from palmette.cli.options import File, Flag, Output, Quiet, Text
-from palmette.cli.telling import tell_where_from
+from palmette.cli.telling import Meter, tell_rate, tell_where_from
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
     from palmette.classifier import Classifier
+    from palmette.text.labelled import Sentence
 
 OUTPUTS = ("lines", "jsonl")
 
@@ -57,21 +60,31 @@ def tag_classify(
     if text is not None and (data != "-" or format is not None):
         raise UsageError("--text is a sentence instead of a file: leave the file and --format out")
     from palmette.text.files import write_whole
-    from palmette.text.labelled import parse_line, read_sentences
+    from palmette.text.labelled import parse_line, stream_sentences
 
     classifier = load_with_tagger(model, tagger, quiet)
     if text is not None:
-        found = [parse_line(text, "--text", 1, labelled=False)]
+        blocks: Iterable[list[Sentence]] = [[parse_line(text, "--text", 1, labelled=False)]]
     else:
         tell_where_from(data, quiet)
-        found = read_sentences(data, format, labelled=False)
+        blocks = stream_sentences(data, format, labelled=False)
+    done, begun, meter = 0, time.perf_counter(), Meter("sentences")
+    with write_whole(output) as out:
+        for block in blocks:
+            out.write(_classified(classifier, block, to, structures).encode())
+            done += len(block)
+            if not quiet:
+                meter(done)
+    if not quiet and output != "-":
+        tell_rate(done, "sentences", time.perf_counter() - begun, [output])
+
+
+def _classified(classifier: Classifier, found: list[Sentence], to: str, structures: bool) -> str:
     sentences = [sentence.tokens for sentence in found]
     scores = classifier.decision(sentences)
-    tags = classifier.structures(sentences) if structures else None
-    with write_whole(output) as out:
-        for k, sentence in enumerate(found):
-            own = None if tags is None else tags[k]
-            out.write(_written(classifier, sentence.words, float(scores[k]), own, to).encode())
+    tags = classifier.structures(sentences) if structures else [None] * len(found)
+    rows = zip(found, scores.tolist(), tags, strict=True)
+    return "".join(_written(classifier, sentence.words, score, own, to) for sentence, score, own in rows)
 
 
 def _written(classifier: Classifier, words: list[str], score: float, tags: dict[str, list[str]] | None, to: str) -> str:

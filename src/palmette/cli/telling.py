@@ -38,9 +38,13 @@ class Ticker:
 class Meter(Ticker):
     """How far tagging has come."""
 
-    def __call__(self, n_tokens: int) -> None:
+    def __init__(self, unit: str = "tokens") -> None:
+        super().__init__()
+        self.unit = unit
+
+    def __call__(self, done: int) -> None:
         if self.due():
-            self.tell(f"{n_tokens:,} tokens")
+            self.tell(f"{done:,} {self.unit}")
 
 
 def tell_where_from(data: str, quiet: bool, what: str = "") -> None:

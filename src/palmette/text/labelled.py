@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from palmette.errors import DataError, UsageError
-from palmette.text.files import FilePath, check_utf8, read_all, shown
-from palmette.text.read import format_by_name
+from palmette.text.files import FilePath, check_utf8, shown
+from palmette.text.read import BLOCK, cut_blocks, format_by_name
+from palmette.text.read import FORMATS as FILE_FORMATS
 
 FORMATS = ("lines", "columns", "jsonl")
 
@@ -42,18 +43,29 @@ class _Object(msgspec.Struct):
 
 def read_sentences(path: FilePath, format: str | None = None, *, labelled: bool) -> list[Sentence]:
     """The sentences of a file, with their classes if they are `labelled`."""
+    return [sentence for block in stream_sentences(path, format, labelled=labelled) for sentence in block]
+
+
+def stream_sentences(
+    path: FilePath, format: str | None = None, *, labelled: bool, block: int = BLOCK
+) -> Iterator[list[Sentence]]:
+    """The same, as many at a time as some `block` bytes have; from a pipe, as soon as they are there."""
     form = format or (format_by_name(path) == "jsonl" and "jsonl") or "lines"
     if form not in FORMATS:
         raise UsageError(f"format: there is no {form!r}; choose one of {', '.join(FORMATS)}")
     if form == "columns" and labelled:
         raise UsageError("columns have no place for a class: give two files, positives and negatives")
-    name = shown(path)
-    data = read_all(path)
-    check_utf8(data, name)
-    found = list(_READERS[form](data.decode(), name, labelled))
-    if not found:
+    name, cut = shown(path), FILE_FORMATS["columns" if form == "columns" else "text"].cut
+    first: Sentence | None = None
+    for line, data in cut_blocks(path, cut, block):
+        check_utf8(data, name, line)
+        found = list(_READERS[form](data.decode(), name, labelled, line))
+        first = first or (found[0] if found else None)
+        if first is not None:
+            _check_pos(found, first, name)
+            yield found
+    if first is None:
         raise DataError("there is no sentence in it", file=name)
-    return _checked(found, name)
 
 
 def parse_line(line: str, name: str, number: int, labelled: bool) -> Sentence:
@@ -77,16 +89,16 @@ def parse_line(line: str, name: str, number: int, labelled: bool) -> Sentence:
     return Sentence(words, pos, label, number)
 
 
-def _lines(text: str, name: str, labelled: bool) -> Iterator[Sentence]:
-    for number, line in enumerate(text.split("\n"), 1):
+def _lines(text: str, name: str, labelled: bool, first: int) -> Iterator[Sentence]:
+    for number, line in enumerate(text.split("\n"), first):
         if line.strip():
             yield parse_line(line.rstrip("\r"), name, number, labelled)
 
 
-def _columns(text: str, name: str, labelled: bool) -> Iterator[Sentence]:
+def _columns(text: str, name: str, labelled: bool, first: int) -> Iterator[Sentence]:
     rows: list[list[str]] = []
-    begun = 1
-    for number, line in enumerate([*text.split("\n"), ""], 1):
+    begun = first
+    for number, line in enumerate([*text.split("\n"), ""], first):
         cells = line.split()
         if cells:
             if rows and len(cells) != len(rows[0]):
@@ -98,9 +110,9 @@ def _columns(text: str, name: str, labelled: bool) -> Iterator[Sentence]:
             rows = []
 
 
-def _jsonl(text: str, name: str, labelled: bool) -> Iterator[Sentence]:
+def _jsonl(text: str, name: str, labelled: bool, first: int) -> Iterator[Sentence]:
     decoder = msgspec.json.Decoder(_Object)
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), first):
         if not line.strip():
             continue
         try:
@@ -117,21 +129,19 @@ def _jsonl(text: str, name: str, labelled: bool) -> Iterator[Sentence]:
             yield Sentence(made.tokens, made.pos, label if labelled else None, number)
 
 
-_READERS: dict[str, Callable[[str, str, bool], Iterator[Sentence]]] = {
+_READERS: dict[str, Callable[[str, str, bool, int], Iterator[Sentence]]] = {
     "lines": _lines, "columns": _columns, "jsonl": _jsonl,
 }  # fmt: skip
 
 
-def _checked(found: list[Sentence], name: str) -> list[Sentence]:
+def _check_pos(found: list[Sentence], first: Sentence, name: str) -> None:
     """Parts of speech stand with all sentences or with none."""
-    first = found[0].pos is None
     for sentence in found:
-        if (sentence.pos is None) != first:
-            here, there = ("no", "have them") if not first else ("", "have none")
+        if (sentence.pos is None) != (first.pos is None):
+            here, there = ("no", "have them") if first.pos is not None else ("", "have none")
             raise DataError(
                 f"{here} parts of speech, and the sentences before it {there}".strip(), file=name, line=sentence.line
             )
-    return found
 
 
 # Pairs of classes that need no telling which one is positive, negative first
