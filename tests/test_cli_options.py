@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from cli_run import TEMPLATES, Cli, last_cells, leave_demo, leftovers, rows, spawn
 
-from palmette import Tagger
+from palmette import Tagger, warm
+from palmette.kernels import compile as compiling
 
 STAR = "*0:%x[0,0]\nU1:%x[0,1]\nB\nT\n"
 WAPITI = 'u:w=%x[0,0]\nu:s=%M[0,0,"..$"]\nu:c=%t[0,0,"^\\u"]\n*:p=%x[0,1]\nu:f=%x[@1,0]\nb\n'
@@ -287,6 +288,19 @@ def test_looking_inside(cli: Cli) -> None:
     cli.write("b.txt", "B\n")
     trained(cli, "--template b.txt --passes 1")
     assert "0 label attributes" not in cli.fine("inspect m.palm")  # it has none at all, and no crash
+
+
+def test_what_was_compiled_is_thrown_away(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing else in the folder."""
+    for name in ("train.train-0.kernel", "old.gone-1.kernel", "mine.txt"):
+        (tmp_path / name).write_bytes(b"12345")
+    monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(warm, "compile_all", lambda: None)
+    ran = cli("warmup --clean")
+    assert "threw away 2 files" in ran.err
+    assert "0 kernels compiled" in ran.out
+    assert not list(tmp_path.glob("*.kernel"))
+    assert (tmp_path / "mine.txt").exists()
 
 
 def test_doctor_and_version(cli: Cli) -> None:

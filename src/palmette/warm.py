@@ -26,6 +26,17 @@ CONLLU = "1\ta\ta\tX\tX\t_\t0\troot\t_\t_\n2\tb\tb\tY\tY\t_\t1\tdep\t_\t_\n\n"
 TEMPLATES = "U0:%x[0,0]/%x[0,1]\n*1:%x[0,0]\nB\nT\n"
 
 
+def throw_away(folder: Path | None) -> tuple[int, int]:
+    """Delete what was compiled, of this version and others; how many files, and how many bytes. Processes that run
+    have read what they need, or compile it again."""
+    files, size = 0, 0
+    for path in folder.glob("*.kernel") if folder is not None else ():
+        bytes_of_it = path.stat().st_size
+        path.unlink(missing_ok=True)
+        files, size = files + 1, size + bytes_of_it
+    return files, size
+
+
 def compile_all() -> None:
     """Train and tag with columns, CoNLL-U and attributes; with orders 1 and 2, a dev set, names and pruning; by
     passes and by likelihood; every way to decode; and look into the result."""

@@ -5,20 +5,25 @@ from __future__ import annotations
 import sys
 import time
 
-from palmette.cli.options import Quiet
+from palmette.cli.options import Flag, Quiet, say
 
 
-def warmup(*, quiet: Quiet = False) -> None:
+def warmup(*, clean: Flag = False, quiet: Quiet = False) -> None:
     """Compile everything ahead of the first use.
 
     Parameters
     ----------
+    clean: bool
+        First throw away all that was compiled before, by other versions too.
     quiet: bool
         Say nothing.
     """
     from palmette.kernels import compile as compiling
-    from palmette.warm import compile_all
+    from palmette.warm import compile_all, throw_away
 
+    if clean:
+        files, size = throw_away(compiling.cache_folder())
+        say(quiet)(f"threw away {files:,} files, {size / 1e6:.1f} MB")
     made: list[str] = []
 
     def compiled(name: str) -> None:
