@@ -130,7 +130,9 @@ def estimated(
         if not ends or label == START:
             return 0.0
         if interpolate:
-            return (last[label] + len(tags) / seen.total()) / (seen[label] + 1)
+            # one label more goes on where all that were seen are ends
+            more = len(tags) / (seen.total() if seen.total() > len(tags) else len(tags) + 1)
+            return (last[label] + more) / (seen[label] + 1)
         return last[label] / seen[label]
 
     def step(context: tuple[str, ...], label: str) -> float:

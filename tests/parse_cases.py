@@ -80,11 +80,13 @@ class Taught:
         self.bank, self.treebank = bank, bank.treebank()
         self.templates = compile_templates(TEXTS[templates], templates)
         self.settings = ParserSettings(
-            learner=rule.learner, update=rule.update, beam=rule.beam, aggressiveness=rule.aggressiveness,
-            pa_type=rule.pa_type, rate=rule.rate if rule.learner == "probperc" else None,
+            learner=rule.learner, update=rule.update, beam=rule.beam,
+            aggressiveness=rule.aggressiveness if rule.learner in ("pa", "mira") else 0.1,
+            pa_type=rule.pa_type if rule.learner == "pa" else "PA-I",
+            rate=rule.rate if rule.learner == "probperc" else None,
             candidates=rule.candidates if rule.learner in ("mira", "probperc") else None, **options,
         )  # fmt: skip
-        self.actions, self.root = actions_of(self.treebank), root_of(self.treebank)
+        self.actions, self.root = actions_of(self.treebank), root_of(self.treebank, lambda message: None)
         self.relations = relations_of(self.actions, self.root)
         encoded = encode(self.treebank, self.templates, self.relations, gold=True)
         grammar = make_grammar(self.templates, self.actions, self.relations)

@@ -12,7 +12,7 @@ from chain_arrays import column_corpus
 
 from palmette import Tagger, load_demo, synth
 from palmette.chain.objective import ChainObjective
-from palmette.errors import UsageError
+from palmette.errors import DataError, UsageError
 from palmette.features.templates import parse
 from palmette.text.corpus import Corpus, column_of_types
 
@@ -111,6 +111,22 @@ def test_l1_then_l2_keeps_what_l1_chose() -> None:
     free = Tagger(**PLAIN, l2=0.2, passes=100).fit(X, y)
     values = [t.history_[-1]["figures"]["objective"] for t in (free, two)]
     assert values[0] < values[1]  # fewer weights, a higher value
+
+
+def test_a_stage_tells_the_figures_of_the_pass_that_is_kept() -> None:
+    said: list[str] = []
+    dev = demo("test", 30)
+    Tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=15).fit(*demo("train", 60), dev=dev, say=said.append)
+    alone = Tagger(**PLAIN, l1=0.4, passes=15).fit(*demo("train", 60), dev=dev)
+    kept = next(row for row in alone.history_ if row["number"] == alone.outcome_.best_pass)
+    told = next(message for message in said if message.startswith("L1:"))
+    assert told.endswith(f"{100 * kept['train_accuracy']:.2f}% right in training, dev {100 * kept['dev']:.2f}")
+
+
+def test_steps_that_are_too_large_are_named() -> None:
+    with pytest.raises(DataError, match="no number can hold the scores") as caught:
+        Tagger(features="chunk", learner="crf", optimiser="adagrad", rate=1e6, passes=2).fit(*demo("train", 200))
+    assert "--rate" in str(caught.value)
 
 
 def test_a_latent_crf_finds_the_ring() -> None:

@@ -114,6 +114,11 @@ def test_settings_that_mean_nothing_are_refused(options: dict[str, Any], message
         Tagger(**{"learner": "hmm", **options}).fit([["a"]], [["A"]])
 
 
+def test_longer_sentences_than_were_seen_are_possible() -> None:
+    tagger = Tagger(learner="hmm").fit(2 * [["a"], ["b"]], 2 * [["X"], ["Y"]])
+    assert tagger.predict([["a", "b", "a"]]) == [["X", "Y", "X"]]
+
+
 def test_data_that_it_cannot_count() -> None:
     with pytest.raises(DataError, match="partial labels"):
         Tagger(learner="hmm").fit([["a", "b"]], [["A", None]])

@@ -147,6 +147,8 @@ def test_scikit_learn_takes_it() -> None:
         ([[1.0, "x"]], ["a"], "both numbers and names"),
         ([{"bias": 2.0}], ["a"], "of its own"),
         ([[float("nan")]], ["a"], "nan"),
+        ([[1.0], [2.0]], [1.0, float("nan")], "not finite"),
+        ([[1.0, 2.0], [2.0]], ["a", "b"], "1 numbers, and the rows before it 2"),
     ],
 )
 def test_bad_rows(X: object, y: list, message: str) -> None:
@@ -161,7 +163,11 @@ def test_what_cannot_be_asked() -> None:
         LinearClassifier("perceptron").fit([[1.0], [2.0]], "ab").predict_proba([[1.0]])
     with pytest.raises(UsageError, match="no parameter"):
         LinearClassifier().set_params(depth=3)
-    with pytest.raises(UsageError, match="minimises nothing"):
+    with pytest.raises(DataError, match="2 numbers"):
+        LinearClassifier().fit([[1.0], [2.0]], "ab").predict([[1.0, 2.0]])
+    with pytest.raises(UsageError, match="choose one of crf, maxent"):
+        LinearClassifier("hmm").fit([[1.0]], ["a"])
+    with pytest.raises(UsageError, match="l2: it is for crf, dplvm, maxent"):
         LinearClassifier("perceptron", l2=1.0).fit([[1.0]], ["a"])
 
 

@@ -231,6 +231,8 @@ def test_what_it_cannot_do() -> None:
     X, y = demo("train", 3)
     with pytest.raises(UsageError, match="dplvm"):
         Tagger("chunk", learner="maxent", latent=2).fit(X, y)
+    with pytest.raises(UsageError, match="label-history: maxent"):
+        Tagger("chunk", learner="maxent", label_history="bigram").fit(X, y)
     y[1] = [None, *y[1][1:]]
     with pytest.raises(DataError, match="not fully known"):
         Tagger("chunk", learner="maxent").fit(X, y)

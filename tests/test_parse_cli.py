@@ -51,6 +51,7 @@ def test_training_and_what_it_prints(cli: Cli) -> None:
     assert ran.code == 0
     assert "4 of 48 trees are not projective (8.3%); 4 of 365 arcs were lifted" in ran.err
     assert "dev LAS" in ran.err
+    assert "bad  cut at" in ran.err
     assert "kept pass" in ran.out
     about = json.loads(cli.fine(f"{line} --json"))
     assert about["settings"]["beam"] == 2
@@ -132,6 +133,24 @@ def test_text_without_a_sentence_or_a_last_line_end(cli: Cli) -> None:
     )
 
 
+def test_lists_have_the_line_ends_of_the_file(cli: Cli) -> None:
+    (cli.folder / "dos.conllu").write_bytes(cli.read(TEST).replace("\n", "\r\n").encode())
+    cli.fine("tag m.palm dos.conllu --nbest 2 -o dos.out -q")
+    cli.fine(f"tag m.palm {TEST} --nbest 2 -o unix.out -q")
+    found = (cli.folder / "dos.out").read_bytes()
+    assert found.replace(b"\r\n", b"\n") == (cli.folder / "unix.out").read_bytes()
+    assert found.count(b"\r\n") == found.count(b"\n")
+
+
+def test_input_without_tags_is_told(cli: Cli) -> None:
+    rows = [row if len(row) < 4 else [*row[:3], "_", "_", *row[5:]] for row in cells(cli.read(TEST))]
+    cli.write("bare.conllu", "\n".join("\t".join(row) for row in rows))
+    for line in ("tag m.palm bare.conllu", "eval m.palm bare.conllu"):
+        assert cli(line).err.count("which the parser looks at: give --tagger MODEL") == 1
+    assert "looks at" not in cli(f"tag m.palm {TEST}").err
+    assert "looks at" not in cli("tag m.palm bare.conllu --tagger upos.palm --tagger xpos.palm").err
+
+
 def test_a_typed_sentence(cli: Cli) -> None:
     drawn = cli.fine("tag m.palm --tagger xpos.palm --text", "The old ferry sleeps.")
     assert drawn.splitlines()[0] == "The old ferry sleeps."
@@ -204,6 +223,13 @@ def test_bad_trees_are_told_or_left_out(cli: Cli) -> None:
     ran = cli("train --task parse broken.conllu -o b.palm --passes 1 --features basic --skip-bad")
     assert ran.code == 0
     assert "1 of 48 sentences left out" in ran.err
+    assert cli("eval m.palm broken.conllu").code == 1
+    ran = cli("eval m.palm broken.conllu --skip-bad")
+    assert ran.code == 0
+    assert "1 of 48 sentences left out" in ran.err
+    cli.write("nameless.conllu", cli.read(TRAIN).replace("\troot\t", "\t\t", 1))
+    ran = cli("train --task parse nameless.conllu -o b.palm --passes 1 --features basic")
+    assert "sentence 1: the relation is missing" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -219,7 +245,9 @@ def test_bad_trees_are_told_or_left_out(cli: Cli) -> None:
         (f"tag m.palm {TEST} --nbest 2 --draw", "--nbest writes"),
         (f"tag m.palm {TEST} --tagger m.palm", "not a tagger"),
         (f"tag m.palm {TEST} --tagger xpos.palm --tagger xpos.palm", "xpos is made twice"),
+        (f"tag m.palm {TEST} --tagger lemma=upos.palm", "a tagger makes upos or xpos, not lemma"),
         (f"tag m.palm {TEST} --beam 0", "beam: 0"),
+        (f"eval --task parse {TEST} out.conllu --skip-bad", "are for a model"),
         (f"eval --task parse {TEST} {TRAIN}", "words in gold"),
         (f"eval --task parse {TEST} out.conllu --beam 3", "are for a model"),
         (f"compare m.palm {TEST}", "two or more"),

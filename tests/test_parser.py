@@ -123,6 +123,23 @@ def test_crossing_trees_may_be_left_out() -> None:
         quick(non_projective="skip").fit(bank(WHAT))
 
 
+def test_an_arrow_in_a_relation_is_no_mark_where_nothing_is_lifted() -> None:
+    arrows = [("a", "DET", 2, "x↑y"), ("dog", "NOUN", 0, "root")]
+    with pytest.raises(DataError, match="holds ↑"):
+        quick().fit(bank(arrows))
+    parser = quick(non_projective="skip").fit(bank(arrows), bank(arrows))
+    assert parser.predict(bank(arrows)) == arcs(arrows)
+    assert parser.nbest(bank(arrows), 1)[0][0][2] == ["x↑y", "root"]
+    assert parser.history_[-1]["dev"] == 1.0
+
+
+def test_all_roots_get_the_relation_that_most_have() -> None:
+    said: list[str] = []
+    parser = quick().fit(bank(SEA, GO, [("Well", "INTJ", 0, "frag")]), say=said.append)
+    assert said == ["1 of 3 roots have another relation than root; the parser gives it to all roots"]
+    assert parser.predict([["Well"]]) == [[(0, "root")]]
+
+
 def test_a_file_is_parsed_into_another(trained: Parser, tmp_path: Path) -> None:
     lines = ["# a comment", "1\tWe\twe\tPRON\t_\t_\t_\t_\t_\tkept", "2\tsaw\tsee\tVERB\t_\t_\t_\t_\t_\t_", "", ""]
     (tmp_path / "in.conllu").write_text("\n".join(lines))
@@ -140,8 +157,9 @@ def test_a_saved_parser_is_the_same(trained: Parser, tmp_path: Path) -> None:
     trained.save(tmp_path / "model")
     loaded = Parser.load(tmp_path / "model")
     treebank = bank(*SENTENCES)
-    assert loaded.get_params() == trained.get_params()
-    assert repr(loaded) == repr(trained) == "Parser(features='basic', beam=4, passes=20, estimator='last')"
+    assert loaded.get_params() == trained.get_params() | {"update": "laso"}  # what None came to
+    assert repr(trained) == "Parser(features='basic', beam=4, passes=20, estimator='last')"
+    assert repr(loaded) == "Parser(features='basic', update='laso', beam=4, passes=20, estimator='last')"
     assert loaded.predict(treebank) == trained.predict(treebank)
     assert [row["updates"] for row in loaded.history_] == [row["updates"] for row in trained.history_]
     loaded.save(tmp_path / "again")
@@ -240,7 +258,8 @@ def test_a_model_with_settings_that_do_not_exist(trained: Parser, tmp_path: Path
         ({"aggressiveness": 0}, "aggressiveness"), ({"rate": 0.1}, "only probperc"),
         ({"candidates": 2}, "probperc and mira"), ({"learner": "pa", "update": "latest"}, "perceptron"),
         ({"merge": True, "update": "laso"}, "laso"), ({"mavg_every": 0}, "mavg-every"), ({"patience": 0}, "patience"),
-        ({"pa_type": "PA-III"}, "pa-type"), ({"rate_schedule": "up"}, "rate-schedule"),
+        ({"pa_type": "PA-III"}, "pa-type"),
+        ({"aggressiveness": 0.2}, "for pa and mira"), ({"rate_schedule": "up"}, "rate-schedule"),
     ],
 )  # fmt: skip
 def test_bad_settings(options: dict[str, Any], said: str) -> None:
@@ -260,6 +279,10 @@ def test_bad_calls(trained: Parser) -> None:
         trained.parse([["a"]], beam=0)
     with pytest.raises(UsageError, match="no set and no file"):
         Parser("nothing").fit(bank(SEA))
+    with pytest.raises(DataError, match="some sentence has none"):
+        trained.evaluate([["a"]])
+    with pytest.raises(DataError, match="this is a string"):
+        trained.predict("a b")  # type: ignore[arg-type]
 
 
 def test_no_trees_to_learn_from() -> None:

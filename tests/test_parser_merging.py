@@ -106,7 +106,7 @@ def test_real_sentences_merge(corpora: FilePath) -> None:
     some = treebank.take(np.arange(100))
     parser = Parser("basic", merge=True, passes=2).fit(some)
     assert all(row["figures"]["merges"] > 1 for row in parser.history_)
-    assert all(row["figures"]["bad_updates"] == 0 for row in parser.history_)
+    assert all(row["figures"]["bad"] == 0 for row in parser.history_)
     found = parser.model_.parse(some, 8, True)
     assert found.merges > 100
     assert found.scores.sum() >= parser.model_.parse(some, 8, False).scores.sum()

@@ -22,6 +22,7 @@ from palmette.tagger import Tagger
 from palmette.text.items import corpus_from_items
 
 BIAS = "bias"
+LEARNERS = ("crf", "maxent", "perceptron", "probperc", "pa", "mira")  # without states and with attributes
 
 
 class LinearClassifier:
@@ -33,6 +34,8 @@ class LinearClassifier:
 
     `tagger_` is the chain inside: save it and `palmette inspect` it, or tag files of attributes with it.
     """
+
+    _width: int | None = None  # of rows of numbers
 
     def __init__(
         self,
@@ -80,9 +83,14 @@ class LinearClassifier:
 
     def fit(self, X: Iterable[Any], y: Iterable[Any], *, say: Callable[[str], None] | None = None) -> LinearClassifier:
         """Learn from rows X and their labels y, which may be strings or numbers."""
+        if self.learner not in LEARNERS:
+            raise UsageError(f"learner: {self.learner!r}; choose one of {', '.join(LEARNERS)}")
         labels = np.asarray(list(y))
         if labels.ndim != 1 or not labels.size or labels.dtype.kind not in "Ubiuf":
             raise DataError("y must hold a string or a number for each row, and at least one")
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise DataError("y holds a number that is not finite, which is no class")
+        self._width = None
         sentences = self._sentences(X)
         if len(sentences) != labels.size:
             raise DataError(f"{labels.size} labels for {len(sentences)} rows")
@@ -145,13 +153,23 @@ class LinearClassifier:
             numbers = [isinstance(cell, Real) for cell in cells]
             if any(numbers) and not all(numbers):
                 raise DataError(f"{where} has both numbers and names", hint='use a dict: {"f1": 0.3, "round": 1}')
-            pairs = ((f"x{k}", float(cell)) for k, cell in enumerate(cells))
-            found = dict(pairs) if all(numbers) else dict.fromkeys(cells, 1.0)
+            if cells and all(numbers):
+                self._check_width(len(cells), where)
+                found = {f"x{k}": float(cell) for k, cell in enumerate(cells)}
+            else:
+                found = dict.fromkeys(cells, 1.0)
         if self.bias:
             if BIAS in found:
                 raise DataError(f"{where} has an attribute {BIAS!r} of its own", hint="say bias=False")
             found[BIAS] = 1.0
         return found
+
+    def _check_width(self, width: int, where: str) -> None:
+        """Rows of numbers are as long as the first that was learnt from."""
+        if self._width is None:
+            self._width = width
+        elif width != self._width:
+            raise DataError(f"{where} has {width} numbers, and the rows before it {self._width}")
 
     def _fitted(self) -> Tagger:
         if not hasattr(self, "tagger_"):

@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from palmette.errors import ModelError, UsageError
+from palmette.errors import DataError, ModelError, UsageError
 from palmette.learn.online import Progress
 from palmette.metrics.attachment import AttachmentScores, score_trees
-from palmette.parse.fit import fit_parser, parsed
+from palmette.parse.fit import finished, fit_parser, parsed
 from palmette.parse.model import ParserModel, encode, load_parser
 from palmette.parse.nbest import best_trees
-from palmette.parse.projective import deprojectivised
 from palmette.parse.settings import ParserSettings, check_beam
 from palmette.parse.templates import choose_templates
 from palmette.text.files import FilePath, write_whole
@@ -39,7 +38,8 @@ class Parser:
 
     features: a named template set (basic, rich), or a file; see docs/parsing.md.
     learner: perceptron, probperc, pa or mira. update: where guess and gold are cut when the search went wrong:
-        standard, early, max-violation, latest, hybrid, laso.
+        standard, early, max-violation, latest, hybrid, laso. None: laso, and with merging or another learner than the
+        perceptron max-violation.
     beam: how many states are kept at each step. merge: unite those that look alike to all templates.
     non_projective: pseudo (transform crossing arcs, and put them back after parsing) or skip.
     The others are explained in `palmette train --task parse --help`.
@@ -50,7 +50,7 @@ class Parser:
         features: str | FilePath = "rich",
         *,
         learner: str = "perceptron",
-        update: str = "max-violation",
+        update: str | None = None,
         beam: int = 8,
         merge: bool = False,
         passes: int | None = None,
@@ -159,12 +159,14 @@ class Parser:
 
     def _plain(self, treebank: Treebank, heads: np.ndarray, relations: np.ndarray) -> tuple[np.ndarray, list[str]]:
         """A tree with lifted arcs put back."""
-        made = deprojectivised(self._fitted().with_trees(treebank, heads, relations))
+        made = finished(self._fitted(), treebank, heads, relations)
         return made.heads, made.relations.cells()
 
     def evaluate(self, gold: Sentences, *, beam: int | None = None, threads: int = 1) -> AttachmentScores:
         """Attachment scores on sentences with trees, by the rules of the official UD scorer."""
         treebank = _treebank(gold)
+        if not treebank.n_tokens or (treebank.heads < 0).any():
+            raise DataError("scores compare trees, and some sentence has none", file=treebank.corpus.source)
         return score_trees(treebank, self.parse(treebank, beam=beam, threads=threads))
 
     def parse_file(
@@ -241,4 +243,6 @@ def _parameters() -> list[str]:
 
 
 def _treebank(sentences: Sentences) -> Treebank:
+    if isinstance(sentences, str):
+        raise DataError("a list of sentences is expected, and this is a string")
     return sentences if isinstance(sentences, Treebank) else treebank_from_sentences(sentences)

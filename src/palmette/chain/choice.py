@@ -29,7 +29,9 @@ def choose_templates(
     if features is not None and template is not None:
         raise UsageError("give a named set (features) or a template file (template), not both")
     if order not in (None, 0, 1, 2):
-        raise UsageError(f"the order must be 0, 1 or 2, not {order!r}")
+        raise UsageError(
+            f"the order must be 0, 1 or 2, not {order!r}; with a beam templates may read earlier labels: %y[-3]"
+        )
     if corpus.attributes is not None:
         if features is not None or template is not None or resources.lexicons or resources.clusters:
             raise UsageError(

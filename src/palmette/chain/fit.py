@@ -33,7 +33,7 @@ from palmette.features.templates import PAST
 from palmette.kernels.encode import Alphabet
 from palmette.kernels.forms import Chain, Data
 from palmette.learn.online import Outcome
-from palmette.learn.settings import MOST_STATES, with_beam
+from palmette.learn.settings import LIKELIHOOD, MOST_STATES, is_batch, with_beam
 from palmette.text.corpus import Corpus
 from palmette.text.history import History, check_name, make_history
 from palmette.text.schemes import are_chunk_labels
@@ -73,9 +73,13 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     trained = train(problem)
     outcome, settings = trained.outcome, trained.settings
     if trained.impossible >= corpus.n_sentences:
+        steps = settings.learner in LIKELIHOOD and not is_batch(settings)
         raise DataError(
             "nothing can be learnt: no sentence has a path that fits both what is known of its labels and what is "
-            "allowed", file=corpus.source, hint="see --constraints and --forbid",
+            "allowed" + (", or the steps were so large that no number can hold the scores" if steps else ""),
+            file=corpus.source,
+            hint="choose a smaller --rate, or see --constraints and --forbid" if steps
+            else "see --constraints and --forbid",
         )  # fmt: skip
     if trained.impossible:
         wish.say(

@@ -127,11 +127,9 @@ def train_by_likelihood(problem: Problem) -> Trained:
 
 def _tell_stage(name: str, objective: ChainObjective, outcome: Outcome, wish: Wish) -> None:
     """Size and accuracy of one of two stages."""
-    best = max((p.dev for p in outcome.history if p.dev is not None), default=None)
-    accuracy = (
-        f"{100 * outcome.history[-1].train_accuracy:.2f}% right in training" if outcome.history else "no iteration"
-    )
-    dev = "" if best is None else f", dev {100 * best:.2f}"
+    kept = next((row for row in outcome.history if row.number == outcome.best_pass), None)
+    accuracy = "no iteration" if kept is None else f"{100 * kept.train_accuracy:.2f}% right in training"
+    dev = "" if kept is None or kept.dev is None else f", dev {100 * kept.dev:.2f}"
     wish.say(f"{name}: {np.count_nonzero(objective.start()):,} weights that are not zero, {accuracy}{dev}")
 
 

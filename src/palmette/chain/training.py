@@ -26,8 +26,8 @@ def train(problem: Problem) -> Trained:
         own = msgspec.structs.replace(settings, seed=settings.seed + number)
         trained = _trained(problem._replace(wish=replace(problem.wish, settings=own)))
         figure = _how_good(trained, problem.dev is not None)
-        name = "dev" if problem.dev is not None else "objective"
-        problem.wish.say(f"start {number + 1} of {settings.restarts}, seed {own.seed}: {name} {abs(figure):.6g}")
+        told = f"dev {100 * figure:.2f}" if problem.dev is not None else f"objective {abs(figure):.6g}"
+        problem.wish.say(f"start {number + 1} of {settings.restarts}, seed {own.seed}: {told}")
         if best is None or figure > best_figure:
             best, best_figure = trained, figure
         if trained.outcome.interrupted:

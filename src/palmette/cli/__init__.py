@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from palmette import __version__
-from palmette.cli.tasks import function_of, routed
+from palmette.cli.tasks import function_of, other_tasks, routed
 from palmette.errors import PalmetteError, UsageError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _app(needs_help: bool, task: str) -> App:
         suppress_keyboard_interrupt=False, console=console,
     )  # fmt: skip
     for verb, about in VERBS.items():
-        app.command(function_of(verb, task), name=verb, help=about)
+        app.command(function_of(verb, task), name=verb, help=about + other_tasks(verb, task))
     return app
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.options import File, Json, MaybeFile
-from palmette.cli.parse_options import Taggers, load_parser, numbers, preparation, show_trees
+from palmette.cli.options import File, Flag, Json, MaybeFile, say
+from palmette.cli.parse_options import Taggers, Watched, load_parser, numbers, preparation, show_trees
 from palmette.cli.telling import print_json
 from palmette.errors import UsageError
 
@@ -24,6 +24,7 @@ def evaluate_parse(
     draw: int = 0,
     svg: MaybeFile = None,
     sentences: str | None = None,
+    skip_bad: Flag = False,
     threads: int = 1,
     json: Json = False,
 ) -> None:
@@ -48,6 +49,8 @@ def evaluate_parse(
         Draw them into this file, as SVG: wrong arcs dashed, gold below the words.
     sentences: str
         Draw these sentences instead, such as 1,4-6.
+    skip_bad: bool
+        Leave out sentences of the gold file that are no trees, and say how many.
     threads: int
         Threads to parse with.
     json: bool
@@ -60,13 +63,13 @@ def evaluate_parse(
     gold: Any
     guess: Any
     if peek_task(first) is None:
-        if beam is not None or tagger or threads > 1:
-            raise UsageError("--beam, --tagger and --threads are for a model: give it before the gold file")
+        if beam is not None or tagger or threads > 1 or skip_bad:
+            raise UsageError("--beam, --tagger, --skip-bad and --threads are for a model: give it before the gold file")
         from palmette.text.trees import read_trees
 
         gold, guess = read_trees(first), read_trees(second)
     else:
-        gold, guess = _parsed(first, second, beam, tagger, threads)
+        gold, guess = _parsed(first, second, beam, tagger, threads, skip_bad)
     from palmette.metrics.attachment import score_trees
 
     found = score_trees(gold, guess)
@@ -86,17 +89,21 @@ def evaluate_parse(
         show_trees(drawings, None, draw=True)
 
 
-def _parsed(model: str, data: str, beam: int | None, tagger: list[str] | None, threads: int) -> tuple[Any, Any]:
+def _parsed(
+    model: str, data: str, beam: int | None, tagger: list[str] | None, threads: int, skip_bad: bool
+) -> tuple[Any, Any]:
     """Gold, and what the parser makes of its words."""
     from palmette.text.treebank import read_treebank
 
     parser = load_parser(model, quiet=False)
-    gold = read_treebank(data)
+    gold = read_treebank(data, skip_bad=skip_bad, say=say(False))
     if not gold.n_tokens:
         from palmette.errors import DataError
 
         raise DataError("no sentence to score", file=data)
-    return gold, parser.parse(preparation(parser, tagger, False)(gold), beam=beam, threads=threads)
+    return gold, parser.parse(
+        Watched(parser, preparation(parser, tagger, False), False)(gold), beam=beam, threads=threads
+    )
 
 
 def _worst(gold: HasTrees, guess: HasTrees, n: int) -> list[int]:

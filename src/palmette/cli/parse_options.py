@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from palmette.cli.options import announce_compiling, load_tagger
+from palmette.cli.options import announce_compiling, load_tagger, say
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
     from palmette.parse.tags import Preparation
     from palmette.parser import Parser
+    from palmette.text.treebank import Treebank
     from palmette.text.trees import Tree
 
 Taggers = Annotated[list[str] | None, Parameter(name="--tagger", consume_multiple=False, negative=())]
@@ -29,11 +30,14 @@ def load_parser(path: str, quiet: bool) -> Parser:
 def taggers_of(given: Sequence[str] | None, quiet: bool) -> list[tuple[str, Any]]:
     """`--tagger MODEL` or `--tagger upos=MODEL` options: the field each makes, and the tagger."""
     from palmette.parse.tags import TAGS, tag_field
+    from palmette.text.treebank import FIELDS
 
     found: list[tuple[str, Any]] = []
     for item in given or ():
         name, equals, path = item.partition("=")
         named = bool(equals) and name in TAGS
+        if equals and not named and name in FIELDS:
+            raise UsageError(f"--tagger {item}: a tagger makes {' or '.join(TAGS)}, not {name}")
         tagger = load_tagger(path if named else item, quiet)
         field = name if named else tag_field(tagger)
         if field in (known for known, _ in found):
@@ -47,6 +51,34 @@ def preparation(parser: Parser, given: Sequence[str] | None, quiet: bool) -> Pre
     from palmette.parse.tags import Preparation
 
     return Preparation(taggers_of(given, quiet), tuple(parser.model_.meta.get("ignored", ())))
+
+
+def tags_read(parser: Parser, ready: Preparation) -> list[str]:
+    """The tags that a parser looks at and nobody makes: the input must have them."""
+    read = parser.model_.templates.columns
+    needed = [field for letter, field in (("u", "upos"), ("x", "xpos")) if letter in read]
+    if "t" in read and not ready.fields:
+        needed = needed or ["xpos"]
+    return [field for field in needed if field not in (*ready.fields, *ready.ignored)]
+
+
+class Watched:
+    """A preparation that says so, once, where the input lacks tags that the parser looks at."""
+
+    def __init__(self, parser: Parser, ready: Preparation, quiet: bool) -> None:
+        self.ready, self.silent = ready, quiet
+        self.needed, self.fields = tags_read(parser, ready), ready.fields
+
+    def __call__(self, treebank: Treebank) -> Treebank:
+        lacking = [field for field in self.needed if treebank.column(field).types == ["_"]]
+        if treebank.n_tokens and not self.silent:
+            self.silent = True
+            if lacking:
+                names = " and ".join(lacking)
+                say(False)(
+                    f"the input has no {names}, which the parser looks at: give --tagger MODEL, or expect errors"
+                )
+        return self.ready(treebank)
 
 
 def numbers(given: str | None, n: int, quiet: bool) -> list[int]:

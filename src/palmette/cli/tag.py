@@ -120,6 +120,7 @@ def tag(
     tagger = load_tagger(model, quiet, search, beam)
     helpers = [load_tagger(path, quiet) for path in pairs(with_, "--with").values()]
     if confidence or marginals:
+        tagger.model_.need_exact("--confidence and --marginals")
         _warn_of_scale(tagger, model, biases(bias), quiet)
     if text is not None:
         from palmette.report.sentence import nbest_text, tagged_text

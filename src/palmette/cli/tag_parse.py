@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from palmette.cli.options import File, Flag, MaybeFile, Output, Quiet, Text
-from palmette.cli.parse_options import Taggers, load_parser, numbers, preparation, show_trees
+from palmette.cli.parse_options import Taggers, Watched, load_parser, numbers, preparation, show_trees, tags_read
 from palmette.cli.telling import Meter, tell_rate, tell_where_from
 from palmette.errors import UsageError
 
@@ -74,14 +74,14 @@ def tag_parse(
         _typed(parser, ready, text, beam, svg)
         return
     tell_where_from(data, quiet, "CoNLL-U ")
-    begun = time.perf_counter()
+    begun, watched = time.perf_counter(), Watched(parser, ready, quiet)
     if draw or svg is not None:
-        n = _drawn(parser, ready, data, output, beam, threads, draw, svg, sentences, quiet)
+        n = _drawn(parser, watched, data, output, beam, threads, draw, svg, sentences, quiet)
     elif nbest is not None:
-        n = _listed(parser, ready, data, output, nbest, beam)
+        n = _listed(parser, watched, data, output, nbest, beam)
     else:
         n = parser.parse_file(
-            data, output, beam=beam, threads=threads, prepare=ready, fields=ready.fields,
+            data, output, beam=beam, threads=threads, prepare=watched, fields=ready.fields,
             progress=None if quiet else Meter(),
         )  # fmt: skip
     seconds = time.perf_counter() - begun
@@ -107,11 +107,7 @@ def _typed(parser: Parser, ready: Preparation, text: str, beam: int | None, svg:
 
 def _check_tags(parser: Parser, ready: Preparation) -> None:
     """A typed sentence has no tags of its own."""
-    read = parser.model_.templates.columns
-    needed = [field for letter, field in (("u", "upos"), ("x", "xpos")) if letter in read]
-    if "t" in read and not ready.fields:
-        needed = needed or ["xpos"]
-    lacking = [field for field in needed if field not in (*ready.fields, *ready.ignored)]
+    lacking = tags_read(parser, ready)
     if lacking:
         raise UsageError(
             f"the parser looks at {' and '.join(lacking)}, which a typed sentence does not have: give --tagger MODEL"
@@ -119,7 +115,7 @@ def _check_tags(parser: Parser, ready: Preparation) -> None:
 
 
 def _drawn(
-    parser: Parser, ready: Preparation, data: str, output: str, beam: int | None, threads: int, draw: bool,
+    parser: Parser, ready: Watched, data: str, output: str, beam: int | None, threads: int, draw: bool,
     svg: str | None, sentences: str | None, quiet: bool,
 ) -> int:  # fmt: skip
     """Parse a whole file, draw some of it, and write all of it where a file is named."""
@@ -137,7 +133,7 @@ def _drawn(
     return treebank.n_tokens
 
 
-def _listed(parser: Parser, ready: Preparation, data: str, output: str, n: int, beam: int | None) -> int:
+def _listed(parser: Parser, ready: Watched, data: str, output: str, n: int, beam: int | None) -> int:
     """The n best trees of each sentence, one block after the other."""
     from palmette.parse.lists import lists_bytes
     from palmette.text.files import write_whole

@@ -36,6 +36,15 @@ def function_of(verb: str, task: str) -> str:
     return FUNCTIONS.get((verb, task), own)
 
 
+def other_tasks(verb: str, task: str) -> str:
+    """Where to find the options that a verb has for other tasks."""
+    others = [name for own, name in FUNCTIONS if own == verb and name != task]
+    if not others:
+        return ""
+    commands = " and ".join(f"`palmette {verb} --task {name} --help`" for name in others)
+    return f" Other options for other tasks: {commands}."
+
+
 def routed(given: Sequence[str]) -> tuple[str, list[str]]:
     """The task of a command line, and the command line without `--task`."""
     rest, task = list(given), None

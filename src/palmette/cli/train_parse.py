@@ -63,8 +63,8 @@ def train_parse(
     learner: str
         perceptron (the default), probperc (probabilistic perceptron), pa (passive-aggressive) or mira.
     update: str
-        Where guess and gold are cut when the search has lost gold: max-violation (the default), early, standard (not
-        at all), latest, hybrid or laso.
+        Where guess and gold are cut when the search has lost gold: laso (go on from gold: the default of the
+        perceptron without --merge), max-violation (that of the others), early, standard (not at all), latest or hybrid.
     beam: int
         How many states the search keeps at each step (8).
     merge: bool

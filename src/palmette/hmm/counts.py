@@ -97,8 +97,8 @@ def _votes(levels: list[np.ndarray]) -> np.ndarray:
 
 def _ends(counts: Counts, interpolate: bool) -> np.ndarray:
     """How often each label is the last one; interpolated: as if it had been seen once more, and at the end as often as
-    labels are on the whole."""
-    more = counts.end.sum() / counts.label.sum() if interpolate else 0.0
+    labels are on the whole, but not always: longer sentences than those of one word are possible."""
+    more = counts.end.sum() / max(counts.label.sum(), counts.end.sum() + 1.0) if interpolate else 0.0
     return np.asarray((counts.end + more) / (counts.label + (1.0 if interpolate else 0.0)))
 
 

@@ -225,11 +225,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             if value is not None:
                 _between(name, value, 0.0, 1e9)
         if not likelihood and (self.l2 is not None or self.l1 or self.optimiser != "lbfgs"):
-            raise UsageError(
-                f"l1, l2, optimiser: they are for {', '.join(LIKELIHOOD)}, the {self.learner} minimises nothing"
-            )
+            given = "l2" if self.l2 is not None else "l1" if self.l1 else "optimiser"
+            raise UsageError(f"{given}: it is for {', '.join(LIKELIHOOD)}; the {self.learner} minimises nothing")
         if not batch and (self.l1 or self.tolerance != TOLERANCE):
-            raise UsageError(f"l1, tolerance: they are for the optimiser lbfgs of {', '.join(LIKELIHOOD)}")
+            given = "l1" if self.l1 else "tolerance"
+            raise UsageError(f"{given}: it is for the optimiser lbfgs of {', '.join(LIKELIHOOD)}")
         if not batch and self.state_features != "all":
             raise UsageError(f"state-features: seen is for the optimiser lbfgs of {', '.join(LIKELIHOOD)}")
         if self.rate == 0:
@@ -248,16 +248,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("crf: with latent states it is called dplvm")
         if self.learner == "maxent" and not batch:
             raise UsageError("optimiser: maxent is trained by lbfgs")
+        if self.learner == "maxent" and self.label_history is not None:
+            raise UsageError("label-history: maxent has labels before a token as features; take a template of order 2")
         if self.learner == "maxent" and is_latent(self):
             raise UsageError("maxent: it is given the labels before, and latent states are not given; take dplvm")
 
     def _check_candidates(self) -> None:
         """What the learners with candidates and margins have, and the others do not."""
-        for name, learners in ONLY.items():
-            field = next(f for f in msgspec.structs.fields(Settings) if f.name == name)
-            if getattr(self, name) != field.default and self.learner not in learners:
-                told = "nbest (candidates)" if name == "candidates" else name.replace("_", "-")
-                raise UsageError(f"{told}: it is for {' and '.join(learners)}, not {self.learner}")
+        check_owners(self, self.learner)
         one_of("rate-schedule", self.rate_schedule, ("falling", "constant"))
         one_of("probability-function", self.probability_function, PROBABILITIES)
         one_of("when", self.when, ("always", "errors"))
@@ -273,6 +271,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             at_least("nbest (candidates)", self.candidates, 1)
             if self.candidates > MOST_CANDIDATES:
                 raise UsageError(f"nbest (candidates): {self.candidates} candidates; at most {MOST_CANDIDATES}")
+
+
+def check_owners(settings: msgspec.Struct, learner: str) -> None:
+    """Complain about a setting that another learner has."""
+    for field in msgspec.structs.fields(settings):
+        learners = ONLY.get(field.name)
+        if learners and getattr(settings, field.name) != field.default and learner not in learners:
+            told = "nbest (candidates)" if field.name == "candidates" else field.name.replace("_", "-")
+            raise UsageError(f"{told}: it is for {' and '.join(learners)}, not {learner}")
 
 
 def is_batch(settings: Settings) -> bool:

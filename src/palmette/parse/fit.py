@@ -40,13 +40,15 @@ def fit_parser(
     if not treebank.n_tokens or (treebank.heads < 0).any():
         raise DataError("the training data has no trees", file=treebank.corpus.source)
     projective = made_projective(treebank, settings.non_projective, say)
-    actions, root = actions_of(projective), root_of(projective)
+    actions, root = actions_of(projective), root_of(projective, say)
     relations = relations_of(actions, root)
     words = encode(projective, templates, relations, gold=True)
 
+    chosen = msgspec.to_builtins(settings) | {"update": settings.cutting}
+
     def evaluate(weights: Weights) -> dict[str, float]:
         assert dev is not None
-        model = ParserModel(templates, actions, root, weights)
+        model = ParserModel(templates, actions, root, weights, {"settings": chosen})
         scores = score_trees(dev, parsed(model, dev, settings.beam, settings.merge, threads))
         return {"las": scores.las, "dev_uas": scores.uas}
 
@@ -54,7 +56,7 @@ def fit_parser(
     learning = ParserLearning(grammar, words, settings, evaluate if dev is not None else None)
     outcome = train_online(learning, settings.seed, settings.n_passes, settings.patience, [], progress)
     history = [msgspec.to_builtins(row) for row in outcome.history]
-    meta = {"settings": msgspec.to_builtins(settings), "history": history, "best_pass": outcome.best_pass}
+    meta = {"settings": chosen, "history": history, "best_pass": outcome.best_pass}
     return ParserModel(templates, actions, root, outcome.best, meta), outcome
 
 
@@ -63,7 +65,13 @@ def parsed(model: ParserModel, treebank: Treebank, beam: int, merge: bool, threa
     if not treebank.n_tokens:
         return treebank
     found = model.parse(treebank, beam, merge, threads)
-    return deprojectivised(model.with_trees(treebank, found.heads, found.relations))
+    return finished(model, treebank, found.heads, found.relations)
+
+
+def finished(model: ParserModel, treebank: Treebank, heads: np.ndarray, relations: np.ndarray) -> Treebank:
+    """The treebank with trees as the kernels give them, and lifted arcs put back."""
+    made = model.with_trees(treebank, heads, relations)
+    return deprojectivised(made) if model.lifts else made
 
 
 def made_projective(treebank: Treebank, how: str, say: Say) -> Treebank:
@@ -94,8 +102,12 @@ def actions_of(treebank: Treebank) -> list[Action]:
     return [SHIFTING, *found]
 
 
-def root_of(treebank: Treebank) -> str:
-    """The relation that roots have, most of the time."""
+def root_of(treebank: Treebank, say: Say) -> str:
+    """The relation that roots have, most of the time. The last word that is left is the root without any action, so
+    that there is nothing to learn another one from; that is told."""
     types = treebank.relations.types
     counts = Counter(types[k] for k in treebank.relations.ids[treebank.heads == 0].tolist())
-    return counts.most_common(1)[0][0]
+    (root, times), total = counts.most_common(1)[0], counts.total()
+    if times < total:
+        say(f"{total - times:,} of {total:,} roots have another relation than {root}; the parser gives it to all roots")
+    return root

@@ -44,7 +44,7 @@ class ParserLearning:
     ) -> None:
         self.grammar, self.words, self.settings = grammar, words, settings
         self.rule = settings.rule(words.offset.size - 1)
-        self.update = list(UPDATES).index(settings.update)
+        self.update = list(UPDATES).index(settings.cutting)
         self.weights = new_weights()
         self.clock = 1.0
         self._evaluate = evaluate
@@ -90,7 +90,7 @@ class ParserLearning:
     def figures(self) -> dict[str, float]:
         """Updates that mended nothing, where prefixes were cut, and how many states merged a sentence."""
         updates = max(1, self.updates)
-        found = {"bad_updates": self.bad / updates, "cut": self.places / updates} | self._dev
+        found = {"bad": self.bad / updates, "cut": self.places / updates} | self._dev
         if self.settings.merge:
             found["merges"] = self.merges / max(1, self.words.offset.size - 1)
         return found

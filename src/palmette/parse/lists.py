@@ -27,9 +27,11 @@ def lists_bytes(treebank: Treebank, lists: Sequence[Sequence[Candidate]], fields
             made += ranked[0][at:start]
         for rank, (score, _, _) in enumerate(found):
             block = ranked[rank][start:end]
+            carriage = "\r" if block[0].endswith(b"\r") else ""
             if block[-1].strip(b" \t\r"):
-                block = [*block, b""]  # the last sentence of a file may lack its blank line
-            made += [f"# nbest = {rank + 1}".encode(), f"# score = {score:.6g}".encode(), *block]
+                block = [*block, carriage.encode()]  # the last sentence of a file may lack its blank line
+            head = (f"# nbest = {rank + 1}{carriage}", f"# score = {score:.6g}{carriage}")
+            made += [*(line.encode() for line in head), *block]
         at = end
     rest = ranked[0][at:] if ranked else treebank_bytes(treebank, fields=()).split(b"\n")
     return b"\n".join([*made, *rest]) if made and rest else b"\n".join(made or rest)

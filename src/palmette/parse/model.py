@@ -39,6 +39,11 @@ class ParserModel:
     meta: dict[str, Any] = field(default_factory=dict)  # settings, history: plain JSON
 
     @property
+    def lifts(self) -> bool:
+        """Whether relations may be marked ones of lifted arcs, to be put back; see parse/projective.py."""
+        return self.meta.get("settings", {}).get("non_projective") != "skip"
+
+    @property
     def relations(self) -> list[str]:
         """Relations by number: those of the actions in order of first use, then that of the root."""
         return relations_of(self.actions, self.root)

@@ -14,6 +14,7 @@ from palmette.learn.settings import (
     RATES,
     UPDATES,
     at_least,
+    check_owners,
     one_of,
 )
 
@@ -25,7 +26,7 @@ PASSES = 10
 
 class ParserSettings(msgspec.Struct, frozen=True, kw_only=True):
     learner: str = "perceptron"
-    update: str = "max-violation"  # where guess and gold are cut
+    update: str | None = None  # where guess and gold are cut; None: see `cutting`
     beam: int = 8
     merge: bool = False  # states that look alike to all templates become one
     passes: int | None = None  # None: 10, with patience at most 100
@@ -43,7 +44,7 @@ class ParserSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         one_of("learner", self.learner, tuple(LEARNERS))
-        one_of("update", self.update, tuple(UPDATES))
+        one_of("update", self.cutting, tuple(UPDATES))
         one_of("estimator", self.estimator, ESTIMATORS)
         one_of("non-projective", self.non_projective, NON_PROJECTIVE)
         one_of("pa-type", self.pa_type, PA_TYPES)
@@ -58,16 +59,22 @@ class ParserSettings(msgspec.Struct, frozen=True, kw_only=True):
         for name, number in (("aggressiveness", self.aggressiveness), ("rate", self.rate)):
             if number is not None and not (isinstance(number, int | float) and 0 < number <= 1e9):
                 raise UsageError(f"{name}: {number!r} is not a number above 0")
-        if self.learner != "perceptron" and self.update not in LISTING_UPDATES:
+        if self.learner != "perceptron" and self.cutting not in LISTING_UPDATES:
             raise UsageError(
-                f"update: {self.learner} has {', '.join(LISTING_UPDATES)}; {self.update} is the perceptron's"
+                f"update: {self.learner} has {', '.join(LISTING_UPDATES)}; {self.cutting} is the perceptron's"
             )
         if self.merge and self.update == "laso":
             raise UsageError("update: laso goes on from gold, where merged states have no scores; leave merging out")
+        check_owners(self, self.learner)
         if self.rate is not None and self.learner != "probperc":
             raise UsageError("rate: only probperc has one")
-        if self.candidates is not None and self.learner not in ("probperc", "mira"):
-            raise UsageError("nbest (candidates): they are for probperc and mira")
+
+    @property
+    def cutting(self) -> str:
+        """The update that was chosen, or else laso, which the perceptron alone has, and not with merging."""
+        if self.update is not None:
+            return self.update
+        return "max-violation" if self.merge or self.learner != "perceptron" else "laso"
 
     @property
     def n_passes(self) -> int:

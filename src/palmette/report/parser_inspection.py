@@ -14,8 +14,8 @@ from palmette.parser import Parser
 from palmette.report.console import OutputConsole
 from palmette.report.tables import plain_table, titled
 
-FIGURES = {"bad_updates": "bad updates %", "cut": "cut at %", "merges": "merges"}  # of a pass, and how they are shown
-_SHARES = ("bad_updates", "cut")
+FIGURES = {"bad": "bad updates %", "cut": "cut at %", "merges": "merges"}  # of a pass, and how they are shown
+_SHARES = ("bad", "cut")
 
 
 def parser_inspection(parser: Parser) -> dict[str, Any]:

@@ -59,6 +59,8 @@ class TrainingDisplay:
     def _print(self, row: Pass) -> None:
         lines = [] if self._head else [_heading(self.metric, "bad" in row.figures)]
         self._head = True
+        if row.number == 1:  # another start, or the second of two stages
+            self.best = None
         better = row.dev is not None and (self.best is None or row.dev > self.best)
         if better:
             self.best = row.dev

@@ -144,7 +144,7 @@ def _cells(raw: np.ndarray, lines: Lines, which: np.ndarray, layout: Layout, sou
         name = {"tab": "TAB", "space": "spaces"}.get(_name_of(lines.between), _name_of(lines.between))
         hint = f"every line needs as many as the first; the separator can be chosen: {', '.join(SEPARATORS)}"
         if layout.conllu:
-            hint = "CoNLL-U has ten fields with TABs between them; for other input give the format (columns, text, ...)"
+            hint = "CoNLL-U has ten fields with TABs between them; a tagger reads other input with --format"
         message = f"{found} columns where {lines.n_columns} are expected (separated by {name}): {line!r}"
         raise DataError(message, file=source, line=lines.first_line + bad, hint=hint)
     return Cells(raw, start, end, lines.between)

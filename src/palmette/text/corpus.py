@@ -18,7 +18,7 @@ from palmette.kernels import columns as kernels
 from palmette.kernels.hashing import hash_pieces
 
 
-@dataclass
+@dataclass(eq=False)
 class Column:
     """The cells of one column of N tokens."""
 

@@ -22,8 +22,9 @@ PROBLEMS = (
     "no word has head 0, so the sentence has no root",
     "a second word has head 0, and a tree has one root",
     "the heads go round in a circle",
+    "the relation is missing",
 )
-_HINT = "mend the tree, or leave such sentences out: --skip-bad (in Python skip_bad=True)"
+_HINT = "mend the tree; `palmette train` and `eval` leave such sentences out with --skip-bad (in Python skip_bad=True)"
 
 
 class Fault(NamedTuple):
@@ -50,8 +51,8 @@ def _head(cell: str) -> int:
     return int(cell) if cell.isascii() and cell.isdigit() and len(cell) <= _LONGEST else BROKEN
 
 
-def faults(heads: np.ndarray, offset: np.ndarray) -> list[Fault]:
-    """The sentences that are no trees, in their order."""
+def faults(heads: np.ndarray, offset: np.ndarray, nameless: np.ndarray | None = None) -> list[Fault]:
+    """The sentences that are no trees, in their order; `nameless` bool[N]: words whose relation is empty."""
     size = np.diff(offset)
     of = np.repeat(np.arange(size.size), size)  # the sentence of each token
     found: dict[int, Fault] = {}
@@ -69,6 +70,8 @@ def faults(heads: np.ndarray, offset: np.ndarray) -> list[Fault]:
     whole = np.ones(size.size, bool)
     whole[list(found)] = False
     note(np.flatnonzero(_unrooted(np.where(whole[of], heads, 0), offset)), 5)
+    if nameless is not None:
+        note(np.flatnonzero(nameless), 6)
     return [found[s] for s in sorted(found)]
 
 

@@ -131,7 +131,9 @@ class _Reader:
         return self._checked(made)
 
     def _checked(self, treebank: Treebank) -> Treebank:
-        found = faults(treebank.heads, treebank.offset)
+        relations = treebank.relations
+        nameless = np.array([not name for name in relations.types], np.bool_)[relations.ids]
+        found = faults(treebank.heads, treebank.offset, nameless)
         for fault in found:
             error = fault.error(self.n_sentences, self.source, treebank.corpus.line_of(fault.token))
             if not self.skip_bad:
