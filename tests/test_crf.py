@@ -123,6 +123,13 @@ def test_a_stage_tells_the_figures_of_the_pass_that_is_kept() -> None:
     assert told.endswith(f"{100 * kept['train_accuracy']:.2f}% right in training, dev {100 * kept['dev']:.2f}")
 
 
+def test_a_penalty_that_leaves_nothing_is_told() -> None:
+    for more in ({}, {"l1_then_l2": True, "l2": 1.0}):
+        said: list[str] = []
+        Tagger(**PLAIN, l1=1e6, passes=5, **more).fit(*demo("train", 20), say=said.append)
+        assert any("all weights are zero: l1 1e+06" in message for message in said)
+
+
 def test_steps_that_are_too_large_are_named() -> None:
     with pytest.raises(DataError, match="no number can hold the scores") as caught:
         Tagger(features="chunk", learner="crf", optimiser="adagrad", rate=1e6, passes=2).fit(*demo("train", 200))

@@ -122,6 +122,8 @@ def train_by_likelihood(problem: Problem) -> Trained:
             _tell_stage("L2", objective, outcome, wish)
     else:
         objective, outcome = optimum(Penalty(l2, settings.l1), there)
+    if settings.l1 and not objective.start().any():
+        wish.say(f"warning: all weights are zero: l1 {settings.l1:g} is too large a penalty for this data")
     return Trained(outcome, msgspec.structs.replace(settings, l2=l2), objective.impossible, dict)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -271,6 +273,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             at_least("nbest (candidates)", self.candidates, 1)
             if self.candidates > MOST_CANDIDATES:
                 raise UsageError(f"nbest (candidates): {self.candidates} candidates; at most {MOST_CANDIDATES}")
+
+
+def idle(settings: Mapping[str, Any]) -> set[str]:
+    """Names of settings that mean nothing beside the others, for those who look at a model."""
+    learner = settings.get("learner", "")
+    if learner in IDLE:
+        return set(IDLE[learner])
+    found = {name for name, learners in ONLY.items() if learner not in learners} | set(COUNTING)
+    if learner in LIKELIHOOD:
+        found |= {"estimator"}
+    else:
+        found |= {"l1", "l2", "l1_then_l2", "optimiser", "tolerance", "state_features"}
+    if settings.get("latent", 1) == 1:
+        found |= {"init_size", "share", "split_after", "restarts"}
+    return found
 
 
 def check_owners(settings: msgspec.Struct, learner: str) -> None:

@@ -20,7 +20,7 @@ from palmette.chain.weights import n_weights
 from palmette.errors import UsageError
 from palmette.features.templates import PAST, to_text
 from palmette.kernels.forms import Rows
-from palmette.learn.settings import IDLE, LIKELIHOOD
+from palmette.learn.settings import LIKELIHOOD, idle
 from palmette.report.console import OutputConsole
 
 SHOWN_LABELS = 12
@@ -198,8 +198,10 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     if about["search"] != "exact":
         console.print(f"  searched with a {about['search']}")
     console.print(f"  {_calibration_said(about)}", markup=False)
-    idle = IDLE.get(settings.get("learner", ""), ())
-    chosen = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None and name not in idle)
+    left_out = idle(settings)
+    chosen = ", ".join(
+        f"{name} {value}" for name, value in settings.items() if value is not None and name not in left_out
+    )
     console.print(f"  settings: {chosen}", markup=False)
     if about["templates"] is not None:
         known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
