@@ -88,6 +88,13 @@ def test_lists(trained: Parser) -> None:
     assert trained.model_.parse(treebank, 4, False).scores.tolist() == [first[0][0], second[0][0]]
 
 
+def test_laso_counts_how_often_gold_was_lost() -> None:
+    rows = quick(passes=6).fit(bank(*SENTENCES)).history_
+    assert rows[0]["updates"] > len(SENTENCES)  # several in a sentence
+    assert all(row["wrong"] == row["updates"] for row in rows)
+    assert rows[-1]["train_accuracy"] > rows[0]["train_accuracy"] > 0.2
+
+
 def test_the_passes_that_dev_chooses() -> None:
     """Relations of dev that training has not are errors like any others."""
     odd = [("We", "PRON", 2, "strange"), ("saw", "VERB", 0, "root")]

@@ -58,9 +58,9 @@ def train_parser(
     g: Grammar, w: Weights, words: Words, order: np.ndarray, first: int, last: int, clock: float, width: int,
     merge: bool, update: int, rule: Rule,
 ) -> tuple:  # fmt: skip
-    """Learn from order[first:last] until there is no room for weights: (sentences done, clock, updates, words wrong,
-    updates that were no violation, sum of cuts as shares of their sentences, merges, trees that no actions make, which
-    room is lacking for the next sentence)."""
+    """Learn from order[first:last] until there is no room for weights: (sentences done, clock, updates, words wrong
+    (laso: how often gold was lost), updates that were no violation, sum of cuts as shares of their sentences, merges,
+    trees that no actions make, which room is lacking for the next sentence)."""
     longest = longest_of(words, order, first, last)
     z = room_for_states(longest, width, g.kind.size, POPPED if merge else 0)
     b = room_for_beam(longest, width)
@@ -94,8 +94,10 @@ def train_parser(
             merges += joined
             top = b.items[at, 0]
             right = top == b.gold_item[at]
-            if not right:
-                missed = max(missed, _n_wrong(z, g, words, lo, n, top, heads, relations, waiting))
+            if not right and update == LASO:  # words that are still to come will be seen
+                missed = min(n, missed + 1)
+            elif not right:
+                missed = _n_wrong(z, g, words, lo, n, top, heads, relations, waiting)
             if not right or (rule.kind != PERCEPTRON and not rule.on_errors):
                 kept = at if right else cut(update, at, fell, b.best, b.gold)
                 # Margins may be met, and a list may hold gold alone: then nothing moves.
