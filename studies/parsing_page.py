@@ -156,9 +156,9 @@ def _findings(record: Record) -> str:
     if all(gap is not None for gap in gaps):
         found.append(
             f"- Early ends above max-violation, and the less so the more data there is: by {gaps[0]:.2f} with "
-            f"{SMALL:,} sentences, {gaps[1]:.2f} with 12,544; with the 39,832 of WSJ it ended 0.08 below "
-            "(best UAS on dev, as published). Starting again from the average every fourth pass (mavg), PA's steps and a "
-            "beam of 16 did not change that with one seed."
+            f"{SMALL:,} sentences, {gaps[1]:.2f} with 12,544; with the 39,832 of WSJ it ended 0.08 below (best UAS on "
+            "dev, as published). Starting again from the average every fourth pass (mavg), PA's steps and a beam of 16 "
+            "did not change that with one seed."
         )
     return "\n".join(found)
 
