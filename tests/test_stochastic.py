@@ -179,7 +179,7 @@ def test_latent_states_and_partial_labels_descend_too() -> None:
         ({"learner": "perceptron", "optimiser": "sgd"}, "minimises nothing"),
         ({"learner": "crf", "optimiser": "newton"}, "choose one of lbfgs, sgd, adagrad"),
         ({"learner": "crf", "rate": 0.1}, "and the optimisers"),
-        ({"learner": "crf", "optimiser": "sgd", "l1": 1.0}, "l1, tolerance"),
+        ({"learner": "crf", "optimiser": "sgd", "l1": 1.0}, "l1: it is for the optimiser lbfgs"),
         ({"learner": "crf", "optimiser": "adagrad", "state_features": "seen"}, "state-features"),
         ({"learner": "crf", "optimiser": "sgd", "rate": -1.0}, "rate"),
     ],
