@@ -49,9 +49,11 @@ def process(command: Sequence[str]) -> tuple[float, float]:
 
     The peak is the high-water mark that Linux keeps for the process, read while it runs: what `wait4` tells counts
     the memory of whoever started it too."""
+    # Python keeps what it has compiled of our source files, unless it is told not to, as in some containers.
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     begun = time.perf_counter()
     with tempfile.TemporaryFile() as complaints:
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=complaints)
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=complaints, env=usual)
         peak = 0.0
         while child.poll() is None:
             peak = max(peak, _high_water(child.pid))

@@ -17,7 +17,6 @@ import msgspec
 import numpy as np
 
 from palmette.chain.choice import choose_templates
-from palmette.chain.fit import check_labelled, fit_chain
 from palmette.chain.known import certain_labels, known_from_items, label_names, understand_labels
 from palmette.chain.model import CAP, ChainModel, load_chain
 from palmette.chain.nbest import Candidate, nbest_lists, of_no_token
@@ -28,7 +27,6 @@ from palmette.confidences import Confidences
 from palmette.errors import DataError, UsageError
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.features.templates import TemplateSet
-from palmette.hmm.train import check_no_features, fit_hmm
 from palmette.learn.online import Progress
 from palmette.learn.settings import Settings, is_batch, parse_latent
 from palmette.metrics.scores import Scores, score
@@ -248,6 +246,9 @@ class Tagger(Confidences):
         `threads` make a batch learner faster and nothing else."""
         say = say or (lambda message: None)
         settings = self.settings()
+        from palmette.chain.fit import check_labelled, fit_chain  # tagging does not wait for what training needs
+        from palmette.hmm.train import check_no_features, fit_hmm
+
         check_labelled(corpus, "training")
         if dev is None and self.dev_share is not None:
             corpus, dev = split(corpus, self.dev_share, self.seed)
