@@ -13,7 +13,7 @@ from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, RED, Cell, Record, ma
 UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")
 MAIN = {"laso": 12, "early": 16, "max-violation": 12, "standard": 4}  # passes
 UNLABELLED = {"max-violation": 16, "early": 30, "standard": 8}
-OTHERS = ("early", "max-violation", "laso")
+COMPARED = ("early", "max-violation", "laso")
 BELOW = (2.0, 1.0, 0.5, 0.25, 0.0)  # points below the best of early update
 SEEDED = {"max-violation": 16, "early": 32, "laso": 16, "standard": 8}
 BEAMS = (1, 2, 4, 8, 16)
@@ -98,7 +98,7 @@ FIRST_RUN = "early's best (80.07, 80.80, 80.81) in passes 16, 15, 16, which max-
 
 def _passes_part(record: Record, stage: str, figure: str) -> str:
     """How many passes others need for what early update comes to, by the mean of their curves."""
-    curves = {update: _mean_curve(record.some(stage=stage, update=update), figure) for update in OTHERS}
+    curves = {update: _mean_curve(record.some(stage=stage, update=update), figure) for update in COMPARED}
     early, others = curves.pop("early"), {update: curve for update, curve in curves.items() if curve}
     if not (early and others):
         return ""

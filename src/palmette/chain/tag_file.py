@@ -28,7 +28,7 @@ class Tagging(NamedTuple):
     states: bool = False  # the latent state instead of the label
     decode: str = "viterbi"
     cap: int = CAP  # paths that the exact search looks at
-    tell: Telling = Telling(False, False)
+    tell: Telling = Telling()
 
 
 class Tagged(NamedTuple):

@@ -70,9 +70,9 @@ class Watched:
         self.needed, self.fields = tags_read(parser, ready), ready.fields
 
     def __call__(self, treebank: Treebank) -> Treebank:
-        lacking = [field for field in self.needed if treebank.column(field).types == ["_"]]
         if treebank.n_tokens and not self.silent:
             self.silent = True
+            lacking = [field for field in self.needed if treebank.column(field).types == ["_"]]
             if lacking:
                 names = " and ".join(lacking)
                 say(False)(

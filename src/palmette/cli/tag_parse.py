@@ -142,6 +142,7 @@ def _listed(parser: Parser, ready: Watched, data: str, output: str, n: int, beam
     words = 0
     with write_whole(output) as out:
         for block in stream_treebank(data, labelled=False):
-            out.write(lists_bytes(ready(block), parser.nbest(ready(block), n, beam=beam), ready.fields))
+            prepared = ready(block)
+            out.write(lists_bytes(prepared, parser.nbest(prepared, n, beam=beam), ready.fields))
             words += block.n_tokens
     return words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -60,10 +61,10 @@ def tell_rate(n: int, unit: str, seconds: float, files: list[str]) -> None:
 
 
 def tell_training(
-    outcome: Outcome, output: str, seconds: float, about: dict[str, Any], json: bool, quiet: bool, score: str = "dev"
-) -> None:
-    """How a training ended: a line, or `about` the model and all that is the same for every learner as JSON."""
-
+    outcome: Outcome, output: str, seconds: float, about: Callable[[], dict[str, Any]], json: bool, quiet: bool,
+    score: str = "dev",
+) -> None:  # fmt: skip
+    """How a training ended: a line; or as JSON, with what there is `about` the model, which only then is looked for."""
     best = next((row.dev for row in outcome.history if row.number == outcome.best_pass), None)
     if json:
         ending = {
@@ -75,7 +76,7 @@ def tell_training(
             "ended": outcome.why,
             "seconds": round(seconds, 3),
         }
-        print_json(ending | about)
+        print_json(ending | about())
     elif not quiet:
         kept = f"pass {outcome.best_pass}" + (f" ({score} {100 * best:.2f})" if best is not None else "")
         print(f"ended: {outcome.why}; kept {kept}; {seconds:.1f} s in all; saved {output}")

@@ -303,7 +303,7 @@ def train(
             names=not strip, threads=threads, progress=display, say=say(quiet or json),
         )  # fmt: skip
     tagger.save(output, prune=prune, strip=strip)
-    tell_training(tagger.outcome_, output, time.perf_counter() - begun, _about(tagger), json, quiet)
+    tell_training(tagger.outcome_, output, time.perf_counter() - begun, lambda: _about(tagger), json, quiet)
     if tagger.outcome_.interrupted:
         raise SystemExit(130)
 

@@ -166,11 +166,13 @@ def train_classify(
             classes=given.classes, names=not strip, progress=display, say=say(quiet or json),
         )  # fmt: skip
     classifier.save(output)
-    from palmette.report.classification import training_notes
+    if not (json or quiet):
+        from palmette.report.classification import training_notes
 
-    for note in training_notes(classifier.model_) if not (json or quiet) else ():
-        print(note)
-    tell_training(classifier.outcome_, output, time.perf_counter() - begun, _about(classifier), json, quiet)
+        for note in training_notes(classifier.model_):
+            print(note)
+    seconds = time.perf_counter() - begun
+    tell_training(classifier.outcome_, output, seconds, lambda: _about(classifier), json, quiet)
     if classifier.outcome_.interrupted:
         raise SystemExit(130)
 

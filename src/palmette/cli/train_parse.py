@@ -14,6 +14,7 @@ from palmette.errors import UsageError
 
 if TYPE_CHECKING:
     from palmette.parse.tags import Preparation
+    from palmette.parser import Parser
     from palmette.text.treebank import Treebank
 
 
@@ -139,12 +140,16 @@ def train_parse(
         parser.fit(treebank, held_out, threads=threads, progress=display, say=tell)
     parser.model_.meta |= about
     parser.save(output)
-    from palmette.report.parser_inspection import parser_inspection
-
     seconds = time.perf_counter() - begun
-    tell_training(parser.outcome_, output, seconds, parser_inspection(parser), json, quiet, "dev LAS")
+    tell_training(parser.outcome_, output, seconds, lambda: _about(parser), json, quiet, "dev LAS")
     if parser.outcome_.interrupted:
         raise SystemExit(130)
+
+
+def _about(parser: Parser) -> dict[str, Any]:
+    from palmette.report.parser_inspection import parser_inspection
+
+    return parser_inspection(parser)
 
 
 def _prepared(

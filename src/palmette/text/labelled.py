@@ -60,8 +60,8 @@ def stream_sentences(
     for line, data in cut_blocks(path, cut, block):
         check_utf8(data, name, line)
         found = list(_READERS[form](data.decode(), name, labelled, line))
-        first = first or (found[0] if found else None)
-        if first is not None:
+        if found:
+            first = first or found[0]
             _check_pos(found, first, name)
             yield found
     if first is None:
