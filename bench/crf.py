@@ -19,10 +19,10 @@ import pycrfsuite
 from bench.measure import TEMPLATES, keep, median, process
 from bench.rival import attributes, read
 from palmette import Reading, Tagger
-from palmette.metrics.scores import score
-from palmette.text.corpus import Corpus
-from palmette.text.read import read_corpus
-from palmette.text.subset import split
+from palmette.data.corpus import Corpus
+from palmette.data.read import read_corpus
+from palmette.data.subset import split
+from palmette.evaluation.scores import score
 
 ITERATIONS = 12
 ROUNDS, PASSES = 60, 10
@@ -42,7 +42,7 @@ def _rival(sentences: list[Any], model: Path, equal: bool) -> tuple[list[float],
 
 def _mine(train: Path) -> tuple[list[float], list[float], float]:
     """Seconds of each gradient and of each iteration, and the objective after the last one."""
-    from palmette.chain import objective
+    from palmette.training.chain import objective
 
     gradients: list[float] = []
     real = objective.ChainObjective.__call__

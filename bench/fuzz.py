@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from palmette import Reading, Tagger
+from palmette.data.read import read_corpus
 from palmette.errors import PalmetteError
 from palmette.features.templates import parse
-from palmette.text.read import read_corpus
 
 COLUMNS = b"The DT B-NP\nold JJ I-NP\nship NN I-NP\n\n-DOCSTART- X O\n\nsails VBZ B-VP\n. . O\n\n"
 CONLLU = (

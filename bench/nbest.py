@@ -11,14 +11,14 @@ import numpy as np
 
 from bench.measure import TEMPLATES, alternating, keep, median
 from palmette import Reading, Tagger
-from palmette.kernels.astar import kbest_astar, room_for_candidates
-from palmette.kernels.compile import kernel
-from palmette.kernels.forms import Chain, Data
-from palmette.kernels.kbest import kbest_lazy, room_for_lists
-from palmette.kernels.score import score
-from palmette.kernels.train import decode, make_room
-from palmette.text.corpus import Corpus
-from palmette.text.read import read_corpus
+from palmette.data.corpus import Corpus
+from palmette.data.read import read_corpus
+from palmette.kernels.chain.astar import kbest_astar, room_for_candidates
+from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.kbest import kbest_lazy, room_for_lists
+from palmette.kernels.chain.score import score
+from palmette.kernels.chain.train import decode, make_room
+from palmette.kernels.core.compile import kernel
 
 SIZES = (1, 2, 5, 10, 50)
 PASSES = 6

@@ -14,8 +14,8 @@ from typing import Any
 
 from bench.measure import TEMPLATES, keep
 from palmette import Reading, Tagger
-from palmette.metrics.scores import Scores
-from palmette.text.read import read_corpus
+from palmette.data.read import read_corpus
+from palmette.evaluation.scores import Scores
 
 SEEDS = (1, 2, 3, 4, 5)
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from bench.measure import TEMPLATES, keep
 from palmette import Reading, Tagger
-from palmette.chain.weights import n_weights
-from palmette.text.corpus import Corpus
-from palmette.text.read import read_corpus
-from palmette.text.subset import split
+from palmette.data.corpus import Corpus
+from palmette.data.read import read_corpus
+from palmette.data.subset import split
+from palmette.structures.chain.weights import n_weights
 
 L2, L1 = (0.1, 0.3, 1.0), (0.1, 0.2, 0.4, 0.8)
 WITHIN = 0.1

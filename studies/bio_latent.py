@@ -19,8 +19,8 @@ from typing import Any
 
 from bench.measure import data_folder
 from palmette import Reading, Tagger
+from palmette.data.read import read_corpus
 from palmette.features.templates import TemplateSet, parse
-from palmette.text.read import read_corpus
 from studies.common import (
     BROWN,
     DOCS,

@@ -20,12 +20,12 @@ import numpy as np
 
 from bench.measure import data_folder
 from palmette import Classifier, LanguageModel
-from palmette.guards import easiness, together
-from palmette.kernels.bag import bag_pass, bag_scores
-from palmette.metrics.binary import area
-from palmette.text.corpus import Corpus
-from palmette.text.schemes import spans
-from palmette.text.sentences import sentences_of
+from palmette.data.corpus import Corpus
+from palmette.data.formats.sentences import sentences_of
+from palmette.data.labels.schemes import spans
+from palmette.evaluation.binary import area
+from palmette.evaluation.shallow_cues import easiness, together
+from palmette.kernels.latent.bag import bag_pass, bag_scores
 from studies.common import DOCS, Cell, Record, publish
 from studies.grammaticality_data import Data, Material, make
 from studies.grammaticality_page import page, plot

@@ -23,10 +23,10 @@ import numpy as np
 
 from bench.quality import np_file
 from palmette import LanguageModel, Reading, Tagger
-from palmette.classifier import with_pos
-from palmette.text.corpus import Corpus, column_of_types
-from palmette.text.read import read_corpus
-from palmette.text.sentences import Sentences, sentences_of
+from palmette.data.corpus import Corpus, column_of_types
+from palmette.data.formats.sentences import Sentences, sentences_of
+from palmette.data.read import read_corpus
+from palmette.estimators.classifier import with_pos
 
 POSITIVES, DEV, TEST = 20_000, 2_000, 3_000
 SETS = 5  # of test negatives

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from palmette.metrics.significance import Tally, randomisation
+from palmette.evaluation.significance import Tally, randomisation
 from studies.common import BLUE, BROWN, GREEN, GREY, RED, Cell, Record, markdown, mean, plotting
 from studies.grammaticality_data import DEV, POSITIVES, SETS, TEST
 

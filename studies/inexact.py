@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from bench.measure import TEMPLATES, data_folder
 from palmette import Reading, Tagger
-from palmette.learn.settings import UPDATES
-from palmette.text.corpus import Corpus
-from palmette.text.read import read_corpus
-from palmette.text.subset import split
+from palmette.data.corpus import Corpus
+from palmette.data.read import read_corpus
+from palmette.data.subset import split
+from palmette.options.settings import UPDATES
 from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, HERE, RED, Cell, Record, markdown, mean, plotting, publish
 
 NAME = "inexact"

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 from bench.measure import data_folder
 from palmette import Reading, Tagger
+from palmette.data.corpus import Corpus
+from palmette.data.read import read_corpus
 from palmette.features.templates import parse
-from palmette.text.corpus import Corpus
-from palmette.text.read import read_corpus
 from studies import bio_latent, np_latent, synthetic
 from studies.common import Cell, Record, markdown, mean, probabilistic, publish
 

@@ -20,9 +20,9 @@ from typing import Any
 from bench.measure import TEMPLATES, data_folder
 from bench.quality import np_file
 from palmette import Reading, Tagger
-from palmette.text.corpus import Corpus
-from palmette.text.read import read_corpus
-from palmette.text.subset import split
+from palmette.data.corpus import Corpus
+from palmette.data.read import read_corpus
+from palmette.data.subset import split
 from studies.common import (
     BLUE,
     BROWN,

@@ -25,9 +25,9 @@ import numpy as np
 
 from bench.measure import data_folder
 from palmette import Parser, Reading, Tagger, Treebank, read_treebank
-from palmette.parse.tags import jackknifed, retagged
-from palmette.text.corpus import column_of_types
-from palmette.text.read import read_corpus
+from palmette.data.corpus import column_of_types
+from palmette.data.read import read_corpus
+from palmette.estimators.retag import jackknifed, retagged
 from studies.common import Cell, Record, publish
 from studies.parsing_page import (
     BEAMS,

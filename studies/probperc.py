@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 from bench.measure import TEMPLATES, data_folder
 from bench.quality import np_file
 from palmette import Reading, Tagger
-from palmette.metrics.significance import Tally, randomisation, span_tally, token_tally
-from palmette.metrics.spans import ChunkTables
-from palmette.text.corpus import Corpus
-from palmette.text.read import read_corpus
-from palmette.text.schemes import are_chunk_labels
-from palmette.text.subset import split
+from palmette.data.corpus import Corpus
+from palmette.data.labels.schemes import are_chunk_labels
+from palmette.data.read import read_corpus
+from palmette.data.subset import split
+from palmette.evaluation.significance import Tally, randomisation, span_tally, token_tally
+from palmette.evaluation.spans import ChunkTables
 from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, RED, Cell, Record, markdown, mean, plotting, publish
 
 NAME = "probperc"

@@ -13,10 +13,11 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from palmette import Tagger, synth
-from palmette.chain.diagnose import separation
+from palmette import Tagger
+from palmette.data.corpus import Corpus, column_of_types
+from palmette.datasets import synthetic as synth
 from palmette.features.templates import parse
-from palmette.text.corpus import Corpus, column_of_types
+from palmette.structures.chain.separation import separation
 from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, RED, Cell, Record, markdown, mean, plotting, publish
 
 NAME = "synthetic"

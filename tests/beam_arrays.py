@@ -11,9 +11,9 @@ from naive_beam import Readings
 from naive_chain import Feature
 from strategies import cases
 
-from palmette.chain.past import Weights, grown, new_past
-from palmette.kernels.forms import Active, Chain, no_active, stride_of
-from palmette.kernels.past import LABEL_BITS, Past, table_of
+from palmette.kernels.chain.forms import Active, Chain, no_active, stride_of
+from palmette.kernels.chain.label_context import LABEL_BITS, Past, table_of
+from palmette.structures.chain.label_context import Weights, grown, new_past
 
 BACKS = ((1,), (2, 1), (1, 3), (5,))
 
@@ -103,7 +103,7 @@ def beam_cases(draw: st.DrawFn, learning: bool = False, of_order: int | None = N
 
 
 def decoded_lists(beam_case: BeamCase, B: int, n: int, restricted: bool) -> list[list[tuple[float, tuple[int, ...]]]]:
-    from palmette.chain.beam import beam_lists
+    from palmette.structures.chain.beam import beam_lists
 
     data = data_of(beam_case.case)
     out, scores, found = beam_lists(beam_case.weights(), data, beam_case.seen, B, n, restricted)

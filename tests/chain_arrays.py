@@ -9,10 +9,9 @@ import numpy as np
 from naive_chain import Example, Feature, Model, Path, Sentence, Token
 from naive_templates import expand
 
-from palmette.chain.data import allow_table
-from palmette.chain.model import ChainModel
+from palmette.data.corpus import Attributes, Corpus, column_of_strings
 from palmette.features.templates import TemplateSet
-from palmette.kernels.forms import (
+from palmette.kernels.chain.forms import (
     Active,
     Bare,
     BareSums,
@@ -23,8 +22,9 @@ from palmette.kernels.forms import (
     no_rows,
     stride_of,
 )
-from palmette.kernels.train import decode
-from palmette.text.corpus import Attributes, Corpus, column_of_strings
+from palmette.kernels.chain.train import decode
+from palmette.structures.chain.data import allow_table
+from palmette.structures.chain.model import ChainModel
 
 KINDS = ("one", "two", "three")
 PAD = 1e6  # stands in the unused places of every row: a kernel that looks there is found out

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from naive_classify import Sentence, View
 
-from palmette.classify.data import sentences
-from palmette.classify.views import make_views, packed
-from palmette.classify.weights import new_weights
-from palmette.kernels.classify_forms import Sentences, Views, Weights
-from palmette.kernels.forms import Active
+from palmette.kernels.chain.forms import Active
+from palmette.kernels.latent.forms import Sentences, Views, Weights
+from palmette.structures.latent.data import sentences
+from palmette.structures.latent.views import make_views, packed
+from palmette.structures.latent.weights import new_weights
 
 NAMES = ("iob1", "iob2", "ioe1", "ioe2", "o+c")
 N_ATTRIBUTES = 5

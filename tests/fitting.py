@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from naive_chain import Example, Feature, Model, Trained, parts
 
-from palmette.chain.fit import fit_chain
-from palmette.chain.model import ChainModel
-from palmette.chain.wish import Wish
+from palmette.data.corpus import Corpus
 from palmette.features.templates import TemplateSet, parse
-from palmette.learn.online import Outcome, shuffled
-from palmette.learn.settings import Settings
-from palmette.text.corpus import Corpus
+from palmette.options.settings import Settings
+from palmette.structures.chain.model import ChainModel
+from palmette.training.chain.fit import fit_chain
+from palmette.training.chain.request import Wish
+from palmette.training.trainer import Outcome, shuffled
 
 TEMPLATES = {
     0: "U0:%x[0,0]\nU1:%x[-1,0]",

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from palmette.text.schemes import convert, is_wellformed
+from palmette.data.labels.schemes import convert, is_wellformed
 
 Sentence = Sequence[Sequence[int]]  # the attributes of each token
 Tags = tuple[str, ...]

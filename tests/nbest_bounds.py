@@ -26,9 +26,9 @@ from naive_chain import Model, Token, differences, dot, path_score
 from naive_margin import widest
 from test_theorems import Problem, plain, separable
 
-from palmette.chain.rules import Mira, PassiveAggressive, ProbPerc, Rule
-from palmette.learn.online import shuffled
-from palmette.learn.settings import Settings
+from palmette.options.settings import Settings
+from palmette.training.chain.rules import Mira, PassiveAggressive, ProbPerc, Rule
+from palmette.training.trainer import shuffled
 
 
 class Run(NamedTuple):

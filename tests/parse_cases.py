@@ -14,13 +14,13 @@ from naive_parse import actions_of as naive_actions
 from naive_parse_training import Rule, Training
 from naive_trees import lifted, trees
 
-from palmette.parse.fit import actions_of, root_of
-from palmette.parse.learning import ParserLearning
-from palmette.parse.model import ParserModel, encode, make_grammar, relations_of
-from palmette.parse.named import SETS
-from palmette.parse.settings import ParserSettings
-from palmette.parse.templates import compile_templates
-from palmette.text.treebank import Treebank, treebank_from_sentences
+from palmette.data.treebank import Treebank, treebank_from_sentences
+from palmette.options.parser_settings import ParserSettings
+from palmette.structures.tree.model import ParserModel, encode, make_grammar, relations_of
+from palmette.structures.tree.named_templates import SETS
+from palmette.structures.tree.templates import compile_templates
+from palmette.training.tree.fit import actions_of, root_of
+from palmette.training.tree.learning import ParserLearning
 
 TINY = """
 s0.wt s1.t

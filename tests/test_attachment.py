@@ -14,13 +14,13 @@ from naive_trees import trees
 from strategies import few
 from udtools.udeval import CONTENT_DEPRELS, evaluate, load_conllu
 
+from palmette.data.formats.tree_write import treebank_bytes
+from palmette.data.formats.trees import read_trees
+from palmette.data.treebank import Treebank, read_treebank, treebank_from_sentences
 from palmette.errors import DataError
-from palmette.metrics.attachment import CONTENT, METRICS, compared, score_trees, tallies, universal
-from palmette.metrics.significance import randomisation
-from palmette.metrics.tree_contest import compare_trees
-from palmette.text.tree_write import treebank_bytes
-from palmette.text.treebank import Treebank, read_treebank, treebank_from_sentences
-from palmette.text.trees import read_trees
+from palmette.evaluation.attachment import CONTENT, METRICS, compared, score_trees, tallies, universal
+from palmette.evaluation.significance import randomisation
+from palmette.evaluation.tree_comparison import compare_trees
 
 RELATIONS = ["nsubj", "nsubj:pass", "obj", "punct", "case", "det", "root", "acl:relcl", "acl", "odd"]
 FORMS = ["He", "saw", "it", ".", "?!", "»", "$", "ça"]

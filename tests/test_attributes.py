@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palmette.data.corpus import Corpus
+from palmette.data.formats.attributes import escaped, parse_attributes
+from palmette.data.formats.write import Writer
 from palmette.errors import DataError
-from palmette.text.attributes import escaped, parse_attributes
-from palmette.text.corpus import Corpus
-from palmette.text.write import Writer
 
 Token = tuple[str, list[tuple[str, float]]]
 

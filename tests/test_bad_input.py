@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from cli_run import COMMAND, Cli, last_cells, leftovers, rows
 
-from palmette import Tagger, model_file
+from palmette import Tagger
+from palmette.data import model_file
 
 TRAIN = "the DT B-NP\ndog NN I-NP\nran VBD B-VP\n\na DT B-NP\ncat NN I-NP\n. . O\n\n"
 HUGE = "A\tw:3e38\tv:3e38\nB\tw:3e38\n\nB\tv:3e38\tw:3e38\n\n"

@@ -16,10 +16,10 @@ from naive_beam import Task, beam_perceptron
 from naive_chain import Model, Token, best_path, dot, norm, perceptron
 from strategies import cases, few
 
-from palmette.chain.beam_rules import BeamPerceptron
-from palmette.chain.past import estimated_past
-from palmette.chain.weights import estimated
-from palmette.learn.settings import UPDATES, Settings, with_beam
+from palmette.options.settings import UPDATES, Settings, with_beam
+from palmette.structures.chain.label_context import estimated_past
+from palmette.structures.chain.weights import estimated
+from palmette.training.chain.beam_rules import BeamPerceptron
 
 FIXING = ("early", "max-violation", "latest", "hybrid", "laso")
 WIDTHS = st.sampled_from([1, 2, 3, 100])

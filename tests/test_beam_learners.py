@@ -15,10 +15,10 @@ from naive_latent import Tie
 from naive_nbest import assert_close
 from strategies import few
 
-from palmette.chain.beam_rules import BeamMargin, BeamProbPerc
-from palmette.chain.past import estimated_past
-from palmette.chain.weights import estimated
-from palmette.learn.settings import LISTING_UPDATES, Settings, with_beam
+from palmette.options.settings import LISTING_UPDATES, Settings, with_beam
+from palmette.structures.chain.label_context import estimated_past
+from palmette.structures.chain.weights import estimated
+from palmette.training.chain.beam_rules import BeamMargin, BeamProbPerc
 
 LABELS = ["O", "B-X", "I-X"]
 

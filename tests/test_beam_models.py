@@ -16,17 +16,18 @@ from naive_beam import beam_perceptron
 from naive_templates import expand
 from strategies import Task, few, tasks
 
-from palmette import Tagger, model_file
-from palmette.chain.calibrate import fit_temperature
-from palmette.chain.diagnose import separation
-from palmette.chain.model import ChainModel, load_chain
-from palmette.chain.past import carried, restart_past
-from palmette.chain.prune import pruned
+from palmette import Tagger
+from palmette.data import model_file
 from palmette.errors import DataError, ModelError, TemplateError, UsageError
 from palmette.features.lint import lint
 from palmette.features.templates import MOST_LABELS, PAST, parse, to_text
-from palmette.kernels.past import LABEL_BITS
-from palmette.learn.settings import Settings
+from palmette.kernels.chain.label_context import LABEL_BITS
+from palmette.options.settings import Settings
+from palmette.structures.chain.calibrate import fit_temperature
+from palmette.structures.chain.label_context import carried, restart_past
+from palmette.structures.chain.model import ChainModel, load_chain
+from palmette.structures.chain.prune import pruned
+from palmette.structures.chain.separation import separation
 
 PAST_LINES = ["Y0:%y[-1]/%x[0,0]", "Y1:%y[-2]/%y[-1]", "Y2:%y[-3]/%x[-1,1]", "Y3:%x[0,1]/%y[-1]"]
 TEMPLATES = "U0:%x[0,0]\nB\n" + "".join(f"U{line}\n" for line in PAST_LINES)
@@ -290,7 +291,7 @@ def test_what_takes_exact_search_is_refused() -> None:
 
 
 def test_a_sentence_that_is_too_long_for_its_beam(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("palmette.chain.beam.ROOM", 1000)
+    monkeypatch.setattr("palmette.structures.chain.beam.ROOM", 1000)
     with pytest.raises(DataError, match=r"sentence 2 has 40 tokens.*\n?.*narrower beam"):
         trained().predict([[["w0", "c0"]], [["w0", "c0"]] * 40])
 

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette.chain.calibrate import fit_temperature, reliability_on
-from palmette.chain.confidence import are_probabilities, confidence_of, named
-from palmette.chain.model import ChainModel
-from palmette.chain.temperature import cooled
+from palmette.data.labels.schemes import spans
 from palmette.errors import DataError, UsageError
-from palmette.metrics.calibration import reliability, sentence_hits, span_hits
-from palmette.text.schemes import spans
+from palmette.evaluation.calibration import reliability, sentence_hits, span_hits
+from palmette.structures.chain.calibrate import fit_temperature, reliability_on
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.posteriors import are_probabilities, confidence_of, named
+from palmette.structures.chain.temperature import cooled
 
 # --- tables -------------------------------------------------------------------------------------------------
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import EXAMPLES
 
+from palmette.data.formats.sentences import parse_sentences, sentences_of
 from palmette.errors import UsageError
-from palmette.guards import easiness, folds, length_accuracy
-from palmette.kernels.bag import bag_pass, bag_scores
-from palmette.report.guards import check_text
-from palmette.text.sentences import parse_sentences, sentences_of
+from palmette.evaluation.shallow_cues import easiness, folds, length_accuracy
+from palmette.kernels.latent.bag import bag_pass, bag_scores
+from palmette.reports.shallow_cues import check_text
 
 RATE = 0.3
 

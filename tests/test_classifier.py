@@ -14,9 +14,9 @@ from classify_arrays import case, every_feature
 from naive_classify import Twin, dot, length
 
 from palmette import Classifier, Tagger, load_demo
+from palmette.data.model_file import load, save
 from palmette.errors import DataError, ModelError, PalmetteError, UsageError
-from palmette.metrics.binary import area, binary_scores
-from palmette.model_file import load, save
+from palmette.evaluation.binary import area, binary_scores
 
 
 def shuffled_words(part: str, most: int = 120) -> tuple[list[Any], list[Any]]:
@@ -155,7 +155,7 @@ def test_no_structure_is_a_plain_classifier() -> None:
         latent="none", passes=1, estimator="last", seed=5, cap=1, template=_templates(templates)
     ).fit(sentences[:2], sentences[2:])
     weights = {"a": 0.0, "b": 0.0}
-    from palmette.learn.online import shuffled
+    from palmette.training.trainer import shuffled
 
     for s in shuffled(5, 1, 4).tolist():
         count = {word: sentences[s].count(word) for word in set(sentences[s])}

@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 from naive_classify import Twin, length, vote
 from strategies import few
 
-from palmette.classify.batch import new_store, with_room
-from palmette.classify.settings import COMBINE, STEPS
-from palmette.classify.views import chunk_view, packed
-from palmette.classify.weights import no_rival, snapshot
-from palmette.kernels import classify_search
-from palmette.kernels.classify_cache import add_new
-from palmette.kernels.classify_forms import Room, Rule, Views
-from palmette.kernels.classify_train import (
+from palmette.data.labels.schemes import convert, is_wellformed
+from palmette.kernels.core.compile import kernel
+from palmette.kernels.latent import search as classify_search
+from palmette.kernels.latent.cache import add_new
+from palmette.kernels.latent.forms import Room, Rule, Views
+from palmette.kernels.latent.train import (
     DECODED,
     N_COUNTS,
     SQUARED_LOSS,
@@ -29,8 +27,10 @@ from palmette.kernels.classify_train import (
     train_fixed,
     train_online,
 )
-from palmette.kernels.compile import kernel
-from palmette.text.schemes import convert, is_wellformed
+from palmette.options.classifier_settings import COMBINE, STEPS
+from palmette.structures.latent.views import chunk_view, packed
+from palmette.structures.latent.weights import no_rival, snapshot
+from palmette.training.latent.batch import new_store, with_room
 
 # "In early trading in Hong Kong Monday , gold was quoted at $ 366.50 an ounce ."
 FIVE_VIEWS = {

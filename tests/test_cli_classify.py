@@ -10,8 +10,8 @@ import pytest
 from cli_run import Cli, leave_demo, leftovers
 
 from palmette import load_demo
+from palmette.data.formats.classified import read_sentences, stream_sentences, two_classes
 from palmette.errors import DataError, PalmetteError
-from palmette.text.labelled import read_sentences, stream_sentences, two_classes
 
 
 @pytest.fixture

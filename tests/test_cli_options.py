@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from cli_run import TEMPLATES, Cli, last_cells, leave_demo, leftovers, rows, spawn
 
-from palmette import Tagger, warm
-from palmette.kernels import compile as compiling
+from palmette import Tagger
+from palmette.cli import compile_all as warm
+from palmette.kernels.core import compile as compiling
 
 STAR = "*0:%x[0,0]\nU1:%x[0,1]\nB\nT\n"
 WAPITI = 'u:w=%x[0,0]\nu:s=%M[0,0,"..$"]\nu:c=%t[0,0,"^\\u"]\n*:p=%x[0,1]\nu:f=%x[@1,0]\nb\n'

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palmette.data.corpus import Corpus
+from palmette.data.formats.columns import Layout, field_number, parse_columns
+from palmette.data.formats.write import Writer
+from palmette.data.read import Reading, read_corpus
 from palmette.errors import DataError, UsageError
-from palmette.text.columns import Layout, field_number, parse_columns
-from palmette.text.corpus import Corpus
-from palmette.text.read import Reading, read_corpus
-from palmette.text.write import Writer
 
 Sentences = list[list[list[str]]]
 

@@ -13,10 +13,10 @@ import pytest
 from cli_run import Cli, last_cells, leave_demo, rows
 
 from palmette import Reading, Tagger
-from palmette.ablation import parse_learners
-from palmette.comparing import Contest, Wish, compare
 from palmette.errors import UsageError
-from palmette.report.comparison import letters, p_text
+from palmette.estimators.ablation import parse_learners
+from palmette.evaluation.comparison import Contest, Wish, compare
+from palmette.reports.comparison import letters, p_text
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from chain_arrays import tokens_of, weights_by_name
 from naive_chain import Model, path_score
 
 from palmette import Tagger, load_demo
-from palmette import tagger as tagging
+from palmette.data.labels.schemes import Span, spans
+from palmette.data.model_file import load, save
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.model_file import load, save
-from palmette.text.schemes import Span, spans
+from palmette.estimators import tagger as tagging
 
 CHUNKS = ["O", "B-X", "I-X"]
 ORDERS = {

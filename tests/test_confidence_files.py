@@ -12,9 +12,9 @@ import pytest
 from cli_run import Cli, leave_demo, rows
 
 from palmette import Tagger, load_demo
-from palmette.chain import tag_file as tagging
-from palmette.text.confidence import Confidence, SpanShares, Telling, cells
-from palmette.text.read import stream
+from palmette.data.formats.confidence import Confidence, SpanShares, Telling, cells
+from palmette.data.read import stream
+from palmette.structures.chain import tag_file as tagging
 
 
 @pytest.fixture(scope="module")

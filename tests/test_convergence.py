@@ -11,10 +11,10 @@ from fitting import fit
 from naive_chain import Model, Token, best_path, differences, dot, norm
 from strategies import random_model
 
-from palmette.chain.weights import Seen, Shape, estimated, everything_allowed, new_chain
 from palmette.features.templates import parse
-from palmette.kernels.forms import Chain, Data
-from palmette.kernels.train import train_perceptron
+from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.train import train_perceptron
+from palmette.structures.chain.weights import Seen, Shape, estimated, everything_allowed, new_chain
 
 # --- the mistake bound --------------------------------------------------------------------------------------
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from chain_arrays import column_corpus
 
-from palmette import Tagger, load_demo, synth
-from palmette.chain.objective import ChainObjective
+from palmette import Tagger, load_demo
+from palmette.data.corpus import Corpus, column_of_types
+from palmette.datasets import synthetic as synth
 from palmette.errors import DataError, UsageError
 from palmette.features.templates import parse
-from palmette.text.corpus import Corpus, column_of_types
+from palmette.training.chain.objective import ChainObjective
 
 TEXT = "U0:%x[-1,0]\nU1:%x[0,0]\nU2:%x[0,1]\nU3:%x[-1,1]/%x[0,1]\nB\n"
 PLAIN: dict[str, Any] = {"template": parse(TEXT), "learner": "crf", "constraints": "none", "ends": False}
@@ -204,6 +205,6 @@ def test_settings_that_do_not_go_together(settings: dict[str, Any], message: str
 
 
 def test_more_weights_than_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("palmette.chain.likelihood.physical_memory", lambda: 1 << 20)
+    monkeypatch.setattr("palmette.training.chain.batch.physical_memory", lambda: 1 << 20)
     with pytest.raises(UsageError, match="--optimiser adagrad"):
         Tagger("chunk", learner="crf").fit(*demo("train", 50))

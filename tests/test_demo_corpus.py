@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from palmette.demo_data import PARTS, demo_text, load_demo, load_trees, tree_text
+from palmette.data.labels.schemes import is_wellformed
+from palmette.datasets.demo import PARTS, demo_text, load_demo, load_trees, tree_text
 from palmette.errors import UsageError
-from palmette.parse.projective import projective_sentences
-from palmette.text.schemes import is_wellformed
+from palmette.structures.tree.projective import projective_sentences
 
 _TAGS = """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH
 VB VBD VBG VBN VBP VBZ WDT WP WP$ WRB . , : $ `` '' ( ) #"""

@@ -95,7 +95,7 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
     ],
 )
 def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from palmette.demo_data import PARTS, demo_text
+    from palmette.datasets.demo import PARTS, demo_text
 
     for part in PARTS:
         (tmp_path / f"{part}.txt").write_text(demo_text(part), encoding="utf-8")

@@ -15,12 +15,12 @@ from naive_chain import Token
 from naive_templates import expand
 from strategies import few
 
-from palmette.chain.data import Collected, allow_table, encode_corpus
-from palmette.chain.stored import Names
+from palmette.data.corpus import Corpus
 from palmette.features.encode import Encoder, new_alphabet
 from palmette.features.resources import Clusters, Lexicon, Resources
 from palmette.features.templates import TemplateSet, parse
-from palmette.text.corpus import Corpus
+from palmette.structures.chain.data import Collected, allow_table, encode_corpus
+from palmette.structures.chain.serialise import Names
 
 Sentences = list[list[list[str]]]
 Listed = list[list[str]]  # the attribute strings of each token of a corpus

@@ -14,11 +14,11 @@ from naive_chain import Model, Path, Token, path_score
 from naive_forward import all_paths
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.kernels.compile import kernel
-from palmette.kernels.exact import decode_exact, room_for_queue, room_for_search, start_list, take_best
-from palmette.kernels.forms import Chain, Data
-from palmette.kernels.forward import room_for_sums, scored
-from palmette.kernels.train import make_room
+from palmette.kernels.chain.exact import decode_exact, room_for_queue, room_for_search, start_list, take_best
+from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.forward import room_for_sums, scored
+from palmette.kernels.chain.train import make_room
+from palmette.kernels.core.compile import kernel
 
 
 class Answer(NamedTuple):

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from naive_chain import path_score
 from strategies import cases, few
 
-from palmette.chain.explain import explain, parts_of
+from palmette.data.items import corpus_from_items
+from palmette.estimators.tagger import Tagger
 from palmette.features.templates import parse
-from palmette.tagger import Tagger
-from palmette.text.items import corpus_from_items
+from palmette.structures.chain.explain import explain, parts_of
 
 SENTENCES = [
     ["the", "dog", "barks"],

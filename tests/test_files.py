@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palmette.data.files import check_output, check_utf8, read_all, read_blocks, write_whole
 from palmette.errors import DataError
-from palmette.text.files import check_output, check_utf8, read_all, read_blocks, write_whole
 
 BOM = b"\xef\xbb\xbf"
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux devices")
@@ -128,7 +128,7 @@ def test_missing_file_and_folder(tmp_path: Path, read: Reader) -> None:
 STDIN = """
 import sys
 from palmette.errors import DataError
-from palmette.text.files import read_all, read_blocks
+from palmette.data.files import read_all, read_blocks
 try:
     data = read_all("-") if sys.argv[1] == "all" else b"".join(read_blocks("-"))
     sys.stdout.buffer.write(data)
@@ -373,7 +373,7 @@ def test_null_device_stays_a_device(tmp_path: Path) -> None:
 TOO_LARGE = """
 import resource, sys
 from palmette.errors import DataError
-from palmette.text.files import write_whole
+from palmette.data.files import write_whole
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
     with write_whole(sys.argv[1]) as out:
@@ -419,7 +419,7 @@ def test_an_error_shows_in_a_packed_pipe(tmp_path: Path) -> None:
 
 STDOUT = """
 import sys
-from palmette.text.files import write_whole
+from palmette.data.files import write_whole
 print("first")
 try:
     with write_whole(sys.argv[1]) as out:

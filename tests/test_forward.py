@@ -14,12 +14,12 @@ from naive_chain import Model, Token
 from naive_forward import Listed, Scores, all_paths, by_logarithms
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.kernels.compile import kernel
-from palmette.kernels.exponent import exp_of, log_of
-from palmette.kernels.forms import Chain, Data, stride_of
-from palmette.kernels.forward import exp_edges, log_partitions, room_for_sums
-from palmette.kernels.marginals import decode_marginal, marginals, pair_marginals, triple_marginals
-from palmette.kernels.train import make_room
+from palmette.kernels.chain.forms import Chain, Data, stride_of
+from palmette.kernels.chain.forward import exp_edges, log_partitions, room_for_sums
+from palmette.kernels.chain.marginals import decode_marginal, marginals, pair_marginals, triple_marginals
+from palmette.kernels.chain.train import make_room
+from palmette.kernels.core.compile import kernel
+from palmette.kernels.core.exponent import exp_of, log_of
 
 
 @kernel

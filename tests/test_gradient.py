@@ -14,8 +14,8 @@ from naive_chain import Feature, Model, Token, parts
 from naive_forward import all_paths
 from strategies import cases, few
 
-from palmette.chain.objective import ChainObjective
 from palmette.errors import UsageError
+from palmette.training.chain.objective import ChainObjective
 
 
 def objective_of(case: Case, l2: float = 0.0, threads: int = 1) -> ChainObjective:
@@ -117,7 +117,7 @@ def test_blocks_of_sentences_add_up(case: Case) -> None:
     """A table for all tokens, and one for a sentence at a time."""
     whole = objective_of(case, l2=0.1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("palmette.chain.objective.MOST_TABLES", 1)
+        patch.setattr("palmette.training.chain.objective.MOST_TABLES", 1)
         apart = objective_of(case, l2=0.1)
     assert len(apart.work) == len(case.sentences)
     (value, gradient), (other, summed) = whole(whole.start()), apart(apart.start())
@@ -127,7 +127,7 @@ def test_blocks_of_sentences_add_up(case: Case) -> None:
 
 
 def test_a_sentence_whose_tables_are_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("palmette.chain.objective.LONGEST_TABLES", 40)
+    monkeypatch.setattr("palmette.training.chain.objective.LONGEST_TABLES", 40)
     sentence = [Token(((0, 1.0),))] * 6
     case = Case(Model(1, 2, ends=False), (0, 1), (2, 0, 0), [sentence], [[frozenset([0])] * 6], [1.0])
     with pytest.raises(UsageError, match="a sentence of 6 tokens"):

@@ -22,11 +22,11 @@ from naive_latent import state_weights as weights_of
 from strategies import Task, few, random_model, random_sentence, shapes, tasks
 
 from palmette import Tagger
-from palmette.chain.model import load_chain
-from palmette.chain.weights import Shape, everything_allowed, of_states
+from palmette.data.labels.automaton import History, checked_history, make_history
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.templates import parse
-from palmette.text.history import History, checked_history, make_history
+from palmette.structures.chain.model import load_chain
+from palmette.structures.chain.weights import Shape, everything_allowed, of_states
 
 KINDS = ["bigram", "trigram", "run:N:1", "run:N:2", "run:V:3"]
 LABELS = ["N", "V", "D"]

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from naive_hmm import END, START, Naive, estimated, viterbi
 from strategies import few
 
-from palmette.chain.known import known_from_items
-from palmette.chain.model import load_chain
+from palmette.data.items import corpus_from_items
+from palmette.data.labels.mask import known_from_items
 from palmette.errors import DataError, PalmetteError, UsageError
+from palmette.estimators.hmm import HMM
 from palmette.features.observed import UNKNOWN, word_classes
-from palmette.hmm import HMM
-from palmette.hmm.linear import inner
-from palmette.hmm.words import Vocabulary, learn_vocabulary
-from palmette.kernels.forward import log_partitions
-from palmette.text.items import corpus_from_items
+from palmette.kernels.chain.forward import log_partitions
+from palmette.structures.chain.model import load_chain
+from palmette.structures.hmm.linear import inner
+from palmette.structures.hmm.words import Vocabulary, learn_vocabulary
 
 # --- the language of two words ------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palmette.data.corpus import Corpus
+from palmette.data.items import corpus_from_items
 from palmette.errors import DataError, UsageError
-from palmette.text.corpus import Corpus
-from palmette.text.items import corpus_from_items
 
 names = st.text("ab:é[]-", min_size=0, max_size=4)
 values = st.one_of(

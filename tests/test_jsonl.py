@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palmette.data.corpus import Corpus
+from palmette.data.formats.jsonl import JsonlParser, Keys
+from palmette.data.formats.write import Writer
 from palmette.errors import DataError, UsageError
-from palmette.text.corpus import Corpus
-from palmette.text.jsonl import JsonlParser, Keys
-from palmette.text.write import Writer
 
 
 def parse(*objects: object, **keys: object) -> Corpus:

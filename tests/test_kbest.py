@@ -13,12 +13,12 @@ from naive_chain import Model, Token
 from naive_kbest import best_paths
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.kernels.astar import kbest_astar, room_for_candidates
-from palmette.kernels.compile import kernel
-from palmette.kernels.forms import Chain, Data
-from palmette.kernels.kbest import kbest_lazy, room_for_lists
-from palmette.kernels.score import restrict, score
-from palmette.kernels.train import make_room
+from palmette.kernels.chain.astar import kbest_astar, room_for_candidates
+from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.kbest import kbest_lazy, room_for_lists
+from palmette.kernels.chain.score import restrict, score
+from palmette.kernels.chain.train import make_room
+from palmette.kernels.core.compile import kernel
 
 
 @kernel

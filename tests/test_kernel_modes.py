@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from palmette.kernels import compile as compiling
+from palmette.kernels.core import compile as compiling
 
 TESTS = Path(__file__).parent
 CORE = ["test_viterbi.py", "test_training.py", "test_encode.py", "test_kbest.py", "test_projective.py"]
@@ -70,15 +70,15 @@ def test_the_core_with_every_index_checked(tmp_path: Path) -> None:
 # --- a small package of kernels with its own cache ----------------------------------------------------------
 
 OTHER = """
-from .compile import part
+from kernels.core.compile import part
 
 @part
 def weight(i):
     return 2 * i + 1
 """
 SMALL = """
-from .compile import kernel
-from .other import weight
+from kernels.core.compile import kernel
+from kernels.other import weight
 
 @kernel
 def summed(values):
@@ -94,7 +94,7 @@ def element(values, i):
 MAIN = """
 import json, os, sys, time
 import numpy as np
-from kernels.compile import cache_folder, on_compile
+from kernels.core.compile import cache_folder, on_compile
 from kernels.small import element, summed
 
 compiled = []
@@ -111,9 +111,10 @@ print(json.dumps({"answer": answer, "compiled": compiled, "folder": str(cache_fo
 def package(tmp_path: Path) -> Path:
     """A folder with `main.py` and a package of two kernels under our decorator."""
     kernels = tmp_path / "package" / "kernels"
-    kernels.mkdir(parents=True)
-    shutil.copy(compiling.__file__, kernels / "compile.py")
+    (kernels / "core").mkdir(parents=True)
+    shutil.copy(compiling.__file__, kernels / "core" / "compile.py")
     (kernels / "__init__.py").touch()
+    (kernels / "core" / "__init__.py").touch()
     (kernels / "other.py").write_text(OTHER)
     (kernels / "small.py").write_text(SMALL)
     (kernels.parent / "main.py").write_text(MAIN)
@@ -217,7 +218,7 @@ def test_nobody_waits_for_ever(package: Path, tmp_path: Path) -> None:
     """A process that holds a lock and makes nothing is left alone after a while."""
     import fcntl
 
-    source = package / "kernels" / "compile.py"
+    source = package / "kernels" / "core" / "compile.py"
     source.write_text(source.read_text().replace("LONGEST_WAIT = 300.0", "LONGEST_WAIT = 0.3"))
     cache = tmp_path / "cache"
     summed(package, PALMETTE_CACHE_DIR=str(cache))

@@ -29,10 +29,10 @@ from naive_latent import (
 from strategies import Task, few, tasks
 
 from palmette import Tagger
-from palmette.chain import start as starting
-from palmette.chain.model import ChainModel, load_chain
 from palmette.errors import UsageError
 from palmette.features.templates import parse
+from palmette.structures.chain.model import ChainModel, load_chain
+from palmette.training.chain import start as starting
 
 SIZE = 0.05  # of the random start
 

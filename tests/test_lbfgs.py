@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palmette.errors import UsageError
-from palmette.learn.batch.blocks import BLOCK, TILE, absolute_sum, dot
-from palmette.learn.batch.history import History, Place
-from palmette.learn.batch.lbfgs import ENDINGS, PERIOD, minimise
-from palmette.learn.batch.line_search import CURVATURE, NOISE, SUFFICIENT, Trial, strong_wolfe
-from palmette.learn.batch.orthant import align, project, pseudo_gradient
+from palmette.training.lbfgs.blocks import BLOCK, TILE, absolute_sum, dot
+from palmette.training.lbfgs.curvature import History, Place
+from palmette.training.lbfgs.line_search import CURVATURE, NOISE, SUFFICIENT, Trial, strong_wolfe
+from palmette.training.lbfgs.minimise import ENDINGS, PERIOD, minimise
+from palmette.training.lbfgs.orthant import align, project, pseudo_gradient
 
 SHARP = {"tolerance": 0.0, "gradient_tolerance": 1e-9, "iterations": 2000}
 
@@ -313,7 +313,7 @@ def test_start_is_left_alone_and_gradient_memory_may_be_used_again():
 
 THREADS = """
 import hashlib, numpy as np
-from palmette.learn.batch.lbfgs import minimise
+from palmette.training.lbfgs.minimise import minimise
 centre = np.random.default_rng(3).normal(size=300_001)
 def function(w):
     away = w - centre

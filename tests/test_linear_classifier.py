@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from strategies import few
 
 from palmette import LinearClassifier, Tagger, load_acronyms, load_vowels
-from palmette.demo_data import example_files
+from palmette.datasets.demo import example_files
 from palmette.errors import DataError, UsageError
-from palmette.learn.online import shuffled
+from palmette.training.trainer import shuffled
 
 QUARTERS = st.integers(-8, 8).map(lambda k: k / 4)  # sums of them are exact, so that ties are ties
 

@@ -15,10 +15,10 @@ from naive_lm import BEGIN, NaiveModel
 from strategies import EXAMPLES
 
 from palmette import LanguageModel
+from palmette.data.formats.sentences import parse_sentences
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.lm.draw import places
-from palmette.lm.estimate import FALLBACK, discounts_of
-from palmette.text.sentences import parse_sentences
+from palmette.structures.lm.estimate import FALLBACK, discounts_of
+from palmette.structures.lm.sample import places
 
 sentences = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=5), min_size=1, max_size=8)
 
@@ -211,7 +211,7 @@ def test_damaged_arpa_files_are_told(tmp_path: Path, old: str, new: str, told: s
 
 
 def test_damaged_models_are_told(tmp_path: Path) -> None:
-    from palmette import model_file
+    from palmette.data import model_file
 
     path = tmp_path / "m.palm"
     LanguageModel(2).fit(text(30)).save(path)

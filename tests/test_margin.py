@@ -17,9 +17,9 @@ from naive_latent import States, latent_twin, state_examples, state_weights
 from naive_margin import longest, right_and_wrong
 from strategies import cases, few
 
-from palmette.chain.diagnose import longest_features, separation
 from palmette.features.templates import parse
-from palmette.kernels.margin import margins
+from palmette.kernels.chain.margin import margins
+from palmette.structures.chain.separation import longest_features, separation
 
 
 @pytest.fixture

@@ -24,14 +24,14 @@ from naive_nbest import (
 )
 from strategies import few
 
-from palmette.chain.rules import Mira, PassiveAggressive
-from palmette.kernels.compile import kernel
-from palmette.kernels.differences import gram
-from palmette.kernels.forms import Chain, Data
-from palmette.kernels.margin_train import Chunks, span_cost
-from palmette.kernels.steps import hildreth
-from palmette.learn.settings import PA_TYPES, Settings
-from palmette.metrics.spans import ChunkTables, span_counts
+from palmette.evaluation.spans import ChunkTables, span_counts
+from palmette.kernels.chain.differences import gram
+from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.margin_train import Chunks, span_cost
+from palmette.kernels.core.compile import kernel
+from palmette.kernels.learning.steps import hildreth
+from palmette.options.settings import PA_TYPES, Settings
+from palmette.training.chain.rules import Mira, PassiveAggressive
 
 SCHEMES = {
     "IOB2": ["O", "B-X", "I-X", "B-Y", "I-Y"],

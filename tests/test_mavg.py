@@ -29,15 +29,15 @@ from naive_latent import (
 from strategies import few
 
 from palmette import Tagger, load_demo
-from palmette.chain import start as starting
-from palmette.chain.learning import ChainLearning
-from palmette.chain.model import load_chain
-from palmette.chain.weights import Shape, estimated, everything_allowed, new_chain, restart_from_average
 from palmette.errors import UsageError
 from palmette.features.templates import parse
-from palmette.kernels.forms import Chain, Data
-from palmette.kernels.train import train_perceptron
-from palmette.learn.settings import EVERY
+from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.train import train_perceptron
+from palmette.options.settings import EVERY
+from palmette.structures.chain.model import load_chain
+from palmette.structures.chain.weights import Shape, estimated, everything_allowed, new_chain, restart_from_average
+from palmette.training.chain import start as starting
+from palmette.training.chain.exact import ChainLearning
 
 TEXT = {0: "U0:%x[0,0]", 1: "U0:%x[0,0]\nB\nB1:%x[0,1]", 2: "U0:%x[0,0]\nB\nT"}
 SHARE = 0.5

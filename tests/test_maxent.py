@@ -19,13 +19,13 @@ from naive_local import all_probabilities, expected_less_gold, probability
 from strategies import cases, few
 
 from palmette import Tagger, load_demo
-from palmette.chain.objective import ChainObjective
 from palmette.errors import DataError, UsageError
 from palmette.features.templates import parse
-from palmette.kernels.exact import decode_exact
-from palmette.kernels.forms import Chain
-from palmette.kernels.forward import log_partitions
-from palmette.kernels.marginals import decode_marginal
+from palmette.kernels.chain.exact import decode_exact
+from palmette.kernels.chain.forms import Chain
+from palmette.kernels.chain.forward import log_partitions
+from palmette.kernels.chain.marginals import decode_marginal
+from palmette.training.chain.objective import ChainObjective
 
 NEAR = 2e-4  # scores are float32, and sums of up to a hundred
 

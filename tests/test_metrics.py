@@ -19,11 +19,11 @@ from seqeval import scheme as judge
 from seqeval.metrics import classification_report
 
 from palmette.errors import UsageError
-from palmette.metrics import tokens
-from palmette.metrics.scores import errors, score
-from palmette.metrics.spans import ChunkTables, SpanCounts, span_counts, strict_span_counts
-from palmette.metrics.styles import conlleval_text, seqeval_text
-from palmette.metrics.tokens import Share, figures
+from palmette.evaluation import tokens
+from palmette.evaluation.scores import errors, score
+from palmette.evaluation.spans import ChunkTables, SpanCounts, span_counts, strict_span_counts
+from palmette.evaluation.styles import conlleval_text, seqeval_text
+from palmette.evaluation.tokens import Share, figures
 
 KINDS = ("A", "B-C")  # a type may have a hyphen
 LETTERS = {"IOB1": "BI", "IOB2": "BI", "IOE1": "IE", "IOE2": "IE", "IOBES": "BIES"}
@@ -381,6 +381,6 @@ def test_a_share_of_nothing_is_zero() -> None:
 
 
 def test_scoring_does_not_import_numba() -> None:
-    code = "import sys, palmette.metrics.scores, palmette.metrics.styles; print('numba' in sys.modules)"
+    code = "import sys, palmette.evaluation.scores, palmette.evaluation.styles; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -25,8 +25,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from palmette.data.model_file import HEADER_LIMIT, check_output, load, require, require_offsets, save
 from palmette.errors import DataError, ModelError
-from palmette.model_file import HEADER_LIMIT, check_output, load, require, require_offsets, save
 
 DTYPES = ["?", "u1", "i1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"]
 ARRAYS: dict[str, Any] = {
@@ -221,7 +221,7 @@ def test_full_disk(tmp_path: Path) -> None:
 FULL = """
 import resource, sys, numpy
 from palmette.errors import DataError
-from palmette.model_file import save
+from palmette.data.model_file import save
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
     save(sys.argv[1], {"x": numpy.zeros(1_000_000)}, {})

@@ -12,7 +12,7 @@ from naive_forward import all_paths
 from naive_kbest import best_label_sequences
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.kernels.nbest import decode_nbest
+from palmette.kernels.chain.nbest import decode_nbest
 
 
 def listed(

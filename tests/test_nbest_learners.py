@@ -13,8 +13,8 @@ from cli_run import Cli, last_cells, leave_demo
 from fitting import TEMPLATES, fit, noisy, same_bits
 
 from palmette import Tagger, load_demo
-from palmette.chain.model import load_chain
 from palmette.errors import UsageError
+from palmette.structures.chain.model import load_chain
 
 LEARNERS = {
     "probperc": {"candidates": 3},

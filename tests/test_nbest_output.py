@@ -10,7 +10,7 @@ import pytest
 from cli_run import Cli
 
 from palmette.errors import DataError, UsageError
-from palmette.tagger import Tagger
+from palmette.estimators.tagger import Tagger
 
 SENTENCES = [["the", "dog", "barks"], ["a", "cat", "sleeps", "here"], ["dogs", "sleep"]]
 TAGS = [["D", "N", "V"], ["D", "N", "V", "A"], ["N", "V"]]
@@ -68,7 +68,7 @@ def test_empty_sentences_have_an_empty_sequence(tagger: Tagger) -> None:
 
 def test_slices_of_a_corpus_make_no_difference(tagger: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
     everything = tagger.nbest(SENTENCES * 5, 3)
-    monkeypatch.setattr("palmette.chain.nbest.CELLS", 10)
+    monkeypatch.setattr("palmette.structures.chain.nbest.CELLS", 10)
     assert tagger.nbest(SENTENCES * 5, 3) == everything
     assert everything[:3] == everything[3:6]
 
@@ -147,8 +147,8 @@ def test_objects_keep_what_they_had(trained: Cli) -> None:
 def test_blocks_of_input_make_no_difference(trained: Cli, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     trained.write("long.txt", INPUT * 300)
     whole = trained.fine("tag m.palm long.txt --nbest 2 -q")
-    monkeypatch.setattr("palmette.nbest.LEAST_BLOCK", 100)
-    monkeypatch.setattr("palmette.nbest.BLOCK", 100)
+    monkeypatch.setattr("palmette.estimators.nbest_file.LEAST_BLOCK", 100)
+    monkeypatch.setattr("palmette.estimators.nbest_file.BLOCK", 100)
     assert trained.fine(f"tag m.palm long.txt --nbest 2 -q --threads {threads}") == whole
     assert whole.count("# 0 ") == 600
 

@@ -20,8 +20,8 @@ from nbest_bounds import (
 )
 from test_theorems import SEEDS, mistakes, plain, separable, with_noise
 
-from palmette.chain.rules import ProbPerc
-from palmette.learn.settings import Settings
+from palmette.options.settings import Settings
+from palmette.training.chain.rules import ProbPerc
 
 ORDERS = [0, 1, 2]
 PASSES = 1000

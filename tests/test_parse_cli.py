@@ -12,8 +12,8 @@ from cli_run import Cli
 from udtools.udeval import evaluate, load_conllu
 
 from palmette import Parser, Tagger
-from palmette.demo_data import example_files
-from palmette.text.read import Reading
+from palmette.data.read import Reading
+from palmette.datasets.demo import example_files
 
 TRAIN, TEST = "trees.conllu", "trees_test.conllu"
 

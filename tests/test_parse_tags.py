@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from palmette import Tagger
+from palmette.data.corpus import column_of_strings
+from palmette.data.formats.tree_write import write_treebank
+from palmette.data.read import Reading
+from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import UsageError
-from palmette.parse.tags import jackknifed, retagged, tag_field
-from palmette.text.corpus import column_of_strings
-from palmette.text.read import Reading
-from palmette.text.tree_write import write_treebank
-from palmette.text.treebank import Treebank, treebank_from_sentences
+from palmette.estimators.retag import jackknifed, retagged, tag_field
 
 WORDS = {"the": "DET", "a": "DET", "sea": "NOUN", "moon": "NOUN", "shines": "VERB", "falls": "VERB"}
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from palmette import model_file
+from palmette.data import model_file
+from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.learn.settings import MOST_BEAM
-from palmette.parser import Parser
-from palmette.text.treebank import Treebank, treebank_from_sentences
+from palmette.estimators.parser import Parser
+from palmette.options.settings import MOST_BEAM
 
 SEA = [("We", "PRON", 2, "nsubj"), ("saw", "VERB", 0, "root"), ("the", "DET", 4, "det"), ("sea", "NOUN", 2, "obj")]
 GO = [("Go", "VERB", 0, "root")]

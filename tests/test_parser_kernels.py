@@ -16,7 +16,7 @@ from naive_trees import crosses, trees
 from parse_cases import BEAMS, Bank, Taught, banks
 from strategies import few
 
-from palmette.parse import learning
+from palmette.training.tree import learning
 
 UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")
 PASS = 15  # sentences: 1 + 15 is a power of two, so that averages are exact

@@ -16,10 +16,10 @@ from naive_parse_training import Rule, dot
 from parse_cases import TEXTS, Bank, Taught, banks
 from strategies import few
 
-from palmette.parse.nbest import best_trees
-from palmette.parse.templates import compile_templates
-from palmette.parser import Parser
-from palmette.text.treebank import read_treebank
+from palmette.data.treebank import read_treebank
+from palmette.estimators.parser import Parser
+from palmette.structures.tree.nbest import best_trees
+from palmette.structures.tree.templates import compile_templates
 
 WIDE = 1024
 small_banks = banks(longest=4, relations=2)

@@ -29,11 +29,11 @@ from naive_latent import (
 from strategies import Task, few, tasks
 
 from palmette import Tagger, load_demo
-from palmette.chain import start as starting
+from palmette.data.items import corpus_from_items
+from palmette.data.read import Reading, read_corpus
 from palmette.errors import DataError
 from palmette.features.templates import parse
-from palmette.text.items import corpus_from_items
-from palmette.text.read import Reading, read_corpus
+from palmette.training.chain import start as starting
 
 SIZE = 0.05
 Wanted = list[list[frozenset[str]]]  # the labels that each token may have; none: anything

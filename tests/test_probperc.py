@@ -22,12 +22,12 @@ from naive_nbest import (
 from strategies import cases, few
 
 from palmette import Tagger, load_demo
-from palmette.chain.learning import ChainLearning
-from palmette.chain.rules import ProbPerc
 from palmette.features.templates import parse
-from palmette.kernels.train import train_perceptron
-from palmette.learn.online import shuffled
-from palmette.learn.settings import Settings
+from palmette.kernels.chain.train import train_perceptron
+from palmette.options.settings import Settings
+from palmette.training.chain.exact import ChainLearning
+from palmette.training.chain.rules import ProbPerc
+from palmette.training.trainer import shuffled
 
 FLAT = {"candidates": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "constant"}  # the perceptron in disguise
 

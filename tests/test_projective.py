@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from naive_trees import above, crosses, every_tree, is_tree, lifted, lowered, trees
 from strategies import few
 
+from palmette.data.treebank import Treebank, read_treebank, treebank_from_sentences
 from palmette.errors import DataError
-from palmette.kernels.projective import crossing_arcs, lift_arcs, lower_arcs
-from palmette.parse.projective import LIFTED, deprojectivised, projective_sentences, projectivised
-from palmette.text.treebank import Treebank, read_treebank, treebank_from_sentences
+from palmette.kernels.tree.projective import crossing_arcs, lift_arcs, lower_arcs
+from palmette.structures.tree.projective import LIFTED, deprojectivised, projective_sentences, projectivised
 
 # Catalan's convolution: the projective trees of n words, with the root anywhere
 PROJECTIVE = {1: 1, 2: 2, 3: 7, 4: 30}

@@ -16,7 +16,7 @@ import pytest
 from cli_run import TEMPLATES, Cli
 
 from palmette import Tagger, load_demo
-from palmette.kernels.forms import stride_of
+from palmette.kernels.chain.forms import stride_of
 
 
 @pytest.fixture

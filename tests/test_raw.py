@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palmette.data.formats.raw import parse_plain, parse_text, sentence_spans, token_spans, tokenise
+from palmette.data.formats.write import Writer
 from palmette.errors import UsageError
-from palmette.text.raw import parse_plain, parse_text, sentence_spans, token_spans, tokenise
-from palmette.text.write import Writer
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from naive_chain import Feature, Token, perceptron
 from strategies import Task, few, tasks
 
-from palmette.chain.model import ChainModel, load_chain
-from palmette.chain.prune import pruned
+from palmette.data.corpus import Corpus
 from palmette.errors import UsageError
 from palmette.features.templates import parse
-from palmette.learn.online import Outcome, shuffled
-from palmette.text.corpus import Corpus
+from palmette.structures.chain.model import ChainModel, load_chain
+from palmette.structures.chain.prune import pruned
+from palmette.training.trainer import Outcome, shuffled
 
 
 def reloaded(model: ChainModel, folder: Path) -> ChainModel:

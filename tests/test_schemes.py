@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
-from palmette.errors import UsageError
-from palmette.text import schemes
-from palmette.text.schemes import (
+from palmette.data.labels import schemes
+from palmette.data.labels.schemes import (
     SCHEMES,
     Span,
     allowed_transitions,
@@ -25,6 +24,7 @@ from palmette.text.schemes import (
     spans,
     split_label,
 )
+from palmette.errors import UsageError
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 NAMES = list(SCHEMES)

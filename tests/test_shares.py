@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from naive_forward import Listed, all_paths
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.chain.confidence import marks_of, places_of
-from palmette.chain.temperature import COLDEST, HOTTEST, cooled, gold_likelihood, lowest
-from palmette.kernels.forward import log_partitions
-from palmette.kernels.shares import shares
-from palmette.kernels.train import decode
-from palmette.text.schemes import Span, spans
+from palmette.data.labels.schemes import Span, spans
+from palmette.kernels.chain.forward import log_partitions
+from palmette.kernels.chain.posteriors import shares
+from palmette.kernels.chain.train import decode
+from palmette.structures.chain.posteriors import marks_of, places_of
+from palmette.structures.chain.temperature import COLDEST, HOTTEST, cooled, gold_likelihood, lowest
 
 NAMES = ("O", "B-X", "I-X", "E-X", "S-X", "B-Y", "I-Y", "E-Y")
 TEMPERATURES = st.sampled_from([1.0, 0.25, 3.0, 40.0])

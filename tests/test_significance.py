@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from strategies import few
 
 from palmette.errors import UsageError
-from palmette.metrics import significance
-from palmette.metrics.scores import score
-from palmette.metrics.significance import (
+from palmette.evaluation import significance
+from palmette.evaluation.scores import score
+from palmette.evaluation.significance import (
     Tally,
     bootstrap,
     holm,
@@ -26,7 +26,7 @@ from palmette.metrics.significance import (
     span_tally,
     token_tally,
 )
-from palmette.metrics.spans import ChunkTables, span_counts
+from palmette.evaluation.spans import ChunkTables, span_counts
 
 LABELS = ["O", "B-X", "I-X", "B-Y", "I-Y", "S-X", "E-Y"]
 

@@ -45,7 +45,7 @@ def test_scoring_a_tagged_file_does_not_wait_for_numba(tmp_path: Path) -> None:
     (tmp_path / "tagged.txt").write_text("a B-X B-X\nb I-X O\n\n", encoding="utf-8")
     for style in ("table", "conlleval", "json"):
         modules = loaded(tmp_path, "eval", "--guess", "tagged.txt", "--style", style)
-        assert "palmette.metrics.scores" in modules or "palmette.metrics.spans" in modules
+        assert "palmette.evaluation.scores" in modules or "palmette.evaluation.spans" in modules
         assert not modules & {"numba", "llvmlite", "scipy"}
 
 
@@ -58,7 +58,7 @@ def test_scoring_and_comparing_parsed_files_does_not_wait_for_numba(tmp_path: Pa
         "compare --task parse a.conllu b.conllu gold.conllu",
     ):
         modules = loaded(tmp_path, *command.split())
-        assert "palmette.metrics.attachment" in modules
+        assert "palmette.evaluation.attachment" in modules
         assert not modules & {"numba", "llvmlite", "scipy"}
 
 

@@ -16,14 +16,14 @@ from naive_forward import Listed, all_paths
 from strategies import cases, few
 
 from palmette import Tagger, load_demo
-from palmette.chain.data import allow_table, encode_corpus
-from palmette.chain.known import certain_labels
-from palmette.chain.objective import ChainObjective
-from palmette.chain.rules import Descent
-from palmette.chain.weights import estimated
+from palmette.data.items import corpus_from_items
+from palmette.data.labels.mask import certain_labels
 from palmette.errors import UsageError
-from palmette.kernels.forms import Chain, Data
-from palmette.text.items import corpus_from_items
+from palmette.kernels.chain.forms import Chain, Data
+from palmette.structures.chain.data import allow_table, encode_corpus
+from palmette.structures.chain.weights import estimated
+from palmette.training.chain.objective import ChainObjective
+from palmette.training.chain.rules import Descent
 
 BARE = ("start", "end", "pair", "triple")
 

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from palmette.data.corpus import Corpus
+from palmette.data.formats.write import PAIRS, Writer
+from palmette.data.read import FORMATS, Reading, format_by_name, read_corpus, stream
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.text.corpus import Corpus
-from palmette.text.read import FORMATS, Reading, format_by_name, read_corpus, stream
-from palmette.text.write import PAIRS, Writer
 
 WORD = "\t_\t_\tX\t_\t_\t_\t_\t_\t_"
 SAMPLES = {

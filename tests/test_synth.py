@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from test_docs import OPTIONS, blocks
 from test_startup import loaded
 
-from palmette import synth
+from palmette.data.read import Reading, read_corpus
+from palmette.datasets import synthetic as synth
 from palmette.errors import DataError, PalmetteError, UsageError
-from palmette.text.read import Reading, read_corpus
 
 STUDY = [0.91, 0.358, 0.09, 0.642]
 EMISSION = "# three states\n.7 .2 .1\n\n.1 .8 .1  # the second\n0 0 1\n"

@@ -15,11 +15,11 @@ from naive_chain import Feature, Model, Path, Token, best_path, norm
 from naive_margin import first_pass_bound, longest, plain_margin, stretched, stretched_length, widest
 from strategies import every_feature
 
-from palmette.chain.diagnose import longest_features, mistakes_bound
-from palmette.chain.learning import ChainLearning
-from palmette.chain.weights import norm as length_of
-from palmette.kernels.margin import margins
-from palmette.learn.online import shuffled
+from palmette.kernels.chain.margin import margins
+from palmette.structures.chain.separation import longest_features, mistakes_bound
+from palmette.structures.chain.weights import norm as length_of
+from palmette.training.chain.exact import ChainLearning
+from palmette.training.trainer import shuffled
 
 SEEDS = [1, 2, 3, 4]
 COUNTS = [(2, 2), (3, 1), (1, 2), (2, 1, 2)]  # states of each label; fewer than 8 in all, so that rows have no gaps

@@ -37,11 +37,11 @@ from hypothesis import strategies as st
 from naive_chain import Model, Token, perceptron
 from strategies import Task, cases, few, tasks
 
-from palmette.chain.weights import estimated
 from palmette.features.templates import parse
-from palmette.kernels.train import train_perceptron
-from palmette.learn import online
-from palmette.learn.online import shuffled
+from palmette.kernels.chain.train import train_perceptron
+from palmette.structures.chain.weights import estimated
+from palmette.training import trainer as online
+from palmette.training.trainer import shuffled
 
 # --- the definition -----------------------------------------------------------------------------------------
 

@@ -10,11 +10,11 @@ from naive_trees import crosses, trees
 from rich.cells import cell_len
 from strategies import few
 
-from palmette.report import tree as drawing
-from palmette.report.tree import count_errors, draw_tree, tracks
-from palmette.report.tree_svg import svg_of
-from palmette.text.treebank import treebank_from_sentences
-from palmette.text.trees import Tree, tree_of
+from palmette.data.formats.trees import Tree, tree_of
+from palmette.data.treebank import treebank_from_sentences
+from palmette.reports import tree as drawing
+from palmette.reports.tree import count_errors, draw_tree, tracks
+from palmette.reports.tree_svg import svg_of
 
 SEA = Tree(
     ["We", "saw", "the", "sea", "."],

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
+from palmette.data.corpus import bytes_of, column_of_strings
+from palmette.data.formats.tree_write import treebank_bytes, write_treebank
+from palmette.data.tree_checks import BROKEN, PROBLEMS, UNKNOWN, faults
+from palmette.data.treebank import FIELDS, read_treebank, stream_treebank, treebank_from_sentences
 from palmette.errors import DataError, UsageError
-from palmette.kernels.splice import splice
-from palmette.text.corpus import bytes_of, column_of_strings
-from palmette.text.tree_checks import BROKEN, PROBLEMS, UNKNOWN, faults
-from palmette.text.tree_write import treebank_bytes, write_treebank
-from palmette.text.treebank import FIELDS, read_treebank, stream_treebank, treebank_from_sentences
+from palmette.kernels.io.splice import splice
 
 SAMPLE = (
     "# newdoc\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from palmette.kernels.compile import kernel
-from palmette.kernels.vector_sums import add_neighbours, below_largest, chain_step, sum_listed
+from palmette.kernels.core.compile import kernel
+from palmette.kernels.core.vector_sums import add_neighbours, below_largest, chain_step, sum_listed
 
 
 @kernel

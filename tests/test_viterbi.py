@@ -12,7 +12,7 @@ from hypothesis import given
 from naive_chain import Model, Token, best_path, memoised_viterbi, path_score
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.kernels.forms import stride_of
+from palmette.kernels.chain.forms import stride_of
 
 SIZES = (3, 2, 2)
 

@@ -25,33 +25,33 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from palmette.classifier import Classifier
-    from palmette.demo_data import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
-    from palmette.hmm import HMM
-    from palmette.hypergraph import Hypergraph
-    from palmette.linear_classifier import LinearClassifier
-    from palmette.lm import LanguageModel
-    from palmette.parser import Parser
-    from palmette.tagger import Tagger
-    from palmette.text.read import Reading
-    from palmette.text.treebank import Treebank, read_treebank
+    from palmette.data.read import Reading
+    from palmette.data.treebank import Treebank, read_treebank
+    from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
+    from palmette.estimators.classifier import Classifier
+    from palmette.estimators.hmm import HMM
+    from palmette.estimators.language_model import LanguageModel
+    from palmette.estimators.linear_classifier import LinearClassifier
+    from palmette.estimators.parser import Parser
+    from palmette.estimators.tagger import Tagger
+    from palmette.structures.hypergraph import Hypergraph
 
 _HOMES = {
-    "Classifier": "palmette.classifier",
-    "HMM": "palmette.hmm",
-    "Hypergraph": "palmette.hypergraph",
-    "LanguageModel": "palmette.lm",
-    "LinearClassifier": "palmette.linear_classifier",
-    "Parser": "palmette.parser",
-    "Reading": "palmette.text.read",
-    "Tagger": "palmette.tagger",
-    "Treebank": "palmette.text.treebank",
-    "load_acronyms": "palmette.demo_data",
-    "load_demo": "palmette.demo_data",
-    "load_grammaticality": "palmette.demo_data",
-    "load_trees": "palmette.demo_data",
-    "load_vowels": "palmette.demo_data",
-    "read_treebank": "palmette.text.treebank",
+    "Classifier": "palmette.estimators.classifier",
+    "HMM": "palmette.estimators.hmm",
+    "Hypergraph": "palmette.structures.hypergraph",
+    "LanguageModel": "palmette.estimators.language_model",
+    "LinearClassifier": "palmette.estimators.linear_classifier",
+    "Parser": "palmette.estimators.parser",
+    "Reading": "palmette.data.read",
+    "Tagger": "palmette.estimators.tagger",
+    "Treebank": "palmette.data.treebank",
+    "load_acronyms": "palmette.datasets.demo",
+    "load_demo": "palmette.datasets.demo",
+    "load_grammaticality": "palmette.datasets.demo",
+    "load_trees": "palmette.datasets.demo",
+    "load_vowels": "palmette.datasets.demo",
+    "read_treebank": "palmette.data.treebank",
 }
 
 

@@ -47,7 +47,7 @@ def _app(needs_help: bool, task: str) -> App:
 
     console = None
     if needs_help:
-        from palmette.report.console import OutputConsole
+        from palmette.reports.console import OutputConsole
 
         console = OutputConsole(100)
     app = App(

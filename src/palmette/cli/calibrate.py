@@ -54,9 +54,9 @@ def calibrate(
     quiet: bool
         No progress and no messages.
     """
-    from palmette.chain.tag_file import with_columns
     from palmette.cli.options import reading_from
-    from palmette.text.read import read_corpus
+    from palmette.data.read import read_corpus
+    from palmette.structures.chain.tag_file import with_columns
 
     tagger = load_tagger(model, quiet)
     reading = tagger.reading_for(data, labelled=True).overridden(reading_from(format, separator, columns, label))
@@ -69,7 +69,7 @@ def calibrate(
     if json:
         print_json(found)
     elif not quiet:
-        from palmette.report.reliability import print_calibration
+        from palmette.reports.reliability import print_calibration
 
         print_calibration(found)
     left_out = corpus.n_sentences - found.sentences

@@ -24,11 +24,11 @@ from palmette.cli.telling import print_json
 from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from palmette.ablation import Learner
-    from palmette.comparing import Contest, Labelling, Wish
-    from palmette.tagger import Tagger
-    from palmette.text.corpus import Corpus
-    from palmette.text.read import Reading
+    from palmette.data.corpus import Corpus
+    from palmette.data.read import Reading
+    from palmette.estimators.ablation import Learner
+    from palmette.estimators.tagger import Tagger
+    from palmette.evaluation.comparison import Contest, Labelling, Wish
 
 Learners = Annotated[list[str] | None, Parameter(name=["--learners", "--learner"], negative=(), consume_multiple=True)]
 
@@ -107,7 +107,7 @@ def compare(
     quiet: bool
         No progress and no messages.
     """
-    from palmette.comparing import Wish
+    from palmette.evaluation.comparison import Wish
 
     if rounds < 1 or seed < 0:
         raise UsageError("--rounds must be at least 1, and --seed not negative")
@@ -130,7 +130,7 @@ def compare(
         "min_count": min_count,
     }  # fmt: skip
     common = {name: value for name, value in common.items() if value is not None}
-    from palmette.ablation import parse_learners
+    from palmette.estimators.ablation import parse_learners
 
     chosen = parse_learners(learners)
     _learners((train, dev, gold), chosen, common, 3 if seeds is None else seeds, reading, wish, json, quiet)
@@ -142,9 +142,9 @@ def compare(
 def _outputs(
     files: list[str], gold: str | None, reading: Reading, helpers: dict[str, str], wish: Wish, json: bool, quiet: bool
 ) -> None:
-    from palmette.comparing import compare
-    from palmette.report.comparison import print_comparison
-    from palmette.report.meter import Meter
+    from palmette.evaluation.comparison import compare
+    from palmette.reports.comparison import print_comparison
+    from palmette.reports.meter import Meter
 
     if gold is None and files:
         gold = files.pop()
@@ -167,8 +167,8 @@ def _outputs(
 
 def is_model(path: str) -> bool:
     """Whether a file begins as a model does: 8 bytes that are a small number, and a brace. No text does."""
-    from palmette.model_file import HEADER_LIMIT
-    from palmette.text.files import read_blocks
+    from palmette.data.files import read_blocks
+    from palmette.data.model_file import HEADER_LIMIT
 
     head = next(read_blocks(path, 9), b"")
     return head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= HEADER_LIMIT
@@ -187,9 +187,9 @@ def names_of(files: Sequence[str]) -> list[str]:
 def _contest(files: list[str], gold: str, given: Reading, helpers: dict[str, str], quiet: bool) -> Contest:
     """What all systems say about gold. Each model reads gold as it read its training data; outputs look like what the
     first model reads."""
-    from palmette.chain.tag_file import with_columns
-    from palmette.comparing import Contest, Labelling
-    from palmette.text.read import read_corpus
+    from palmette.data.read import read_corpus
+    from palmette.evaluation.comparison import Contest, Labelling
+    from palmette.structures.chain.tag_file import with_columns
 
     names = names_of(files)
     taggers = {file: load_tagger(file, quiet) for file in files if is_model(file)}
@@ -249,7 +249,7 @@ def output_reading(file: str, gold: Reading) -> Reading:
     JSON lines. `gold` is how the gold file was read; the output's name may tell another format."""
     import msgspec
 
-    from palmette.text.read import Reading, format_by_name
+    from palmette.data.read import Reading, format_by_name
 
     format = format_by_name(file) or gold.format
     reading = gold if format == gold.format else Reading(format=format, has_label=True)
@@ -264,7 +264,7 @@ def _check_chunks(guess: Labelling, gold: Labelling, file: str, corpus: Corpus) 
     """A guess that is no chunk label cannot be scored where gold has chunks."""
     import numpy as np
 
-    from palmette.text.schemes import are_chunk_labels, split_label
+    from palmette.data.labels.schemes import are_chunk_labels, split_label
 
     if not are_chunk_labels([gold.labels[k] for k in np.unique(gold.ids).tolist()]):
         return
@@ -316,10 +316,10 @@ def _learners(
     files: tuple[str, str | None, str], learners: list[Learner], common: dict[str, Any], seeds: int, reading: Reading,
     wish: Wish, json: bool, quiet: bool,
 ) -> None:  # fmt: skip
-    from palmette.ablation import Material, ablate
-    from palmette.report.comparison import print_ablation, use_of_dev
-    from palmette.report.meter import Meter
-    from palmette.text.read import read_corpus
+    from palmette.data.read import read_corpus
+    from palmette.estimators.ablation import Material, ablate
+    from palmette.reports.comparison import print_ablation, use_of_dev
+    from palmette.reports.meter import Meter
 
     if len(learners) < 2:
         raise UsageError("--learners: two or more, to be compared")

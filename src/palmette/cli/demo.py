@@ -16,7 +16,7 @@ from palmette.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from palmette.tagger import Tagger
+    from palmette.estimators.tagger import Tagger
 
 SENTENCE = "The old ferry had not left the harbour when the first guests arrived with their heavy bags."
 
@@ -50,8 +50,8 @@ def demo(
             raise UsageError("--data only leaves files: leave --text and --corpus out")
         _leave_data(data, folder)
         return
-    from palmette import model_file
-    from palmette.report.console import OutputConsole
+    from palmette.data import model_file
+    from palmette.reports.console import OutputConsole
 
     targets = {name: os.path.join(folder, f"{name}.palm") for name in ("pos", "chunk")}
     for path in targets.values():
@@ -61,7 +61,7 @@ def demo(
     console = OutputConsole(100)
     announce_compiling(quiet)
     _compile_first()
-    with as_file(files("palmette") / "data") as shipped:
+    with as_file(files("palmette") / "datasets" / "files") as shipped:
         pos = _train(console, "1. A part-of-speech tagger: words to Penn tags", "pos", shipped, targets["pos"], quiet)
         chunk = _train(console, "2. A chunker: words and tags to phrases", "chunk", shipped, targets["chunk"], quiet)
         _show_scores(console, pos, chunk, shipped)
@@ -80,8 +80,8 @@ def _compile_first() -> None:
 
 
 def _leave_corpus(folder: str) -> None:
-    from palmette.demo_data import PARTS, demo_text
-    from palmette.text.files import write_whole
+    from palmette.data.files import write_whole
+    from palmette.datasets.demo import PARTS, demo_text
 
     for part in PARTS:
         with write_whole(os.path.join(folder, f"{part}.txt")) as out:
@@ -89,8 +89,8 @@ def _leave_corpus(folder: str) -> None:
 
 
 def _leave_data(name: str, folder: str) -> None:
-    from palmette.demo_data import example_files
-    from palmette.text.files import write_whole
+    from palmette.data.files import write_whole
+    from palmette.datasets.demo import example_files
 
     for file, text in example_files(name).items():
         with write_whole(os.path.join(folder, file)) as out:
@@ -99,7 +99,7 @@ def _leave_data(name: str, folder: str) -> None:
 
 def _train(console: Console, title: str, kind: str, data: Path, target: str, quiet: bool) -> Tagger:
     from palmette import Reading, Tagger
-    from palmette.report.progress import TrainingDisplay
+    from palmette.reports.progress import TrainingDisplay
 
     console.print(f"\n[bold]{title}[/bold]")
     reading = Reading(label="1", columns=("0",)) if kind == "pos" else Reading()
@@ -124,8 +124,8 @@ def _train(console: Console, title: str, kind: str, data: Path, target: str, qui
 
 def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> None:
     from palmette import Reading
-    from palmette.report.evaluation import figures_table
-    from palmette.text.read import read_corpus
+    from palmette.data.read import read_corpus
+    from palmette.reports.evaluation import figures_table
 
     console.print("\n[bold]3. How good are they on 80 sentences that they have never seen?[/bold]")
     tags = pos.evaluate(read_corpus(data / "test.txt", Reading(label="1", columns=("0",))))
@@ -143,7 +143,7 @@ def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> No
 def _show_learnt(console: Console, chunk: Tagger) -> None:
     from rich.markup import escape
 
-    from palmette.report.inspection import top_attributes
+    from palmette.reports.inspection import top_attributes
 
     console.print("[bold]4. What did the chunker learn?[/bold] [dim](palmette inspect chunk.palm)[/dim]")
     for label in ("B-NP", "I-NP", "B-VP", "B-PP"):
@@ -152,7 +152,7 @@ def _show_learnt(console: Console, chunk: Tagger) -> None:
 
 
 def _show_sentences(console: Console, pos: Tagger, chunk: Tagger, text: str | None) -> None:
-    from palmette.report.sentence import draw_chunks, tag_sentence
+    from palmette.reports.sentence import draw_chunks, tag_sentence
 
     console.print("\n[bold]5. And on a sentence of yours?[/bold]")
     if text is None and sys.stdin.isatty() and sys.stdout.isatty():

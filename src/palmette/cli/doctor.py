@@ -22,8 +22,9 @@ def doctor(*, json: Json = False) -> None:
     json: bool
         Print a JSON object.
     """
-    from palmette import __version__, model_file
-    from palmette.kernels.compile import cache_folder
+    from palmette import __version__
+    from palmette.data import model_file
+    from palmette.kernels.core.compile import cache_folder
 
     folder = cache_folder()
     kept = sorted(folder.glob("*.kernel")) if folder else []

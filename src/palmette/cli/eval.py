@@ -13,7 +13,7 @@ from palmette.errors import DataError, UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-    from palmette.text.guesses import Guesses
+    from palmette.data.formats.guesses import Guesses
 
     # What the figures are called, at which temperature, and the tables
     Calibrated = tuple[str, float, Any]
@@ -100,7 +100,7 @@ def evaluate(
             raise UsageError("give a model and a file, or --guess FILE, not both")
         if any(option is not None for option in (label, columns, format, with_, bias, search, beam)):
             raise UsageError("--guess scores the last two columns of a file: leave the options of a model out")
-        from palmette.text.guesses import certain_only, read_guesses
+        from palmette.data.formats.guesses import certain_only, read_guesses
 
         tagged = read_guesses(guess, separator)
         _show(style, strict, guess, certain_only(tagged) if partial else tagged, None, errors)
@@ -113,7 +113,7 @@ def evaluate(
         )
         _show(style, strict, data, tagged, unseen, errors, found)
         if found is not None and picture is not None:
-            from palmette.report.reliability import draw_reliability
+            from palmette.reports.reliability import draw_reliability
 
             draw_reliability(found[2], found[0], picture)
 
@@ -130,10 +130,10 @@ def _with_model(
     searching: tuple[str | None, int | None],
 ) -> tuple[Guesses, np.ndarray | None, Calibrated | None]:
     """Gold and guess of a labelled file, which tokens were not seen in training, and how reliable confidences are."""
-    from palmette.chain.tag_file import with_columns
     from palmette.cli.options import reading_from
-    from palmette.text.guesses import Guesses
-    from palmette.text.read import read_corpus
+    from palmette.data.formats.guesses import Guesses
+    from palmette.data.read import read_corpus
+    from palmette.structures.chain.tag_file import with_columns
 
     tagger = load_tagger(model, False, *searching)
     corpus = read_corpus(data, tagger.reading_for(data, labelled=True).overridden(reading_from(*given)))
@@ -142,8 +142,8 @@ def _with_model(
     words = corpus.columns[0].cells() if corpus.columns else []
     found: Calibrated | None = None
     if calibration:
-        from palmette.chain.calibrate import reliability_on
-        from palmette.chain.confidence import named
+        from palmette.structures.chain.calibrate import reliability_on
+        from palmette.structures.chain.posteriors import named
 
         tables = reliability_on(tagger.model_, corpus, guess, bias)
         found = named(tagger.model_, bias), tagger.temperature_, tables
@@ -156,8 +156,8 @@ def _show(
 ) -> None:  # fmt: skip
     import numpy as np
 
-    from palmette.metrics.scores import errors, score
-    from palmette.text.schemes import are_chunk_labels, recognise
+    from palmette.data.labels.schemes import are_chunk_labels, recognise
+    from palmette.evaluation.scores import errors, score
 
     gold, guess, offset, labels, words, known = tagged
     sequences = gold if known is None else np.where(known, gold, len(labels))
@@ -176,26 +176,26 @@ def _show(
 
         about: dict[str, Any] = found.to_dict() | {"errors": msgspec.to_builtins(mistakes)}
         if calibrated is not None:
-            from palmette.report.reliability import calibration_data
+            from palmette.reports.reliability import calibration_data
 
             called, temperature, tables = calibrated
             about["calibration"] = calibration_data(tables, called, temperature)
         print_json(about)
         return
-    from palmette.report.evaluation import print_scores
+    from palmette.reports.evaluation import print_scores
 
     print_scores(found, mistakes, words, offset)
     if calibrated is not None:
-        from palmette.report.reliability import print_reliability
+        from palmette.reports.reliability import print_reliability
 
         called, temperature, tables = calibrated
         print_reliability(tables, called, temperature)
 
 
 def _span_text(style: str, scheme: str | None, tagged: Guesses) -> str:
-    from palmette.metrics.scores import whole_sentences
-    from palmette.metrics.spans import ChunkTables, span_counts, strict_span_counts
-    from palmette.metrics.styles import conlleval_text, seqeval_text
+    from palmette.evaluation.scores import whole_sentences
+    from palmette.evaluation.spans import ChunkTables, span_counts, strict_span_counts
+    from palmette.evaluation.styles import conlleval_text, seqeval_text
 
     gold, guess, offset, labels, _, known = tagged
     if known is not None:

@@ -11,8 +11,8 @@ from palmette.cli.telling import print_json
 from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from palmette.tagger import Tagger
-    from palmette.text.corpus import Corpus
+    from palmette.data.corpus import Corpus
+    from palmette.estimators.tagger import Tagger
 
 Sentence = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 
@@ -69,11 +69,11 @@ def explain(
         raise UsageError(f"--{'top' if top < 1 else 'sentence'}: a number from 1 on")
     tagger = load_tagger(model, quiet=False)
     helpers = [load_tagger(path, quiet=False) for path in pairs(with_, "--with").values()]
-    from palmette.chain.explain import explain as weigh
-    from palmette.report.explanation import explanation, print_explanation
+    from palmette.reports.explanation import explanation, print_explanation
+    from palmette.structures.chain.explain import explain as weigh
 
     if text is not None:
-        from palmette.report.sentence import typed_sentence
+        from palmette.reports.sentence import typed_sentence
 
         corpus = typed_sentence(tagger, helpers, text, unit=unit or "word", penn_quotes=penn_quotes)
     else:
@@ -89,10 +89,10 @@ def _from_file(tagger: Tagger, helpers: list[Tagger], data: str, format: str | N
     """One sentence of a file, which is read no further than that."""
     import numpy as np
 
-    from palmette.chain.tag_file import with_columns
     from palmette.cli.options import reading_from
-    from palmette.text.read import stream
-    from palmette.text.subset import take
+    from palmette.data.read import stream
+    from palmette.data.subset import take
+    from palmette.structures.chain.tag_file import with_columns
 
     reading = tagger.reading_for(data)
     if format is not None:

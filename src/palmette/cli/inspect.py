@@ -25,13 +25,13 @@ def inspect(
     json: bool
         Print one JSON object.
     """
-    from palmette.report.inspection import inspection, print_inspection
-    from palmette.tagger import Tagger
+    from palmette.estimators.tagger import Tagger
+    from palmette.reports.inspection import inspection, print_inspection
 
     tagger, found = Tagger.load(model), None
     if data is not None:
-        from palmette.chain.diagnose import separation
-        from palmette.text.read import read_corpus
+        from palmette.data.read import read_corpus
+        from palmette.structures.chain.separation import separation
 
         announce_compiling(quiet=False)
         reading = tagger.reading_for(data, labelled=True).overridden(reading_from(None, "auto", None, None))

@@ -13,7 +13,7 @@ from palmette.cli.telling import Ticker, print_json
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
-    from palmette.lm import LanguageModel
+    from palmette.estimators.language_model import LanguageModel
 
 lm = App(name="lm", help="Language models: train one, score text with it, draw sentences from it.")
 Files = Annotated[list[str], Parameter(allow_leading_hyphen=True, validator=no_options)]
@@ -50,16 +50,16 @@ def train(
     quiet: bool
         No progress and no messages.
     """
-    from palmette import model_file
-    from palmette.lm.arpa import is_arpa_name
-    from palmette.text.files import check_output
+    from palmette.data import model_file
+    from palmette.data.files import check_output
+    from palmette.structures.lm.arpa import is_arpa_name
 
     is_arpa = arpa or is_arpa_name(output)
     if json and output == "-":
         raise UsageError("--json prints to standard output: write the model to a file")
     (check_output if is_arpa else model_file.check_output)(output)
     announce_compiling(quiet)
-    from palmette.lm import LanguageModel
+    from palmette.estimators.language_model import LanguageModel
 
     begun, tell = time.perf_counter(), say(quiet)
     model = LanguageModel(order, min_count=min_count).fit_file(*files, say=tell)
@@ -102,7 +102,7 @@ def score(
     quiet: bool
         No messages.
     """
-    from palmette.text.sentences import read_sentences
+    from palmette.data.formats.sentences import read_sentences
 
     found = _load(model, quiet)
     text = read_sentences(file)
@@ -169,8 +169,8 @@ def sample(
     quiet: bool
         No progress and no messages.
     """
-    from palmette.text.files import check_output, write_whole
-    from palmette.text.sentences import read_sentences
+    from palmette.data.files import check_output, write_whole
+    from palmette.data.formats.sentences import read_sentences
 
     if json and output == "-":
         raise UsageError("--json prints to standard output: write the sentences to a file, with -o FILE")
@@ -219,6 +219,6 @@ class Watch(Ticker):
 
 def _load(path: str, quiet: bool) -> LanguageModel:
     announce_compiling(quiet)
-    from palmette.lm import LanguageModel
+    from palmette.estimators.language_model import LanguageModel
 
     return LanguageModel.load(path)

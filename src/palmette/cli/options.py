@@ -11,8 +11,8 @@ from cyclopts import Parameter
 from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from palmette.tagger import Tagger
-    from palmette.text.read import Reading
+    from palmette.data.read import Reading
+    from palmette.estimators.tagger import Tagger
 
 
 def _no_option(kind: object, value: str | None) -> None:
@@ -76,7 +76,7 @@ def forbidden_pairs(path: str | None) -> list[tuple[str, str]]:
     """A file of `BEFORE AFTER` lines; <s> and </s> stand for the ends of a sentence."""
     if path is None:
         return []
-    from palmette.text.files import check_utf8, read_all, shown
+    from palmette.data.files import check_utf8, read_all, shown
 
     data = read_all(path)
     check_utf8(data, shown(path))
@@ -99,7 +99,7 @@ def say(quiet: bool) -> Any:
 
 def announce_compiling(quiet: bool) -> None:
     """A cold first run says once that it is compiling."""
-    from palmette.kernels import compile as compiling
+    from palmette.kernels.core import compile as compiling
 
     def first(name: str) -> None:
         compiling.on_compile.clear()
@@ -112,7 +112,7 @@ def announce_compiling(quiet: bool) -> None:
 def load_tagger(path: str, quiet: bool, search: str | None = None, beam: int | None = None) -> Tagger:
     """A model, searched as in training unless something else is said; that it differs is told."""
     announce_compiling(quiet)
-    from palmette.tagger import Tagger
+    from palmette.estimators.tagger import Tagger
 
     tagger = Tagger.load(path)
     trained = tagger.model_.beam
@@ -132,7 +132,7 @@ def reading_from(
     format: str | None, separator: str, columns: str | None, label: str | None, tag_names: str | None = None
 ) -> Reading:
     """What the user said about the input's form."""
-    from palmette.text.read import Reading
+    from palmette.data.read import Reading
 
     return Reading(
         format=format or "auto", separator=separator, columns=listed(columns), label=label, tag_names=listed(tag_names)

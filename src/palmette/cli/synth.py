@@ -13,7 +13,7 @@ from palmette.cli.telling import print_json
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
-    from palmette.synth import Model, Sample
+    from palmette.datasets.synthetic import Model, Sample
 
 FIGURES = {
     "bayes": "Bayes limit",
@@ -82,7 +82,7 @@ def synth(
     counts = {"train": sequences, "dev": dev_sequences, "test": test_sequences}
     files = {part: file for part, file in (("train", output), ("dev", dev), ("test", test)) if file is not None}
     _check_files(files, json)
-    from palmette import synth as making
+    from palmette.datasets import synthetic as making
 
     table = None if emission is None else making.read_emission(emission)
     model = making.ring(labels, states, symbols, p, table)
@@ -104,7 +104,7 @@ def synth(
 
 def _check_files(files: dict[str, str], json: bool) -> None:
     """Nothing is drawn before it is clear that all files can be written."""
-    from palmette.text.files import check_output
+    from palmette.data.files import check_output
 
     standard = [part for part, file in files.items() if file in ("-", "/dev/stdout")]
     if json and standard:
@@ -117,15 +117,15 @@ def _check_files(files: dict[str, str], json: bool) -> None:
 
 
 def _write(file: str, model: Model, drawn: Sample) -> None:
-    from palmette.synth import write_columns
-    from palmette.text.files import write_whole
+    from palmette.data.files import write_whole
+    from palmette.datasets.synthetic import write_columns
 
     with write_whole(file) as out:
         write_columns(out, model, drawn)
 
 
 def _figures(model: Model, drawn: Sample) -> dict[str, Any]:
-    from palmette.synth import bayes_accuracy, majority_accuracy, merged, path_accuracy
+    from palmette.datasets.synthetic import bayes_accuracy, majority_accuracy, merged, path_accuracy
 
     return {
         "sequences": len(drawn.offset) - 1,

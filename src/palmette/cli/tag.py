@@ -13,8 +13,8 @@ from palmette.cli.telling import Meter, tell_rate, tell_where_from
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
-    from palmette.tagger import Tagger
-    from palmette.text.read import Reading
+    from palmette.data.read import Reading
+    from palmette.estimators.tagger import Tagger
 
 
 def tag(
@@ -123,8 +123,8 @@ def tag(
         tagger.model_.need_exact("--confidence and --marginals")
         _warn_of_scale(tagger, model, biases(bias), quiet)
     if text is not None:
-        from palmette.report.sentence import nbest_text, tagged_text
-        from palmette.text.confidence import Telling
+        from palmette.data.formats.confidence import Telling
+        from palmette.reports.sentence import nbest_text, tagged_text
 
         rest = {"unit": unit or "word", "penn_quotes": penn_quotes}
         if nbest is not None:
@@ -145,7 +145,7 @@ def tag(
         "progress": None if quiet else Meter(),
     }  # fmt: skip
     if nbest is not None:
-        from palmette.nbest import nbest_file
+        from palmette.estimators.nbest_file import nbest_file
 
         n = nbest_file(tagger, data, output, nbest, **shared)
     else:
@@ -162,7 +162,7 @@ def tag(
 
 def _warn_of_scale(tagger: Tagger, model: str, bias: dict[str, float] | None, quiet: bool) -> None:
     """Say once that numbers between 0 and 1 are no probabilities, where they are none."""
-    from palmette.chain.confidence import are_probabilities
+    from palmette.structures.chain.posteriors import are_probabilities
 
     if quiet or are_probabilities(tagger.model_, bias):
         return

@@ -17,16 +17,16 @@ TASKS = {
 }
 # (verb, task) -> function; what is not here is the verb's own file
 FUNCTIONS: dict[tuple[str, str], str] = {
-    ("train", "parse"): "palmette.cli.train_parse:train_parse",
-    ("tag", "parse"): "palmette.cli.tag_parse:tag_parse",
-    ("eval", "parse"): "palmette.cli.eval_parse:evaluate_parse",
-    ("inspect", "parse"): "palmette.cli.inspect_parse:inspect_parse",
-    ("compare", "parse"): "palmette.cli.compare_parse:compare_parse",
-    ("features", "parse"): "palmette.cli.features_parse:features_parse",
-    ("train", "classify"): "palmette.cli.train_classify:train_classify",
-    ("tag", "classify"): "palmette.cli.tag_classify:tag_classify",
-    ("eval", "classify"): "palmette.cli.eval_classify:eval_classify",
-    ("inspect", "classify"): "palmette.cli.inspect_classify:inspect_classify",
+    ("train", "parse"): "palmette.cli.parser.train:train_parse",
+    ("tag", "parse"): "palmette.cli.parser.parse:tag_parse",
+    ("eval", "parse"): "palmette.cli.parser.eval:evaluate_parse",
+    ("inspect", "parse"): "palmette.cli.parser.inspect:inspect_parse",
+    ("compare", "parse"): "palmette.cli.parser.compare:compare_parse",
+    ("features", "parse"): "palmette.cli.parser.features:features_parse",
+    ("train", "classify"): "palmette.cli.classifier.train:train_classify",
+    ("tag", "classify"): "palmette.cli.classifier.classify:tag_classify",
+    ("eval", "classify"): "palmette.cli.classifier.eval:eval_classify",
+    ("inspect", "classify"): "palmette.cli.classifier.inspect:inspect_classify",
 }
 
 
@@ -66,7 +66,7 @@ def _task_of_files(given: Sequence[str]) -> str:
     if any(verb == given[0] for verb, _ in FUNCTIONS if verb != "train"):
         for word in given[1:]:
             if not word.startswith("-") and os.path.isfile(word):
-                from palmette.model_file import peek_task  # brings NumPy, which `--help` does not wait for
+                from palmette.data.model_file import peek_task  # brings NumPy, which `--help` does not wait for
 
                 task = peek_task(word)
                 if task in TASKS and task != "tag":

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from palmette.learn.online import Outcome
+    from palmette.training.trainer import Outcome
 
 WIDTH = 70  # of a line that is written over
 

@@ -26,8 +26,8 @@ from palmette.cli.telling import tell_training
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
-    from palmette.report.progress import TrainingDisplay
-    from palmette.tagger import Tagger
+    from palmette.estimators.tagger import Tagger
+    from palmette.reports.progress import TrainingDisplay
 
 
 def train(
@@ -240,7 +240,7 @@ def train(
     quiet: bool
         No progress and no messages.
     """
-    from palmette.learn.settings import LIKELIHOOD
+    from palmette.options.settings import LIKELIHOOD
 
     if dev is not None and dev_share is not None:
         raise UsageError("give --dev or --dev-share, not both")
@@ -264,8 +264,8 @@ def train(
     if prune and checkpoint:
         raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
     announce_compiling(quiet)
-    from palmette import model_file
-    from palmette.tagger import Tagger
+    from palmette.data import model_file
+    from palmette.estimators.tagger import Tagger
 
     model_file.check_output(output)
     begun = time.perf_counter()
@@ -314,16 +314,16 @@ def _every(given: str) -> int | str:
 
 
 def _display(tagger: Tagger, dev: str | None, quiet: bool) -> TrainingDisplay:
-    from palmette.report.progress import TrainingDisplay
+    from palmette.reports.progress import TrainingDisplay
 
     metric = None if dev is None and tagger.dev_share is None else tagger.metric.replace("auto", "score")
-    from palmette.learn.settings import n_passes
+    from palmette.options.settings import n_passes
 
     return TrainingDisplay(n_passes(tagger.settings()), metric, quiet)
 
 
 def _about(tagger: Tagger) -> dict[str, Any]:
-    from palmette.chain.weights import n_weights
+    from palmette.structures.chain.weights import n_weights
 
     model = tagger.model_
     return {

@@ -18,8 +18,8 @@ def warmup(*, clean: Flag = False, quiet: Quiet = False) -> None:
     quiet: bool
         Say nothing.
     """
-    from palmette.kernels import compile as compiling
-    from palmette.warm import compile_all, throw_away
+    from palmette.cli.compile_all import compile_all, throw_away
+    from palmette.kernels.core import compile as compiling
 
     if clean:
         files, size = throw_away(compiling.cache_folder())

@@ -14,16 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.data.corpus import Column, Corpus, bytes_of
 from palmette.errors import TemplateError
 from palmette.features.atoms import atom_function, lexicon_name
 from palmette.features.resources import Resources, match
 from palmette.features.templates import PAST, Macro, Template, TemplateSet, outside
-from palmette.kernels import encode as kernels
-from palmette.kernels.columns import join_types
-from palmette.kernels.encode import Alphabet, Cells, Program
-from palmette.kernels.hashing import hash_pieces
-from palmette.kernels.spell import Texts, spell
-from palmette.text.corpus import Column, Corpus, bytes_of
+from palmette.kernels.core.hashing import hash_pieces
+from palmette.kernels.encode import encode as kernels
+from palmette.kernels.encode.encode import Alphabet, Cells, Program
+from palmette.kernels.encode.spell import Texts, spell
+from palmette.kernels.io.columns import join_types
 
 LEXICON = "lexicon:"
 ANCHORS = {"here": kernels.HERE, "first": kernels.FIRST, "last": kernels.LAST}

@@ -7,7 +7,7 @@ A word's classes go from the narrow to the wide one:
     <unknown>       for all others
 
 and it gets the first one that there is. Templates name it: `%x[0,0,observed:words]`. Which words are known and which
-classes there are is learnt (see hmm/words.py) and saved with the model.
+classes there are is learnt (see structures/hmm/words.py) and saved with the model.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from palmette.data.files import FilePath, check_utf8, read_all, shown
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.observed import Observed
-from palmette.text.files import FilePath, check_utf8, read_all, shown
 
 _NAME = re.compile(r"[^\s:,\]]+")  # it must fit between the brackets of a macro
 

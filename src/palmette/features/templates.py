@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from palmette.data.files import FilePath, check_utf8, read_all, shown
 from palmette.errors import TemplateError, UsageError
 from palmette.features import wapiti
 from palmette.features.atoms import Atom, check_atom
-from palmette.text.files import FilePath, check_utf8, read_all, shown
 
 
 class Macro(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Macro(msgspec.Struct, frozen=True):
 
 PAST = 0  # stands for an order where a template reads earlier labels itself
 MOST_BACK = 20  # tokens that it may look back
-MOST_LABELS = 4  # that it may read: they fit into one number (kernels/past.py)
+MOST_LABELS = 4  # that it may read: they fit into one number (kernels/chain/label_context.py)
 
 
 class Template(msgspec.Struct, frozen=True):

@@ -1,0 +1,147 @@
+"""What every reader makes: columns of interned cells, sentence offsets, and enough to write the input back.
+
+A cell is a number; the distinct cells (types) of a column are slices of one byte buffer with their hashes,
+and become Python strings only when somebody asks. N tokens, S sentences, T types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from palmette.errors import DataError
+from palmette.kernels.core.hashing import hash_pieces
+from palmette.kernels.io import columns as kernels
+
+
+@dataclass(eq=False)
+class Column:
+    """The cells of one column of N tokens."""
+
+    ids: np.ndarray  # i32[N]  the type of each cell, numbered by first occurrence
+    data: np.ndarray  # u8[]
+    start: np.ndarray  # i64[T]
+    end: np.ndarray  # i64[T]
+    hash: np.ndarray  # u64[T]
+    power: np.ndarray  # u64[T]
+
+    @cached_property
+    def types(self) -> list[str]:
+        text, offset = kernels.join_types(self.data, self.start, self.end)
+        raw = text.tobytes()
+        marks = offset.tolist()
+        return [raw[a:b].decode() for a, b in pairwise(marks)]
+
+    def cells(self) -> list[str]:
+        types = self.types
+        return [types[i] for i in self.ids.tolist()]
+
+
+def column_of_strings(cells: Iterable[str]) -> Column:
+    """A column from Python strings."""
+    numbers: dict[str, int] = {}
+    ids = np.fromiter((numbers.setdefault(cell, len(numbers)) for cell in cells), np.int32)
+    return column_of_types(ids, list(numbers))
+
+
+def column_of_types(ids: np.ndarray, types: Sequence[str]) -> Column:
+    data, offset = bytes_of(types)
+    hash, power = hash_pieces(data, offset)
+    column = Column(ids, data, offset[:-1], offset[1:], hash, power)
+    column.__dict__["types"] = list(types)
+    return column
+
+
+def bytes_of(strings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """UTF-8 bytes u8[] of the strings, one after the other, and their offsets i64[len+1]."""
+    try:
+        pieces = [string.encode() for string in strings]
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"a string that is not valid Unicode: {error.object[error.start :][:20]!r}",
+            hint="it holds half of a surrogate pair; clean the text first",
+        ) from None
+    offset = np.zeros(len(pieces) + 1, np.int64)
+    np.cumsum([len(piece) for piece in pieces], out=offset[1:])
+    # One byte more than needed: Numba wants a buffer even for nothing.
+    return np.frombuffer(b"".join(pieces) + b"\n", np.uint8), offset
+
+
+@dataclass
+class Attributes:
+    """Ready-made attributes, from CRFsuite files or Python dictionaries, instead of columns."""
+
+    ptr: np.ndarray  # i64[N+1]
+    names: Column  # ids i32[z]
+    val: np.ndarray  # f32[z], or of size 0 when all are 1
+
+
+@dataclass
+class Lines:
+    """The text that a corpus was read from, to be written back with labels."""
+
+    data: np.ndarray  # u8[]
+    start: np.ndarray  # i64[L]
+    end: np.ndarray  # i64[L]
+    kind: np.ndarray  # u8[L]
+    tokens: np.ndarray  # i64[N]   line of each token
+    cut: np.ndarray  # i64[N]      the label goes in place of the bytes cut..resume
+    resume: np.ndarray  # i64[N]
+    separator: int  # byte to put before the label, 0 for none
+    first_line: int = 1
+    n_columns: int = 0  # cells of a line, and the byte between them (see kernels.split_cells): the blocks that
+    between: int = kernels.TAB  # follow in a stream must look the same
+
+
+@dataclass
+class Surface:
+    """The raw text that a tokeniser cut into tokens."""
+
+    sentences: list[str]
+    span: np.ndarray  # i64[N, 2]  characters of each token in its sentence
+
+
+@dataclass
+class Corpus:
+    """Sentences as columns (or as ready-made attributes), with labels where they are known."""
+
+    offset: np.ndarray  # i64[S+1]
+    columns: list[Column] = field(default_factory=list)
+    labels: Column | None = None
+    # What a cell of the labels stands for, when some are only partly known: a set of labels, the empty one being
+    # anything; None: every cell is a label
+    label_sets: dict[str, frozenset[str]] | None = None
+    attributes: Attributes | None = None
+    weight: np.ndarray | None = None  # f32[S]
+    lines: Lines | None = None
+    surface: Surface | None = None
+    source: str = "the input"
+
+    @property
+    def n_tokens(self) -> int:
+        return int(self.offset[-1])
+
+    @property
+    def n_sentences(self) -> int:
+        return self.offset.size - 1
+
+    def line_of(self, token: int) -> int | None:
+        """The line of a token in its file, for error messages."""
+        return None if self.lines is None else self.lines.first_line + int(self.lines.tokens[token])
+
+    def sentence(self, s: int) -> list[list[str]]:
+        """The cells of sentence s, a list a token."""
+        lo, hi = int(self.offset[s]), int(self.offset[s + 1])
+        rows = [[column.types[i] for i in column.ids[lo:hi].tolist()] for column in self.columns]
+        return [list(cells) for cells in zip(*rows, strict=True)]
+
+
+def offsets_from_lines(kind: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    """Sentence offsets i64[S+1]: any line that is blank or a mark ends a sentence; comments do not."""
+    ends = np.flatnonzero((kind == kernels.BLANK_LINE) | (kind == kernels.MARK_LINE))
+    marks = np.concatenate(([0], np.searchsorted(tokens, ends), [tokens.size])).astype(np.int64)
+    return marks[np.concatenate(([True], marks[1:] > marks[:-1]))]

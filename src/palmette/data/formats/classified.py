@@ -1,0 +1,167 @@
+"""Sentences with a class each, as files: a sentence a line, columns, or JSON lines.
+
+- lines: `CLASS<TAB>words<TAB>parts of speech`, words and parts of speech with spaces between them. Parts of speech
+  may be missing in all lines, and so may the class where none is asked for. Without a TAB the first word is the class.
+- columns: a token a line, `word` or `word POS`, a blank line between sentences; without classes.
+- jsonl: an object a line, `{"tokens": [...], "pos": [...], "label": ...}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from palmette.data.files import FilePath, check_utf8, shown
+from palmette.data.read import BLOCK, cut_blocks, format_by_name
+from palmette.data.read import FORMATS as FILE_FORMATS
+from palmette.errors import DataError, UsageError
+
+FORMATS = ("lines", "columns", "jsonl")
+
+
+class Sentence(NamedTuple):
+    """Words, their parts of speech (None: not given), the class (None: not asked for), and where it stands."""
+
+    words: list[str]
+    pos: list[str] | None
+    label: str | None
+    line: int
+
+    @property
+    def tokens(self) -> list[Any]:
+        """As Python data: strings, or tuples with the part of speech."""
+        return self.words if self.pos is None else list(zip(self.words, self.pos, strict=True))
+
+
+class _Object(msgspec.Struct):
+    tokens: list[str]
+    pos: list[str] | None = None
+    label: str | int | float | bool | None = None
+
+
+def read_sentences(path: FilePath, format: str | None = None, *, labelled: bool) -> list[Sentence]:
+    """The sentences of a file, with their classes if they are `labelled`."""
+    return [sentence for block in stream_sentences(path, format, labelled=labelled) for sentence in block]
+
+
+def stream_sentences(
+    path: FilePath, format: str | None = None, *, labelled: bool, block: int = BLOCK
+) -> Iterator[list[Sentence]]:
+    """The same, as many at a time as some `block` bytes have; from a pipe, as soon as they are there."""
+    form = format or (format_by_name(path) == "jsonl" and "jsonl") or "lines"
+    if form not in FORMATS:
+        raise UsageError(f"format: there is no {form!r}; choose one of {', '.join(FORMATS)}")
+    if form == "columns" and labelled:
+        raise UsageError("columns have no place for a class: give two files, positives and negatives")
+    name, cut = shown(path), FILE_FORMATS["columns" if form == "columns" else "text"].cut
+    first: Sentence | None = None
+    for line, data in cut_blocks(path, cut, block):
+        check_utf8(data, name, line)
+        found = list(_READERS[form](data.decode(), name, labelled, line))
+        if found:
+            first = first or found[0]
+            _check_pos(found, first, name)
+            yield found
+    if first is None:
+        raise DataError("there is no sentence in it", file=name)
+
+
+def parse_line(line: str, name: str, number: int, labelled: bool) -> Sentence:
+    """One line of the form `lines`."""
+    cells = line.split("\t")
+    if labelled and len(cells) == 1:
+        cells = line.split(None, 1)
+    most = 3 if labelled else 2
+    if not most - 1 <= len(cells) <= most:
+        form = "write words, and perhaps <TAB>parts of speech"
+        hint = form.replace("words", "CLASS<TAB>words", 1) if labelled else f"{form}; leave a class out: cut -f 2-"
+        raise DataError(f"{len(cells)} fields", file=name, line=number, hint=hint)
+    label = cells.pop(0).strip() if labelled else None
+    words, pos = cells[0].split(), cells[1].split() if len(cells) == 2 else None
+    if label == "":
+        raise DataError("the class is empty", file=name, line=number, hint="write CLASS<TAB>words")
+    if pos is not None and len(pos) != len(words):
+        raise DataError(f"{len(pos)} parts of speech for {len(words)} words", file=name, line=number)
+    if not words:
+        raise DataError("a class without a word", file=name, line=number)
+    return Sentence(words, pos, label, number)
+
+
+def _lines(text: str, name: str, labelled: bool, first: int) -> Iterator[Sentence]:
+    for number, line in enumerate(text.split("\n"), first):
+        if line.strip():
+            yield parse_line(line.rstrip("\r"), name, number, labelled)
+
+
+def _columns(text: str, name: str, labelled: bool, first: int) -> Iterator[Sentence]:
+    rows: list[list[str]] = []
+    begun = first
+    for number, line in enumerate([*text.split("\n"), ""], first):
+        cells = line.split()
+        if cells:
+            if rows and len(cells) != len(rows[0]):
+                raise DataError(f"{len(cells)} columns, and {len(rows[0])} before it", file=name, line=number)
+            begun = begun if rows else number
+            rows.append(cells)
+        elif rows:
+            yield Sentence([r[0] for r in rows], [r[1] for r in rows] if len(rows[0]) > 1 else None, None, begun)
+            rows = []
+
+
+def _jsonl(text: str, name: str, labelled: bool, first: int) -> Iterator[Sentence]:
+    decoder = msgspec.json.Decoder(_Object)
+    for number, line in enumerate(text.split("\n"), first):
+        if not line.strip():
+            continue
+        try:
+            made = decoder.decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            hint = 'write one object a line, such as {"tokens": ["a", "dog"], "pos": ["DT", "NN"], "label": 1}'
+            raise DataError(f"cannot be read: {error}", file=name, line=number, hint=hint) from None
+        if labelled and made.label is None:
+            raise DataError("the object has no label", file=name, line=number)
+        if made.pos is not None and len(made.pos) != len(made.tokens):
+            raise DataError(f"{len(made.pos)} parts of speech for {len(made.tokens)} tokens", file=name, line=number)
+        if made.tokens:
+            label = made.label if isinstance(made.label, str) else msgspec.json.encode(made.label).decode()
+            yield Sentence(made.tokens, made.pos, label if labelled else None, number)
+
+
+_READERS: dict[str, Callable[[str, str, bool, int], Iterator[Sentence]]] = {
+    "lines": _lines, "columns": _columns, "jsonl": _jsonl,
+}  # fmt: skip
+
+
+def _check_pos(found: list[Sentence], first: Sentence, name: str) -> None:
+    """Parts of speech stand with all sentences or with none."""
+    for sentence in found:
+        if (sentence.pos is None) != (first.pos is None):
+            here, there = ("no", "have them") if first.pos is not None else ("", "have none")
+            raise DataError(
+                f"{here} parts of speech, and the sentences before it {there}".strip(), file=name, line=sentence.line
+            )
+
+
+# Pairs of classes that need no telling which one is positive, negative first
+_KNOWN = (
+    ("0", "1"), ("-1", "1"), ("-1", "+1"), ("-", "+"), ("false", "true"), ("no", "yes"), ("neg", "pos"),
+    ("negative", "positive"), ("ungrammatical", "grammatical"), ("bad", "good"),
+)  # fmt: skip
+
+
+def two_classes(labels: set[str], positive: str | None, name: str) -> tuple[str, str]:
+    """The negative and the positive one of the labels of a file."""
+    named = sorted(labels)
+    if len(named) != 2:
+        some = ", ".join(named[:5]) + (", ..." if len(named) > 5 else "")
+        raise DataError(f"{len(named)} classes ({some}): two are expected", file=name)
+    if positive is not None:
+        if positive not in labels:
+            raise UsageError(f"--positive {positive}: the classes are {', '.join(named)}")
+        return next(label for label in named if label != positive), positive
+    for low, high in _KNOWN:
+        if {label.lower() for label in labels} == {low, high}:
+            return tuple(sorted(named, key=lambda label: label.lower() == high))  # type: ignore[return-value]
+    raise UsageError(f"which class is positive, {named[0]} or {named[1]}? Say --positive {named[1]}")

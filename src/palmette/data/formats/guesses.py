@@ -1,0 +1,96 @@
+"""A file that has gold and guess in its last two columns, read without compiled code.
+
+`palmette eval --guess` and scripts around it run often and on small files: waiting for Numba to load would take
+longer than the reading. The rules are those of `columns`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.data.files import FilePath, check_utf8, read_all, shown
+from palmette.errors import DataError, UsageError
+
+MARK = "-DOCSTART-"
+ANYTHING = ("?", "_")  # partial labels that allow every label
+
+
+class Guesses(NamedTuple):
+    """Gold and guess as numbers of one list of labels, and the first column."""
+
+    gold: np.ndarray  # i32[N]
+    guess: np.ndarray  # i32[N]
+    offset: np.ndarray  # i64[S+1]
+    labels: list[str]
+    words: list[str]
+    known: np.ndarray | None = None  # bool[N]: where gold is fully known; None: everywhere
+
+
+def read_guesses(path: FilePath, separator: str = "auto") -> Guesses:
+    """The last two columns of a column file."""
+    data, file = read_all(path), shown(path)
+    check_utf8(data, file)
+    cut = _cutter(separator)
+    numbers: dict[str, int] = {}
+    rows: list[tuple[int, int]] = []
+    words: list[str] = []
+    marks = [0]
+    width = 0
+    for number, line in enumerate(data.decode().split("\n"), 1):
+        line = line.removesuffix("\r")
+        if not line.strip(" \t"):
+            marks.append(len(rows))
+            continue
+        cut = cut or ((lambda text: text.split("\t")) if "\t" in line else _runs)
+        cells = cut(line)
+        if cells[0] == MARK:
+            marks.append(len(rows))
+            continue
+        width = width or len(cells)
+        if len(cells) != width or width < 2:
+            _ragged(cells, width, file, number)
+        words.append(cells[0])
+        rows.append(tuple(numbers.setdefault(cell, len(numbers)) for cell in cells[-2:]))  # type: ignore[arg-type]
+    if not rows:
+        raise DataError("no sentence to score", file=file)
+    table = np.array(rows, np.int32)
+    offset = np.unique(np.array([*marks, len(rows)], np.int64))
+    return Guesses(table[:, 0].copy(), table[:, 1].copy(), offset, list(numbers), words)
+
+
+def _runs(text: str) -> list[str]:
+    # Only spaces and TABs separate, as in `columns`; str.split() would also cut at a no-break space.
+    return [cell for cell in text.replace("\t", " ").split(" ") if cell]
+
+
+def _cutter(separator: str):  # type: ignore[no-untyped-def]
+    if separator == "auto":
+        return None
+    if separator not in ("tab", "space"):
+        raise UsageError(f"unknown separator {separator!r}: choose auto, tab or space")
+    return (lambda text: text.split("\t")) if separator == "tab" else _runs
+
+
+def _ragged(cells: list[str], width: int, file: str, number: int) -> None:
+    if width < 2:
+        raise DataError(
+            "one column, and gold and guess are two", file=file, line=number, hint="see --separator tab|space"
+        )
+    raise DataError(
+        f"{len(cells)} columns where {width} are expected", file=file, line=number,
+        hint="each line needs as many columns as the first",
+    )  # fmt: skip
+
+
+def certain_only(tagged: Guesses) -> Guesses:
+    """The same with `?`, `_` and `A|B` in gold taken as partial labels, which no score counts."""
+    unsure = np.array([label in ANYTHING or "|" in label for label in tagged.labels], np.bool_)
+    known = ~unsure[tagged.gold]
+    used = np.unique(np.concatenate((tagged.gold[known], tagged.guess)))
+    new = np.zeros(len(tagged.labels), np.int32)
+    new[used] = np.arange(used.size, dtype=np.int32)
+    labels = [tagged.labels[k] for k in used.tolist()]
+    gold = np.where(known, new[tagged.gold], 0).astype(np.int32)
+    return tagged._replace(gold=gold, guess=new[tagged.guess], labels=labels, known=known)

@@ -1,0 +1,140 @@
+"""JSON lines: one sentence an object, `{"tokens": [...], "tags": [...]}`.
+
+Columns are lists of strings of equal length (`tokens`, and more if asked for). The labels stand under the
+first of LABEL_KEYS that the first object has, unless told: strings, or numbers as in Hugging Face data sets,
+which need the list of their names. All other keys are kept when tags are written back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+
+from palmette.data.corpus import Corpus, Lines, column_of_strings
+from palmette.data.files import check_utf8
+from palmette.errors import DataError
+from palmette.kernels.io.columns import BLANK_LINE, OTHER_LINE, TAB, TOKEN_LINE
+
+LABEL_KEYS = ("tags", "ner_tags", "labels", "pos_tags", "chunk_tags", "upos", "xpos")
+TAGS, SCORE = "tags", "score"
+
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_strings = msgspec.json.Decoder(list[str])
+_labels = msgspec.json.Decoder(list[str | int])
+_T = TypeVar("_T")
+
+
+class Keys(NamedTuple):
+    """Where the columns and the labels stand in an object. `label` None: to be seen from the first object."""
+
+    columns: tuple[str, ...] = ("tokens",)
+    label: str | None = None
+    labelled: bool | None = None  # False: labels are not read; True: they must be there
+    names: tuple[str, ...] | None = None  # of labels that are numbers
+
+
+class JsonlParser:
+    """Blocks of whole lines to corpora. What the first object has, all must have."""
+
+    def __init__(self, keys: Keys, source: str) -> None:
+        self.keys = keys
+        self.source = source
+
+    def __call__(self, data: bytes, first_line: int = 1) -> Corpus:
+        check_utf8(data, self.source, first_line)
+        rows = data.split(b"\n")
+        if not rows[-1]:
+            rows.pop()
+        kind = np.full(len(rows), BLANK_LINE, np.uint8)
+        columns: list[list[str]] = [[] for _ in self.keys.columns]
+        labels: list[str] = []
+        sizes, places = [], []
+        for number, row in enumerate(rows):
+            if not row.strip():
+                continue
+            size = self._add(row, columns, labels, first_line + number)
+            kind[number] = TOKEN_LINE if size else OTHER_LINE
+            if size:
+                sizes.append(size)
+                places.append(number)
+        width = np.array([len(row) for row in rows], np.int64)
+        start = np.cumsum(width + 1) - width - 1
+        tokens = np.repeat(np.array(places, np.int64), np.array(sizes, np.int64))
+        none = np.zeros(0, np.int64)
+        raw = np.frombuffer(data, np.uint8)
+        lines = Lines(raw, start, start + width, kind, tokens, none, none, TAB, first_line)
+        made = [column_of_strings(column) for column in columns] if sizes else []
+        offset = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        has_labels = bool(sizes) and self.keys.labelled is not False and self.keys.label is not None
+        found = column_of_strings(labels) if has_labels else None
+        return Corpus(offset, made, found, lines=lines, source=self.source)
+
+    def _add(self, row: bytes, columns: list[list[str]], labels: list[str], line: int) -> int:
+        """Append the cells of one object; the number of its tokens."""
+        fields = self._decoded(_object, row, "", line)
+        cells = [self._decoded(_strings, self._field(fields, key, line), key, line) for key in self.keys.columns]
+        size = len(cells[0])
+        for key, column, found in zip(self.keys.columns, columns, cells, strict=True):
+            self._check_length(key, len(found), size, line)
+            column += found
+        if self.keys.labelled is not False:
+            labels += self._tags(fields, size, line)
+        return size
+
+    def _tags(self, fields: dict[str, msgspec.Raw], size: int, line: int) -> list[str]:
+        key = self.keys.label
+        if key is None:
+            key = next((name for name in LABEL_KEYS if name in fields and name not in self.keys.columns), None)
+            if key is None and self.keys.labelled is None:
+                # Settled: an object with labels after one without would else be half of a labelled corpus.
+                self.keys = self.keys._replace(labelled=False)
+                return []
+            if key is None:
+                known = ", ".join(LABEL_KEYS)
+                raise self._error(f"no labels: none of the keys {known}", line, "say which key has the labels")
+            self.keys = self.keys._replace(label=key)
+        found = self._decoded(_labels, self._field(fields, key, line), key, line)
+        self._check_length(key, len(found), size, line)
+        return [tag if isinstance(tag, str) else self._named(tag, key, line) for tag in found]
+
+    def _named(self, tag: int, key: str, line: int) -> str:
+        names = self.keys.names
+        if names is None:
+            hint = "labels that are numbers need the list of their names (tag_names), in order"
+            raise self._error(f"the label {tag} under {key!r} is a number", line, hint)
+        if not 0 <= tag < len(names):
+            raise self._error(f"the label {tag} under {key!r} has no name: {len(names)} names are given", line)
+        return names[tag]
+
+    def _field(self, fields: dict[str, msgspec.Raw], key: str, line: int) -> msgspec.Raw:
+        if key not in fields:
+            known = ", ".join(list(fields)[:10]) or "none"
+            raise self._error(f"no key {key!r}; the object has {known}", line)
+        return fields[key]
+
+    def _check_length(self, key: str, found: int, size: int, line: int) -> None:
+        if found != size:
+            first = self.keys.columns[0]
+            raise self._error(f"{found} items under {key!r} and {size} under {first!r}", line)
+
+    def _decoded(self, decoder: msgspec.json.Decoder[_T], data: Any, key: str, line: int) -> _T:
+        try:
+            return decoder.decode(data)
+        except (msgspec.DecodeError, RecursionError) as error:
+            what = f"the list under {key!r} cannot be read" if key else "not a JSON object"
+            hint = None if key else 'write one object a line, such as {"tokens": ["a", "dog"], "tags": ["DT", "NN"]}'
+            raise self._error(f"{what}: {error}", line, hint) from None
+
+    def _error(self, message: str, line: int, hint: str | None = None) -> DataError:
+        return DataError(message, file=self.source, line=line, hint=hint)
+
+
+def with_tags(row: bytes, tags: list[str], notes: Mapping[str, Any]) -> bytes:
+    """The object of a line again, with these tags and notes."""
+    fields: dict[str, Any] = dict(_object.decode(row))
+    fields[TAGS] = tags
+    fields.update(notes)
+    return msgspec.json.encode(fields)

@@ -1,0 +1,56 @@
+"""N-best lists of trees as CoNLL-U: each sentence as often as it has trees, under comments that number them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from palmette.data.corpus import column_of_strings
+from palmette.data.formats.tree_write import TREE, treebank_bytes
+from palmette.data.treebank import Treebank
+from palmette.kernels.io.columns import BLANK_LINE
+
+Candidate = tuple[float, np.ndarray, list[str]]  # score, heads, relations
+
+
+def lists_bytes(treebank: Treebank, lists: Sequence[Sequence[Candidate]], fields: Sequence[str] = ()) -> bytes:
+    """The text of a treebank with several trees for each sentence. Where one has fewer than others, it comes less
+    often."""
+    most = max((len(found) for found in lists), default=0)
+    ranked = [_ranked(treebank, lists, rank, fields) for rank in range(most)]
+    made: list[bytes] = []
+    at = 0
+    for s, found in enumerate(lists):
+        start, end = _lines_of(treebank, s)
+        if ranked and start > at:
+            made += ranked[0][at:start]
+        for rank, (score, _, _) in enumerate(found):
+            block = ranked[rank][start:end]
+            carriage = "\r" if block[0].endswith(b"\r") else ""
+            if block[-1].strip(b" \t\r"):
+                block = [*block, carriage.encode()]  # the last sentence of a file may lack its blank line
+            head = (f"# nbest = {rank + 1}{carriage}", f"# score = {score:.6g}{carriage}")
+            made += [*(line.encode() for line in head), *block]
+        at = end
+    rest = ranked[0][at:] if ranked else treebank_bytes(treebank, fields=()).split(b"\n")
+    return b"\n".join([*made, *rest]) if made and rest else b"\n".join(made or rest)
+
+
+def _ranked(treebank: Treebank, lists: Sequence[Sequence[Candidate]], rank: int, fields: Sequence[str]) -> list[bytes]:
+    """The lines with the trees of one rank (the last one where a list is shorter)."""
+    chosen = [found[min(rank, len(found) - 1)] for found in lists]
+    heads = np.concatenate([np.asarray(heads, np.int32) for _, heads, _ in chosen])
+    relations = column_of_strings(name for *_, names in chosen for name in names)
+    return treebank_bytes(treebank.with_trees(heads, relations), fields=(*TREE, *fields)).split(b"\n")
+
+
+def _lines_of(treebank: Treebank, s: int) -> tuple[int, int]:
+    """The lines of a sentence, from behind the blank line before it to the one behind it."""
+    lines = treebank.corpus.lines
+    assert lines is not None
+    blank = np.flatnonzero(lines.kind == BLANK_LINE)
+    first = int(lines.tokens[treebank.offset[s]])
+    k = int(np.searchsorted(blank, first))
+    start = int(blank[k - 1]) + 1 if k else 0
+    return start, int(blank[k]) + 1 if k < blank.size else int(lines.start.size)

@@ -1,0 +1,404 @@
+"""The model file: named arrays and JSON metadata in one file that is mapped, never executed.
+
+The bytes are those of the safetensors format, so that its library and viewers read a model too:
+
+    8 bytes     length of the header, little-endian
+    header      JSON: {"__metadata__": {string: string}, array: {"dtype", "shape", "data_offsets"}, ...}
+    data        the arrays, one after the other without holes
+
+`__metadata__` holds "format": "palmette", "version" (of this layout), "meta" (whatever the model keeps
+besides arrays, as JSON text) and "crc32" (of that text and the data). `load` believes nothing: each number
+of the header is checked against the size of the file before an array is made, and the arrays are views of a
+private mapping, so nothing is allocated because a header says so. What an array means (ids within bounds,
+rising offsets) only its user knows, and checks with `require` and `require_offsets`: compiled loops do not.
+
+Never change a model file in place while it is in use: a mapped file that shrinks kills the process that
+reads it. `save` replaces the file, and whoever has the old one mapped keeps the old one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, BinaryIO, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from palmette.data import files
+from palmette.errors import DataError, ModelError
+
+FORMAT = "palmette"
+VERSION = 1
+"""The newest layout that this code reads, and the one it writes."""
+
+HEADER_LIMIT = 16 << 20
+"""A JSON text can become 25 times its size in Python objects; what is large belongs into arrays."""
+
+_ALIGN = 64
+_RANK_LIMIT = 32
+_METADATA = "__metadata__"
+_AGAIN = "copy, download or train it again"
+
+# In the order of the file. Wide items come first: the data begins at a multiple of 64, so each array then
+# begins at a multiple of its item size without holes. It is the order of the safetensors library as well,
+# whose copy of a model has the same data, byte for byte, and the same checksum.
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "U64": np.dtype("<u8"),
+    "I64": np.dtype("<i8"),
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "U32": np.dtype("<u4"),
+    "I32": np.dtype("<i4"),
+    "U16": np.dtype("<u2"),
+    "I16": np.dtype("<i2"),
+    "I8": np.dtype("i1"),
+    "U8": np.dtype("u1"),
+    "BOOL": np.dtype("?"),
+}
+_RANK = {name: rank for rank, name in enumerate(_DTYPES)}
+_NAME_OF = {dtype: name for name, dtype in _DTYPES.items()}
+
+# What people pass by mistake, by its first bytes.
+_STRANGERS = (
+    (b"\x1f\x8b", "a gzip file", "unpack it first; a model is mapped and cannot be read compressed"),
+    (b"PK\x03\x04", "a zip file", "unpack it first"),
+    (
+        (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
+        "a pickle",
+        "palmette never loads pickles, which can run code",
+    ),
+    (b"lCRF", "a CRFsuite model", None),
+    (b"#mdl#", "a Wapiti model", None),
+)
+
+
+# Saving
+
+
+def check_output(path: files.FilePath) -> None:
+    """Raise DataError if it is already clear that a model cannot be saved there; writes nothing."""
+    name = os.fspath(path)
+    if name.lower().endswith(".gz"):
+        raise DataError("a model is mapped and cannot be compressed", file=name, hint="drop the .gz")
+    files.check_output(path)
+
+
+def peek_task(path: files.FilePath) -> str | None:
+    """The task of a model file by its head, unchecked; None for anything else. For choosing who loads it."""
+    try:
+        with open(path, "rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            metadata = json.loads(file.read(size))[_METADATA] if size <= HEADER_LIMIT else {}
+        return str(json.loads(metadata["meta"])["task"]) if metadata["format"] == FORMAT else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def save(
+    path: files.FilePath, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any], *, sync: bool = False
+) -> None:
+    """Write a model file, whole or not at all. Equal arrays and equal `meta` give equal bytes.
+
+    `meta` is what JSON can hold (its keys strings), besides NumPy's scalars, which become numbers.
+    """
+    check_output(path)
+    named = sorted(((name, *_storable(name, array)) for name, array in arrays.items()), key=_place)
+    # NaN and infinities are kept, as Python's JSON writes them: a strange number in the history of a
+    # training is no reason to lose its model.
+    text = json.dumps(dict(meta), sort_keys=True, separators=(",", ":"), default=_scalar)
+    views = [_bytes_of(array) for _, _, array in named if array.size]
+    metadata = {
+        "format": FORMAT,
+        "version": str(VERSION),
+        "meta": text,
+        "crc32": _checksum(text, views),
+    }
+    header = _header(metadata, named)
+    with files.write_whole(path, sync=sync) as out:
+        out.write(len(header).to_bytes(8, "little"))
+        out.write(header)
+        for view in views:
+            out.write(view)
+
+
+def _storable(name: str, array: NDArray[Any]) -> tuple[str, NDArray[Any]]:
+    """The dtype's name, and the array contiguous in the file's byte order; a copy only if it must be."""
+    if not isinstance(name, str) or name == _METADATA:
+        raise ValueError(f"an array cannot be named {name!r}")
+    array = np.asarray(array)
+    dtype = array.dtype.newbyteorder("<")
+    if dtype not in _NAME_OF:
+        raise TypeError(f"array {name!r} is of {array.dtype}; a model file holds {', '.join(_DTYPES)}")
+    if array.ndim > _RANK_LIMIT:
+        raise ValueError(f"array {name!r} has {array.ndim} dimensions; a model file allows {_RANK_LIMIT}")
+    return _NAME_OF[dtype], np.asarray(array, dtype=dtype, order="C")
+
+
+def _place(named: tuple[str, str, NDArray[Any]]) -> tuple[int, str]:
+    name, dtype, _ = named
+    return _RANK[dtype], name
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"metadata of type {type(value).__name__} cannot be saved; make it an array or plain data")
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _checksum(text: str, views: Iterable[memoryview]) -> str:
+    crc = zlib.crc32(text.encode("utf-8", "surrogatepass"))
+    for view in views:
+        crc = zlib.crc32(view, crc)
+    return f"{crc:08x}"
+
+
+def _header(metadata: dict[str, str], named: Sequence[tuple[str, str, NDArray[Any]]]) -> bytes:
+    entries: dict[str, Any] = {_METADATA: metadata}
+    start = 0
+    for name, dtype, array in named:
+        end = start + array.nbytes
+        entries[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [start, end]}
+        start = end
+    header = json.dumps(entries, ensure_ascii=False, separators=(",", ":")).encode()
+    header += b" " * (-(8 + len(header)) % _ALIGN)
+    if len(header) > HEADER_LIMIT:
+        raise ValueError(f"metadata and array names take {len(header)} bytes; keep what is large in arrays")
+    return header
+
+
+# Loading
+
+
+class _Entry(NamedTuple):
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+def load(path: files.FilePath, *, verify: bool = True) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays and the metadata of a model file; ModelError if it is anything else.
+
+    The arrays are views of a private mapping: they can be written to, and the file never changes.
+    `verify` compares the checksum and so reads the whole file once; without it, pages are read when used.
+    """
+    file = os.fspath(path)
+    with _opened(file) as raw:
+        size = os.fstat(raw.fileno()).st_size
+        header, start = _read_header(raw, size, file)
+        metadata = _metadata(header.pop(_METADATA, None), file)
+        entries = [_entry(name, value, file) for name, value in header.items()]
+        _check_tiling(entries, start, size, file)
+        meta = _parse(metadata["meta"], "metadata", file)
+        try:
+            mapped = mmap.mmap(raw.fileno(), size, access=mmap.ACCESS_COPY)
+        except (OSError, ValueError) as error:  # too large for the address space, or just cut shorter
+            raise ModelError(f"cannot map the file: {error}", file=file) from error
+    if verify and "crc32" in metadata:
+        found = _checksum(metadata["meta"], [memoryview(mapped)[start:]])
+        if found != metadata["crc32"]:
+            _damaged(f"its checksum is {found} and should be {metadata['crc32']}", file)
+    return {entry.name: _array(mapped, start, entry, file) for entry in entries}, meta
+
+
+def _damaged(what: str, file: str) -> NoReturn:
+    raise ModelError(f"damaged model file: {what}", file=file, hint=_AGAIN)
+
+
+def _opened(file: str) -> BinaryIO:
+    if file == "-":
+        raise ModelError("a model is mapped and cannot come from standard input", file=file)
+    try:
+        # Looked at before it is opened: to open a pipe would wait for a writer.
+        if not file or not stat.S_ISREG(os.stat(file).st_mode):
+            what = "is a folder" if os.path.isdir(file) else "is not a plain file"
+            raise ModelError(f"{what}; a model is one plain file", file=file)
+        return open(file, "rb", buffering=0)
+    except ValueError as error:
+        raise ModelError(f"{file!r} is not a file name") from error
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else str(error.strerror)
+        raise ModelError(f"cannot open the model: {reason}", file=file) from error
+
+
+def _read_header(raw: BinaryIO, size: int, file: str) -> tuple[dict[str, Any], int]:
+    """The parsed header, and where the data begins."""
+    if size == 0:
+        raise ModelError("the file is empty, not a model", file=file, hint=_AGAIN)
+    first = raw.read(9)
+    length = int.from_bytes(first[:8], "little")
+    if first[8:] not in (b"{", b"") or (size >= 8 and not 2 <= length <= HEADER_LIMIT):
+        _stranger(first, file)
+    if size < 8:
+        raise ModelError(f"not a palmette model, or truncated: it has {size} bytes", file=file, hint=_AGAIN)
+    if 8 + length > size:
+        what = f"it has {size} bytes, and its header alone needs {8 + length}"
+        raise ModelError(f"truncated model file: {what}", file=file, hint=_AGAIN)
+    text = first[8:] + raw.read(length - 1)
+    try:
+        decoded = text.decode("utf-8")
+    except UnicodeDecodeError:
+        _damaged("its header is not UTF-8", file)
+    return _parse(decoded, "header", file), 8 + length
+
+
+def _stranger(first: bytes, file: str) -> NoReturn:
+    for magic, what, hint in _STRANGERS:
+        if first.startswith(magic):
+            raise ModelError(f"not a palmette model but {what}", file=file, hint=hint)
+    raise ModelError("not a palmette model", file=file, hint="make one with `palmette train`")
+
+
+def _parse(text: str, what: str, file: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        _damaged(f"its {what} is not valid JSON ({str(error)[:100]})", file)
+    if not isinstance(value, dict):
+        _damaged(f"its {what} is not a JSON object", file)
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return value
+
+
+def _metadata(value: Any, file: str) -> dict[str, str]:
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise ModelError("a safetensors file, but not a palmette model", file=file)
+    if not all(isinstance(item, str) for item in value.values()):
+        _damaged("its metadata are not strings", file)
+    version = value.get("version", "")
+    if not (version.isascii() and version.isdigit() and len(version) < 10 and int(version) > 0):
+        _damaged("its format version is not a number", file)
+    if int(version) > VERSION:
+        raise ModelError(
+            f"made by a newer palmette (format {int(version)}, this one reads up to {VERSION}): upgrade",
+            file=file,
+            hint="pip install --upgrade palmette",
+        )
+    if "meta" not in value:
+        _damaged("its metadata has no `meta`", file)
+    return value
+
+
+def _brief(name: str) -> str:
+    return repr(name if len(name) <= 60 else name[:60] + "...")
+
+
+def _entry(name: str, value: Any, file: str) -> _Entry:
+    if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
+        _damaged(f"array {_brief(name)} is not described by dtype, shape and data_offsets", file)
+    shape, offsets = value["shape"], value["data_offsets"]
+    if not isinstance(value["dtype"], str) or value["dtype"] not in _DTYPES:
+        _damaged(f"array {_brief(name)} has an unknown dtype", file)
+    if not _naturals(shape) or len(shape) > _RANK_LIMIT or not _naturals(offsets) or len(offsets) != 2:
+        _damaged(f"array {_brief(name)} has an impossible shape or place", file)
+    dtype = _DTYPES[value["dtype"]]
+    start, end = offsets
+    if math.prod(shape) * dtype.itemsize != end - start:
+        _damaged(f"array {_brief(name)} has a shape that does not fit its length", file)
+    return _Entry(name, dtype, tuple(shape), start, end)
+
+
+def _naturals(value: Any) -> bool:
+    # A bool is an int in Python, and not in JSON.
+    return isinstance(value, list) and all(type(item) is int and item >= 0 for item in value)
+
+
+def _check_tiling(entries: list[_Entry], start: int, size: int, file: str) -> None:
+    """The arrays lie one after the other, aligned, and end where the file ends."""
+    total = start + max((entry.end for entry in entries), default=0)
+    if total > size:
+        what = f"it has {size} bytes, and its header promises {str(total)[:30]}"
+        raise ModelError(f"truncated model file: {what}", file=file, hint=_AGAIN)
+    at = 0
+    for entry in sorted(entries, key=lambda entry: (entry.start, entry.end)):
+        if entry.start != at:
+            what = "overlaps another one" if entry.start < at else "comes after a hole"
+            _damaged(f"array {_brief(entry.name)} {what}", file)
+        if entry.end > entry.start and (start + entry.start) % entry.dtype.itemsize:
+            _damaged(f"array {_brief(entry.name)} is not aligned to its items", file)
+        at = entry.end
+    if total < size:
+        _damaged(f"{size - total} bytes follow its last array", file)
+
+
+def _array(mapped: mmap.mmap, start: int, entry: _Entry, file: str) -> NDArray[Any]:
+    offset = start + entry.start if entry.end > entry.start else 0
+    try:
+        array: NDArray[Any] = np.ndarray(entry.shape, entry.dtype, buffer=mapped, offset=offset)
+    except (ValueError, TypeError, OverflowError):  # no items, but dimensions beyond what NumPy can count
+        _damaged(f"array {_brief(entry.name)} has an impossible shape", file)
+    if entry.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
+        _damaged(f"array {_brief(entry.name)} has truth values that are neither 0 nor 1", file)
+    return array if sys.byteorder == "little" else array.astype(entry.dtype.newbyteorder("="))
+
+
+# What the users of a model check
+
+
+def require(
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    dtype: DTypeLike,
+    shape: Sequence[int | None],
+    *,
+    low: int | None = None,
+    high: int | None = None,
+    file: str | None = None,
+) -> NDArray[Any]:
+    """The array `name`, or ModelError if it is missing or of another dtype or shape.
+
+    None in `shape` stands for any length. With `low` and `high` each item must be in `low <= item < high`,
+    which an array of ids needs before a compiled loop may follow it.
+    """
+    if name not in arrays:
+        raise ModelError(f"the model has no array {name!r}", file=file, hint=_AGAIN)
+    array = arrays[name]
+    if array.dtype != np.dtype(dtype):
+        _damaged_array(name, f"is of {array.dtype}, expected {np.dtype(dtype)}", file)
+    fits = len(shape) == array.ndim and all(w in (None, n) for w, n in zip(shape, array.shape, strict=True))
+    if not fits:
+        wanted = ", ".join("any" if length is None else str(length) for length in shape)
+        _damaged_array(name, f"has shape {array.shape}, expected ({wanted})", file)
+    if array.size and low is not None and not array.min() >= low:
+        _damaged_array(name, f"holds {array.min()}, below {low}", file)
+    if array.size and high is not None and not array.max() < high:
+        _damaged_array(name, f"holds {array.max()}, not below {high}", file)
+    return array
+
+
+def require_offsets(
+    arrays: Mapping[str, NDArray[Any]],
+    name: str,
+    dtype: DTypeLike,
+    length: int | None,
+    end: int,
+    *,
+    file: str | None = None,
+) -> NDArray[Any]:
+    """The array `name`, which cuts a length of `end` into pieces: 0 first, never falling, `end` last."""
+    array = require(arrays, name, dtype, (length,), file=file)
+    if not array.size or array[0] != 0 or array[-1] != end or bool((array[1:] < array[:-1]).any()):
+        _damaged_array(name, f"does not rise from 0 to {end}", file)
+    return array
+
+
+def _damaged_array(name: str, what: str, file: str | None) -> NoReturn:
+    raise ModelError(f"damaged model: array {name!r} {what}", file=file, hint=_AGAIN)

@@ -1,0 +1,53 @@
+"""Some sentences of a corpus as a corpus: for a share that is held out, and for parts of a training set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.data.corpus import Attributes, Column, Corpus
+from palmette.errors import UsageError
+
+
+def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
+    """The sentences with these numbers, in this order. The text behind them is left out."""
+    size = np.diff(corpus.offset)[sentences]
+    offset = np.concatenate(([0], np.cumsum(size))).astype(np.int64)
+    tokens = np.repeat(corpus.offset[sentences] - offset[:-1], size) + np.arange(offset[-1])
+    return Corpus(
+        offset,
+        [picked(column, tokens) for column in corpus.columns],
+        None if corpus.labels is None else picked(corpus.labels, tokens),
+        corpus.label_sets,
+        None if corpus.attributes is None else _attributes(corpus.attributes, tokens),
+        None if corpus.weight is None else corpus.weight[sentences],
+        source=corpus.source,
+    )
+
+
+def picked(column: Column, tokens: np.ndarray) -> Column:
+    """The cells of these tokens; types that no longer occur are dropped, the rest numbered anew."""
+    used, first, ids = np.unique(column.ids[tokens], return_index=True, return_inverse=True)
+    by_occurrence = np.argsort(first, kind="stable")
+    new = np.empty(used.size, np.int32)
+    new[by_occurrence] = np.arange(used.size, dtype=np.int32)
+    kept = used[by_occurrence]
+    return Column(new[ids], column.data, column.start[kept], column.end[kept], column.hash[kept], column.power[kept])
+
+
+def _attributes(given: Attributes, tokens: np.ndarray) -> Attributes:
+    size = np.diff(given.ptr)[tokens]
+    ptr = np.concatenate(([0], np.cumsum(size))).astype(np.int64)
+    places = np.repeat(given.ptr[tokens] - ptr[:-1], size) + np.arange(ptr[-1])
+    val = given.val[places] if given.val.size else given.val
+    return Attributes(ptr, picked(given.names, places), val)
+
+
+def split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
+    """Hold out a share of the sentences, drawn by seed: (the rest, the share)."""
+    if not 0.0 < share < 1.0:
+        raise UsageError(f"the share to hold out must be between 0 and 1, not {share}")
+    n = round(share * corpus.n_sentences)
+    if not 0 < n < corpus.n_sentences:
+        raise UsageError(f"a share of {share} of {corpus.n_sentences} sentences leaves one side empty")
+    drawn = np.random.default_rng([seed, 0]).permutation(corpus.n_sentences)
+    return take(corpus, np.sort(drawn[n:])), take(corpus, np.sort(drawn[:n]))

@@ -1,0 +1,232 @@
+"""Learners side by side: each trained with several seeds on the same data, and their means compared on the same gold.
+
+The seeds of two learners are paired. A test over single runs would only tell about two models; here the scores of all
+runs are averaged, and a sentence is exchanged in all pairs of runs at once (see `significance.randomisation`).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.data.labels.schemes import are_chunk_labels
+from palmette.data.subset import take
+from palmette.errors import PalmetteError, UsageError
+from palmette.estimators.tagger import Tagger
+from palmette.evaluation import significance as test
+from palmette.evaluation.comparison import Pair, Runs, Wish, paired
+from palmette.evaluation.significance import Tally
+from palmette.evaluation.spans import ChunkTables
+from palmette.options.settings import IDLE
+from palmette.training.trainer import Progress
+
+# A name for a learner with one setting, whose value may follow a colon: (learner, setting, default).
+SHORT = {"latent": ("perceptron", "latent", 2)}
+_OPTION = re.compile(r"[A-Za-z_][\w-]*=")
+_SHARED = {
+    "seed": "--seeds tells how many there are for all learners",
+    "learner": "NAME is the learner",
+    "dev_share": "--dev-share is for all learners",
+}
+_FORM = "write NAME or NAME:key=value,key=value, such as perceptron:estimator=last"
+
+
+class Learner(NamedTuple):
+    """A learner as it was typed, and what it means as parameters of `Tagger`."""
+
+    name: str
+    params: dict[str, Any]
+
+    def tagger(self, common: Mapping[str, Any], seed: int) -> Tagger:
+        """Its tagger; what is wrong with the parameters is told here, before anything is trained."""
+        idle = IDLE.get(self.params["learner"], frozenset())
+        shared = {name: value for name, value in common.items() if name not in idle}
+        tagger = Tagger().set_params(**{**shared, **self.params, "seed": seed})
+        tagger.settings()
+        return tagger
+
+
+def parse_learners(given: Sequence[str]) -> list[Learner]:
+    """Learners written NAME[:key=value[,key=value...]], with commas or spaces between them.
+
+    A comma before `key=` goes on with the same learner, any other comma begins the next: no name of a learner has an
+    equals sign. Each text of `given` may hold several learners.
+    """
+    texts: list[str] = []
+    for word in (word for text in given for word in text.split()):
+        for k, piece in enumerate(word.split(",")):
+            if k and _OPTION.match(piece):
+                texts[-1] += f"{',' if ':' in texts[-1] else ':'}{piece}"
+            else:
+                texts.append(piece)
+    learners = [_learner(text) for text in texts]
+    for k, learner in enumerate(learners):
+        if learner.params in [other.params for other in learners[:k]]:
+            raise UsageError(f"--learners: {learner.name} is there twice")
+    return learners
+
+
+def _learner(text: str) -> Learner:
+    name, colon, rest = text.partition(":")
+    if not name or "=" in name or (colon and not rest):
+        raise UsageError(f"--learners {text!r}: {_FORM}")
+    params: dict[str, Any] = {"learner": name}
+    if name in SHORT:
+        learner, setting, default = SHORT[name]
+        params = {"learner": learner, setting: default}
+    for item in rest.split(",") if rest else ():
+        key, equals, value = item.partition("=")
+        if not equals and name in SHORT:
+            key, value = SHORT[name][1], item
+        if not (key and value):
+            raise UsageError(f"--learners {text}: {item!r} is not key=value; {_FORM}")
+        key = key.replace("-", "_")
+        if key in _SHARED:
+            raise UsageError(f"--learners {text}: leave {key} out; {_SHARED[key]}")
+        params[key] = _value(value)
+    return Learner(text, params)
+
+
+def _value(text: str) -> Any:
+    """A whole number, a number, true, false, or else the text, where + stands for the commas of A=1,B=2."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.replace("+", ",") if "=" in text else text
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One training: its scores on gold, its time without reading and compiling, the pass that was kept."""
+
+    seed: int
+    accuracy: float
+    f1: float | None
+    seconds: float
+    best_pass: int
+    dev: float | None
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """Mean and standard deviation (n - 1) over runs; of one run there is none."""
+
+    mean: float
+    sd: float | None
+
+
+class Trained(msgspec.Struct, frozen=True):
+    """A learner over its seeds."""
+
+    name: str
+    params: dict[str, Any]
+    accuracy: Spread
+    f1: Spread | None
+    seconds: Spread
+    runs: list[Run]
+
+
+class Ablation(msgspec.Struct, frozen=True):
+    """All learners, and each against the first (or all pairs)."""
+
+    tokens: int
+    sentences: int
+    rounds: int
+    learners: list[Trained]
+    pairs: list[Pair]
+
+
+class Material(NamedTuple):
+    """What learners are trained and scored on."""
+
+    train: Corpus
+    dev: Corpus | None
+    gold: Corpus
+
+
+class Watcher(Protocol):
+    """Who is told how far it is."""
+
+    def begins(self, learner: Learner, seed: int) -> Progress | None:
+        """A training begins; what this returns is told of its passes."""
+
+    def ended(self, learner: Learner, run: Run) -> None:
+        """A training has ended."""
+
+    def tell(self, message: str) -> None:
+        """What is going on."""
+
+    def say(self, message: str) -> None:
+        """What a user should know about a training, such as the templates that were chosen."""
+
+
+def ablate(
+    learners: Sequence[Learner], data: Material, common: Mapping[str, Any], seeds: Sequence[int], wish: Wish,
+    watcher: Watcher,
+) -> Ablation:  # fmt: skip
+    """Train each learner with each seed, score all on gold, and compare the means over the seeds."""
+    metrics: dict[str, Runs] = {}
+    trained = []
+    for learner in learners:
+        watcher.tell(f"{learner.name}: compiling")
+        _compile(learner, data, common)
+        made = [_train(learner, data, common, seed, watcher) for seed in seeds]
+        for metric in made[0][1]:
+            metrics.setdefault(metric, []).append([tallies[metric] for _, tallies in made])
+        trained.append(_trained(learner, [run for run, _ in made]))
+    pairs, _ = paired([learner.name for learner in learners], metrics, wish, watcher.tell)
+    return Ablation(data.gold.n_tokens, data.gold.n_sentences, wish.rounds, trained, pairs)
+
+
+def _compile(learner: Learner, data: Material, common: Mapping[str, Any]) -> None:
+    """Compile on two sentences, so that the seconds shown are those of learning. They may be too few for some setting;
+    what is truly wrong shows in the training itself."""
+    few = take(data.train, np.arange(min(2, data.train.n_sentences)))
+    try:
+        tagger = learner.tagger(common, 1).set_params(passes=1, dev_share=None)
+        tagger.fit_corpus(few, None if data.dev is None else few).gold_and_guess(few)
+    except PalmetteError:
+        return
+
+
+def _train(
+    learner: Learner, data: Material, common: Mapping[str, Any], seed: int, watcher: Watcher
+) -> tuple[Run, dict[str, Tally]]:
+    tagger = learner.tagger(common, seed)
+    progress = watcher.begins(learner, seed)
+    begun = time.perf_counter()
+    tagger.fit_corpus(data.train, data.dev, names=False, progress=progress, say=watcher.say)
+    seconds = time.perf_counter() - begun
+    outcome = tagger.outcome_
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    gold, guess, labels = tagger.gold_and_guess(data.gold)
+    offset, known = data.gold.offset, tagger.certain(data.gold)
+    tallies = {"accuracy": test.token_tally(gold, guess, offset, known)}
+    if are_chunk_labels(labels):
+        tallies["f1"] = test.span_tally(gold, guess, offset, ChunkTables.of(labels), known)
+    dev = next((one.dev for one in outcome.history if one.number == outcome.best_pass), None)
+    f1 = tallies["f1"].value if "f1" in tallies else None
+    run = Run(seed, tallies["accuracy"].value, f1, seconds, outcome.best_pass, dev)
+    watcher.ended(learner, run)
+    return run, tallies
+
+
+def _trained(learner: Learner, runs: list[Run]) -> Trained:
+    spans = [run.f1 for run in runs if run.f1 is not None]
+    return Trained(
+        learner.name, learner.params, _spread([run.accuracy for run in runs]), _spread(spans) if spans else None,
+        _spread([run.seconds for run in runs]), runs,
+    )  # fmt: skip
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)

@@ -1,0 +1,297 @@
+"""`HMM`: a hidden Markov model in the scikit-learn manner, over words and their labels.
+
+    hmm = HMM(order=2).fit(sentences, tags)
+    hmm.predict([["Time", "flies"]])
+
+`__init__` only stores; `fit` counts; learnt things end in `_`. Searches and sums run on the linear chain that the model
+is turned into (see `linear`); joint probabilities come from the tables themselves.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from palmette.data.corpus import Column, Corpus, column_of_types
+from palmette.data.items import Items, corpus_from_items
+from palmette.data.labels.mask import check_possible
+from palmette.errors import DataError, UsageError
+from palmette.kernels.chain.forward import log_partitions
+from palmette.kernels.chain.marginals import decode_marginal
+from palmette.structures.chain.model import ChainModel, check_room
+from palmette.structures.hmm.counts import count, estimate
+from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
+from palmette.structures.hmm.tables import Context, Distribution, Tables, tables_from_dicts
+from palmette.structures.hmm.words import Vocabulary, learn_vocabulary
+from palmette.training.chain.fit import check_labelled
+
+DECODINGS = ("viterbi", "marginal")
+
+
+class HMM:
+    """A hidden Markov model of words and labels, counted from labelled sentences.
+
+    order: labels that the next one hangs on, 1 or 2.
+    smoothing: added to the count of each observation with each label; 0 leaves shares of what was seen.
+    interpolate: mix the shares of steps with those of shorter contexts (deleted interpolation); False: shares alone.
+    rare: words seen at most so often are replaced by word classes, and so are unknown ones; 0: no classes, and a word
+        that was not seen in training cannot be tagged.
+    dictionary: words seen at least so often have no other labels than those they were seen with; None: no dictionary.
+    ends: whether the last label matters; without, the sequences of each length have probabilities that sum to 1.
+    """
+
+    labels_: list[str]
+    vocabulary_: Vocabulary
+    tables_: Tables
+    model_: ChainModel
+
+    def __init__(
+        self,
+        order: int = 1,
+        *,
+        smoothing: float = 0.001,
+        interpolate: bool = True,
+        rare: int = 1,
+        dictionary: int | None = None,
+        ends: bool = True,
+    ) -> None:
+        self.order = order
+        self.smoothing = smoothing
+        self.interpolate = interpolate
+        self.rare = rare
+        self.dictionary = dictionary
+        self.ends = ends
+
+    @classmethod
+    def from_tables(
+        cls,
+        start: Distribution,
+        transition: Mapping[Context, Distribution],
+        emission: Mapping[str, Distribution],
+        *,
+        dictionary: Mapping[str, Iterable[str]] | None = None,
+    ) -> HMM:
+        """The model with these probabilities; what is not named has probability 0.
+
+        start: {label: probability}. emission: {label: {word: probability}}; its keys are the labels.
+        transition: {label: {next label: probability}}, with `</s>` as the next label where a sentence may end. For
+        order 2 {(label, label): {next label: ...}}, and rows of one label for the second token and the end.
+        dictionary: {word: labels}: its other labels are impossible; words without an entry may have any label.
+        """
+        labels, vocabulary, tables = tables_from_dicts(start, transition, emission, dictionary)
+        made = cls(tables.order, smoothing=0.0, interpolate=False, rare=0, ends=tables.end is not None)
+        return made._with(labels, vocabulary, tables)
+
+    def _with(self, labels: list[str], vocabulary: Vocabulary, tables: Tables) -> HMM:
+        self.labels_, self.vocabulary_, self.tables_ = labels, vocabulary, tables
+        self.model_ = to_chain(labels, vocabulary, tables)
+        return self
+
+    # Parameters, as scikit-learn wants them
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _parameters()}
+
+    def set_params(self, **params: Any) -> HMM:
+        for name, value in params.items():
+            if name not in _parameters():
+                raise UsageError(f"HMM has no parameter {name!r}; it has {', '.join(_parameters())}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        default = {n: p.default for n, p in inspect.signature(type(self).__init__).parameters.items()}
+        return f"HMM({', '.join(f'{k}={v!r}' for k, v in self.get_params().items() if v != default[k])})"
+
+    # Training
+
+    def fit(self, X: Iterable[Any], y: Iterable[Any]) -> HMM:
+        """Count sentences X and their labels y. A token is a word, or a tuple whose first item is one."""
+        return self.fit_corpus(corpus_from_items(X, y, mode="columns").corpus)
+
+    def fit_corpus(self, corpus: Corpus) -> HMM:
+        """Count a labelled corpus; its column 0 has the words."""
+        self._check_parameters()
+        check_labelled(corpus, "training")
+        _check_countable(corpus)
+        assert corpus.labels is not None
+        words, names = _words(corpus), corpus.labels.types
+        occurrences = np.bincount(words.ids, minlength=len(words.types)).tolist()
+        vocabulary = learn_vocabulary(dict(zip(words.types, occurrences, strict=True)), self.rare)
+        labels = sorted(names)
+        number = np.array([labels.index(name) for name in names])
+        observed = _observed(corpus, vocabulary)
+        shape = len(labels), len(vocabulary)
+        counts = count(number[corpus.labels.ids], observed, corpus.offset, shape, self.order)
+        tables = estimate(
+            counts, smoothing=self.smoothing, interpolate=self.interpolate, dictionary=self.dictionary, ends=self.ends
+        )
+        self._with(labels, vocabulary, tables)
+        self.model_.vocabulary = np.sort(words.hash)  # rare ones were seen too
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.order not in (1, 2):
+            raise UsageError(f"order: {self.order!r}; a hidden Markov model has order 1 or 2")
+        if not 0 <= self.smoothing < np.inf:
+            raise UsageError(f"smoothing: {self.smoothing!r} is added to counts: at least 0")
+        if self.rare < 0:
+            raise UsageError(f"rare: {self.rare!r} occurrences; at least 0")
+        if self.dictionary is not None and self.dictionary < 1:
+            raise UsageError(f"dictionary: {self.dictionary!r} occurrences; at least 1, or None for no dictionary")
+
+    # Using
+
+    def predict(self, X: Iterable[Any], *, decode: str = "viterbi") -> list[list[str]]:
+        """The labels of each sentence: of the most probable path, or (`marginal`) of each token the most probable one
+        by itself, which is also called posterior decoding."""
+        if decode not in DECODINGS:
+            raise UsageError(f"decode: there is no {decode!r}; choose one of {', '.join(DECODINGS)}")
+        items = self._items(X)
+        found = self.model_.decode(self._readable(items.corpus), decode)
+        return self._named(found.labels, items)
+
+    def predict_marginal(self, X: Iterable[Any]) -> tuple[list[list[str]], list[list[float]]]:
+        """Of each token the label that is most probable given the whole sentence, and that probability."""
+        items = self._items(X)
+        corpus = self._readable(items.corpus)
+        labels, p = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_tokens)
+        if corpus.n_tokens:
+            log_z = np.zeros(corpus.n_sentences)
+            check_room(corpus.offset, self.model_.shape, self.model_.encoder)
+            decode_marginal(self.model_.chain, self.model_.encode(corpus), labels, p, log_z, False)
+            check_possible(log_z, corpus)
+        return self._named(labels, items), items.with_empty(_cut(p.tolist(), items), list)
+
+    def log_joint(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """log P(words, labels) of each sentence, from the tables; -inf where it is impossible."""
+        items, sequences = self._labelled(X, y)
+        return items.with_empty([self.tables_.log_joint(*pair) for pair in sequences], float)
+
+    def log_probability(self, X: Iterable[Any]) -> list[float]:
+        """log P(words) of each sentence: the sum over all label sequences, which is Z of the linear model."""
+        items = self._items(X)
+        corpus = self._readable(items.corpus)
+        log_z = np.zeros(corpus.n_sentences)
+        if corpus.n_tokens:
+            check_room(corpus.offset, self.model_.shape, self.model_.encoder)
+            log_partitions(self.model_.chain, self.model_.encode(corpus), log_z, False)
+        return items.with_empty(log_z.tolist(), float)
+
+    def log_conditional(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """log P(labels | words) of each sentence; -inf where both are impossible together."""
+        X, y = list(X), list(y)
+        pairs = zip(self.log_joint(X, y), self.log_probability(X), strict=True)
+        return [joint - of_words if joint > -np.inf else joint for joint, of_words in pairs]
+
+    def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
+        """Token accuracy."""
+        self._check_fitted()
+        corpus = corpus_from_items(X, y, mode="columns").corpus
+        if not corpus.n_tokens or corpus.labels is None:
+            raise DataError("no labelled sentence to score")
+        guess, _ = self.model_.tag(self._readable(corpus))
+        gold = corpus.labels.cells()
+        return sum(self.labels_[k] == label for k, label in zip(guess.tolist(), gold, strict=True)) / len(gold)
+
+    # The linear form
+
+    def to_linear(self) -> ChainModel:
+        """The chain model with the same scores."""
+        self._check_fitted()
+        return self.model_
+
+    def observed(self, corpus: Corpus) -> Corpus:
+        """The corpus as the model sees it, to look at: known words, and the classes of unknown ones."""
+        self._check_fitted()
+        if not corpus.n_tokens:
+            return corpus
+        there, ids = np.unique(_observed(corpus, self.vocabulary_), return_inverse=True)
+        names = [self.vocabulary_.names[k] for k in there.tolist()]
+        return replace(corpus, columns=[column_of_types(ids.astype(np.int32), names)], labels=None, label_sets=None)
+
+    def weight_vector(self) -> np.ndarray:
+        """The logarithms of start, pair, triple, end and emission probabilities, one after the other."""
+        self._check_fitted()
+        return weight_vector(self.tables_)
+
+    def feature_vector(self, words: Sequence[Any], labels: Sequence[str]) -> np.ndarray:
+        """How often one sentence uses each of them."""
+        _, ((numbers, observed),) = self._labelled([words], [labels])
+        return feature_vector(self.tables_, numbers, observed)
+
+    # Helpers
+
+    def _readable(self, corpus: Corpus) -> Corpus:
+        """The corpus itself, if each of its words can be observed."""
+        if corpus.n_tokens and not self.vocabulary_.classes:
+            _observed(corpus, self.vocabulary_)
+        return corpus
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "tables_"):
+            raise UsageError("this HMM has learnt nothing yet: call fit, or make it with HMM.from_tables")
+
+    def _items(self, X: Iterable[Any]) -> Items:
+        self._check_fitted()
+        return corpus_from_items(X, None, mode="columns")
+
+    def _labelled(self, X: Iterable[Any], y: Iterable[Any]) -> tuple[Items, list[tuple[np.ndarray, np.ndarray]]]:
+        """Labels and observations of each sentence as numbers i64[n]."""
+        self._check_fitted()
+        items = corpus_from_items(X, y, mode="columns")
+        corpus = items.corpus
+        if not corpus.n_tokens:
+            return items, []
+        assert corpus.labels is not None
+        unknown = [name for name in corpus.labels.types if name not in self.labels_]
+        if unknown:
+            raise DataError(f"the model has no label {unknown[0]!r}; it has {', '.join(self.labels_)}")
+        numbers = np.array([self.labels_.index(name) for name in corpus.labels.types])[corpus.labels.ids]
+        cuts = list(pairwise(corpus.offset.tolist()))
+        observed = _observed(corpus, self.vocabulary_)
+        return items, [(numbers[a:b], observed[a:b]) for a, b in cuts]
+
+    def _named(self, labels: np.ndarray, items: Items) -> list[list[str]]:
+        return items.with_empty(_cut([self.labels_[k] for k in labels.tolist()], items), list)
+
+
+def _parameters() -> list[str]:
+    return [name for name in inspect.signature(HMM.__init__).parameters if name != "self"]
+
+
+def _cut(values: list[Any], items: Items) -> list[list[Any]]:
+    """The values of tokens as lists, one a sentence."""
+    return [values[a:b] for a, b in pairwise(items.corpus.offset.tolist())]
+
+
+def _check_countable(corpus: Corpus) -> None:
+    if corpus.label_sets:
+        raise DataError("partial labels cannot be counted: an HMM needs one label a token", file=corpus.source)
+    if corpus.weight is not None:
+        raise DataError("an HMM counts each sentence once: leave the weights out", file=corpus.source)
+
+
+def _words(corpus: Corpus) -> Column:
+    if not corpus.columns:
+        raise DataError("ready-made attributes are no words", file=corpus.source, hint="give words, or columns")
+    return corpus.columns[0]
+
+
+def _observed(corpus: Corpus, vocabulary: Vocabulary) -> np.ndarray:
+    """What is observed at each token, i64[N]."""
+    column = _words(corpus)
+    numbers = [vocabulary.find(word) for word in column.types]
+    if None in numbers:
+        unknown = numbers.index(None)
+        token = int(np.argmax(column.ids == unknown))
+        raise DataError(
+            f"the model knows no word {column.types[unknown]!r}", file=corpus.source, line=corpus.line_of(token),
+            hint="it was made without classes for unknown words: fit with rare=1, or more",
+        )  # fmt: skip
+    return np.array(numbers, np.int64)[column.ids]

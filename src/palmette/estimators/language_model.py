@@ -1,0 +1,223 @@
+"""`LanguageModel`: n-grams from sentences, probabilities of sentences, and sentences from probabilities.
+
+    model = LanguageModel().fit_file("text.txt")      # a sentence a line, words between spaces
+    model.perplexity(["the film is good ."])
+    model.sample(3, seed=1)
+
+Estimates: structures/lm/estimate.py. Files: palmette's own (serialise.py there) and ARPA (arpa.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from palmette.data.files import FilePath
+from palmette.data.formats.sentences import AnySentence, Sentences, read_sentences, sentences_of
+from palmette.errors import DataError, UsageError
+from palmette.kernels.lm.score import BEGIN, ROOT, Grams, score_words
+from palmette.kernels.lm.text import sentence_hashes
+from palmette.structures.lm.estimate import estimate
+from palmette.structures.lm.sample import Drawn, Progress, Wishes, allowed_words, direct_masses, draw
+from palmette.structures.lm.scores import SentenceScores, TextScore, sentence_scores
+from palmette.structures.lm.vocabulary import Vocabulary, check_words, vocabulary_of
+
+ORDERS = range(1, 6)
+MAX_LENGTH, LONGEST = 100, 10_000  # words of a sampled sentence: unless told, and at most
+Texts = Iterable[AnySentence] | Sentences
+
+
+class LanguageModel:
+    """N-grams with interpolated modified Kneser-Ney smoothing.
+
+    order: words of an n-gram, 1 to 5; min_count: rarer words are unknown ones, <unk>.
+
+    After `fit`: `vocabulary_` (with <unk>, <s> and </s> first), `sizes_` (n-grams of each order), `discounts_`, and
+    `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
+    """
+
+    def __init__(self, order: int = 3, *, min_count: int = 1) -> None:
+        self.order = order
+        self.min_count = min_count
+
+    def __repr__(self) -> str:
+        return f"LanguageModel(order={self.order}, min_count={self.min_count})"
+
+    # --- learning ---------------------------------------------------------------------------------------------
+
+    def fit(self, sentences: Texts, *, say: Callable[[str], None] | None = None) -> LanguageModel:
+        """Learn from sentences: strings that are cut at white space, or lists of words."""
+        if self.order not in ORDERS:
+            raise UsageError(f"order {self.order}: choose 1 to {ORDERS[-1]}")
+        if self.min_count < 1:
+            raise UsageError(f"min_count {self.min_count}: choose 1 or more")
+        text = _texts(sentences)
+        if not text.n_tokens:
+            raise DataError("no word to learn from", file=text.source)
+        check_words(text)
+        tell = say or (lambda message: None)
+        vocabulary = vocabulary_of(text, self.min_count)
+        tell(f"{text.n_sentences:,} sentences, {text.n_tokens:,} tokens, {len(vocabulary) - 3:,} words")
+        ids = vocabulary.of(text.words)
+        found = estimate(ids, text.offset, len(vocabulary), self.order, tell)
+        self._set(vocabulary, found.grams, found.sizes)
+        self.discounts_, self.fell_back_ = found.discounts, found.fell_back
+        self.seen_: np.ndarray | None = np.unique(sentence_hashes(ids, text.offset))
+        return self
+
+    def fit_file(self, *paths: FilePath, say: Callable[[str], None] | None = None) -> LanguageModel:
+        """Learn from files, a sentence a line."""
+        return self.fit(read_sentences(*paths), say=say)
+
+    def _set(self, vocabulary: Vocabulary, grams: Grams, sizes: Sequence[int]) -> None:
+        self._vocabulary, self._grams, self.sizes_ = vocabulary, grams, list(sizes)
+        self.vocabulary_ = vocabulary.words
+        self._mass: np.ndarray | None = None
+
+    def _fitted(self) -> tuple[Vocabulary, Grams]:
+        if not hasattr(self, "_grams"):
+            raise UsageError("this LanguageModel has not been trained: call fit")
+        return self._vocabulary, self._grams
+
+    # --- probabilities ----------------------------------------------------------------------------------------
+
+    def logprob(self, sentence: AnySentence) -> float:
+        """The natural logarithm of a sentence's probability, its end included."""
+        return float(self.sentence_scores([sentence]).logprob[0])
+
+    def perplexity(self, sentences: Texts) -> float:
+        """exp(-logprob / (tokens + sentences)), unknown words included; `score` tells it without them too."""
+        return self.score(sentences).perplexity
+
+    def score(self, sentences: Texts) -> TextScore:
+        """The figures of a text."""
+        return self.sentence_scores(sentences).together()
+
+    def sentence_scores(self, sentences: Texts) -> SentenceScores:
+        """The figures of each sentence."""
+        vocabulary, grams = self._fitted()
+        text = _texts(sentences)
+        check_words(text)
+        ids = vocabulary.of(text.words)
+        return sentence_scores(score_words(grams, ids, text.offset), ids, text.offset)
+
+    def distribution(self, context: AnySentence = ()) -> np.ndarray:
+        """P(word | words before it in its sentence), f64[V], in the order of `vocabulary_`."""
+        _, grams = self._fitted()
+        chain = [self._context(context)]
+        while chain[-1] != ROOT:
+            chain.append(int(grams.suffix[chain[-1]]))
+        p = grams.p[: len(self.vocabulary_)].copy()
+        for g in reversed(chain[:-1]):
+            own = slice(grams.first[g], grams.first[g + 1])
+            p *= grams.backoff[g]
+            p[grams.word[own]] = grams.p[own]
+        return np.asarray(p)
+
+    def probability(self, word: str, context: AnySentence = ()) -> float:
+        """P(word | words before it in its sentence)."""
+        return float(self.distribution(context)[self._vocabulary.number.get(word, 0)])
+
+    def _context(self, given: AnySentence) -> int:
+        """The longest n-gram of the model that ends a sentence's beginning."""
+        vocabulary, grams = self._fitted()
+        text = sentences_of([given])
+        check_words(text)
+        at = BEGIN
+        for w in vocabulary.of(text.words).tolist() if text.n_tokens else ():
+            while at != ROOT and (found := _child(grams, at, w)) < 0:
+                at = int(grams.suffix[at])
+            at = w if at == ROOT else found
+        return at
+
+    # --- samples ----------------------------------------------------------------------------------------------
+
+    def sample(self, n: int = 1, **wishes: Any) -> list[list[str]]:
+        """n sentences; for the wishes see `draw`."""
+        drawn = self.draw(n, **wishes)
+        words, marks = [self.vocabulary_[w] for w in drawn.ids.tolist()], drawn.offset.tolist()
+        return [words[a:b] for a, b in pairwise(marks)]
+
+    def draw(
+        self,
+        n: int = 1,
+        *,
+        seed: int = 1,
+        max_length: int = MAX_LENGTH,
+        vocabulary: Iterable[str] | None = None,
+        lengths: Iterable[int] | None = None,
+        new: bool = False,
+        exclude: Texts | None = None,
+        progress: Progress | None = None,
+    ) -> Drawn:
+        """A sample as numbers of words, with what it took. Equal seeds give equal samples.
+
+        max_length: longer sentences are dropped; vocabulary: so are those with other words than these, and always those
+        with <unk>; lengths: lengths of sentences whose histogram is matched; new: no sentence of the training text;
+        exclude: none of these sentences.
+        """
+        words, grams = self._fitted()
+        if n < 1 or not 1 <= max_length <= LONGEST or seed < 0:
+            raise UsageError(f"sample: n must be 1 or more, max_length 1 to {LONGEST:,}, seed 0 or more")
+        if self._mass is None:
+            self._mass = direct_masses(grams, len(words))
+        wanted = None if vocabulary is None else words.of_words(list(vocabulary))
+        wishes = Wishes(n, max_length, allowed_words(len(words), wanted), self._unwanted(new, exclude))
+        if lengths is not None:
+            wishes.lengths = np.asarray(list(lengths), np.int64)
+        return draw(grams, len(words), self._mass, wishes, seed, progress)
+
+    def _unwanted(self, new: bool, exclude: Texts | None) -> np.ndarray:
+        """Hashes of sentences that a sample must not hold, sorted."""
+        found = [np.zeros(0, np.uint64)]
+        if new:
+            if self.seen_ is None:
+                raise UsageError(
+                    "new: an ARPA file does not know its training sentences\n  give them with exclude (--exclude FILE)"
+                )
+            found.append(self.seen_)
+        if exclude is not None:
+            text = _texts(exclude)
+            found.append(sentence_hashes(self._vocabulary.of(text.words), text.offset))
+        return np.unique(np.concatenate(found))
+
+    # --- files ------------------------------------------------------------------------------------------------
+
+    def save(self, path: FilePath, *, arpa: bool | None = None) -> None:
+        """Write a model file, or an ARPA file when asked or when the name ends in .arpa or .arpa.gz."""
+        from palmette.structures.lm.arpa import is_arpa_name, write_arpa
+        from palmette.structures.lm.serialise import save
+
+        self._fitted()
+        if is_arpa_name(path) if arpa is None else arpa:
+            write_arpa(path, self._vocabulary.words, self._grams, self.sizes_)
+        else:
+            save(self, path)
+
+    @classmethod
+    def load(cls, path: FilePath) -> LanguageModel:
+        """Read a model file or an ARPA file, told apart by their content."""
+        from palmette.structures.lm.arpa import looks_like_arpa, read_arpa
+        from palmette.structures.lm.serialise import load
+
+        if not looks_like_arpa(path):
+            return load(cls, path)
+        words, grams, sizes = read_arpa(path)
+        model = cls(len(sizes))
+        model._set(Vocabulary(words), grams, sizes)
+        model.discounts_, model.fell_back_, model.seen_ = [], [], None
+        return model
+
+
+def _child(grams: Grams, g: int, w: int) -> int:
+    """As `find_child`, from Python."""
+    low, high = int(grams.first[g]), int(grams.first[g + 1])
+    k = low + int(np.searchsorted(grams.word[low:high], w))
+    return k if k < high and grams.word[k] == w else -1
+
+
+def _texts(given: Texts) -> Sentences:
+    return given if isinstance(given, Sentences) else sentences_of(given)

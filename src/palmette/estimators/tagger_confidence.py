@@ -1,0 +1,117 @@
+"""What a Tagger says about how sure it is; kept apart from training and tagging, and part of the same class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.data.formats.confidence import Telling, notes
+from palmette.data.items import Items, corpus_from_items
+from palmette.data.labels.mask import known_from_items, known_in_training, understand_labels
+from palmette.errors import DataError
+from palmette.structures.chain.calibrate import Watch, fit_temperature
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.posteriors import are_probabilities, check_probabilities, confidence_of, log_share
+from palmette.structures.chain.temperature import Calibration
+
+
+class Confidences:
+    """Marginals, confidences and probabilities. A confidence is the share of exp(score / temperature) that some label
+    sequences have among all of them (or among those that `allowed` leaves); it is called a probability only where the
+    learner makes it one, or `calibrate` has."""
+
+    _fitted: Callable[[], ChainModel]
+    _mode: Callable[[], str]
+    model_: ChainModel
+
+    @property
+    def temperature_(self) -> float:
+        """What scores are divided by; 1 until `calibrate` has fitted it."""
+        return self._fitted().temperature
+
+    @property
+    def calibrated_(self) -> bool:
+        """Whether confidences are probabilities."""
+        return are_probabilities(self._fitted())
+
+    def predict_marginals(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[list[dict]]:
+        """For each token the confidence of every label, as sklearn-crfsuite tells it."""
+        items, found = self._marginals(X, allowed)
+        labels = self._fitted().labels
+        rows = [dict(zip(labels, row, strict=True)) for row in found.tolist()]
+        return items.with_empty([rows[a:b] for a, b in pairwise(items.corpus.offset.tolist())], list)
+
+    def predict_proba(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[np.ndarray]:
+        """For each sentence the probabilities of labels f64[n, Y], in the order of `classes_`; calibrated models."""
+        check_probabilities(self._fitted(), "predict_proba")
+        items, found = self._marginals(X, allowed)
+        Y = found.shape[1]
+        parts = [found[a:b] for a, b in pairwise(items.corpus.offset.tolist())]
+        return items.with_empty(parts, lambda: np.zeros((0, Y)))
+
+    def _marginals(self, X: Iterable[Any], allowed: Iterable[Any] | None) -> tuple[Items, np.ndarray]:
+        model = self._fitted()
+        items = corpus_from_items(X, None, mode=self._mode())
+        known = None if allowed is None else known_from_items(allowed, items.corpus, model.labels)
+        nothing = np.zeros(items.corpus.n_tokens, np.int32)
+        found = confidence_of(model, items.corpus, nothing, known=known, marginals=True, whole=False)
+        assert found.marginals is not None
+        return items, found.marginals
+
+    def predict_confidence(
+        self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None, decode: str = "viterbi"
+    ) -> list[dict[str, Any]]:
+        """Labels and how sure they are, for each sentence: `tags`, `confidence` (of all of them together),
+        `token_confidence`, and for labels of spans `span_confidence`, a list of {type, start, end, confidence}."""
+        model = self._fitted()
+        items = corpus_from_items(X, None, mode=self._mode())
+        known = None if allowed is None else known_from_items(allowed, items.corpus, model.labels)
+        labels = model.decode(items.corpus, decode, known=known).labels
+        found = confidence_of(model, items.corpus, labels, known=known)
+        told = notes(items.corpus.offset, found, model.labels, Telling(confidence=True))
+        cuts = pairwise(items.corpus.offset.tolist())
+        names = [model.labels[k] for k in labels.tolist()]
+        rows = [{"tags": names[a:b], **note} for (a, b), note in zip(cuts, told, strict=True)]
+        empty: dict[str, Any] = {"tags": [], "confidence": 1.0, "token_confidence": []}
+        return items.with_empty(rows, lambda: empty | ({} if found.spans is None else {"span_confidence": []}))
+
+    def log_confidence(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """log of the confidence of whole label sequences; a latent model sums over their states. Labels may be partly
+        known (sets, None): then of all sequences that fit. -inf where a sequence is impossible."""
+        model = self._fitted()
+        items = corpus_from_items(X, y, mode=self._mode())
+        if not items.corpus.n_tokens:
+            return [0.0] * items.size
+        found = log_share(model, items.corpus, known_in_training(items.corpus, model.labels))
+        return items.with_empty(found.tolist(), float)
+
+    def log_probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """log P(labels | sentence), for calibrated models; otherwise as `log_confidence`."""
+        check_probabilities(self._fitted(), "log_probability")
+        return self.log_confidence(X, y)
+
+    def probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """P(labels | sentence), likewise."""
+        check_probabilities(self._fitted(), "probability")
+        return np.exp(self.log_confidence(X, y)).tolist()
+
+    def calibrate(self, X: Iterable[Any], y: Iterable[Any]) -> Calibration:
+        """Fit the temperature on labelled sentences that were not trained on; what was found. Labels stay as they
+        are, only confidences change."""
+        return self.calibrate_corpus(corpus_from_items(X, y, mode=self._mode()).corpus)
+
+    def calibrate_corpus(
+        self, corpus: Corpus, watch: Watch | None = None, *, partial: bool | None = None
+    ) -> Calibration:
+        """The same with a corpus; `watch` is called with each temperature that is tried, and the loss there. `partial`:
+        its labels may be partly known; None: as in training."""
+        model = self._fitted()
+        if corpus.labels is None or not corpus.n_tokens:
+            raise DataError("no labelled sentence to calibrate on", file=corpus.source)
+        understand_labels(corpus, model.meta.get("settings", {}).get("partial") if partial is None else partial)
+        self.model_, found = fit_temperature(model, corpus, watch)
+        return found

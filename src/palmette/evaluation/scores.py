@@ -1,0 +1,175 @@
+"""All scores of a tagged corpus gathered in one value, and the errors worth looking at.
+
+`score` is what training calls after each pass on the development data and what evaluation shows;
+`Scores.to_dict` is its JSON. `errors` lists the most frequent errors with a place to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from palmette.data.labels.schemes import are_chunk_labels
+from palmette.errors import UsageError
+from palmette.evaluation.spans import ChunkTables, SpanCounts, span_counts, strict_span_counts
+from palmette.evaluation.tokens import (
+    Figures,
+    counted,
+    figures,
+    label_counts,
+    sentence_accuracy,
+    sentence_sums,
+    token_accuracy,
+    top_confusions,
+    unseen_accuracy,
+)
+
+
+class Confusion(msgspec.Struct, frozen=True):
+    """A gold label, what was guessed instead, and how often."""
+
+    gold: str
+    guess: str
+    count: int
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """Fractions of 1; None is what cannot be said: unseen words without a mask, chunks of word classes."""
+
+    tokens: int
+    left_out: int  # tokens without a full gold label, which no score counts
+    sentences: int
+    accuracy: float
+    sentence_accuracy: float
+    unseen_tokens: int | None
+    unseen_accuracy: float | None
+    chunk_rules: str | None  # whose rules the chunk figures follow: "conlleval", "strict IOB2", ...
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    by_type: dict[str, Figures]
+    by_label: dict[str, Figures]
+    confusions: list[Confusion]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers, ready for JSON."""
+        return msgspec.to_builtins(self)
+
+
+class Mistake(msgspec.Struct, frozen=True):
+    """A kind of error: how often it was made, and its first place (both counted from 0)."""
+
+    gold: str
+    guess: str
+    word: str | None
+    count: int
+    sentence: int
+    token: int
+
+
+def score(
+    gold: np.ndarray,
+    guess: np.ndarray,
+    offset: np.ndarray,
+    labels: Sequence[str],
+    unseen: np.ndarray | None = None,
+    scheme: str | None = None,
+    *,
+    strict: bool = False,
+    known: np.ndarray | None = None,
+) -> Scores:
+    """Score `guess` against `gold` (i32[N] ids of `labels`), sentences in `offset` (i64[S+1]).
+
+    Chunks are scored where the labels look like chunk labels or `scheme` says that they are: by
+    conlleval's rules, or with `strict` by seqeval's strict reading of `scheme`. `known` (bool[N]) leaves
+    tokens without a gold label out; chunks are then scored in the sentences that are known throughout.
+    """
+    Y = len(labels)
+    all_tokens = token_accuracy(gold, guess, known)
+    sentences = sentence_accuracy(gold, guess, offset, known)
+    new_words = None if unseen is None else unseen_accuracy(gold, guess, unseen, known)
+    chunks = _chunk_counts(gold, guess, offset, labels, scheme, strict, known)
+    total = None if chunks is None else chunks.total
+    counts = zip(labels, *label_counts(gold, guess, Y, known), strict=True)
+    return Scores(
+        tokens=all_tokens.total,
+        left_out=len(gold) - all_tokens.total,
+        sentences=sentences.total,
+        accuracy=all_tokens.fraction,
+        sentence_accuracy=sentences.fraction,
+        unseen_tokens=None if new_words is None else new_words.total,
+        unseen_accuracy=new_words.fraction if new_words and new_words.total else None,
+        chunk_rules=None if chunks is None else f"strict {scheme}" if strict else "conlleval",
+        precision=None if total is None else total.precision,
+        recall=None if total is None else total.recall,
+        f1=None if total is None else total.f1,
+        by_type={} if chunks is None else chunks.by_type(),
+        by_label={name: figures(int(c), int(g), int(a)) for name, c, g, a in counts if g or a},
+        confusions=[Confusion(labels[a], labels[b], count) for a, b, count in top_confusions(gold, guess, Y, known)],
+    )
+
+
+def _chunk_counts(
+    gold: np.ndarray,
+    guess: np.ndarray,
+    offset: np.ndarray,
+    labels: Sequence[str],
+    scheme: str | None,
+    strict: bool,
+    known: np.ndarray | None,
+) -> SpanCounts | None:
+    if strict and scheme is None:
+        raise UsageError("strict chunk scores need a tag scheme, for instance scheme='IOB2'")
+    if scheme is None and not are_chunk_labels(labels):
+        return None
+    if known is not None:
+        gold, guess, offset = whole_sentences(gold, guess, offset, known)
+        if len(offset) < 2:  # no sentence is known throughout
+            return None
+    if strict and scheme is not None:
+        return strict_span_counts(gold, guess, offset, labels, scheme)
+    return span_counts(gold, guess, offset, ChunkTables.of(labels))
+
+
+def whole_sentences(
+    gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, known: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The sentences in which every token is known: a chunk beside an unknown label has no sure edge."""
+    lengths = np.diff(offset)
+    whole = sentence_sums(known, offset) == lengths
+    kept = np.repeat(whole, lengths)
+    return gold[kept], guess[kept], np.concatenate([[0], np.cumsum(lengths[whole])])
+
+
+def errors(
+    gold: np.ndarray,
+    guess: np.ndarray,
+    offset: np.ndarray,
+    labels: Sequence[str],
+    words: Sequence[str] | None = None,
+    *,
+    known: np.ndarray | None = None,
+    most: int = 20,
+) -> list[Mistake]:
+    """The most frequent errors, each with the first place where it was made; ties by that place.
+
+    An error is a pair (gold label, guessed label), or with `words` (N of them) a triple with the word.
+    """
+    counted(gold, guess, known)
+    if words is not None and len(words) != len(gold):
+        raise UsageError(f"there are {len(words)} words for {len(gold)} labels; expected one word a token")
+    wrong = (gold != guess) if known is None else (gold != guess) & known
+    places: dict[tuple[int, int, str | None], list[int]] = {}  # kind -> [count, first token]
+    for i in np.flatnonzero(wrong).tolist():
+        kind = (int(gold[i]), int(guess[i]), None if words is None else words[i])
+        places.setdefault(kind, [0, i])[0] += 1
+    frequent = sorted(places.items(), key=lambda item: (-item[1][0], item[1][1]))[:most]
+    found = []
+    for (a, b, word), (count, i) in frequent:
+        # The last sentence that begins at or before i: empty sentences share an offset with the next.
+        sentence = int(np.searchsorted(offset, i, side="right")) - 1
+        found.append(Mistake(labels[a], labels[b], word, count, sentence, i - int(offset[sentence])))
+    return found

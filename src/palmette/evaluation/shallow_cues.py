@@ -1,0 +1,157 @@
+"""Guards against a task that is too easy: what gives positive and negative sentences away without any structure.
+
+Words alone (logistic regression over bags of words), lengths alone, words that one side has and the other lacks, and
+sentences that both have. Accuracies are of held-out sentences, as many of each side: each fifth of them is told by what
+the other four fifths teach, and guessing gives 50.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from palmette.data.formats.sentences import Sentences
+from palmette.errors import UsageError
+from palmette.kernels.latent.bag import bag_pass, bag_scores
+from palmette.kernels.lm.text import sentence_hashes
+
+FOLDS, PASSES, RATE = 5, 5, 0.1
+# Accuracies above which the task is too easy, and below which something is to be explained
+WORDS_TOO_EASY, LENGTH_TOO_EASY, BELOW_CHANCE = 0.60, 0.55, 0.48
+FOREIGN_TOKENS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two files. Shares are fractions of 1."""
+
+    sentences: int
+    tokens: int
+    types: int
+    mean_length: float
+    shared_types: float  # types that the other side has too
+    shared_tokens: float  # tokens whose type the other side has
+    verbatim: float  # sentences that the other side has too
+    repeated: float  # sentences that occurred before on the same side
+    lengths: list[int]  # how many sentences of 0, 1, 2, ... words
+
+
+@dataclass(frozen=True, slots=True)
+class Easiness:
+    """What was found. Accuracies are fractions of 1, of held-out sentences."""
+
+    positives: Side
+    negatives: Side
+    compared: int  # sentences of each side that the accuracies are about
+    words_accuracy: float
+    length_accuracy: float
+    too_easy: bool
+    remarks: list[str]
+
+
+def easiness(positives: Sentences, negatives: Sentences, *, seed: int = 1) -> Easiness:
+    """Look at both sides together."""
+    for side in (positives, negatives):
+        if side.n_sentences < FOLDS:
+            raise UsageError(f"{side.source} has {side.n_sentences} sentences; at least {FOLDS} are needed")
+    ids, offset, n_types = together(positives, negatives)
+    own = np.repeat((1.0, 0.0), (positives.n_sentences, negatives.n_sentences))
+    left, right = (_side(ids, offset, own == label, n_types) for label in (1.0, 0.0))
+    fold = folds(own, seed)
+    words = words_accuracy(ids, offset, own, fold, n_types, seed)
+    length = length_accuracy(np.diff(offset), own, fold)
+    too_easy = words > WORDS_TOO_EASY or length > LENGTH_TOO_EASY
+    remarks = _remarks(left, right, words, length)
+    return Easiness(left, right, int((fold >= 0).sum()) // 2, words, length, too_easy, remarks)
+
+
+def together(positives: Sentences, negatives: Sentences) -> tuple[np.ndarray, np.ndarray, int]:
+    """Both in one numbering: ids i32[N], offset i64[S+1], how many types; the positives come first."""
+    numbers = {word: t for t, word in enumerate(positives.words.types)}
+    mapped = [numbers.setdefault(word, len(numbers)) for word in negatives.words.types]
+    ids = np.concatenate((positives.words.ids, np.array(mapped, np.int32)[negatives.words.ids]))
+    offset = np.concatenate((positives.offset, negatives.offset[1:] + positives.n_tokens))
+    return ids.astype(np.int32), offset, len(numbers)
+
+
+def folds(label: np.ndarray, seed: int) -> np.ndarray:
+    """Which fifth a sentence is held out with, i64[S]; -1 for those that the larger side has more than the other."""
+    rng = np.random.default_rng(seed)
+    sides = [rng.permutation(np.flatnonzero(label == own)) for own in (1.0, 0.0)]
+    n = min(side.size for side in sides)
+    fold = np.full(label.size, -1)
+    for side in sides:
+        fold[side[:n]] = np.arange(n) % FOLDS
+    return fold
+
+
+def words_accuracy(
+    ids: np.ndarray, offset: np.ndarray, label: np.ndarray, fold: np.ndarray, n_types: int, seed: int
+) -> float:
+    """The share of held-out sentences that a bag of words tells right; a score of 0 counts as positive."""
+    right = 0
+    rng = np.random.default_rng(seed)
+    for held_out in range(FOLDS):
+        taught = np.flatnonzero((fold >= 0) & (fold != held_out))
+        w, squares = np.zeros(n_types + 1), np.zeros(n_types + 1)
+        for _ in range(PASSES):
+            bag_pass(ids, offset, label, rng.permutation(taught), w, squares, RATE)
+        told = bag_scores(ids, offset, w) >= 0
+        right += int((told == (label == 1))[fold == held_out].sum())
+    return right / int((fold >= 0).sum())
+
+
+def length_accuracy(lengths: np.ndarray, label: np.ndarray, fold: np.ndarray) -> float:
+    """The share of held-out sentences that get the class that sentences of their length mostly have elsewhere; ties
+    and lengths that are new are positive."""
+    right = 0
+    for held_out in range(FOLDS):
+        taught = (fold >= 0) & (fold != held_out)
+        excess = np.bincount(lengths[taught], 2 * label[taught] - 1, lengths.max() + 1)
+        right += int(((excess[lengths] >= 0) == (label == 1))[fold == held_out].sum())
+    return right / int((fold >= 0).sum())
+
+
+def _side(ids: np.ndarray, offset: np.ndarray, own: np.ndarray, n_types: int) -> Side:
+    lengths = np.diff(offset)
+    token = np.repeat(own, lengths)
+    counts = np.bincount(ids[token], minlength=n_types)
+    there = np.bincount(ids[~token], minlength=n_types) > 0
+    hashes = sentence_hashes(ids, offset)
+    mine = hashes[own]
+    return Side(
+        int(own.sum()), int(counts.sum()), int((counts > 0).sum()), float(lengths[own].mean()),
+        float(there[counts > 0].mean()), float(counts[there].sum() / counts.sum()),
+        float(np.isin(mine, hashes[~own]).mean()), 1 - np.unique(mine).size / mine.size,
+        np.bincount(lengths[own], minlength=int(lengths.max()) + 1).tolist(),
+    )  # fmt: skip
+
+
+def _remarks(positives: Side, negatives: Side, words: float, length: float) -> list[str]:
+    """The verdict in words."""
+    said = []
+    if words > WORDS_TOO_EASY:
+        said.append(
+            f"Too easy: words alone tell {100 * words:.1f} % right. Draw the negatives from a language model of the "
+            "positives' text, with --vocabulary."
+        )
+    if length > LENGTH_TOO_EASY:
+        said.append(f"Too easy: lengths alone tell {100 * length:.1f} % right. Match them, with --lengths.")
+    if not said:
+        said.append("Neither words nor lengths give the task away.")
+    if min(words, length) < BELOW_CHANCE:
+        said.append(
+            "Below 50 is no error: when negatives were made to match all the positives, those that are held out look "
+            "like negatives to a learner that has seen the rest."
+        )
+    for name, side, other in (("positives", positives, negatives), ("negatives", negatives, positives)):
+        if 1 - side.shared_tokens > FOREIGN_TOKENS and other.tokens >= side.tokens / 2:
+            foreign = 100 * (1 - side.shared_tokens)
+            said.append(f"{foreign:.1f} % of the tokens of the {name} are words that the other side never has.")
+    if negatives.verbatim > 0:
+        said.append(
+            f"{100 * negatives.verbatim:.2f} % of the negatives are sentences of the positives, which no learner can "
+            "tell: leave them out, with --exclude."
+        )
+    return said

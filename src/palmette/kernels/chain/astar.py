@@ -1,0 +1,155 @@
+"""The K best paths of a trellis by A*: partial paths from the last token to the first, D as the exact heuristic.
+
+A candidate is a set of paths: those that have the same end as an earlier path, leave it at token j for another state,
+and go on as they like. D tells the best of them without search, so its loss against the best path is known exactly:
+
+    loss = loss of the path that it leaves + how much worse its state is than the choice of that path at token j
+
+The list of K candidates is kept sorted; those in front have been taken and are the answer. Taking one writes its path
+down (the end of the path that it leaves, its own state, then the best choice at each token), and every other choice on
+that last stretch becomes a candidate: so no path comes twice, and no candidate beyond the K best is ever needed.
+
+Ties: of paths with equal scores the one with the smaller state at the last token at which they differ comes first. The
+first path is that of `viterbi`. Losses are float64 sums of differences in the precision of D.
+
+Cost: a walk over the sentence that looks at H states a token, and K shorter ones that look only where they differ from
+the best path, or where another choice would be cheap enough to come into the list.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.kernels.chain.choices import choices_at
+from palmette.kernels.chain.forms import Chain, Trellis
+from palmette.kernels.chain.viterbi import viterbi
+from palmette.kernels.core.compile import inline, part
+
+
+class Candidates(NamedTuple):
+    """The sorted list, and room for the choices at one token."""
+
+    loss: np.ndarray  # f64[K]
+    leaves: np.ndarray  # i64[K]   (number of the path that it leaves * n + token) * H + state
+    choice: np.ndarray  # f64[W]
+
+
+@part
+def room_for_candidates(K: int, W: int) -> Candidates:
+    return Candidates(np.empty(K), np.empty(K, np.int64), np.empty(W))
+
+
+@inline
+def _state_at(paths: np.ndarray, n: int, H: int, what: int, t: int) -> int:
+    """The state of a candidate at a token not before the one where it leaves."""
+    return what % H if (what // H) % n == t else paths[what // H // n, t]
+
+
+@part
+def _comes_first(paths: np.ndarray, n: int, H: int, a: int, b: int) -> bool:
+    """Whether candidate a comes before b, which has the same loss. No path is in both, so they differ before the
+    first of them has left."""
+    if a // H // n == b // H // n:
+        t = max((a // H) % n, (b // H) % n)
+        return _state_at(paths, n, H, a, t) < _state_at(paths, n, H, b, t)
+    t = n - 1
+    while _state_at(paths, n, H, a, t) == _state_at(paths, n, H, b, t):
+        t -= 1
+    return _state_at(paths, n, H, a, t) < _state_at(paths, n, H, b, t)
+
+
+@part
+def insert_candidate(
+    loss: np.ndarray, leaves: np.ndarray, taken: int, size: int, value: float, what: int, paths: np.ndarray, n: int,
+    H: int,
+) -> int:  # fmt: skip
+    """Put a candidate in its place behind those taken, the last one falling off a full list; the new size."""
+    K = loss.size
+    k = size
+    while k > taken and (
+        loss[k - 1] > value or (loss[k - 1] == value and _comes_first(paths, n, H, what, leaves[k - 1]))
+    ):
+        if k < K:
+            loss[k], leaves[k] = loss[k - 1], leaves[k - 1]
+        k -= 1
+    if k < K:
+        loss[k], leaves[k] = value, what
+    return min(K, size + 1)
+
+
+@inline
+def _as_before(paths: np.ndarray, k: int, order: int, n: int, j: int) -> bool:
+    """Whether path k goes on after token j as the best path does: then its choice at token j is the same, and what
+    other choices cost is known."""
+    if order >= 1 and j + 1 < n and paths[k, j + 1] != paths[0, j + 1]:
+        return False
+    return not (order >= 2 and j + 2 < n and paths[k, j + 2] != paths[0, j + 2])
+
+
+@part
+def list_paths(T: Trellis, D: np.ndarray, order: int, H: int, n: int, r: Candidates, paths: np.ndarray) -> int:
+    """The best paths into the rows of paths i32[K, at least n], their losses into r.loss; how many there are. D is
+    filled, and a path is allowed."""
+    U, E, S = T.U, T.E, T.S
+    K = paths.shape[0]
+    loss, leaves, choice = r.loss[:K], r.leaves, r.choice
+    gap = np.empty(n)  # of the best path: how much worse the second choice at a token is
+    taken, size = 0, 1
+    loss[0], leaves[0] = 0.0, n * H
+    while taken < size:
+        what, base = leaves[taken], loss[taken]
+        path = paths[taken]
+        first = n  # the token where it leaves; the best path leaves none
+        if taken > 0:
+            first, parent = (what // H) % n, paths[what // H // n]
+            for t in range(first + 1, n):
+                path[t] = parent[t]
+            path[first] = what % H
+        taken += 1
+        for j in range(first - 1, -1, -1):
+            one_on = path[j + 1] if j + 1 < n else 0
+            two_on = path[j + 2] if j + 2 < n else 0
+            if taken > 1 and _as_before(paths, taken - 1, order, n, j):
+                path[j] = paths[0, j]
+                if taken == K or (size == K and base + gap[j] > loss[K - 1]):
+                    continue
+            choices_at(U, E, S, D, order, n, H, j, one_on, two_on, choice)
+            best = 0
+            for h in range(1, H):
+                if choice[h] > choice[best]:
+                    best = h
+            path[j] = best
+            if taken == K:
+                continue
+            top = choice[best]
+            floor = loss[K - 1] if size == K else np.inf
+            least = np.inf
+            for h in range(H):
+                value = base + (top - choice[h])
+                if h != best:
+                    least = min(least, value)
+                    if value <= floor and value < np.inf:
+                        size = insert_candidate(
+                            loss, leaves, taken, size, value, ((taken - 1) * n + j) * H + h, paths, n, H
+                        )
+                        floor = loss[K - 1] if size == K else np.inf
+            if taken == 1:
+                gap[j] = least
+    return taken
+
+
+@part
+def kbest_astar(T: Trellis, m: Chain, n: int, r: Candidates, paths: np.ndarray, scores: np.ndarray) -> int:
+    """Search a scored trellis: its best paths into paths i32[K, at least n], best first, their scores into scores
+    f64[K]; how many were found (fewer than K: there are no more; 0: none is allowed)."""
+    scores[0] = viterbi(T, m, n, paths[0])
+    if scores[0] == -np.inf:
+        return 0
+    if paths.shape[0] == 1:
+        return 1
+    found = list_paths(T, T.D, m.order, m.label_of.size, n, r, paths)
+    for k in range(1, found):
+        scores[k] = scores[0] - r.loss[k]
+    return found

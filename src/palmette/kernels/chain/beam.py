@@ -1,0 +1,250 @@
+"""Beam search: prefixes of labels, step by step, of which the best B go on.
+
+    score(prefix + h) = score(prefix) + U[i, h] + weights of (g, h), of (f, g, h) and of all labels that templates read
+
+A prefix is a label and a pointer to the prefix before it. Nothing is merged, so that a feature may read any earlier
+label. Only the weights of prefixes in the beam are looked at: the tables of all pairs and triples that exact search
+fills are never made. Of equal scores the better prefix comes first, then the smaller label.
+
+Gold is scored beside the beam, by the same sums in the same order: once it has fallen out, its score is still known,
+and as long as it is in, both are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Active, Chain, Data, Rows, Trellis
+from palmette.kernels.chain.label_context import Past, key_of, reach_of, read_labels, see_path
+from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.table import find
+
+PLAIN_REACH = 2  # labels that pairs and triples read
+
+
+class Beam(NamedTuple):
+    """Room for the prefixes of one sentence. The index of `score`, `size`, `best` and `gold` is the number of steps."""
+
+    label: np.ndarray  # i32[n, B]
+    back: np.ndarray  # i32[n, B]   the prefix before, in the beam of the step before
+    score: np.ndarray  # f64[n+1, B]
+    size: np.ndarray  # i64[n+1]
+    best: np.ndarray  # f64[n+1]    score of the best prefix
+    gold: np.ndarray  # f64[n+1]    score of the gold prefix
+    row: np.ndarray  # f32[W]
+    window: np.ndarray  # i32[]     labels before a token, the last one first
+
+
+@part
+def longest_of(x: Data, order: np.ndarray, first: int, last: int) -> int:
+    longest = 1
+    for k in range(first, last):
+        longest = max(longest, x.offset[order[k] + 1] - x.offset[order[k]])
+    return longest
+
+
+@part
+def room_for_beam(m: Chain, p: Past, longest: int, B: int) -> tuple[Trellis, Beam]:
+    """A trellis of states alone, and the beam."""
+    W, kind = m.bias.size, m.bias.dtype
+    none = np.empty((0, 0, W), kind)
+    T = Trellis(np.empty((longest, W), kind), none, np.empty((0, 0, 0, W), kind), none)
+    beam = Beam(
+        np.empty((longest, B), np.int32), np.empty((longest, B), np.int32), np.empty((longest + 1, B)),
+        np.zeros(longest + 1, np.int64), np.empty(longest + 1), np.empty(longest + 1),
+        np.empty(W, kind), np.empty(max(PLAIN_REACH, reach_of(p)), np.int32),
+    )  # fmt: skip
+    return T, beam
+
+
+@inline
+def _see_prefix(label: np.ndarray, back: np.ndarray, i: int, b: int, window: np.ndarray) -> None:
+    """The labels before token i of prefix b, the last one first."""
+    for k in range(window.size):
+        t = i - 1 - k
+        if t < 0:
+            window[k] = -1
+        else:
+            window[k] = label[t, b]
+            b = back[t, b]
+
+
+@part
+def _add_attributes(
+    row: np.ndarray, h0: int, h1: int, context: int, W: int, H: int, token: int, x: Active, r: Rows
+) -> None:
+    """row[h] += the weights of a token's attributes on the labels before (`context`, as a number) and h."""
+    ptr, att, val, slot, w, first, combo = x.ptr, x.att, x.val, r.slot, r.w, r.first, r.combo
+    for z in range(ptr[token], ptr[token + 1]):
+        a = att[z]
+        v = np.float32(1.0) if val.size == 0 else val[z]
+        if first.size == 0:
+            own, begin = w[slot[a]], context * W
+            for h in range(h0, h1):
+                row[h] += v * own[begin + h]
+        else:
+            low, high = first[a], first[a + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if combo[middle] < context * H + h0:
+                    low = middle + 1
+                else:
+                    high = middle
+            while low < first[a + 1] and combo[low] < context * H + h1:
+                row[combo[low] - context * H] += v * w[low, 0]
+                low += 1
+
+
+@inline
+def _add_past(
+    row: np.ndarray, h0: int, h1: int, window: np.ndarray, token: int, ptr: np.ndarray, att: np.ndarray,
+    template: np.ndarray, first: np.ndarray, back: np.ndarray, keys: np.ndarray, numbers: np.ndarray, w: np.ndarray,
+) -> None:  # fmt: skip
+    """row[h] += the weights of templates that read the labels in the window."""
+    for z in range(ptr[token], ptr[token + 1]):
+        t = template[att[z]]
+        number = find(keys, numbers, key_of(att[z], read_labels(back, first[t], first[t + 1], window)))
+        if number >= 0:
+            own = w[number]
+            for h in range(h0, h1):
+                row[h] += own[h]
+
+
+@inline
+def _keep_best(
+    base: float, row: np.ndarray, H: int, b: int, B: int, found: int, score: np.ndarray, label: np.ndarray,
+    back: np.ndarray,
+) -> int:  # fmt: skip
+    """Put prefix b with each label among the best B, which are sorted; how many there are now."""
+    for h in range(H):
+        value = base + row[h]
+        if not value > (score[B - 1] if found == B else -np.inf):
+            continue
+        k = found
+        if found == B:
+            k = B - 1
+        else:
+            found += 1
+        while k > 0 and value > score[k - 1]:
+            score[k], label[k], back[k] = score[k - 1], label[k - 1], back[k - 1]
+            k -= 1
+        score[k], label[k], back[k] = value, h, b
+    return found
+
+
+@inline
+def _where(label: np.ndarray, back: np.ndarray, found: int, b: int, h: int) -> int:
+    """The prefix that is prefix b with label h; -1 when it is not in the beam."""
+    for k in range(found):
+        if back[k] == b and label[k] == h:
+            return k
+    return -1
+
+
+@inline
+def _fill_row(
+    row: np.ndarray, h0: int, h1: int, i: int, window: np.ndarray, u: np.ndarray, order: int, forbid: np.ndarray,
+    pair: np.ndarray, triple: np.ndarray,
+) -> None:  # fmt: skip
+    """row[h] = what the labels h0..h1 of token i add to a prefix that ends with the labels in the window, but for
+    attributes on more than one label."""
+    for h in range(h0, h1):
+        row[h] = u[h]
+    if i >= 1 and order >= 1:
+        no, own = forbid[window[0]], pair[window[0]]
+        for h in range(h0, h1):
+            row[h] += no[h] + own[h]
+    if i >= 2 and order >= 2:
+        own = triple[window[1], window[0]]
+        for h in range(h0, h1):
+            row[h] += own[h]
+
+
+@part
+def _add_contexts(
+    row: np.ndarray, h0: int, h1: int, i: int, token: int, window: np.ndarray, m: Chain, p: Past, x: Data, y: Active
+) -> None:
+    """row[h] += the weights of attributes on pairs, on triples and on all labels that templates read."""
+    H, W = m.label_of.size, m.bias.size
+    if i >= 1 and m.order >= 1 and x.two.ptr.size > 0:
+        _add_attributes(row, h0, h1, window[0], W, H, token, x.two, m.two)
+    if i >= 2 and m.order >= 2 and x.three.ptr.size > 0:
+        _add_attributes(row, h0, h1, window[1] * H + window[0], W, H, token, x.three, m.three)
+    if y.ptr.size > 0:
+        _add_past(row, h0, h1, window, token, y.ptr, y.att, p.template, p.first, p.back, p.keys, p.numbers, p.w)
+
+
+@part
+def search(
+    T: Trellis, r: Beam, m: Chain, p: Past, x: Data, y: Active, lo: int, n: int, B: int, start: int, gold: np.ndarray,
+    stop: bool,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Go on after `start` steps (0: from the beginning) through a sentence whose states are scored.
+
+    (steps that could be taken, steps after which gold was first missing or 0, where gold is in the last beam or -1).
+    gold: i32[n], or of size 0 when there is none to look for; `stop` when it is missing."""
+    U, row, window, H = T.U, r.row, r.window, m.label_of.size
+    label, back, score, size, best, golds = r.label, r.back, r.score, r.size, r.best, r.gold
+    order, forbid, pair, triple = m.order, m.forbid, m.bare.pair, m.bare.triple
+    contexts = x.two.ptr.size > 0 or x.three.ptr.size > 0 or y.ptr.size > 0
+    has_gold = 1 if gold.size > 0 else 0
+    if start == 0:
+        score[0, 0], size[0], best[0], golds[0] = 0.0, 1, 0.0, 0.0
+    item, fell = 0, 0
+    for i in range(start, n):
+        found = 0
+        for b in range(size[i] + has_gold):
+            h0, h1 = 0, H
+            if b < size[i]:
+                _see_prefix(label, back, i, b, window)
+            else:
+                h0, h1 = gold[i], gold[i] + 1
+                see_path(gold, i, window)
+            _fill_row(row, h0, h1, i, window, U[i], order, forbid, pair, triple)
+            if contexts:
+                _add_contexts(row, h0, h1, i, lo + i, window, m, p, x, y)
+            if b < size[i]:
+                found = _keep_best(score[i, b], row, H, b, B, found, score[i + 1], label[i], back[i])
+            else:
+                golds[i + 1] = golds[i] + row[h0]
+        size[i + 1] = found
+        if found == 0:  # a dead end; gold, which is none, had been left before
+            return i, fell, -1
+        best[i + 1] = score[i + 1, 0]
+        if has_gold == 1 and fell == 0:
+            item = _where(label[i], back[i], found, item, gold[i])
+            if item < 0:
+                fell = i + 1
+                if stop:
+                    return i + 1, fell, -1
+    return n, fell, item
+
+
+@part
+def trace(r: Beam, steps: int, k: int, path: np.ndarray) -> None:
+    """The labels of the k-th best prefix after so many steps."""
+    for i in range(steps - 1, -1, -1):
+        path[i] = r.label[i, k]
+        k = r.back[i, k]
+
+
+@part
+def restart_from_gold(r: Beam, gold: np.ndarray, steps: int) -> None:
+    """The beam after so many steps: gold alone."""
+    for i in range(steps):
+        r.label[i, 0], r.back[i, 0] = gold[i], 0
+    r.score[steps, 0], r.size[steps] = r.gold[steps], 1
+
+
+@part
+def is_allowed(m: Chain, path: np.ndarray, n: int) -> bool:
+    """Whether nothing on a path is forbidden."""
+    if m.first[path[0]] == -np.inf or m.last[path[n - 1]] == -np.inf:
+        return False
+    if m.order >= 1:
+        for i in range(1, n):
+            if m.forbid[path[i - 1], path[i]] == -np.inf:
+                return False
+    return True

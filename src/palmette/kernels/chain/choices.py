@@ -1,0 +1,56 @@
+"""Reading a searched trellis backwards: how good each state of a token is, given the states after it.
+
+A search for more than the best path goes from the last token to the first, over the table D of best beginnings. The
+states after token j that matter are at most two, `one_on` and `two_on`, so a choice is cheap to score:
+
+    order 0:   U[j, h]
+    order 1:   D[j, h] + E[j+1, h, one_on]                        D[j, h] at the last token
+    order 2:   D[j+1, h, one_on] + S[j+2, h, one_on, two_on]         D[j+1, h, one_on] at the last but one token,
+                                                                max over g of D[j, g, h] at the last one
+
+What all choices of a token have in common is left out, so that only differences within a token mean something; they
+do not care where the numbers of D were moved for rescaling. D is the float32 table that `viterbi` has filled, or a
+float64 one; sums are made in its precision, in the order of `viterbi`, so that both see the same ties.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.core.compile import inline
+
+
+@inline
+def choices_at(
+    U: np.ndarray, E: np.ndarray, S: np.ndarray, D: np.ndarray, order: int, n: int, H: int, j: int,
+    one_on: int, two_on: int, out: np.ndarray,
+) -> None:  # fmt: skip
+    """out[h] = how good state h is at token j; `one_on` and `two_on` are read where order and length ask for them."""
+    if order == 0 or n == 1:
+        u = U[j]
+        for h in range(H):
+            out[h] = u[h]
+    elif order == 1:
+        d = D[j, 0]
+        if j == n - 1:
+            for h in range(H):
+                out[h] = d[h]
+        else:
+            e = E[j + 1 if E.shape[0] > 1 else 0]
+            for h in range(H):
+                out[h] = d[h] + e[h, one_on]
+    elif j == n - 1:
+        d2 = D[j]
+        for h in range(H):
+            out[h] = d2[0, h]
+            for g in range(1, H):
+                out[h] = max(out[h], d2[g, h])
+    else:
+        d2 = D[j + 1]
+        if j == n - 2:
+            for h in range(H):
+                out[h] = d2[h, one_on]
+        else:
+            s = S[j + 2 if S.shape[0] > 1 else 0]
+            for h in range(H):
+                out[h] = d2[h, one_on] + s[h, one_on, two_on]

@@ -1,0 +1,340 @@
+"""The most probable LABEL sequence of a model with latent states, with proof (after Sun & Tsujii 2009).
+
+The probability of a label sequence is that of all latent paths that project to it, and no recursion finds the best
+one. But paths can be listed, best first, and each label sequence that turns up for the first time can be summed
+exactly by a forward pass over its own states. The best one so far is the best of all as soon as
+
+- it is at least as probable as all that has not turned up together: 1 - the sum of what has, or
+- none that is left can reach it: all its paths score at most what the next path scores, and there are at most as many
+  of them as the product over tokens of the states of a label. With one state a label the first path proves itself.
+
+The list: D[i, k, h] is the best score of a path up to token i (contexts as in forward.py), so that the best path with
+a given end is known without search. A path is written down as where it leaves an earlier one on the way from the last
+token to the first; before that place it is the best one there is. When it is taken from the queue, every other
+choice at every token before that place becomes a candidate with its exact score. No path comes twice, and the first
+one is that of Viterbi. At most `cap` paths are taken, so a queue of the best `cap` candidates is enough: memory is
+O(cap + n). (astar.py does the same for short lists. Here thousands may be taken: a heap takes the place of a sorted
+list, and paths are not kept but made again from where they leave.)
+
+Label sequences are told apart by a 64-bit hash. Should two share theirs, the second counts as not having turned up,
+and its probability stays in that of the rest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.kernels.chain.choices import choices_at
+from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.forward import (
+    Sums,
+    edges_into,
+    in_context,
+    log_partition,
+    own_scores,
+    room_for_sums,
+    scored,
+)
+from palmette.kernels.chain.train import make_room
+from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.hashing import mixed
+from palmette.kernels.core.table import ABSENT, find_or_add
+
+NEAR = 1e-9  # log probabilities that differ by less are a tie
+ROUNDING = 1e-13  # of a score: what float64 sums in another order may differ by
+ROOT = -1  # the path that leaves no other
+
+
+class Queue(NamedTuple):
+    """A binary heap of candidates, best on top, and the list of the paths taken from it.
+
+    A candidate is a number: ((taken path that it leaves) * n + token) * H + state."""
+
+    score: np.ndarray  # f64[room]
+    leaves: np.ndarray  # i64[room]
+    size: np.ndarray  # i64[1]
+    floor: np.ndarray  # f64[1]    what scores less is never taken
+    taken: np.ndarray  # i64[cap]
+    keys: np.ndarray  # u64[places]  hash table of the label sequences that have turned up
+    numbers: np.ndarray  # i32[places]
+
+
+class Room(NamedTuple):
+    """For one sentence."""
+
+    D: np.ndarray  # f64[n, K, W]
+    U: np.ndarray  # f32[n, W]   a copy of T.U, which is masked for the sum of one label sequence
+    path: np.ndarray  # i32[n]
+    labels: np.ndarray  # i32[n]
+    forced: np.ndarray  # i32[n]   the state where the path leaves an earlier one, or ABSENT
+    choice: np.ndarray  # f64[W]   the score of each state at one token
+
+
+@part
+def room_for_queue(cap: int) -> Queue:
+    places = 16
+    while places < 2 * cap:
+        places *= 2
+    room = 2 * cap + 16
+    return Queue(
+        np.empty(room),
+        np.empty(room, np.int64),
+        np.zeros(1, np.int64),
+        np.empty(1),
+        np.empty(cap, np.int64),
+        np.zeros(places, np.uint64),
+        np.empty(places, np.int32),
+    )
+
+
+@part
+def room_for_search(T: Trellis, w: Sums) -> Room:
+    n, W = T.U.shape
+    return Room(
+        np.empty(w.A.shape), np.empty_like(T.U), np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32),
+        np.empty(W),
+    )  # fmt: skip
+
+
+# --- the queue ----------------------------------------------------------------------------------------------
+
+
+@part
+def _prune(q: Queue) -> None:
+    """Keep the best half. Sorted from the best down they are a heap."""
+    keep = q.taken.size
+    size = q.size[0]
+    order = np.argsort(q.score[:size])
+    score, leaves = q.score[:size].copy(), q.leaves[:size].copy()
+    for k in range(keep):
+        q.score[k] = score[order[size - 1 - k]]
+        q.leaves[k] = leaves[order[size - 1 - k]]
+    q.size[0] = keep
+    q.floor[0] = q.score[keep - 1]
+
+
+@part
+def _push(q: Queue, value: float, what: int) -> None:
+    if q.size[0] == q.score.size:
+        _prune(q)
+    score, leaves = q.score, q.leaves
+    k = q.size[0]
+    q.size[0] += 1
+    while k > 0 and score[(k - 1) // 2] < value:
+        score[k], leaves[k] = score[(k - 1) // 2], leaves[(k - 1) // 2]
+        k = (k - 1) // 2
+    score[k], leaves[k] = value, what
+
+
+@part
+def _pop(q: Queue) -> int:
+    score, leaves = q.score, q.leaves
+    top = leaves[0]
+    q.size[0] -= 1
+    size = q.size[0]
+    value, what = score[size], leaves[size]
+    k = 0
+    while 2 * k + 1 < size:
+        child = 2 * k + 1
+        if child + 1 < size and score[child + 1] > score[child]:
+            child += 1
+        if score[child] <= value:
+            break
+        score[k], leaves[k] = score[child], leaves[child]
+        k = child
+    score[k], leaves[k] = value, what
+    return top
+
+
+# --- paths, best first --------------------------------------------------------------------------------------
+
+
+@part
+def best_starts(T: Trellis, m: Chain, n: int, V: np.ndarray, D: np.ndarray) -> None:
+    """D[i, k, h] = V[i, k, h] + max over f of D[i-1, (f, k)] + L[i, f, k, h]"""
+    H, U = m.label_of.size, T.U
+    L = edges_into(T, m)
+    several = L.shape[0] > 1
+    for h in range(H):
+        D[0, 0, h] = U[0, h]
+    if m.order == 2 and n > 1:
+        own_scores(T, m, 1, D[1])
+        for g in range(H):
+            for h in range(H):
+                D[1, g, h] += U[0, g]
+    for i in range(2 if m.order == 2 else 1, n):
+        own_scores(T, m, i, V)
+        for k in range(D.shape[1]):
+            d, v = D[i, k], V[k]
+            for h in range(H):
+                d[h] = -np.inf
+            for f in range(H):
+                before = in_context(D[i - 1], f, k)
+                if m.order == 0:
+                    for h in range(H):
+                        d[h] = max(d[h], before)
+                elif before > -np.inf:
+                    edge = L[i if several else 0, f, k]
+                    for h in range(H):
+                        d[h] = max(d[h], before + edge[h])
+            for h in range(H):
+                d[h] += v[h]
+
+
+@part
+def best_score(D: np.ndarray, n: int, H: int) -> float:
+    """The score of the best path; -inf: none is allowed."""
+    top = -np.inf
+    for k in range(D.shape[1] if n > 1 else 1):
+        top = max(top, D[n - 1, k, :H].max())
+    return top
+
+
+@part
+def _force(q: Queue, what: int, n: int, H: int, forced: np.ndarray) -> int:
+    """Where the path leaves earlier ones, and for which states; the first such token (n: none)."""
+    for i in range(n):
+        forced[i] = ABSENT
+    first = n if what == ROOT else (what // H) % n
+    while what != ROOT:
+        forced[(what // H) % n] = what % H
+        what = q.taken[what // H // n]
+    return first
+
+
+@part
+def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Room, q: Queue) -> None:
+    """Queue the best path, if there is any. V f64[K, W] is room to work in."""
+    best_starts(T, m, n, V, r.D)
+    q.size[0] = 0
+    q.floor[0] = -np.inf
+    top = best_score(r.D, n, m.label_of.size)
+    if top > -np.inf:
+        _push(q, top, ROOT)
+
+
+@part
+def take_best(T: Trellis, m: Chain, n: int, r: Room, q: Queue, count: int) -> float:
+    """Take the best candidate as path number `count`, write it into r.path, and queue what leaves it; its score."""
+    H, path, choice = m.label_of.size, r.path, r.choice
+    U, E, S, D = T.U, T.E, T.S, r.D
+    score = q.score[0]
+    what = _pop(q)
+    q.taken[count] = what
+    first = _force(q, what, n, H, r.forced)
+    for j in range(n - 1, -1, -1):
+        one_on = path[j + 1] if j + 1 < n else 0
+        two_on = path[j + 2] if j + 2 < n else 0
+        choices_at(U, E, S, D, m.order, n, H, j, one_on, two_on, choice)
+        best = r.forced[j]
+        if best == ABSENT:
+            best = 0
+            for h in range(1, H):
+                if choice[h] > choice[best]:
+                    best = h
+        path[j] = best
+        if j < first:
+            for h in range(H):
+                value = score - (choice[best] - choice[h])
+                if h != best and value > q.floor[0]:
+                    _push(q, value, (count * n + j) * H + h)
+    return score
+
+
+# --- label sequences ----------------------------------------------------------------------------------------
+
+
+@part
+def _is_new(m: Chain, n: int, path: np.ndarray, q: Queue, count: int) -> bool:
+    """Whether the labels of the path have not turned up before."""
+    key = np.uint64(0)
+    for i in range(n):
+        key = mixed(key ^ np.uint64(m.label_of[path[i]] + 1))
+    return find_or_add(q.keys, q.numbers, key, count) == count
+
+
+@part
+def log_sum_of_labels(T: Trellis, m: Chain, n: int, labels: np.ndarray, keep: np.ndarray, w: Sums) -> float:
+    """log of the sum over all paths with these labels; keep f32[at least n, W] is room for a copy of T.U."""
+    U, label_of = T.U, m.label_of
+    keep[:n] = U[:n]
+    for i in range(n):
+        for h in range(label_of.size):
+            if label_of[h] != labels[i]:
+                U[i, h] = -np.inf
+    total = log_partition(T, m, n, w)
+    U[:n] = keep[:n]
+    return total
+
+
+@part
+def _log_paths_a_sequence(T: Trellis, m: Chain, n: int, of_label: np.ndarray) -> float:
+    """log of how many paths a label sequence has at most."""
+    total = 0.0
+    for i in range(n):
+        for y in range(of_label.size):
+            of_label[y] = 0
+        for h in range(m.label_of.size):
+            if T.U[i, h] > -np.inf:
+                of_label[m.label_of[h]] += 1
+        total += np.log(of_label.max())
+    return total
+
+
+@part
+def _best_labels(
+    T: Trellis, m: Chain, n: int, log_z: float, r: Room, q: Queue, w: Sums, of_label: np.ndarray, out: np.ndarray
+) -> tuple[float, bool]:
+    """The best label sequence into out[:n]: its log probability, and whether it is proven to be the best."""
+    start_list(T, m, n, w.V, r, q)
+    q.keys[:] = np.uint64(0)
+    most = _log_paths_a_sequence(T, m, n, of_label)
+    best, left = -np.inf, 1.0
+    count = 0
+    while q.size[0] > 0:
+        reach = q.score[0] + most - log_z  # no label sequence that is left has a larger log probability
+        slack = NEAR + ROUNDING * abs(log_z)
+        if count > 0 and (best >= reach - slack or np.exp(best) >= left):
+            return best, True
+        if count == q.taken.size:
+            return best, False
+        take_best(T, m, n, r, q, count)
+        if _is_new(m, n, r.path, q, count):
+            for i in range(n):
+                r.labels[i] = m.label_of[r.path[i]]
+            found = log_sum_of_labels(T, m, n, r.labels, r.U, w) - log_z
+            left -= np.exp(found)
+            if found > best + NEAR:
+                best = found
+                out[:n] = r.labels[:n]
+        count += 1
+    return best, True  # there is no other path
+
+
+@kernel
+def decode_exact(
+    m: Chain, x: Data, out: np.ndarray, proven: np.ndarray, probability: np.ndarray, cap: int, restricted: bool
+) -> None:
+    """The most probable label sequence of each sentence into out i32[N], among those that what is known allows when
+    `restricted`; its probability (given what is known) into probability f64[S], and into proven bool[S] whether it is
+    the best one for certain. After `cap` (at least 1) paths the best so far comes out, not proven. Where no path is
+    allowed: label 0, probability 0, not proven."""
+    S = x.offset.size - 1
+    T = make_room(m, x, 0, S, np.arange(S))
+    w = room_for_sums(T, m, False)
+    r = room_for_search(T, w)
+    q = room_for_queue(cap)
+    of_label = np.empty(m.label_of.max() + 1, np.int64)
+    for s in range(S):
+        n = scored(T, m, x, s, w, restricted)
+        labels = out[x.offset[s] : x.offset[s] + n]
+        log_z = log_partition(T, m, n, w)
+        if log_z == -np.inf:
+            labels[:] = 0
+            proven[s] = False
+            probability[s] = 0.0
+        else:
+            best, proven[s] = _best_labels(T, m, n, log_z, r, q, w, of_label, labels)
+            probability[s] = min(1.0, np.exp(best))

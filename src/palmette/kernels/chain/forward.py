@@ -1,0 +1,338 @@
+"""Sums over all paths of a trellis: log Z, and how probable a state, a pair or a triple is. All in float64.
+
+    A[i, k, h] = log sum over the paths that end in state h at token i, in context k
+    B[i, k, h] = log sum over the ways to go on from there to the end
+
+The context is the previous state at order 2 (K = H contexts) and nothing otherwise (K = 1). With L for the edges that
+lead into a token (E at order 1, S at order 2) and V for what its state scores by itself (U; at order 2 U + E), both
+orders are one recursion. Below, (f, k) is the state at the token before: the k-th state there in context f at order 2,
+the f-th state there at order 1.
+
+    A[i, k, h]    = V[i, k, h] + log sum over f of exp(A[i-1, (f, k)] + L[i, f, k, h])
+    B[i-1, (f, k)] = log sum over h of exp(L[i, f, k, h] + V[i, k, h] + B[i, k, h])
+
+A sum of products is far cheaper than a sum of exponentials: X = exp(L - C) with C[k, h] the largest edge into (k, h)
+is made once where the edges of all tokens are alike, and a step is X times exp(A). All factors are at most 1, so a sum
+above TINY has lost nothing that float64 could hold; one below is made again from the logarithms. So scores may be of
+any size, and -inf comes out only where no path is allowed. The largest A (and B) of each token is taken out: within a
+token they are comparable, between tokens they are not, and log Z has them added up. What remains is mostly exp and log
+of rows, so these two are written out as polynomials, which become vector code.
+
+Backward sums and marginals are in marginals.py.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.score import restrict, score
+from palmette.kernels.chain.train import make_room
+from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.exponent import exp_of, log_of
+
+TINY = 1e-280  # terms below 1e-308 are lost: of no weight in a sum of at least this
+
+
+class Sums(NamedTuple):
+    """Room for the sums over the paths of one sentence. Rows are worked on whole, so that vectors are full: in the
+    places h >= H stands -inf in A, C and V, 0 in X, a, q and sums, and 0 or -inf in B."""
+
+    A: np.ndarray  # f64[n, K, W]
+    B: np.ndarray  # f64[n, K, W], or with n = 0 for log Z alone
+    C: np.ndarray  # f64[1 or n, K, W]     largest edge into (k, h)
+    X: np.ndarray  # f64[1 or n, H, K, W]  exp(edge - C)
+    V: np.ndarray  # f64[K, W]             what the states of one token score by themselves
+    a: np.ndarray  # f64[K, W]             exp(A) of the token before
+    q: np.ndarray  # f64[K, W]             exp(C + V + B) over the largest one of the context
+    sums: np.ndarray  # f64[K, W]          of products, before their logarithms are taken
+
+
+@part
+def room_for_sums(T: Trellis, m: Chain, both: bool) -> Sums:
+    """Room for sentences as long as T has room for; `both`: for marginals, not for log Z alone."""
+    n, W = T.U.shape
+    H = m.label_of.size
+    K = H if m.order == 2 else 1
+    edges = 1
+    if m.order > 0:
+        edges = T.E.shape[0] if m.order == 1 else T.S.shape[0]
+    return Sums(
+        np.full((n, K, W), -np.inf),
+        np.zeros((n if both else 0, K, W)),
+        np.full((edges, K, W), -np.inf),
+        np.empty((edges, H if m.order > 0 else 0, K, W)),
+        np.full((K, W), -np.inf),
+        np.zeros((K, W)),
+        np.zeros((K, W)),
+        np.zeros((K, W)),
+    )
+
+
+@inline
+def edges_into(T: Trellis, m: Chain) -> np.ndarray:
+    """L f32[1 or n, H, K, W]"""
+    if m.order == 1:
+        return T.E.reshape(T.E.shape[0], m.label_of.size, 1, T.E.shape[2])
+    return T.S
+
+
+@part
+def exp_edges(T: Trellis, m: Chain, n: int, w: Sums) -> None:
+    """Fill X and C, for one table of edges or for those of n tokens."""
+    if m.order == 0:
+        return
+    L, X, C = edges_into(T, m), w.X, w.C
+    H, K = X.shape[1], X.shape[2]
+    several = X.shape[0] > 1
+    for i in range(m.order if several else 0, n if several else 1):
+        for k in range(K):
+            c = C[i, k]
+            for h in range(H):
+                c[h] = -np.inf
+            for f in range(H):
+                edge = L[i, f, k]
+                for h in range(H):
+                    c[h] = max(c[h], edge[h])
+            for f in range(H):
+                edge, x = L[i, f, k], X[i, f, k]
+                for h in range(x.size):
+                    x[h] = exp_of(edge[h] - (c[h] if c[h] > -np.inf else 0.0))
+                for h in range(H, x.size):
+                    x[h] = 0.0
+
+
+# --- pieces of a step ---------------------------------------------------------------------------------------
+
+
+@inline
+def in_context(before: np.ndarray, f: int, k: int) -> float:
+    """A[(f, k)] or B[(f, k)] of one token."""
+    return before[f, k] if before.shape[0] > 1 else before[0, f]
+
+
+@inline
+def own_scores(T: Trellis, m: Chain, i: int, V: np.ndarray) -> None:
+    """V[k, h] of token i."""
+    u = T.U[i]
+    for k in range(V.shape[0]):
+        v = V[k]
+        for h in range(m.label_of.size):
+            v[h] = u[h]
+        if m.order == 2:
+            e = T.E[i if T.E.shape[0] > 1 else 0, k]
+            for h in range(m.label_of.size):
+                v[h] += e[h]
+
+
+@inline
+def largest(row: np.ndarray) -> float:
+    """Four searches side by side: one would wait for each comparison before it starts the next."""
+    t0, t1, t2, t3 = -np.inf, -np.inf, -np.inf, -np.inf
+    h = 0
+    while h + 4 <= row.size:
+        t0 = row[h] if row[h] > t0 else t0
+        t1 = row[h + 1] if row[h + 1] > t1 else t1
+        t2 = row[h + 2] if row[h + 2] > t2 else t2
+        t3 = row[h + 3] if row[h + 3] > t3 else t3
+        h += 4
+    while h < row.size:
+        t0 = row[h] if row[h] > t0 else t0
+        h += 1
+    return max(max(t0, t1), max(t2, t3))
+
+
+@inline
+def taken_out(table: np.ndarray) -> float:
+    """Subtract the largest number from all of them; it. Nothing happens when it is -inf."""
+    top = -np.inf
+    for k in range(table.shape[0]):
+        top = max(top, largest(table[k]))
+    if top > -np.inf:
+        for k in range(table.shape[0]):
+            row = table[k]
+            for h in range(row.size):
+                row[h] -= top
+    return top
+
+
+@inline
+def _log_total(table: np.ndarray) -> float:
+    """log sum of exp over a table whose largest number is 0."""
+    total = 0.0
+    for k in range(table.shape[0]):
+        row = table[k]
+        for h in range(row.size):
+            total += exp_of(row[h])
+    return np.log(total)
+
+
+@inline
+def exp_rows(table: np.ndarray, out: np.ndarray) -> None:
+    for k in range(table.shape[0]):
+        row, o = table[k], out[k]
+        for h in range(o.size):
+            o[h] = exp_of(row[h])
+
+
+@inline
+def _weighted_rows(a: np.ndarray, x: np.ndarray, k: int, out: np.ndarray) -> None:
+    """out[h] = sum over f of a[(f, k)] * x[f, k, h]. Four rows at a time, and none that has no weight: in a restricted
+    trellis that is most of them."""
+    H = x.shape[0]
+    for h in range(out.size):
+        out[h] = 0.0
+    f = 0
+    while f + 4 <= H:
+        p, q = in_context(a, f, k), in_context(a, f + 1, k)
+        r, s = in_context(a, f + 2, k), in_context(a, f + 3, k)
+        if p + q + r + s > 0.0:
+            x0, x1, x2, x3 = x[f, k], x[f + 1, k], x[f + 2, k], x[f + 3, k]
+            for h in range(out.size):
+                out[h] += (p * x0[h] + q * x1[h]) + (r * x2[h] + s * x3[h])
+        f += 4
+    while f < H:
+        p = in_context(a, f, k)
+        if p > 0.0:
+            x0 = x[f, k]
+            for h in range(out.size):
+                out[h] += p * x0[h]
+        f += 1
+
+
+@inline
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Four sums side by side: one would wait for each addition before it starts the next."""
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    h = 0
+    while h + 4 <= a.size:
+        s0 += a[h] * b[h]
+        s1 += a[h + 1] * b[h + 1]
+        s2 += a[h + 2] * b[h + 2]
+        s3 += a[h + 3] * b[h + 3]
+        h += 4
+    while h < a.size:
+        s0 += a[h] * b[h]
+        h += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@part
+def _log_sum_before(before: np.ndarray, edge: np.ndarray, k: int, h: int) -> float:
+    """log sum over f of exp(before[(f, k)] + edge[f, k, h]), whatever the size of the scores."""
+    top = -np.inf
+    for f in range(edge.shape[0]):
+        top = max(top, in_context(before, f, k) + edge[f, k, h])
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for f in range(edge.shape[0]):
+        total += np.exp(in_context(before, f, k) + edge[f, k, h] - top)
+    return top + np.log(total)
+
+
+@part
+def log_sum_after(edge: np.ndarray, own: np.ndarray, after: np.ndarray, H: int) -> float:
+    """log sum over h of exp(edge[h] + own[h] + after[h]), likewise."""
+    top = -np.inf
+    for h in range(H):
+        top = max(top, edge[h] + own[h] + after[h])
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for h in range(H):
+        total += np.exp(edge[h] + own[h] + after[h] - top)
+    return top + np.log(total)
+
+
+# --- forward ------------------------------------------------------------------------------------------------
+
+
+@inline
+def first_context(m: Chain, n: int) -> int:
+    """The first token that has a context: there the recursion starts."""
+    return 1 if m.order == 2 and n > 1 else 0
+
+
+@part
+def _start(T: Trellis, m: Chain, n: int, w: Sums) -> float:
+    """A of the first token, or of the first two at order 2; what was taken out."""
+    H, U = m.label_of.size, T.U
+    A = w.A[0, :1]
+    for h in range(H):
+        A[0, h] = U[0, h]
+    if first_context(m, n) == 0:
+        return taken_out(A)
+    A = w.A[1]
+    own_scores(T, m, 1, A)
+    for g in range(H):
+        for h in range(H):
+            A[g, h] += U[0, g]
+    return taken_out(A)
+
+
+@part
+def _step_forward(before: np.ndarray, edge: np.ndarray, x: np.ndarray, C: np.ndarray, w: Sums, out: np.ndarray) -> None:
+    """out = A of a token, from that of the token before."""
+    V, a, H = w.V, w.a, x.shape[0]
+    exp_rows(before, a)
+    for k in range(out.shape[0]):
+        o, v, c, s = out[k], V[k], C[k], w.sums[k]
+        _weighted_rows(a, x, k, s)
+        for h in range(o.size):
+            o[h] = log_of(s[h]) + c[h] + v[h]
+        for h in range(H):
+            if s[h] <= TINY:
+                o[h] = _log_sum_before(before, edge, k, h) + v[h] if v[h] > -np.inf else -np.inf
+
+
+@part
+def log_partition(T: Trellis, m: Chain, n: int, w: Sums) -> float:
+    """log Z, and A. -inf: no path is allowed, and A is only begun. `exp_edges` comes before it."""
+    H, A = m.label_of.size, w.A
+    first = first_context(m, n)
+    total = _start(T, m, n, w)
+    L = edges_into(T, m)
+    several = w.X.shape[0] > 1
+    for i in range(first + 1, n):
+        if total == -np.inf:
+            return total
+        if m.order == 0:
+            total += _log_total(A[i - 1])
+            for h in range(H):
+                A[i, 0, h] = T.U[i, h]
+        else:
+            e = i if several else 0
+            own_scores(T, m, i, w.V)
+            _step_forward(A[i - 1], L[e], w.X[e], w.C[e], w, A[i])
+        total += taken_out(A[i])
+    if total == -np.inf:
+        return total
+    return total + _log_total(A[n - 1, : A.shape[1] if n > 1 else 1])
+
+
+# --- whole corpora ------------------------------------------------------------------------------------------
+
+
+@part
+def scored(T: Trellis, m: Chain, x: Data, s: int, w: Sums, restricted: bool) -> int:
+    """Make T and the edges of w ready for sentence s, weights being the same for all sentences; its length."""
+    n = score(T, m, x, s, s == 0)
+    if restricted:
+        restrict(T, m, x, x.offset[s], n)
+    if s == 0 or w.X.shape[0] > 1:
+        exp_edges(T, m, n, w)
+    return n
+
+
+@kernel
+def log_partitions(m: Chain, x: Data, log_z: np.ndarray, restricted: bool) -> None:
+    """log Z of each sentence into log_z f64[S]: of all paths, or of those that what is known allows."""
+    S = x.offset.size - 1
+    T = make_room(m, x, 0, S, np.arange(S))
+    w = room_for_sums(T, m, False)
+    for s in range(S):
+        n = scored(T, m, x, s, w, restricted)
+        log_z[s] = log_partition(T, m, n, w)

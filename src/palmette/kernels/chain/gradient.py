@@ -1,0 +1,267 @@
+"""What the likelihood of a chain needs: log Z minus the score of gold, and how often each feature is expected.
+
+Each sentence leaves the difference of two tables: how probable its states (pairs, triples) are, and how probable they
+are given what is known. Where gold is one path, the second is that path; for latent states and partial labels it is a
+second pass under the mask. `M1[token, state]` and, where attributes are on them, `M2` and `M3` hold the differences;
+bare weights are summed at once. A batch learner then adds up the tables of the tokens that an attribute occurs at
+(gather.py); a stochastic one moves the weights after each sentence (stochastic.py).
+
+Chains of order 0 and 1 whose edges are the same at all tokens go the fast way of products.py. Everything else,
+and a sentence for which numbers become too small there, goes by the logarithms of forward.py. Sums over many
+tokens are float64; a table of one token is float32, as the weights are, since gathering it is mostly reading it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.forward import Sums, exp_edges, room_for_sums
+from palmette.kernels.chain.marginals import marginals, pair_marginals, triple_marginals
+from palmette.kernels.chain.products import (
+    Scaled,
+    backward_products,
+    exp_all_edges,
+    forward_products,
+    room_for_products,
+)
+from palmette.kernels.chain.score import restrict, score
+from palmette.kernels.chain.train import make_room
+from palmette.kernels.core.compile import inline, kernel, part
+
+
+class Expected(NamedTuple):
+    """Where the differences go. M2 and M3 are of size 0 unless attributes are on pairs and triples."""
+
+    M1: np.ndarray  # f32[N, W]
+    M2: np.ndarray  # f32[N, H*W]
+    M3: np.ndarray  # f32[N, H*H*W]
+    end: np.ndarray  # f64[2, W]
+    pair: np.ndarray  # f64[H, W]
+    triple: np.ndarray  # f64[H, H, W]
+
+
+class Room(NamedTuple):
+    """What a pass over one sentence needs."""
+
+    r: Scaled
+    w: Sums
+    P: np.ndarray  # f64[n, W]
+    two: np.ndarray  # f64[H, W]
+    three: np.ndarray  # f64[H, H, W], of order 2 only
+
+
+@inline
+def _add_states(out: Expected, P: np.ndarray, at: int, n: int, sign: float) -> None:
+    p, to, end = P[:n].reshape(-1), out.M1[at : at + n].reshape(-1), out.end
+    for k in range(p.size):
+        to[k] += sign * p[k]
+    for h in range(end.shape[1]):
+        end[0, h] += sign * P[0, h]
+        end[1, h] += sign * P[n - 1, h]
+
+
+@part
+def _one_pass(T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, room: Room, out: Expected) -> float:
+    """Add `sign` times the marginals of the trellis as it is, to the tables from token `at` on; log Z."""
+    if fast:
+        log_z = forward_products(T.U, n, room.r)
+        if not np.isnan(log_z):
+            if log_z > -np.inf:
+                backward_products(n, room.r, m.order >= 1, sign, room.P)
+                _add_states(out, room.P, at, n, sign)
+            return log_z
+        exp_edges(T, m, n, room.w)
+    return _by_logarithms(T, m, at, n, sign, room, out)
+
+
+@part
+def _by_logarithms(T: Trellis, m: Chain, at: int, n: int, sign: float, room: Room, out: Expected) -> float:
+    """As `_one_pass`, for all orders and scores of any size."""
+    w, two, three = room.w, room.two, room.three
+    log_z = marginals(T, m, n, w, room.P)
+    if log_z == -np.inf:
+        return log_z
+    _add_states(out, room.P, at, n, sign)
+    if m.order >= 1:
+        for i in range(1, n):
+            pair_marginals(T, m, w, i, two)
+            _add_table(out.pair.reshape(-1), out.M2, two.reshape(-1), at + i, sign)
+    if m.order >= 2:
+        for i in range(2, n):
+            triple_marginals(T, m, w, i, three)
+            _add_table(out.triple.reshape(-1), out.M3, three.reshape(-1), at + i, sign)
+    return log_z
+
+
+@inline
+def _add_table(bare: np.ndarray, M: np.ndarray, table: np.ndarray, token: int, sign: float) -> None:
+    for k in range(table.size):
+        bare[k] += sign * table[k]
+    if M.shape[0] > 0:
+        row = M[token]
+        for k in range(table.size):
+            row[k] += sign * table[k]
+
+
+@part
+def _gold_score(T: Trellis, order: int, H: int, known: np.ndarray, at: int, weight: float, out: Expected) -> float:
+    """The score of a gold path that is known for sure; its features are taken off."""
+    n, W = known.size, T.U.shape[1]
+    U, M1, end = T.U, out.M1, out.end
+    total_score = 0.0
+    for i in range(n):
+        h = known[i]
+        total_score += float(U[i, h])
+        M1[at + i, h] -= weight
+    end[0, known[0]] -= weight
+    end[1, known[n - 1]] -= weight
+    if order >= 1:
+        E, pair, M2 = T.E, out.pair, out.M2
+        for i in range(1, n):
+            g, h = known[i - 1], known[i]
+            total_score += float(E[i if E.shape[0] > 1 else 0, g, h])
+            pair[g, h] -= weight
+            if M2.shape[0] > 0:
+                M2[at + i, g * W + h] -= weight
+    if order >= 2:
+        S, triple, M3 = T.S, out.triple, out.M3
+        for i in range(2, n):
+            f, g, h = known[i - 2], known[i - 1], known[i]
+            total_score += float(S[i if S.shape[0] > 1 else 0, f, g, h])
+            triple[f, g, h] -= weight
+            if M3.shape[0] > 0:
+                M3[at + i, (f * H + g) * W + h] -= weight
+    return total_score
+
+
+@inline
+def are_labels(known: np.ndarray, Y: int) -> bool:
+    """Whether what is known of each token is one label."""
+    for i in range(known.size):  # noqa: SIM110
+        if known[i] >= Y:
+            return False
+    return True
+
+
+@inline
+def path_allowed(U: np.ndarray, order: int, forbid: np.ndarray, path: np.ndarray) -> bool:
+    for i in range(path.size):
+        h = path[i]
+        if U[i, h] == -np.inf or (i > 0 and order > 0 and forbid[path[i - 1], h] == -np.inf):
+            return False
+    return True
+
+
+@part
+def _wrong(plain: bool, label_of: np.ndarray, known: np.ndarray, allow: np.ndarray, P: np.ndarray) -> int:
+    """Tokens whose most probable state has a label that is not among those known."""
+    H, Y, wrong = label_of.size, allow.shape[1], 0
+    for i in range(known.size):
+        row = known[i]
+        if plain and row < Y and P[i, row] > 0.5:
+            continue  # nothing else is as probable
+        best = 0
+        for h in range(1, H):
+            if P[i, h] > P[i, best]:
+                best = h
+        if not allow[row, label_of[best]]:
+            wrong += 1
+    return wrong
+
+
+@part
+def room_for_likelihood(T: Trellis, m: Chain, fast: bool) -> Room:
+    H, W = m.label_of.size, m.bias.size
+    P = np.zeros((T.U.shape[0], W))
+    two, three = np.zeros((H, W)), np.zeros((H if m.order >= 2 else 0, H, W))
+    return Room(room_for_products(T, m, fast), room_for_sums(T, m, True), P, two, three)
+
+
+@part
+def _possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
+    """Whether a path with what is known is allowed at all: by the states that can be reached, token by token."""
+    H = m.label_of.size
+    before, now = np.ones(H, np.bool_), np.zeros(H, np.bool_)
+    for i in range(n):
+        some = False
+        for h in range(H):
+            now[h] = False
+            if T.U[i, h] == -np.inf or not x.allow[x.known[lo + i], m.label_of[h]]:
+                continue
+            for g in range(H):
+                if before[g] and (i == 0 or m.order == 0 or m.forbid[g, h] > -np.inf):
+                    now[h] = True
+                    some = True
+                    break
+        if not some:
+            return False
+        before[:] = now
+    return True
+
+
+@inline
+def goes_fast(m: Chain, x: Data) -> bool:
+    """Whether edges are the same at all tokens and products suffice."""
+    return m.order <= 1 and x.two.ptr.size == 0
+
+
+@part
+def sentence_likelihood(
+    T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, room: Room, out: Expected
+) -> tuple[float, int]:
+    """Add the differences of sentence s to the tables, from token `at` on: (weight * (log Z - log Z of what is known),
+    tokens wrong). `changed`: whether weights have changed since the last sentence. -1 tokens wrong: there is no allowed
+    path with what is known, and nothing was added."""
+    n = score(T, m, x, s, changed)
+    lo, weight = x.offset[s], float(x.weight[s])
+    known = x.known[lo : lo + n]
+    if changed and fast:
+        exp_all_edges(T, m, room.r)
+    if not fast and (changed or room.w.X.shape[0] > 1):
+        exp_edges(T, m, n, room.w)
+    certain = m.plain and are_labels(known, x.allow.shape[1])
+    if not (path_allowed(T.U, m.order, m.forbid, known) if certain else _possible(T, m, x, lo, n)):
+        return 0.0, -1
+    log_z = _one_pass(T, m, at, n, weight, fast, room, out)
+    if log_z == -np.inf:
+        return 0.0, -1
+    wrong = _wrong(m.plain, m.label_of, known, x.allow, room.P)
+    if certain:
+        gold = _gold_score(T, m.order, m.label_of.size, known, at, weight, out)
+    else:
+        restrict(T, m, x, lo, n)
+        gold = _one_pass(T, m, at, n, -weight, fast, room, out)
+    return weight * (log_z - gold), wrong
+
+
+@part
+def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
+    """The fast way keeps the sums of pairs without their edges; put them in and begin again."""
+    H = m.label_of.size
+    for g in range(H):
+        for h in range(H):
+            out.pair[g, h] += r.O[g, h] * r.X[g, h]
+            r.O[g, h] = 0.0
+
+
+@kernel
+def expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expected) -> tuple:
+    """Sentences first..last: (sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without an
+    allowed path, which add nothing). Row k of the tables, which must be 0 there, is for token start + k."""
+    T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
+    fast = goes_fast(m, x)
+    room = room_for_likelihood(T, m, fast)
+    objective, wrong, impossible = 0.0, 0, 0
+    for s in range(first, last):
+        value, missed = sentence_likelihood(T, m, x, s, x.offset[s] - start, s == first, fast, room, out)
+        if missed < 0:
+            impossible += 1
+        else:
+            objective += value
+            wrong += missed
+    if fast and m.order >= 1:
+        add_fast_pairs(m, room.r, out)
+    return objective, wrong, impossible

@@ -1,0 +1,176 @@
+"""Weights of templates that read earlier labels (`%y[-2]`): what a beam can have and exact search cannot.
+
+Such a template sees observations too, and what it sees of them is an attribute, found before the search as all are.
+The labels are read off a prefix during the search: attribute and labels together own a row of weights, one for each
+state, and a table of 64-bit keys finds it. A row is given out on its first change; what has none weighs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.kernels.chain.blend import NOTHING
+from palmette.kernels.chain.differences import entry_of
+from palmette.kernels.chain.forms import Active
+from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.hashing import BASE, mixed
+from palmette.kernels.core.table import ABSENT, find, find_or_add
+
+LABEL_BITS = 15  # of a label in a code of up to four; 0 stands for what is before the sentence
+SPREAD = np.uint64(0xD6E8FEB86659FD93)
+
+
+class Past(NamedTuple):
+    """Rows for pairs of an attribute and a code of labels. T templates, A attributes."""
+
+    template: np.ndarray  # i32[A]     that made an attribute
+    first: np.ndarray  # i64[T+1]
+    back: np.ndarray  # i32[]          the labels that template t reads, first[t]..first[t+1]: 1 is the one before
+    keys: np.ndarray  # u64[size]      a table of rows, see kernels/core/table.py
+    numbers: np.ndarray  # i32[size]
+    used: np.ndarray  # i64[1]         rows given out
+    owner: np.ndarray  # i32[R]        the attribute of a row
+    code: np.ndarray  # i64[R]         the labels of a row
+    w: np.ndarray  # f32[R, W]
+    a: np.ndarray  # f64[R, W]         as in Rows; of no rows when tagging
+
+
+@inline
+def key_of(attribute: int, code: int) -> np.uint64:
+    return mixed(np.uint64(attribute + 1) * BASE + np.uint64(code) * SPREAD)
+
+
+@inline
+def read_labels(back: np.ndarray, begin: int, end: int, window: np.ndarray) -> int:
+    """The code of the labels that a template reads; window[k] is the label k + 1 tokens before, -1 for none."""
+    code = 0
+    for b in range(begin, end):
+        code = (code << LABEL_BITS) | int(window[back[b] - 1] + 1)
+    return code
+
+
+@part
+def reach_of(p: Past) -> int:
+    """How many tokens back the templates look."""
+    reach = 0
+    for b in range(p.back.size):
+        reach = max(reach, p.back[b])
+    return reach
+
+
+@part
+def has_room(p: Past, y: Active, lo: int, n: int, K: int) -> bool:
+    """Whether the rows that K paths of a sentence may need are there; y of size 0: there are no such templates."""
+    if y.ptr.size == 0:
+        return True
+    most = p.used[0] + (y.ptr[lo + n] - y.ptr[lo]) * K
+    return most <= p.w.shape[0] and 2 * most <= p.keys.size
+
+
+@inline
+def see_path(path: np.ndarray, i: int, window: np.ndarray) -> None:
+    """The labels before token i of a path, the last one first; -1 where there are no more."""
+    for k in range(window.size):
+        window[k] = path[i - 1 - k] if i - 1 - k >= 0 else -1
+
+
+@inline
+def _agree(paths: np.ndarray, K: int, i: int, reach: int) -> bool:
+    """Whether all paths have the same labels from i - reach to i."""
+    for t in range(max(0, i - reach), i + 1):
+        for k in range(1, K):
+            if paths[k, t] != paths[0, t]:
+                return False
+    return True
+
+
+@part
+def _sum_codes(paths: np.ndarray, codes: np.ndarray, factors: np.ndarray, K: int, k: int, i: int) -> float:
+    """The factors of all paths with the code and label of path k; 0 if an earlier path has them too."""
+    total = 0.0
+    for j in range(K):
+        if codes[j] == codes[k] and paths[j, i] == paths[k, i]:
+            if j < k:
+                return 0.0
+            total += factors[j]
+    return total
+
+
+@part
+def blend_past(p: Past, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray, K: int, c: float) -> None:
+    """The part of `blend_prefix` (see blend.py) of templates that read earlier labels. There must be room."""
+    if y.ptr.size == 0:
+        return
+    template, first, back, keys, numbers, used = p.template, p.first, p.back, p.keys, p.numbers, p.used
+    w, a, ptr, att = p.w, p.a, y.ptr, y.att
+    reach = reach_of(p)
+    windows, codes = np.empty((K, reach), np.int32), np.empty(K, np.int64)
+    for i in range(at):
+        if _agree(paths, K, i, reach):
+            continue
+        for k in range(K):
+            see_path(paths[k], i, windows[k])
+        for z in range(ptr[lo + i], ptr[lo + i + 1]):
+            t = template[att[z]]
+            for k in range(K):
+                codes[k] = read_labels(back, first[t], first[t + 1], windows[k])
+            for k in range(K):
+                change = _sum_codes(paths, codes, factors, K, k, i)
+                if abs(change) <= NOTHING:
+                    continue
+                row = find_or_add(keys, numbers, key_of(att[z], codes[k]), used[0])
+                if row == used[0]:
+                    p.owner[row], p.code[row] = att[z], codes[k]
+                    used[0] += 1
+                w[row, paths[k, i]] += change
+                a[row, paths[k, i]] += c * change
+
+
+@part
+def past_entries(y: Active, lo: int, at: int, K: int) -> int:
+    """At most so many features of this kind differ between gold and K candidates."""
+    return 0 if y.ptr.size == 0 else 2 * K * (y.ptr[lo + at] - y.ptr[lo])
+
+
+@part
+def add_past_differences(
+    p: Past, y: Active, lo: int, at: int, paths: np.ndarray, K: int, keys: np.ndarray, values: np.ndarray,
+    used: np.ndarray, count: int,
+) -> int:  # fmt: skip
+    """The part of `add_differences` (see differences.py) of templates that read earlier labels."""
+    if y.ptr.size == 0:
+        return count
+    reach = reach_of(p)
+    windows = np.empty((K + 1, reach), np.int32)
+    for i in range(at):
+        if _agree(paths, K + 1, i, reach):
+            continue
+        for k in range(K + 1):
+            see_path(paths[k], i, windows[k])
+        for z in range(y.ptr[lo + i], y.ptr[lo + i + 1]):
+            t = p.template[y.att[z]]
+            begin, end = p.first[t], p.first[t + 1]
+            for k in range(1, K + 1):
+                for side in range(2):
+                    j, sign = (0, 1.0) if side == 0 else (k, -1.0)
+                    hashed = key_of(y.att[z], read_labels(p.back, begin, end, windows[j]))
+                    # The last three bits are 0: no key of another order is like that.
+                    key = (hashed + np.uint64(paths[j, i] + 1) * SPREAD) << np.uint64(3)
+                    place, count = entry_of(keys, used, count, key)
+                    values[place, k - 1] += sign
+    return count
+
+
+@kernel
+def table_of(owner: np.ndarray, code: np.ndarray, n: int, size: int) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Keys and numbers of the first n rows in a table of that size, and whether no pair occurs twice."""
+    keys = np.zeros(size, np.uint64)
+    numbers = np.full(size, ABSENT, np.int32)
+    distinct = True
+    for row in range(n):
+        key = key_of(owner[row], code[row])
+        distinct = distinct and find(keys, numbers, key) == ABSENT
+        find_or_add(keys, numbers, key, row)
+    return keys, numbers, distinct

@@ -1,0 +1,106 @@
+"""What the likelihood of a locally normalised chain needs, given the gold labels: a classifier at every token.
+
+    value = sum over tokens of weight * -log P(gold label | gold labels before it)
+
+One row of scores a token, that of the gold history, is all there is to look at: no sum over paths. The tables are those
+of gradient.py, with differences in the row of the gold history alone, and `gather` adds them up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.gradient import Expected, path_allowed
+from palmette.kernels.chain.score import score
+from palmette.kernels.chain.train import make_room
+from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.exponent import exp_of
+
+
+@part
+def _history_row(T: Trellis, m: Chain, x: Data, lo: int, i: int, row: np.ndarray) -> None:
+    """row[h] = the score of state h at token i after the gold labels."""
+    H, u = m.label_of.size, T.U[i]
+    for h in range(H):
+        row[h] = u[h]
+    if i >= 1 and m.order >= 1:
+        g = x.known[lo + i - 1]
+        e = T.E[i if T.E.shape[0] > 1 else 0, g]
+        for h in range(H):
+            row[h] += e[h]
+        if i >= 2 and m.order >= 2:
+            s = T.S[i if T.S.shape[0] > 1 else 0, x.known[lo + i - 2], g]
+            for h in range(H):
+                row[h] += s[h]
+
+
+@part
+def _softmax(row: np.ndarray, H: int) -> float:
+    """Scores become probabilities; log of the sum of their exponentials."""
+    top = -np.inf
+    for h in range(H):
+        top = max(top, row[h])
+    total = 0.0
+    for h in range(H):
+        row[h] = exp_of(row[h] - top)
+        total += row[h]
+    for h in range(H):
+        row[h] /= total
+    return top + np.log(total)
+
+
+@inline
+def _add(to: np.ndarray, at: int, row: np.ndarray) -> None:
+    for h in range(row.size):
+        to[at + h] += row[h]
+
+
+@part
+def _spread(m: Chain, x: Data, lo: int, at: int, i: int, n: int, row: np.ndarray, out: Expected) -> None:
+    """Add the differences of token i to all tables that they belong to, those of the sentence being from `at` on."""
+    H, W = m.label_of.size, m.bias.size
+    _add(out.M1[at + i], 0, row)
+    if i == 0:
+        _add(out.end[0], 0, row)
+    if i == n - 1:
+        _add(out.end[1], 0, row)
+    if i >= 1 and m.order >= 1:
+        g = x.known[lo + i - 1]
+        _add(out.pair[g], 0, row)
+        if out.M2.shape[0] > 0:
+            _add(out.M2[at + i], g * W, row)
+        if i >= 2 and m.order >= 2:
+            f = x.known[lo + i - 2]
+            _add(out.triple[f, g], 0, row)
+            if out.M3.shape[0] > 0:
+                _add(out.M3[at + i], (f * H + g) * W, row)
+
+
+@kernel
+def local_expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expected) -> tuple:
+    """As `expectations`; all labels are known for sure. `m.local` is False here: scores are wanted as they are."""
+    T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
+    H, row = m.label_of.size, np.zeros(m.bias.size)
+    objective, wrong, impossible = 0.0, 0, 0
+    for s in range(first, last):
+        n = score(T, m, x, s, s == first)
+        lo, weight = x.offset[s], float(x.weight[s])
+        if not path_allowed(T.U, m.order, m.forbid, x.known[lo : lo + n]):
+            impossible += 1
+            continue
+        for i in range(n):
+            gold = x.known[lo + i]
+            _history_row(T, m, x, lo, i, row)
+            own = row[gold]
+            objective += weight * (_softmax(row, H) - own)
+            best = 0
+            for h in range(1, H):
+                if row[h] > row[best]:
+                    best = h
+            wrong += 1 if best != gold else 0
+            row[gold] -= 1.0
+            for h in range(H):
+                row[h] *= weight
+            _spread(m, x, lo, lo - start, i, n, row, out)
+    return objective, wrong, impossible

@@ -1,0 +1,60 @@
+"""The K best label sequences of each sentence, with scores and, if asked for, probabilities. All sums are float64."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.chain.astar import list_paths, room_for_candidates
+from palmette.kernels.chain.exact import best_score, best_starts, log_sum_of_labels, room_for_search
+from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.forward import exp_edges, log_partition, room_for_sums
+from palmette.kernels.chain.label_lists import list_labels, room_for_ends
+from palmette.kernels.chain.score import restrict, score
+from palmette.kernels.chain.train import make_room
+from palmette.kernels.core.compile import kernel
+
+
+@kernel
+def decode_nbest(
+    m: Chain, x: Data, first: int, last: int, out: np.ndarray, scores: np.ndarray, probability: np.ndarray,
+    found: np.ndarray, restricted: bool,
+) -> None:  # fmt: skip
+    """The best label sequences of the sentences first..last - 1, best first: labels into out i32[K, their tokens],
+    scores (of the best path with these labels) into scores f64[sentences, K], how many there are into found
+    i64[sentences]. probability f64[sentences, K] is filled unless it is of size 0: of the labels, summed over their
+    paths of states, and given what is known when `restricted`."""
+    T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
+    K, H, n_labels = out.shape[0], m.label_of.size, x.allow.shape[1]
+    w = room_for_sums(T, m, False)
+    room = room_for_search(T, w)
+    r = room_for_candidates(K, max(T.U.shape[1], n_labels))
+    ends = room_for_ends(m, n_labels)
+    edges_made = False
+    for s in range(first, last):
+        n = score(T, m, x, s, s == first)
+        if restricted:
+            restrict(T, m, x, x.offset[s], n)
+        lo = x.offset[s] - x.offset[first]
+        own = out[:, lo : lo + n]
+        best_starts(T, m, n, w.V, room.D)
+        top = best_score(room.D, n, H)
+        found[s - first] = 0
+        if top == -np.inf:
+            continue
+        if m.plain:
+            count = list_paths(T, room.D, m.order, H, n, r, own)
+        else:
+            count = list_labels(T, room.D, m.order, n, ends, r, own)
+        found[s - first] = count
+        for k in range(count):
+            scores[s - first, k] = top - r.loss[k]
+        if probability.size > 0:
+            if not edges_made or w.X.shape[0] > 1:
+                exp_edges(T, m, n, w)
+                edges_made = True
+            log_z = log_partition(T, m, n, w)
+            for k in range(count):
+                share = scores[s - first, k]
+                if not m.plain:
+                    share = log_sum_of_labels(T, m, n, own[k], room.U, w)
+                probability[s - first, k] = min(1.0, np.exp(share - log_z))

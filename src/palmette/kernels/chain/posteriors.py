@@ -1,0 +1,185 @@
+"""Which share of all paths has a label at a token, and which share has a span at a place.
+
+A share is the sum of exp(score) over some paths divided by that over all of them. That of a label at a token is the sum
+over its states of the marginals of marginals.py. That of a span is exact too. A span is there when
+
+    enter[y, z]   holds for the labels of the tokens before and at its first one: one begins here,
+    within[y, z]  for all neighbours inside of it: none begins or ends,
+    leave[y, z]   for its last token and the one after it: it ends,
+
+and the edge of a sentence allows both. Paths are a Markov chain whose steps follow from the marginals of edges, so the
+share of the paths that keep to this is a sum over pairs of states (g, h) at tokens i - 1 and i, from the first pair
+that touches the span to the last one:
+
+    v[first][g, h] = [allowed] * P(g, h)
+    v[i][g, h]     = [allowed] * sum over f of v[i-1][f, g] * P(h | f, g)         P(h | g) at orders 0 and 1
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.forward import Sums, room_for_sums, scored
+from palmette.kernels.chain.marginals import marginals, pair_marginals, total_of, triple_marginals
+from palmette.kernels.chain.train import make_room
+from palmette.kernels.core.compile import inline, kernel, part
+
+
+class Marks(NamedTuple):
+    """What a pair of labels (before, current) says about spans."""
+
+    enter: np.ndarray  # bool[Y, Y]
+    within: np.ndarray  # bool[Y, Y]
+    leave: np.ndarray  # bool[Y, Y]
+    kind: np.ndarray  # i64[Y]  the type of a label's span; -1: none
+
+
+class Places(NamedTuple):
+    """Spans in order of sentences: tokens first..end-1 of a sentence."""
+
+    sentence: np.ndarray  # i64[K]
+    first: np.ndarray  # i64[K]
+    end: np.ndarray  # i64[K]
+    kind: np.ndarray  # i64[K]
+
+
+class Room(NamedTuple):
+    """For the recursion over one span."""
+
+    here: np.ndarray  # f64[H, W]      v of this pair of tokens
+    before: np.ndarray  # f64[H, W]    v of the pair before
+    edges: np.ndarray  # f64[H, H, W]  marginals of triples, or with one table of pairs
+    weight: np.ndarray  # f64[H]
+
+
+@part
+def _room_for_spans(m: Chain) -> Room:
+    H, W = m.label_of.size, m.bias.size
+    edges = np.empty((H if m.order == 2 else 1, H, W))
+    return Room(np.empty((H, W)), np.empty((H, W)), edges, np.empty(H))
+
+
+@part
+def _pairs(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, out: np.ndarray) -> None:
+    """How probable the states of tokens i - 1 and i are together."""
+    if m.order > 0:
+        pair_marginals(T, m, w, i, out)
+        return
+    for g in range(out.shape[0]):
+        for h in range(out.shape[1]):
+            out[g, h] = P[i - 1, g] * P[i, h]
+
+
+@part
+def _step(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, r: Room) -> None:
+    """r.here = what comes of r.before one token further. Rows whose sum is nothing have no paths to go on with."""
+    before, here, H = r.before, r.here, m.label_of.size
+    for g in range(H):
+        for h in range(here.shape[1]):
+            here[g, h] = 0.0
+    if m.order == 2:
+        triple_marginals(T, m, w, i, r.edges)
+        for f in range(H):
+            for g in range(H):
+                row, o = r.edges[f, g], here[g]
+                total = total_of(row)
+                if before[f, g] > 0.0 and total > 0.0:
+                    by = before[f, g] / total
+                    for h in range(o.size):
+                        o[h] += by * row[h]
+        return
+    _pairs(T, m, w, P, i, r.edges[0])
+    for g in range(H):
+        r.weight[g] = 0.0
+    for f in range(H):
+        for g in range(H):
+            r.weight[g] += before[f, g]
+    for g in range(H):
+        row, o = r.edges[0, g], here[g]
+        total = total_of(row)
+        if r.weight[g] > 0.0 and total > 0.0:
+            by = r.weight[g] / total
+            for h in range(o.size):
+                o[h] = by * row[h]
+
+
+@inline
+def _keep(v: np.ndarray, m: Chain, allowed: np.ndarray, kind_of: np.ndarray, inner: int, kind: int) -> None:
+    """Only pairs of states that are allowed, the one inside of the span (0: the first, 1: the second) of its kind."""
+    label_of = m.label_of
+    for g in range(label_of.size):
+        for h in range(label_of.size):
+            y, z = label_of[g], label_of[h]
+            if not allowed[y, z] or kind_of[z if inner == 1 else y] != kind:
+                v[g, h] = 0.0
+
+
+@part
+def _span_share(
+    T: Trellis, m: Chain, w: Sums, P: np.ndarray, n: int, first: int, end: int, kind: int, marks: Marks, r: Room
+) -> float:
+    H, kind_of = m.label_of.size, marks.kind
+    total = 0.0
+    if n == 1:
+        for h in range(H):
+            if kind_of[m.label_of[h]] == kind:
+                total += P[0, h]
+        return total
+    start = max(first, 1)
+    for i in range(start, min(end, n - 1) + 1):
+        if i == start:
+            _pairs(T, m, w, P, i, r.here)
+        else:
+            for g in range(H):
+                for h in range(H):
+                    r.before[g, h] = r.here[g, h]
+            _step(T, m, w, P, i, r)
+        if i == first:
+            _keep(r.here, m, marks.enter, kind_of, 1, kind)
+        elif i == end:
+            _keep(r.here, m, marks.leave, kind_of, 0, kind)
+        else:
+            _keep(r.here, m, marks.within, kind_of, 1, kind)
+    for g in range(H):
+        for h in range(H):
+            total += r.here[g, h]
+    return total
+
+
+@kernel
+def shares(
+    m: Chain, x: Data, labels: np.ndarray, own: np.ndarray, table: np.ndarray, log_z: np.ndarray,
+    places: Places, marks: Marks, of_spans: np.ndarray, restricted: bool,
+) -> None:  # fmt: skip
+    """The share of each token's label (labels i32[N]) into own f64[N], those of all labels into table f64[N, Y] (or of
+    no rows: not wanted), those of spans into of_spans f64[K], log Z of each sentence into log_z f64[S]. With
+    `restricted` among the paths that what is known allows. All are 0 where no path is allowed."""
+    S = x.offset.size - 1
+    T = make_room(m, x, 0, S, np.arange(S))
+    w = room_for_sums(T, m, True)
+    P = np.empty(T.U.shape)
+    r = _room_for_spans(m)
+    of_label = np.empty(x.allow.shape[1])
+    k = 0
+    for s in range(S):
+        n = scored(T, m, x, s, w, restricted)
+        lo = x.offset[s]
+        log_z[s] = marginals(T, m, n, w, P)
+        for i in range(n):
+            for y in range(of_label.size):
+                of_label[y] = 0.0
+            for h in range(m.label_of.size):
+                of_label[m.label_of[h]] += P[i, h]
+            own[lo + i] = min(1.0, of_label[labels[lo + i]])
+            if table.shape[0] > 0:
+                for y in range(of_label.size):
+                    table[lo + i, y] = min(1.0, of_label[y])
+        while k < places.sentence.size and places.sentence[k] == s:
+            of_spans[k] = 0.0
+            if log_z[s] > -np.inf:
+                found = _span_share(T, m, w, P, n, places.first[k], places.end[k], places.kind[k], marks, r)
+                of_spans[k] = min(1.0, found)
+            k += 1

@@ -1,0 +1,141 @@
+"""Forward-backward by products instead of logarithms, for chains of order 0 and 1 whose edges are the same at all
+tokens. With X = exp(edges) and V[i] = exp(states), both less the largest of them,
+
+    Y[i] = A[i-1] X        A[i] = Y[i] * V[i] * c[i]       c[i] = 1 / sum of A[i-1]
+    B[i-1] = X Q[i]        Q[i] = B[i] * V[i] * c[i]       B[n-1] = 1 / sum of A[n-1]
+
+    P[i] = Y[i] * Q[i]     the pairs of i-1 and i: A[i-1] X Q[i]
+
+so that each direction is one and the same step (`chain_step`), and all numbers stay around 1. A sentence for which
+they become too small goes by the logarithms of forward.py.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Chain, Trellis
+from palmette.kernels.core.compile import part
+from palmette.kernels.core.exponent import exp_of
+from palmette.kernels.core.vector_sums import add_neighbours, below_largest, chain_step
+
+SMALL = 1e-250  # a sum below may have lost something
+
+
+class Scaled(NamedTuple):
+    """Room for the fast way. Places h >= H of all rows are 0."""
+
+    X: np.ndarray  # f64[H, W]    exp(edge - top)
+    back: np.ndarray  # f64[H, W] the same the other way round
+    top: np.ndarray  # f64[1]     the largest edge
+    V: np.ndarray  # f64[n, W]
+    A: np.ndarray  # f64[n, W]
+    Y: np.ndarray  # f64[n, W]
+    B: np.ndarray  # f64[n, W]
+    Q: np.ndarray  # f64[n, W]
+    c: np.ndarray  # f64[n]
+    O: np.ndarray  # f64[H, W]    sums of A[i-1] Q[i] over all tokens: times X the expected pairs
+
+
+@part
+def _zeros(rows: int, W: int) -> np.ndarray:
+    """f64[rows, W] from the beginning of a cache line on: a vector that lies on two takes twice as long to load."""
+    numbers = np.zeros(rows * W + 8)
+    skip = (-(numbers.ctypes.data // 8)) % 8
+    return numbers[skip : skip + rows * W].reshape(rows, W)
+
+
+@part
+def room_for_products(T: Trellis, m: Chain, fast: bool) -> Scaled:
+    W = m.bias.size
+    H, n = (m.label_of.size, T.U.shape[0]) if fast else (0, 0)
+    return Scaled(
+        _zeros(H, W), _zeros(H, W), np.zeros(1), _zeros(n, W), _zeros(n, W), _zeros(n, W), _zeros(n, W), _zeros(n, W),
+        np.zeros(n), _zeros(H, W),
+    )  # fmt: skip
+
+
+@part
+def exp_all_edges(T: Trellis, m: Chain, r: Scaled) -> None:
+    """X of the edges of the trellis; without transitions all are 1."""
+    H = m.label_of.size
+    top = -np.inf
+    for g in range(H):
+        for h in range(H):
+            top = max(top, float(T.E[0, g, h]) if m.order >= 1 else 0.0)
+    r.top[0] = top if top > -np.inf else 0.0
+    for g in range(H):
+        for h in range(H):
+            x = exp_of((float(T.E[0, g, h]) if m.order >= 1 else 0.0) - r.top[0])
+            r.X[g, h] = x
+            r.back[h, g] = x
+
+
+@part
+def _exp_states(U: np.ndarray, H: int, n: int, V: np.ndarray) -> float:
+    """Fill V; the sum of what was taken out."""
+    taken = 0.0
+    for i in range(n):
+        for h in range(H, U.shape[1]):
+            U[i, h] = -np.inf
+        taken += below_largest(V, U, i)
+    if taken > -np.inf:
+        all_states = V[:n].reshape(-1)  # one long loop becomes vector code, many short ones do not
+        for k in range(all_states.size):
+            all_states[k] = exp_of(all_states[k])
+    return taken
+
+
+@part
+def forward_products(U: np.ndarray, n: int, r: Scaled) -> float:
+    """Fill V, Y, A and c; log Z, -inf where no path is allowed, NaN where numbers became too small. U is that of the
+    trellis: the rest of it would cost more to hand over than a token takes."""
+    V, A, Y, X, c = r.V, r.A, r.Y, r.X, r.c
+    H, W = X.shape
+    log_z = _exp_states(U, H, n, V)
+    if log_z == -np.inf:
+        return log_z
+    log_z += (n - 1) * r.top[0]
+    total = 0.0
+    for h in range(W):
+        Y[0, h] = 1.0 if h < H else 0.0
+        A[0, h] = V[0, h]
+        total += V[0, h]
+    if not total > SMALL:  # it is at least 1, unless a score is infinite
+        return np.nan
+    c[0] = 1.0
+    scale = 1.0  # a logarithm now and then, of the product of many sums
+    for i in range(1, n):
+        c[i] = 1.0 / total
+        scale *= total
+        if scale < 1e-30 or scale > 1e30:
+            log_z += np.log(scale)
+            scale = 1.0
+        total = chain_step(A, Y, V, i, i - 1, X, c[i])
+        if not total > SMALL:
+            return np.nan
+    return log_z + np.log(scale) + np.log(total)
+
+
+@part
+def backward_products(n: int, r: Scaled, pairs: bool, weight: float, P: np.ndarray) -> None:
+    """How probable each state is into P f64[n, W]; with `pairs`, `weight` times the products of neighbours into O."""
+    A, B, Q, V, Y, back, c = r.A, r.B, r.Q, r.V, r.Y, r.back, r.c
+    total = 0.0
+    for h in range(V.shape[1]):
+        total += A[n - 1, h]
+    last = c[n - 1] / total
+    for h in range(V.shape[1]):
+        Q[n - 1, h] = V[n - 1, h] * last
+    for i in range(n - 1, 0, -1):
+        chain_step(Q, B, V, i - 1, i, back, c[i - 1])
+    before, after, out = Y[:n].reshape(-1), Q[:n].reshape(-1), P[:n].reshape(-1)
+    for k in range(out.size):
+        out[k] = before[k] * after[k]
+    if pairs:
+        if weight != 1.0:
+            for k in range(after.size):
+                after[k] *= weight
+        add_neighbours(r.O, A, Q, n)

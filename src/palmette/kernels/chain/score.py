@@ -1,0 +1,180 @@
+"""Fill the trellis of one sentence.
+
+    U[i, h]       = bias[h] + sum over attributes of w1[attribute, h]          (+ start, end)
+    E[i, g, h]    = forbid[g, h] + pair[g, h] + sum of w2[attribute, g, h]      i >= 1
+    S[i, f, g, h] = triple[f, g, h] + sum of w3[attribute, f, g, h]             i >= 2
+
+Most of the time goes into gathering rows. They are added four at a time: the loads do not wait for each other
+and the sum is stored a quarter as often. Attributes without weights, and the places after the last one, add the
+zero row, which is always in the cache: cheaper than a branch that cannot be predicted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Active, Chain, Data, Gather, Rows, Trellis
+from palmette.kernels.chain.local import normalise
+from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.vector import add_four, add_run, fetch_early
+
+
+@inline
+def _add_ones(out: np.ndarray, w: np.ndarray, slot: np.ndarray, att: np.ndarray, z: int, end: int) -> None:
+    while z < end:
+        a = w[slot[att[z]]]
+        b = w[slot[att[z + 1]] if z + 1 < end else 0]
+        c = w[slot[att[z + 2]] if z + 2 < end else 0]
+        d = w[slot[att[z + 3]] if z + 3 < end else 0]
+        add_four(out, a, b, c, d)
+        z += 4
+
+
+@inline
+def _add_valued(
+    out: np.ndarray, w: np.ndarray, slot: np.ndarray, att: np.ndarray, val: np.ndarray, z: int, end: int
+) -> None:
+    for k in range(z, end):
+        v = val[k]
+        a = w[slot[att[k]]]
+        for h in range(out.size):
+            out[h] += v * a[h]
+
+
+@part
+def gather_for(m: Chain, r: Rows, order: int) -> Gather:
+    """Room for the blocks of seen combinations of that order."""
+    H, W, per, block = m.label_of.size, m.bias.size, m.per, r.w.shape[1]
+    Y = H // per
+    n = Y**order if r.first.size > 0 else 0
+    place = np.empty(n, np.int64)
+    for q in range(n):
+        rest, at, stride = q // Y, (q % Y) * per, W
+        for _ in range(order - 1):
+            at += (rest % Y) * per * stride
+            rest //= Y
+            stride *= H
+        place[q] = at
+    return Gather(np.empty((n, block), r.w.dtype), np.full(n, -1, np.int64), np.empty(n, np.int64), place)
+
+
+@part
+def _add_seen(out: np.ndarray, r: Rows, m: Chain, room: Gather, x: Active, lo: int, skip: int) -> None:
+    """As `add_rows`, for the combinations that were seen. Blocks whose combinations follow each other are added in one
+    go; then each sum goes into the table in runs of the states that lie side by side."""
+    first, combo, w, block = r.first, r.combo, r.w.reshape(-1), np.int64(r.w.shape[1])
+    total, token, touched, place = room.total.reshape(-1), room.token, room.touched, room.place
+    ptr, att, val = x.ptr, x.att, x.val
+    per, H, W = np.int64(m.per), m.label_of.size, m.bias.size
+    token[:] = -1
+    for i in range(skip, out.shape[0]):
+        n = 0
+        for k in range(ptr[lo + i], ptr[lo + i + 1]):
+            v = np.float32(1.0) if val.size == 0 else val[k]
+            p, end = first[att[k]], first[att[k] + 1]
+            while p < end:
+                q, begin = np.int64(combo[p]), p
+                while p < end and combo[p] - q == p - begin:
+                    new = q + p - begin
+                    if token[new] != i:
+                        token[new] = i
+                        touched[n] = new
+                        n += 1
+                        for cell in range(new * block, (new + 1) * block):
+                            total[cell] = np.float32(0.0)
+                    p += 1
+                add_run(total, q * block, w, begin * block, (p - begin) * block, v)
+        row = out[i]
+        for t in range(n):
+            q = touched[t]
+            at, begin = place[q], q * block
+            for run in range(block // per):
+                before, previous = run // per, run % per  # for pairs `before` is always 0
+                add_run(row, at + (before * H + previous) * W, total, begin + run * per, per, np.float32(1.0))
+
+
+@part
+def add_rows(out: np.ndarray, r: Rows, x: Active, lo: int, skip: int) -> None:
+    """out f32[n, width] += the rows of the attributes of the tokens lo.., but for the first `skip` of them.
+
+    The arrays are taken out of their tuples once: inside the loop each would count as a reference each time."""
+    w, slot, ptr, att, val = r.w, r.slot, x.ptr, x.att, x.val
+    for i in range(skip, out.shape[0]):
+        z, end = ptr[lo + i], ptr[lo + i + 1]
+        if val.size > 0:
+            _add_valued(out[i], w, slot, att, val, z, end)
+        else:
+            if i + 1 < out.shape[0]:  # rows lie all over the memory: ask for the next token's while adding this one's
+                for k in range(end, ptr[lo + i + 2]):
+                    fetch_early(w, np.int64(slot[att[k]]))
+            _add_ones(out[i], w, slot, att, z, end)
+
+
+@part
+def score_states(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
+    U, bias = T.U, m.bias
+    for i in range(n):
+        u = U[i]
+        for h in range(u.size):
+            u[h] = bias[h]
+    add_rows(U[:n], m.one, x, lo, 0)
+    for h in range(bias.size):
+        U[0, h] += m.first[h] + m.bare.end[0, h]
+        U[n - 1, h] += m.last[h] + m.bare.end[1, h]
+
+
+@part
+def _score_pairs(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
+    E, forbid, pair = T.E, m.forbid, m.bare.pair
+    edges = n if E.shape[0] > 1 else 1
+    for i in range(edges):
+        for g in range(forbid.shape[0]):
+            e, f, p = E[i, g], forbid[g], pair[g]
+            for h in range(e.size):
+                e[h] = f[h] + p[h]
+    if m.two.first.size > 0:
+        _add_seen(E[:edges].reshape(edges, -1), m.two, m, gather_for(m, m.two, 2), x, lo, 1)
+    elif x.ptr.size > 0:
+        add_rows(E[:edges].reshape(edges, -1), m.two, x, lo, 1)
+
+
+@part
+def _score_triples(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
+    S = T.S.reshape(T.S.shape[0], -1)
+    triple = m.bare.triple.reshape(-1)
+    edges = n if S.shape[0] > 1 else 1
+    for i in range(edges):
+        t = S[i]
+        for k in range(t.size):
+            t[k] = triple[k]
+    if m.three.first.size > 0:
+        _add_seen(S[:edges], m.three, m, gather_for(m, m.three, 3), x, lo, 2)
+    elif x.ptr.size > 0:
+        add_rows(S[:edges], m.three, x, lo, 2)
+
+
+@part
+def score(T: Trellis, m: Chain, x: Data, s: int, changed: bool) -> int:
+    """Fill T for sentence s; its length. Edges that are the same for all tokens are filled again only when weights
+    have changed since: a table of triples of fifty labels takes longer to copy than a short sentence to search."""
+    lo = x.offset[s]
+    n = x.offset[s + 1] - lo
+    score_states(T, m, x.one, lo, n)
+    if m.order >= 1 and (changed or x.two.ptr.size > 0 or T.E.shape[0] > 1):
+        _score_pairs(T, m, x.two, lo, n)
+    if m.order >= 2 and (changed or x.three.ptr.size > 0):
+        _score_triples(T, m, x.three, lo, n)
+    if m.local:
+        normalise(T, m, n, x.two.ptr.size == 0 and x.three.ptr.size == 0)
+    return n
+
+
+@part
+def restrict(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> None:
+    """Forbid every state whose label is not among those known for its token. This destroys scores in T.U, so a
+    restricted search comes last."""
+    for i in range(n):
+        known = x.known[lo + i]
+        for h in range(m.label_of.size):
+            if not x.allow[known, m.label_of[h]]:
+                T.U[i, h] = -np.inf

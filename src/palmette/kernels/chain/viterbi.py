@@ -1,0 +1,204 @@
+"""The best path through a trellis, exactly. Ties go to the smaller state, from the last token backwards.
+
+    order 0, 1:  D[i, h]    = U[i, h] + max over g of D[i-1, g] + E[i, g, h]
+    order 2:     D[i, g, h] = U[i, h] + E[i, g, h] + max over f of D[i-1, f, g] + S[i, f, g, h]
+
+The inner loop runs over the contiguous current state h, with four previous states at a time. There are no
+back-pointers: on the way back one column is computed again, which is cheaper than storing all of them. float32 sums
+lose small differences in a long sentence, so every 64 tokens the best score is moved into a float64 (D is comparable
+within one token only). Rows are taken as views before the inner loop: a computed index would be checked for being
+negative at each step, and the loop would not become vector code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Chain, Trellis
+from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.vector import max_four
+
+RESCALE = 64
+
+
+@inline
+def _argmax(row: np.ndarray, size: int) -> int:
+    best = 0
+    for h in range(1, size):
+        if row[h] > row[best]:
+            best = h
+    return best
+
+
+@inline
+def _taken_out(D: np.ndarray, H: int) -> float:
+    """Subtract the best score from all of D[.., W]; what was subtracted (0 when all are forbidden)."""
+    top = np.float32(-np.inf)
+    for g in range(D.shape[0]):
+        for h in range(H):
+            if D[g, h] > top:
+                top = D[g, h]
+    if top == np.float32(-np.inf):
+        return 0.0
+    for g in range(D.shape[0]):
+        for h in range(D.shape[1]):
+            D[g, h] -= top
+    return float(top)
+
+
+@inline
+def _best_previous(before: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.ndarray) -> None:
+    """out[h] = u[h] + max over g of before[g] + e[g, h]"""
+    H = e.shape[0]
+    e0 = e[0]
+    for h in range(out.size):
+        out[h] = before[0] + e0[h]
+    g = 1
+    while g + 4 <= H:
+        a, b, c, d = before[g], before[g + 1], before[g + 2], before[g + 3]
+        max_four(out, a, e[g], b, e[g + 1], c, e[g + 2], d, e[g + 3])
+        g += 4
+    while g < H:
+        a = before[g]
+        e0 = e[g]
+        for h in range(out.size):
+            out[h] = max(out[h], a + e0[h])
+        g += 1
+    for h in range(out.size):
+        out[h] += u[h]
+
+
+@inline
+def _came_from(before: np.ndarray, e: np.ndarray, h: int) -> int:
+    """The smallest g with the largest before[g] + e[g, h].
+
+    Four searches side by side: one would wait for each comparison before it starts the next."""
+    H = e.shape[0]
+    low = np.float32(-np.inf)
+    t0, t1, t2, t3 = before[0] + e[0, h], low, low, low
+    g0, g1, g2, g3 = 0, H, H, H
+    g = 1
+    while g + 4 <= H:
+        v0, v1 = before[g] + e[g, h], before[g + 1] + e[g + 1, h]
+        v2, v3 = before[g + 2] + e[g + 2, h], before[g + 3] + e[g + 3, h]
+        t0, g0 = (v0, g) if v0 > t0 else (t0, g0)
+        t1, g1 = (v1, g + 1) if v1 > t1 else (t1, g1)
+        t2, g2 = (v2, g + 2) if v2 > t2 else (t2, g2)
+        t3, g3 = (v3, g + 3) if v3 > t3 else (t3, g3)
+        g += 4
+    while g < H:
+        v0 = before[g] + e[g, h]
+        t0, g0 = (v0, g) if v0 > t0 else (t0, g0)
+        g += 1
+    t0, g0 = (t1, g1) if t1 > t0 or (t1 == t0 and g1 < g0) else (t0, g0)
+    t2, g2 = (t3, g3) if t3 > t2 or (t3 == t2 and g3 < g2) else (t2, g2)
+    return g2 if t2 > t0 or (t2 == t0 and g2 < g0) else g0
+
+
+@part
+def viterbi_states(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
+    total = 0.0
+    for i in range(n):
+        path[i] = _argmax(T.U[i], H)
+        total += T.U[i, path[i]]
+    return total
+
+
+@part
+def viterbi_pairs(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
+    total = 0.0
+    U, E, D = T.U, T.E, T.D
+    several = E.shape[0] > 1
+    for h in range(D.shape[2]):
+        D[0, 0, h] = U[0, h]
+    for i in range(1, n):
+        _best_previous(D[i - 1, 0], E[i if several else 0], U[i], D[i, 0])
+        if i % RESCALE == 0:
+            total += _taken_out(D[i], H)
+    h = _argmax(D[n - 1, 0], H)
+    total += D[n - 1, 0, h]
+    path[n - 1] = h
+    for i in range(n - 1, 0, -1):
+        h = _came_from(D[i - 1, 0], E[i if several else 0], h)
+        path[i - 1] = h
+    return total
+
+
+@inline
+def _best_before(before: np.ndarray, s: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.ndarray, H: int) -> None:
+    """out[g, h] = u[h] + e[g, h] + max over f of before[f, g] + s[f, g, h]
+
+    Pairs that are forbidden or ruled out by what is known are passed over four at a time."""
+    low = np.float32(-np.inf)
+    for g in range(H):
+        o, edge = out[g], e[g]
+        a = before[0, g]
+        s0 = s[0, g]
+        for h in range(o.size):
+            o[h] = a + s0[h]
+        f = 1
+        while f + 4 <= H:
+            a, b, c, d = before[f, g], before[f + 1, g], before[f + 2, g], before[f + 3, g]
+            if max(max(a, b), max(c, d)) == low:
+                f += 4
+                continue
+            max_four(o, a, s[f, g], b, s[f + 1, g], c, s[f + 2, g], d, s[f + 3, g])
+            f += 4
+        while f < H:
+            a = before[f, g]
+            s0 = s[f, g]
+            for h in range(o.size):
+                o[h] = max(o[h], a + s0[h])
+            f += 1
+        for h in range(o.size):
+            o[h] += edge[h] + u[h]
+
+
+@part
+def viterbi_triples(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
+    if n == 1:
+        return viterbi_states(T, n, H, path)
+    total = 0.0
+    U, E, S, D = T.U, T.E, T.S, T.D
+    e_several = E.shape[0] > 1
+    s_several = S.shape[0] > 1
+    e = E[1 if e_several else 0]
+    for g in range(H):
+        for h in range(D.shape[2]):
+            D[1, g, h] = U[0, g] + e[g, h] + U[1, h]
+    for i in range(2, n):
+        _best_before(D[i - 1], S[i if s_several else 0], E[i if e_several else 0], U[i], D[i], H)
+        if i % RESCALE == 0:
+            total += _taken_out(D[i], H)
+    g, h = 0, 0
+    for a in range(H):
+        b = _argmax(D[n - 1, a], H)
+        if D[n - 1, a, b] > D[n - 1, g, h] or (D[n - 1, a, b] == D[n - 1, g, h] and b < h):
+            g, h = a, b
+    total += D[n - 1, g, h]
+    path[n - 1] = h
+    path[n - 2] = g
+    for i in range(n - 1, 1, -1):
+        before, s = D[i - 1], S[i if s_several else 0]
+        best = 0
+        top = before[0, g] + s[0, g, h]
+        for f in range(1, H):
+            value = before[f, g] + s[f, g, h]
+            if value > top:
+                top = value
+                best = f
+        h = g
+        g = best
+        path[i - 2] = g
+    return total
+
+
+@part
+def viterbi(T: Trellis, m: Chain, n: int, path: np.ndarray) -> float:
+    """Write the best path into path[:n]; its score (-inf: no path is allowed)."""
+    H = m.label_of.size
+    if m.order == 0:
+        return viterbi_states(T, n, H, path)
+    if m.order == 1:
+        return viterbi_pairs(T, n, H, path)
+    return viterbi_triples(T, n, H, path)

@@ -1,0 +1,283 @@
+"""Sums of weighted rows as vector code by hand, for forward-backward and for gathering its results.
+
+A row is worked on in strips of vectors that stay in registers while everything is added to them: written in plain
+loops, each addition would store its row and load it again. Multiplications and additions are apart and in a fixed
+order, so that results do not depend on the machine. The plain Python twins are for runs without compilation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from palmette.kernels.core.compile import config
+from palmette.kernels.core.vector import LANES
+
+
+def below_largest(out: np.ndarray, U: np.ndarray, i: int) -> float:
+    """out[i, h] = U[i, h] - the largest U[i]; that number."""
+    top = U[i].max()
+    for h in range(U.shape[1]):
+        out[i, h] = float(U[i, h]) - float(top) if top > -np.inf else 0.0
+    return float(top)
+
+
+def chain_step(A: np.ndarray, sums: np.ndarray, V: np.ndarray, i: int, j: int, X: np.ndarray, scale: float) -> float:
+    """sums[i, h] = sum over g of A[j, g] X[g, h];   A[i, h] = sums[i, h] * (V[i, h] * scale);   the sum of A[i].
+    Rows of X whose A[j, g] is 0 are left out: in a restricted trellis that is most of them."""
+    total = 0.0
+    for h in range(A.shape[1]):
+        sums[i, h] = 0.0
+        for g in range(X.shape[0]):
+            sums[i, h] += A[j, g] * X[g, h]
+        A[i, h] = sums[i, h] * (V[i, h] * scale)
+        total += A[i, h]
+    return total
+
+
+def add_neighbours(O: np.ndarray, A: np.ndarray, B: np.ndarray, n: int) -> None:
+    """O[g, h] += sum over i from 1 to n - 1 of A[i - 1, g] * B[i, h]"""
+    for i in range(1, n):
+        for g in range(O.shape[0]):
+            for h in range(O.shape[1]):
+                O[g, h] += A[i - 1, g] * B[i, h]
+
+
+def sum_listed(
+    out: np.ndarray, row: np.int64, base: np.ndarray, factor: float, table: np.ndarray, rows: np.ndarray, k: int,
+    end: int,
+) -> None:  # fmt: skip
+    """out[row] = factor * base[row] + table[rows[k]] + ... + table[rows[end - 1]]; float64 from a float32 table."""
+    for h in range(out.shape[1]):
+        total = factor * base[row, h]
+        for place in range(k, end):
+            total += float(table[rows[place], h])
+        out[row, h] = total
+
+
+if not config.DISABLE_JIT:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    from .vector import spread
+
+    INDEX = ir.IntType(64)
+    STRIPS = 3  # side by side: rows of up to 24 numbers are done in one go
+
+    def _number(value: int) -> Any:
+        return ir.Constant(INDEX, value)
+
+    class _Rows:
+        """A two-dimensional array whose rows lie one after the other."""
+
+        def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
+            made = context.make_array(kind)(context, builder, value)
+            self.builder, self.data = builder, made.data
+            self.count = builder.extract_value(made.shape, 0)
+            self.width = builder.extract_value(made.shape, 1)
+            self.item = context.get_value_type(kind.dtype)
+            self.align = self.item.get_abi_size(context.target_data)
+
+        def place(self, row: Any, column: Any, lanes: int) -> Any:
+            at = self.builder.add(self.builder.mul(row, self.width), column)
+            kind = ir.VectorType(self.item, lanes) if lanes > 1 else self.item
+            return self.builder.bitcast(self.builder.gep(self.data, [at]), kind.as_pointer())
+
+        def load(self, row: Any, column: Any, lanes: int) -> Any:
+            return self.builder.load(self.place(row, column, lanes), align=self.align)
+
+        def store(self, value: Any, row: Any, column: Any, lanes: int) -> None:
+            self.builder.store(value, self.place(row, column, lanes), align=self.align)
+
+    def _double(lanes: int) -> Any:
+        return ir.VectorType(ir.DoubleType(), lanes) if lanes > 1 else ir.DoubleType()
+
+    @contextmanager
+    def _while_room(builder: Any, column: Any, step: int, width: Any) -> Iterator[Any]:
+        """From the column on in steps, as long as a whole step has room."""
+        head, body, after = (builder.append_basic_block(name) for name in ("strip", "strip.body", "strip.end"))
+        builder.branch(head)
+        builder.position_at_end(head)
+        now = builder.load(column)
+        builder.cbranch(builder.icmp_signed("<=", builder.add(now, _number(step)), width), body, after)
+        builder.position_at_end(body)
+        yield now
+        builder.store(builder.add(now, _number(step)), column)
+        builder.branch(head)
+        builder.position_at_end(after)
+
+    def _over_strips(builder: Any, width: Any, body: Callable[[list[Any], int], None]) -> None:
+        """body(columns, lanes) for all strips of a row: several vectors at a time, one, half a one, single items."""
+        column = cgutils.alloca_once_value(builder, _number(0))
+        builder.store(_number(0), column)
+        for lanes, strips in ((LANES, STRIPS), (LANES, 1), (LANES // 2, 1), (1, 1)):
+            with _while_room(builder, column, lanes * strips, width) as now:
+                body([builder.add(now, _number(k * lanes)) for k in range(strips)], lanes)
+
+    def _added_up(builder: Any, value: Any, lanes: int, step: Callable[[Any, Any], Any]) -> Any:
+        """All lanes of a vector taken together, half by half."""
+        while lanes > 1:
+            lanes //= 2
+            undefined = ir.Constant(value.type, ir.Undefined)
+            halves = [
+                builder.shuffle_vector(
+                    value, undefined, ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(at, at + lanes)))
+                )
+                for at in (0, lanes)
+            ]
+            value = step(*halves)
+        return (
+            builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+            if isinstance(value.type, ir.VectorType)
+            else value
+        )
+
+    def _accumulators(builder: Any, values: list[Any]) -> list[Any]:
+        """Places that the compiler keeps in registers."""
+        made = [cgutils.alloca_once(builder, value.type) for value in values]
+        for value, place in zip(values, made, strict=True):
+            builder.store(value, place)
+        return made
+
+    def _add_weighted(
+        builder: Any, held: list[Any], columns: list[Any], lanes: int, count: Any, weight: Any, rows: _Rows, first: Any
+    ) -> None:
+        """held[c] += sum over k < count of weight(k) * rows[first + k, c], four rows at a time: a sum waits for the one
+        before it. Rows without weight, of which a restricted trellis has many, are left out."""
+        zero = ir.Constant(ir.DoubleType(), 0.0)
+
+        def tree(items: list[Any]) -> Any:
+            while len(items) > 1:
+                items = [builder.fadd(p, q) for p, q in zip(items[::2], items[1::2], strict=True)]
+            return items[0]
+
+        begin, fours = _number(0), builder.and_(count, _number(-4))
+        for size, end in ((4, fours), (1, count)):
+            with cgutils.for_range_slice(builder, begin, end, _number(size), intp=INDEX) as (k, _):
+                places = [builder.add(k, _number(d)) for d in range(size)]
+                weights = [weight(place) for place in places]
+                with builder.if_then(builder.fcmp_unordered("!=", tree(weights), zero)):
+                    wide = [spread(builder, one, _double(lanes)) for one in weights]
+                    for column, sums in zip(columns, held, strict=True):
+                        products = [
+                            builder.fmul(factor, rows.load(builder.add(first, place), column, lanes))
+                            for factor, place in zip(wide, places, strict=True)
+                        ]
+                        builder.store(builder.fadd(builder.load(sums), tree(products)), sums)
+            begin = fours
+
+    @intrinsic
+    def below_largest(typingctx, out, U, i):  # type: ignore[no-untyped-def]
+        def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            to, scores = (_Rows(context, builder, signature.args[k], args[k]) for k in (0, 1))
+            lowest = ir.Constant(scores.item, float("-inf"))
+            tops = {
+                lanes: cgutils.alloca_once(builder, ir.VectorType(scores.item, lanes)) for lanes in (LANES, LANES // 2)
+            }
+            tops[1] = cgutils.alloca_once(builder, scores.item)
+            for place in tops.values():
+                builder.store(spread(builder, lowest, place.type.pointee), place)
+
+            def larger(p, q):  # type: ignore[no-untyped-def]
+                return builder.select(builder.fcmp_ordered(">", p, q), p, q)
+
+            def look(columns, lanes):  # type: ignore[no-untyped-def]
+                for column in columns:
+                    builder.store(larger(builder.load(tops[lanes]), scores.load(args[2], column, lanes)), tops[lanes])
+
+            _over_strips(builder, scores.width, look)
+            top = builder.load(tops[1])
+            for lanes in (LANES, LANES // 2):
+                top = larger(top, _added_up(builder, builder.load(tops[lanes]), lanes, larger))
+            found = builder.fpext(top, ir.DoubleType())
+
+            def subtract(columns, lanes):  # type: ignore[no-untyped-def]
+                for column in columns:
+                    score = builder.fpext(scores.load(args[2], column, lanes), _double(lanes))
+                    to.store(builder.fsub(score, spread(builder, found, _double(lanes))), args[2], column, lanes)
+
+            _over_strips(builder, scores.width, subtract)
+            return found
+
+        return types.float64(out, U, types.int64), code
+
+    @intrinsic
+    def chain_step(typingctx, A, sums, V, i, j, X, scale):  # type: ignore[no-untyped-def]
+        def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            paths, raw, own, table = (_Rows(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 5))
+            i, j, scale = args[3], args[4], args[6]
+            zero = ir.Constant(ir.DoubleType(), 0.0)
+            totals = {lanes: cgutils.alloca_once(builder, _double(lanes)) for lanes in (LANES, LANES // 2, 1)}
+            for lanes, place in totals.items():
+                builder.store(spread(builder, zero, _double(lanes)), place)
+
+            def step(columns, lanes):  # type: ignore[no-untyped-def]
+                kind = _double(lanes)
+                held = _accumulators(builder, [spread(builder, zero, kind) for _ in columns])
+                _add_weighted(
+                    builder, held, columns, lanes, table.count, lambda g: paths.load(j, g, 1), table, _number(0)
+                )
+                for column, place in zip(columns, held, strict=True):
+                    total = builder.load(place)
+                    factor = builder.fmul(own.load(i, column, lanes), spread(builder, scale, kind))
+                    scaled = builder.fmul(total, factor)
+                    raw.store(total, i, column, lanes)
+                    paths.store(scaled, i, column, lanes)
+                    builder.store(builder.fadd(builder.load(totals[lanes]), scaled), totals[lanes])
+
+            _over_strips(builder, paths.width, step)
+            found = builder.load(totals[1])
+            for lanes in (LANES, LANES // 2):
+                found = builder.fadd(found, _added_up(builder, builder.load(totals[lanes]), lanes, builder.fadd))
+            return found
+
+        return types.float64(A, sums, V, types.int64, types.int64, X, types.float64), code
+
+    @intrinsic
+    def add_neighbours(typingctx, O, A, B, n):  # type: ignore[no-untyped-def]
+        def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            to, left, right = (_Rows(context, builder, signature.args[k], args[k]) for k in (0, 1, 2))
+            with cgutils.for_range(builder, to.count, intp=INDEX) as outer:
+
+                def step(columns, lanes, g=outer.index):  # type: ignore[no-untyped-def]
+                    held = _accumulators(builder, [to.load(g, column, lanes) for column in columns])
+                    before = builder.sub(args[3], _number(1))
+                    _add_weighted(
+                        builder, held, columns, lanes, before, lambda i: left.load(i, g, 1), right, _number(1)
+                    )
+                    for column, place in zip(columns, held, strict=True):
+                        to.store(builder.load(place), g, column, lanes)
+
+                _over_strips(builder, to.width, step)
+            return context.get_dummy_value()
+
+        return types.void(O, A, B, types.int64), code
+
+    @intrinsic
+    def sum_listed(typingctx, out, row, base, factor, table, rows, k, end):  # type: ignore[no-untyped-def]
+        def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            to, start, tables = (_Rows(context, builder, signature.args[k], args[k]) for k in (0, 2, 4))
+            numbers = context.make_array(signature.args[5])(context, builder, args[5]).data
+            row, factor = args[1], args[3]
+
+            def step(columns, lanes):  # type: ignore[no-untyped-def]
+                kind = _double(lanes)
+                wide = spread(builder, factor, kind)
+                held = _accumulators(builder, [builder.fmul(wide, start.load(row, c, lanes)) for c in columns])
+                with cgutils.for_range_slice(builder, args[6], args[7], _number(1), intp=INDEX) as (k, _):
+                    token = builder.sext(builder.load(builder.gep(numbers, [k])), INDEX)
+                    for column, place in zip(columns, held, strict=True):
+                        found = builder.fpext(tables.load(token, column, lanes), kind)
+                        builder.store(builder.fadd(builder.load(place), found), place)
+                for column, place in zip(columns, held, strict=True):
+                    to.store(builder.load(place), row, column, lanes)
+
+            _over_strips(builder, to.width, step)
+            return context.get_dummy_value()
+
+        return types.void(out, types.int64, base, types.float64, table, rows, types.int64, types.int64), code

@@ -1,0 +1,91 @@
+"""The strings of attributes, made only when a model is saved with names: from where each was made first."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.kernels.core.compile import inline, kernel
+from palmette.kernels.encode.encode import FIRST, LAST, Cells, Program
+
+
+class Texts(NamedTuple):
+    """Byte strings one after the other, with their offsets."""
+
+    data: np.ndarray  # u8[]
+    offset: np.ndarray  # i64[n+1]
+
+
+@inline
+def _put(text: Texts, k: int, out: np.ndarray, at: int, write: bool) -> int:
+    size = text.offset[k + 1] - text.offset[k]
+    if write:
+        start = text.offset[k]
+        for i in range(size):
+            out[at + i] = text.data[start + i]
+    return at + size
+
+
+@inline
+def _spell_one(
+    p: Program,
+    c: Cells,
+    t: int,
+    i: int,
+    lo: int,
+    hi: int,
+    cells: Texts,
+    before: Texts,
+    tail: Texts,
+    edge: Texts,
+    out: np.ndarray,
+    at: int,
+    write: bool,
+) -> int:
+    """Write (or only measure) the string of template t at token i; where it ends."""
+    R = p.edge_hash.shape[1] // 2
+    for m in range(p.macro[t], p.macro[t + 1]):
+        at = _put(before, m, out, at, write)
+        j = i + p.row[m]
+        if p.anchor[m] == FIRST:
+            j = lo + p.row[m]
+        elif p.anchor[m] == LAST:
+            j = hi - 1 + p.row[m]
+        v = p.sight[m]
+        if lo <= j < hi:
+            at = _put(cells, c.start[v] + c.ids[c.column[v], j], out, at, write)
+        else:
+            e = R + (j - lo if j < lo else j - hi + 1)
+            at = _put(edge, v * (2 * R + 1) + e, out, at, write)
+    return _put(tail, t, out, at, write)
+
+
+@kernel
+def spell(
+    p: Program,
+    c: Cells,
+    sentences: np.ndarray,
+    first: np.ndarray,
+    cells: Texts,
+    before: Texts,
+    tail: Texts,
+    edge: Texts,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes and offsets of the strings of attributes made at `first` i64[A] (token * T + template)."""
+    T = p.macro.size - 1
+    offset = np.zeros(first.size + 1, np.int64)
+    out = np.empty(0, np.uint8)
+    for write in (False, True):
+        if write:
+            out = np.empty(offset[-1], np.uint8)
+        s = 0
+        for a in range(first.size):
+            i, t = first[a] // T, first[a] % T
+            while sentences[s + 1] <= i:  # attributes are numbered about as they were made: never far
+                s += 1
+            while sentences[s] > i:
+                s -= 1
+            lo, hi = sentences[s], sentences[s + 1]
+            offset[a + 1] = _spell_one(p, c, t, i, lo, hi, cells, before, tail, edge, out, offset[a], write)
+    return out, offset

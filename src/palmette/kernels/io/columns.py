@@ -1,0 +1,254 @@
+"""From bytes to interned cells: one pass finds lines and cells, one pass a column gives each distinct
+cell a number. No Python string is made for a token, only (later, if at all) for a distinct cell.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.hashing import BASE, hash_bytes, mixed, power_of
+
+TAB, NEWLINE, RETURN, SPACE, HASH, DASH, DOT, ZERO, NINE = 9, 10, 13, 32, 35, 45, 46, 48, 57
+RUNS = 0  # the separator that stands for runs of spaces and TABs
+# other: comments, ranges; mark: -DOCSTART-; dropped: of a sentence that was left out
+BLANK_LINE, TOKEN_LINE, OTHER_LINE, MARK_LINE, DROPPED_LINE = 0, 1, 2, 3, 4
+DOCSTART = np.frombuffer(b"-DOCSTART-", np.uint8)
+
+
+@inline
+def _is_blank(data: np.ndarray, start: int, end: int) -> bool:
+    for i in range(start, end):  # noqa: SIM110 (no generators in kernels)
+        if data[i] != SPACE and data[i] != TAB:
+            return False
+    return True
+
+
+@inline
+def _is_docstart(data: np.ndarray, start: int, end: int) -> bool:
+    size = DOCSTART.size
+    if end - start < size:
+        return False
+    for i in range(size):
+        if data[start + i] != DOCSTART[i]:
+            return False
+    return end - start == size or data[start + size] == SPACE or data[start + size] == TAB
+
+
+@inline
+def _is_other_conllu(data: np.ndarray, start: int, end: int) -> bool:
+    """A comment, a range `1-2` or an empty node `8.1`. Anything else is a word, or will be an error."""
+    if data[start] == HASH:
+        return True
+    at = start
+    while at < end and ZERO <= data[at] <= NINE:
+        at += 1
+    if at == start or at >= end or (data[at] != DASH and data[at] != DOT):
+        return False
+    second = at + 1
+    at = second
+    while at < end and ZERO <= data[at] <= NINE:
+        at += 1
+    return at > second and (at == end or data[at] == TAB)
+
+
+@kernel
+def split_lines(data: np.ndarray, n_lines: int, conllu: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """line start i64[L], end i64[L] (without line end), kind u8[L]. The last line may lack its end."""
+    start = np.empty(n_lines, np.int64)
+    end = np.empty(n_lines, np.int64)
+    kind = np.empty(n_lines, np.uint8)
+    at = 0
+    for line in range(n_lines):
+        stop = at
+        while stop < data.size and data[stop] != NEWLINE:
+            stop += 1
+        start[line] = at
+        at = stop + 1
+        if stop > start[line] and data[stop - 1] == RETURN:
+            stop -= 1
+        end[line] = stop
+        if _is_blank(data, start[line], stop):
+            kind[line] = BLANK_LINE
+        elif conllu and _is_other_conllu(data, start[line], stop):
+            kind[line] = OTHER_LINE
+        elif _is_docstart(data, start[line], stop) and not conllu:
+            kind[line] = MARK_LINE
+        else:
+            kind[line] = TOKEN_LINE
+    return start, end, kind
+
+
+@kernel
+def split_cells(
+    data: np.ndarray, start: np.ndarray, end: np.ndarray, tokens: np.ndarray, n_columns: int, separator: int
+) -> tuple[np.ndarray, np.ndarray, int, int]:
+    """Cell starts i64[C, N] and ends of the token lines `tokens`; (.., bad line or -1, columns found there).
+
+    `separator` is one byte, of which each one separates, or RUNS."""
+    cell_start = np.empty((n_columns, tokens.size), np.int64)
+    cell_end = np.empty((n_columns, tokens.size), np.int64)
+    runs = separator == RUNS
+    for n in range(tokens.size):
+        line = tokens[n]
+        at = start[line]
+        stop = end[line]
+        found = 0
+        while True:
+            if runs:
+                while at < stop and (data[at] == SPACE or data[at] == TAB):
+                    at += 1
+                if at >= stop:
+                    break
+            first = at
+            if runs:
+                while at < stop and data[at] != TAB and data[at] != SPACE:
+                    at += 1
+            else:
+                while at < stop and data[at] != separator:
+                    at += 1
+            if found < n_columns:
+                cell_start[found, n] = first
+                cell_end[found, n] = at
+            found += 1
+            if at >= stop:
+                break
+            at += 1
+        if found != n_columns:
+            return cell_start, cell_end, line, found
+    return cell_start, cell_end, -1, 0
+
+
+@inline
+def _same_bytes(data: np.ndarray, a: int, b: int, size: int) -> bool:
+    for i in range(size):  # noqa: SIM110
+        if data[a + i] != data[b + i]:
+            return False
+    return True
+
+
+@part
+def _grown(slots: np.ndarray, hashes: np.ndarray, n_types: int) -> np.ndarray:
+    larger = np.full(slots.size * 2, -1, np.int32)
+    mask = np.uint64(larger.size - 1)
+    for t in range(n_types):
+        k = mixed(hashes[t]) & mask
+        while larger[k] >= 0:
+            k = (k + np.uint64(1)) & mask
+        larger[k] = t
+    return larger
+
+
+@kernel
+def intern_cells(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple:
+    """Number the distinct cells by first occurrence: ids i32[N], then of each type: where it stands
+    (start i64[T], end i64[T]), its hash u64[T] and power B^len u64[T]."""
+    N = start.size
+    ids = np.empty(N, np.int32)
+    slots = np.full(1024, -1, np.int32)
+    capacity = 512
+    type_start = np.empty(capacity, np.int64)
+    type_end = np.empty(capacity, np.int64)
+    hashes = np.empty(capacity, np.uint64)
+    T = 0
+    for n in range(N):
+        h = hash_bytes(data, start[n], end[n])
+        mask = np.uint64(slots.size - 1)
+        k = mixed(h) & mask
+        size = end[n] - start[n]
+        while True:
+            t = slots[k]
+            if t < 0:
+                break
+            same = hashes[t] == h and type_end[t] - type_start[t] == size
+            if same and _same_bytes(data, start[n], type_start[t], size):
+                break
+            k = (k + np.uint64(1)) & mask
+        if t < 0:
+            if capacity == T:
+                type_start = np.concatenate((type_start, np.empty(capacity, np.int64)))
+                type_end = np.concatenate((type_end, np.empty(capacity, np.int64)))
+                hashes = np.concatenate((hashes, np.empty(capacity, np.uint64)))
+                capacity *= 2
+            t = T
+            slots[k] = t
+            type_start[t] = start[n]
+            type_end[t] = end[n]
+            hashes[t] = h
+            T += 1
+            if slots.size < T * 2:
+                slots = _grown(slots, hashes, T)
+        ids[n] = t
+    powers = np.empty(T, np.uint64)
+    for t in range(T):
+        powers[t] = power_of(BASE, type_end[t] - type_start[t])
+    return ids, type_start[:T].copy(), type_end[:T].copy(), hashes[:T].copy(), powers
+
+
+@kernel
+def paste_labels(
+    data: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    kind: np.ndarray,
+    cut: np.ndarray,
+    resume: np.ndarray,
+    labels: np.ndarray,
+    text: np.ndarray,
+    offset: np.ndarray,
+    separator: int,
+    mark_label: int,
+) -> np.ndarray:
+    """The lines again, each token line with its label's text in place of the bytes cut..resume.
+
+    labels i32[N] number the strings text[offset[k]:offset[k+1]]; `separator` (0: none) goes before the label.
+    Document marks get `mark_label` (-1: nothing), so that all lines have as many columns."""
+    size = 0
+    n = 0
+    for line in range(start.size):
+        size += end[line] - start[line] + 1
+        if kind[line] == TOKEN_LINE:
+            size += 1 + offset[labels[n] + 1] - offset[labels[n]]
+            n += 1
+        elif kind[line] == MARK_LINE and mark_label >= 0:
+            size += 1 + offset[mark_label + 1] - offset[mark_label]
+    out = np.empty(size, np.uint8)
+    at = 0
+    n = 0
+    for line in range(start.size):
+        stop, back, label = end[line], end[line], -1
+        if kind[line] == TOKEN_LINE:
+            stop, back, label = cut[n], resume[n], labels[n]
+            n += 1
+        elif kind[line] == MARK_LINE:
+            label = mark_label
+        for i in range(start[line], stop):
+            out[at] = data[i]
+            at += 1
+        if label >= 0:
+            if separator > 0:
+                out[at] = separator
+                at += 1
+            for i in range(offset[label], offset[label + 1]):
+                out[at] = text[i]
+                at += 1
+        for i in range(back, end[line]):
+            out[at] = data[i]
+            at += 1
+        out[at] = NEWLINE
+        at += 1
+    return out[:at]
+
+
+@kernel
+def join_types(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The byte strings data[start[t]:end[t]] one after the other, and their offsets i64[T+1]."""
+    offset = np.zeros(start.size + 1, np.int64)
+    for t in range(start.size):
+        offset[t + 1] = offset[t] + end[t] - start[t]
+    text = np.empty(offset[-1], np.uint8)
+    for t in range(start.size):
+        at = offset[t] - start[t]
+        for i in range(start[t], end[t]):
+            text[at + i] = data[i]
+    return text, offset

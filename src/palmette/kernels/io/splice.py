@@ -1,0 +1,33 @@
+"""Bytes with some stretches replaced: how a treebank's own lines get new heads and relations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.core.compile import kernel
+
+
+@kernel
+def splice(
+    data: np.ndarray, start: np.ndarray, end: np.ndarray, piece: np.ndarray, text: np.ndarray, offset: np.ndarray
+) -> np.ndarray:
+    """data u8[] with the stretches start[k]..end[k] (i64[K], in order, apart) replaced by the strings
+    text[offset[p]:offset[p + 1]] of p = piece[k]."""
+    size = data.size
+    for k in range(start.size):
+        size += start[k] - end[k] + offset[piece[k] + 1] - offset[piece[k]]
+    out = np.empty(size, np.uint8)
+    at = 0
+    done = 0
+    for k in range(start.size):
+        for i in range(done, start[k]):
+            out[at] = data[i]
+            at += 1
+        for i in range(offset[piece[k]], offset[piece[k] + 1]):
+            out[at] = text[i]
+            at += 1
+        done = end[k]
+    for i in range(done, data.size):
+        out[at] = data[i]
+        at += 1
+    return out

@@ -1,0 +1,161 @@
+"""The best structure of a sentence in each view, and what the views make of it together.
+
+    U[i, h]  = sum over attributes of w[attribute, h]   (+ start, end), for the states h of all views side by side
+    z_r      = the best path of view r
+    path_r   = z_r (add), the vote of all views (vote), or that of the others (cotrain), written in view r's tags
+
+A vote is taken token by token in IOB2. A tie goes to the label of the first view among those with most votes; what
+comes out is read by conlleval's rule, so that an I after O or after another type opens a chunk.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Trellis
+from palmette.kernels.chain.score import add_rows
+from palmette.kernels.chain.viterbi import viterbi_pairs
+from palmette.kernels.core.compile import part
+from palmette.kernels.latent.forms import ADD, AFTER, BEFORE, COTRAIN, ENDS, STARTS, Room, Sentences, Views, Weights
+
+
+@part
+def make_room(v: Views, x: Sentences, order: np.ndarray, first: int, last: int) -> Room:
+    """Room for the sentences order[first:last]."""
+    longest = 1
+    for k in range(first, last):
+        longest = max(longest, x.offset[order[k] + 1] - x.offset[order[k]])
+    return room_of(v, longest)
+
+
+@part
+def room_of(v: Views, longest: int) -> Room:
+    """Room for a sentence of so many tokens."""
+    R, C, pairs = v.size.size, v.kind.size, v.forbid.size
+    widest = 1
+    for r in range(R):
+        widest = max(widest, v.stride[r])
+    return Room(
+        np.empty((longest, C), np.float32), np.empty(longest * widest, np.float32), np.empty(pairs, np.float32),
+        np.empty((1, 0, 1, 1), np.float32), np.empty(longest * widest, np.float32),
+        np.empty((R, longest), np.int32), np.empty((R, longest), np.int32),
+        np.empty((R, longest), np.int32), np.empty((R, longest), np.bool_), np.zeros(pairs, np.int32),
+    )  # fmt: skip
+
+
+@part
+def _score(v: Views, w: Weights, x: Sentences, s: int, room: Room, changed: bool) -> int:
+    """Fill U (and E, where weights have changed) for sentence s; its length."""
+    lo = x.offset[s]
+    n = x.offset[s + 1] - lo
+    U, E = room.U[:n], room.E
+    for i in range(n):
+        u = U[i]
+        for h in range(u.size):
+            u[h] = 0.0
+    add_rows(U, w.one, x.one, lo, 0)
+    for h in range(v.kind.size):
+        U[0, h] += v.first[h] + w.end[0, h]
+        U[n - 1, h] += v.last[h] + w.end[1, h]
+    if changed:
+        for k in range(E.size):
+            E[k] = v.forbid[k] + w.pair[k]
+    return n
+
+
+@part
+def _best_path(v: Views, room: Room, r: int, n: int) -> None:
+    H, W, column = v.size[r], v.stride[r], v.column[r]
+    U = room.own[: n * W].reshape(n, W)
+    for i in range(n):
+        for h in range(W):
+            U[i, h] = room.U[i, column + h]
+    E = room.E[v.edge[r] : v.edge[r + 1]].reshape(1, H, W)
+    viterbi_pairs(Trellis(U, E, room.S, room.D[: n * W].reshape(n, 1, W)), n, H, room.best[r])
+
+
+@part
+def read_chunks(v: Views, room: Room, r: int, n: int) -> None:
+    """The types of view r's tokens, and where chunks begin, by conlleval's rule."""
+    column, best, kind, starts = v.column[r], room.best[r], room.kind[r], room.starts[r]
+    for i in range(n):
+        h = column + best[i]
+        kind[i] = v.kind[h]
+        starts[i] = kind[i] >= 0 and (i == 0 or kind[i - 1] != kind[i] or v.opens[h] or v.closes[column + best[i - 1]])
+
+
+@part
+def vote(kind: np.ndarray, starts: np.ndarray, n: int, without: int, won: np.ndarray, begins: np.ndarray) -> None:
+    """The vote of all views but `without` (-1: of all): types into won i32[n], beginnings of chunks into begins."""
+    R = kind.shape[0]
+    for i in range(n):
+        most, winner = 0, 0
+        for r in range(R):
+            if r == without:
+                continue
+            votes = 0
+            for q in range(R):
+                if q != without and kind[q, i] == kind[r, i] and starts[q, i] == starts[r, i]:
+                    votes += 1
+            if votes > most:
+                most, winner = votes, r
+        won[i] = kind[winner, i]
+        begins[i] = won[i] >= 0 and (starts[winner, i] or i == 0 or won[i - 1] != won[i])
+
+
+@part
+def write_chunks(v: Views, r: int, kind: np.ndarray, starts: np.ndarray, n: int, path: np.ndarray) -> None:
+    """Chunks in the states of view r."""
+    outside = v.written.shape[1] - 1
+    for i in range(n):
+        if kind[i] < 0:
+            path[i] = v.written[r, outside, 0]
+            continue
+        role = STARTS if starts[i] else 0
+        if i + 1 == n or kind[i + 1] != kind[i] or starts[i + 1]:
+            role |= ENDS
+            if i + 1 < n and kind[i + 1] == kind[i]:
+                role |= BEFORE
+        if starts[i] and i > 0 and kind[i - 1] == kind[i]:
+            role |= AFTER
+        path[i] = v.written[r, kind[i], role]
+
+
+@part
+def _combine(v: Views, room: Room, n: int, how: int) -> None:
+    R = v.size.size
+    if how == ADD:
+        for r in range(R):
+            for i in range(n):
+                room.path[r, i] = room.best[r, i]
+        return
+    for r in range(R):
+        read_chunks(v, room, r, n)
+    won, begins = np.empty(n, np.int32), np.empty(n, np.bool_)
+    for r in range(R):
+        if how == COTRAIN or r == 0:
+            vote(room.kind, room.starts, n, r if how == COTRAIN else -1, won, begins)
+        write_chunks(v, r, won, begins, n, room.path[r])
+
+
+@part
+def _path_score(v: Views, room: Room, n: int) -> float:
+    """The score of the paths of all views together, from the tables of this sentence."""
+    total = 0.0
+    for r in range(v.size.size):
+        column, edge, W, path = v.column[r], v.edge[r], v.stride[r], room.path[r]
+        for i in range(n):
+            total += room.U[i, column + path[i]]
+            if i > 0:
+                total += room.E[edge + path[i - 1] * W + path[i]]
+    return total
+
+
+@part
+def search(v: Views, w: Weights, x: Sentences, s: int, room: Room, how: int, changed: bool) -> float:
+    """Find the structures of sentence s, into room.path; their score."""
+    n = _score(v, w, x, s, room, changed)
+    for r in range(v.size.size):
+        _best_path(v, room, r, n)
+    _combine(v, room, n, how)
+    return _path_score(v, room, n)

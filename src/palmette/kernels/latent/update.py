@@ -1,0 +1,149 @@
+"""The features of a structure: their length, their score under given weights, and a step along them.
+
+A feature is an attribute with the state of its token, a pair of states, the first or the last state; its value is how
+often it occurs in the sentence, so that the length is more than the number of occurrences where some are equal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.latent.forms import PA, PA_I, Rival, Room, Rule, Sentences, Views, Weights
+
+
+@kernel
+def link_repeats(offset: np.ndarray, ptr: np.ndarray, att: np.ndarray, n_attributes: int) -> tuple:
+    """(earlier i64[z], token i32[z]) of encoded sentences; see Sentences."""
+    seen = np.full(n_attributes, -1, np.int64)
+    earlier = np.empty(att.size, np.int64)
+    token = np.empty(att.size, np.int32)
+    for s in range(offset.size - 1):
+        begin = ptr[offset[s]]
+        for i in range(offset[s], offset[s + 1]):
+            for k in range(ptr[i], ptr[i + 1]):
+                before = seen[att[k]]
+                earlier[k] = before if before >= begin else -1
+                seen[att[k]] = k
+                token[k] = i - offset[s]
+    return earlier, token
+
+
+@part
+def squared_length(v: Views, x: Sentences, s: int, room: Room) -> float:
+    """||f||^2 of the paths in room: a feature that occurs for the (c+1)-th time adds (c+1)^2 - c^2 = 2c + 1."""
+    lo = x.offset[s]
+    n = x.offset[s + 1] - lo
+    R = v.size.size
+    path, earlier, token = room.path, x.earlier, x.token
+    total = 0
+    for k in range(x.one.ptr[lo], x.one.ptr[lo + n]):
+        total += R
+        i, j = token[k], earlier[k]
+        while j >= 0:
+            for r in range(R):
+                if path[r, token[j]] == path[r, i]:
+                    total += 2
+            j = earlier[j]
+    if v.pairs:
+        total += 2 * R + _pair_length(v, room, n)
+    return float(total)
+
+
+@part
+def _pair_length(v: Views, room: Room, n: int) -> int:
+    times, total = room.times, 0
+    for r in range(v.size.size):
+        edge, W, path = v.edge[r], v.stride[r], room.path[r]
+        for i in range(1, n):
+            k = edge + path[i - 1] * W + path[i]
+            total += 2 * times[k] + 1
+            times[k] += 1
+        for i in range(1, n):
+            times[edge + path[i - 1] * W + path[i]] = 0
+    return total
+
+
+@part
+def _score_on(
+    v: Views, end: np.ndarray, pair: np.ndarray, w: np.ndarray, slot: np.ndarray, x: Sentences, s: int, room: Room
+) -> float:
+    lo = x.offset[s]
+    n = x.offset[s + 1] - lo
+    ptr, att, column, path = x.one.ptr, x.one.att, v.column, room.path
+    R, rows = v.size.size, w.shape[0]
+    total = 0.0
+    for i in range(n):
+        for k in range(ptr[lo + i], ptr[lo + i + 1]):
+            row = np.int64(slot[att[k]])
+            if row < rows:
+                for r in range(R):
+                    total += w[row, column[r] + path[r, i]]
+    for r in range(R):
+        total += end[0, column[r] + path[r, 0]] + end[1, column[r] + path[r, n - 1]]
+        for i in range(1, n):
+            total += pair[v.edge[r] + path[r, i - 1] * v.stride[r] + path[r, i]]
+    return total
+
+
+@part
+def score_of(v: Views, w: Weights, x: Sentences, s: int, room: Room) -> float:
+    """w.f of the paths in room."""
+    return _score_on(v, w.end, w.pair, w.one.w, w.one.slot, x, s, room)
+
+
+@part
+def rival_score(v: Views, u: Rival, w: Weights, x: Sentences, s: int, room: Room) -> float:
+    """u.f of the same."""
+    return _score_on(v, u.end, u.pair, u.w, w.one.slot, x, s, room)
+
+
+@part
+def step_size(loss: float, squared: float, rule: Rule) -> float:
+    """How far to go along features of that squared length."""
+    if rule.step == PA:
+        return loss / squared
+    if rule.step == PA_I:
+        return min(rule.C, loss / squared)
+    return loss / (squared + 0.5 / rule.C)
+
+
+@part
+def _add_rows_of(v: Views, w: Weights, x: Sentences, s: int, room: Room, change: float, c: float) -> None:
+    lo = x.offset[s]
+    ptr, att, column, path = x.one.ptr, x.one.att, v.column, room.path
+    slot, used, rows, sums = w.one.slot, w.one.used, w.one.w, w.one.a
+    averaged = sums.shape[0] > 0
+    for i in range(x.offset[s + 1] - lo):
+        for k in range(ptr[lo + i], ptr[lo + i + 1]):
+            row = np.int64(slot[att[k]])
+            if row == 0:
+                row = used[0]
+                slot[att[k]] = row
+                used[0] = row + 1
+            for r in range(v.size.size):
+                h = column[r] + path[r, i]
+                rows[row, h] += change
+                if averaged:
+                    sums[row, h] += c * change
+
+
+@part
+def add_features(v: Views, w: Weights, x: Sentences, s: int, room: Room, change: float, c: float) -> None:
+    """w += change * f of the paths in room, at time c."""
+    _add_rows_of(v, w, x, s, room, change, c)
+    if not v.pairs:
+        return
+    n = x.offset[s + 1] - x.offset[s]
+    averaged = w.pair_a.size > 0
+    for r in range(v.size.size):
+        column, path = v.column[r], room.path[r]
+        for side, h in ((0, column + path[0]), (1, column + path[n - 1])):
+            w.end[side, h] += change
+            if averaged:
+                w.end_a[side, h] += c * change
+        for i in range(1, n):
+            k = v.edge[r] + path[i - 1] * v.stride[r] + path[i]
+            w.pair[k] += change
+            if averaged:
+                w.pair_a[k] += c * change

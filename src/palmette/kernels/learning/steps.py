@@ -1,0 +1,64 @@
+"""How far a learner goes along each difference between gold and a candidate, whatever the structure is.
+
+Passive-aggressive steps make good a loss in one go, at most by C (PA-I), or with a soft limit (PA-II). MIRA makes good
+several at once: a small quadratic program, by Hildreth's method. probPerc shares a rate out by the candidates' scores.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.core.compile import part
+
+HARD, CAPPED, SOFT = 0, 1, 2  # PA, PA-I, PA-II
+SOFTMAX, LINEAR, POLYNOMIAL = 0, 1, 2
+LEAST = 1e-3  # what the last candidate has of the difference between the first and itself
+ROUNDS = 1000
+CLOSE = 1e-10
+
+
+@part
+def pa_step(variant: int, loss: float, square: float, C: float) -> float:
+    """How far PA goes along one difference of this square length to make good a loss."""
+    if variant == SOFT:
+        return loss / (square + 0.5 / C)
+    return min(C, loss / square) if variant == CAPPED else loss / square
+
+
+@part
+def hildreth(A: np.ndarray, b: np.ndarray, K: int, C: float, alpha: np.ndarray) -> None:
+    """The alphas in [0, C] that maximise b . alpha - alpha A alpha / 2, one after the other until nothing moves."""
+    for k in range(K):
+        alpha[k] = 0.0
+    for _ in range(ROUNDS):
+        moved = 0.0
+        for k in range(K):
+            if A[k, k] <= 0.0:  # the same features as gold: nothing can tell them apart
+                continue
+            slope = b[k]
+            for j in range(K):
+                slope -= A[k, j] * alpha[j]
+            new = min(max(alpha[k] + slope / A[k, k], 0.0), C)
+            moved = max(moved, abs(new - alpha[k]) * np.sqrt(A[k, k]))
+            alpha[k] = new
+        if moved < CLOSE:
+            break
+
+
+@part
+def shares(kind: int, degree: float, scores: np.ndarray, out: np.ndarray) -> None:
+    """How probable each candidate is, by its score; they add up to 1."""
+    top, low = scores.max(), scores.min()
+    spread = top - low
+    total = 0.0
+    for k in range(scores.size):
+        if kind == SOFTMAX:
+            out[k] = np.exp(scores[k] - top)
+        elif spread == 0.0:
+            out[k] = 1.0
+        else:
+            above = (scores[k] - low) / spread + LEAST
+            out[k] = above if kind == LINEAR else above**degree
+        total += out[k]
+    for k in range(scores.size):
+        out[k] /= total

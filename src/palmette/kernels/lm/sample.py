@@ -1,0 +1,125 @@
+"""Sentences drawn from a language model, those kept that fulfil all wishes.
+
+An interpolated model is drawn from as it is made: with the mass that a context gives to its own n-grams one of them
+is taken (by their cumulative masses), otherwise the context loses its first word and the draw is made there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.core.compile import inline, kernel
+from palmette.kernels.lm.score import BEGIN, END, ROOT, Grams, longest_gram
+from palmette.kernels.lm.text import extended
+
+# Why a sentence is not kept
+KEPT, EMPTY, TOO_LONG, OTHER_WORD, NO_LENGTH, SEEN = 0, 1, 2, 3, 4, 5
+N_REASONS = 6
+
+
+@inline
+def _uniform(state: np.ndarray) -> float:
+    """The next number in [0, 1) of the generator splitmix64, whose state is u64[1]."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@inline
+def _first_above(mass: np.ndarray, low: int, high: int, u: float) -> int:
+    """The first place in low..high whose cumulative mass is above u; the last one if rounding leaves none."""
+    last = high - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if mass[middle] <= u:
+            low = middle + 1
+        else:
+            high = middle
+    return min(low, last)
+
+
+@inline
+def _draw(
+    word: np.ndarray, first: np.ndarray, suffix: np.ndarray, mass: np.ndarray, V: int, context: int, state: np.ndarray
+) -> int:
+    """The next word. mass f64[M]: cumulative over the n-grams of each context, and over words."""
+    while context != ROOT:
+        low, high = first[context], first[context + 1]
+        if low < high:
+            u = _uniform(state)
+            if u < mass[high - 1]:
+                return word[_first_above(mass, low, high, u)]
+        context = suffix[context]
+    return _first_above(mass, 0, V, _uniform(state) * mass[V - 1])
+
+
+@inline
+def _open_length(room: np.ndarray, length: int, slack: int) -> int:
+    """The nearest length, at most `slack` away, of which a sentence is still wanted; -1 when there is none."""
+    for d in range(slack + 1):
+        if length - d >= 0 and length - d < room.size and room[length - d] > 0:
+            return length - d
+        if length + d < room.size and room[length + d] > 0:
+            return length + d
+    return -1
+
+
+@inline
+def _is_in(sorted_hashes: np.ndarray, h: np.uint64) -> bool:
+    k = np.searchsorted(sorted_hashes, h)
+    return bool(k < sorted_hashes.size and sorted_hashes[k] == h)
+
+
+@kernel
+def sample_sentences(
+    G: Grams, mass: np.ndarray, V: int, allowed: np.ndarray, longest: int, room: np.ndarray, slack: int,
+    seen: np.ndarray, state: np.ndarray, wanted: int, tries: int,
+) -> tuple:  # fmt: skip
+    """Draw until `wanted` sentences are kept or `tries` are made: (words i32[], offset i64[], tries by reason i64[]).
+
+    allowed bool[V]: a sentence with another word is given up at once; room i64[]: how many of each length are wanted,
+    or of size 0 for any; seen u64[]: sorted hashes of sentences that are not wanted; state u64[1] moves on, and so does
+    room."""
+    first, suffix, word = G.first, G.suffix, G.word
+    words = np.empty(wanted * longest, np.int32)
+    offset = np.zeros(wanted + 1, np.int64)
+    told = np.zeros(N_REASONS, np.int64)
+    kept = 0
+    for _ in range(tries):
+        if kept == wanted:
+            break
+        at, context, reason, h = offset[kept], BEGIN, KEPT, np.uint64(0)
+        while True:
+            w = _draw(word, first, suffix, mass, V, context, state)
+            if w == END:
+                break
+            if not allowed[w]:
+                reason = OTHER_WORD
+                break
+            if at - offset[kept] == longest:
+                reason = TOO_LONG
+                break
+            words[at] = w
+            h = extended(h, w)
+            at += 1
+            context = longest_gram(word, first, suffix, context, w)
+        length = at - offset[kept]
+        wish = length
+        if reason == KEPT and length == 0:
+            reason = EMPTY
+        if reason == KEPT and room.size > 0:
+            wish = _open_length(room, length, slack)
+            if wish < 0:
+                reason = NO_LENGTH
+        if reason == KEPT and _is_in(seen, h):
+            reason = SEEN
+        told[reason] += 1
+        if reason == KEPT:
+            if room.size > 0:
+                room[wish] -= 1
+            kept += 1
+            offset[kept] = at
+    return words[: offset[kept]].copy(), offset[: kept + 1].copy(), told

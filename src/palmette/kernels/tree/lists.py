@@ -1,0 +1,102 @@
+"""Several parses of one sentence: those of the last beam, or with merging the forest that a search leaves behind."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.tree.forms import NODES, SHIFT, WORD, Grammar, States, Weights, Words
+from palmette.kernels.tree.search import POPPED, begin_search, room_for_beam, room_for_candidates, score_actions, search
+from palmette.kernels.tree.state import read_atoms, room_for_states, start
+from palmette.kernels.tree.trace import read_arcs
+
+
+@kernel
+def list_parses(
+    g: Grammar, w: Weights, words: Words, s: int, width: int, heads: np.ndarray, relations: np.ndarray,
+    scores: np.ndarray,
+) -> int:  # fmt: skip
+    """The trees of the last beam of sentence s, best first: heads and relations i32[width, n], scores f64[width]; how
+    many. Different ways to the same tree are all there."""
+    lo = words.offset[s]
+    n = words.offset[s + 1] - lo
+    z, b, c = room_for_states(n, width, g.kind.size, 0), room_for_beam(n, width), room_for_candidates(width + 1)
+    keys, out = np.zeros(g.seed.size, np.uint64), np.zeros(g.move.size, np.float32)
+    node, waiting = np.zeros(NODES, np.int32), np.zeros(2 * n + 2, np.int32)
+    start(z, 0)
+    read_atoms(z, g, words, lo, n, 0, node)
+    begin_search(z, b, 1)
+    b.gold_item[0] = -1
+    search(z, g, w, words, lo, n, b, 0, width, False, False, False, c, keys, out, node)
+    last = 2 * n - 1
+    for k in range(b.size[last]):
+        x = b.items[last, k]
+        scores[k] = z.score[x]
+        read_arcs(z, g, x, heads[k], relations[k], waiting)
+        heads[k, z.node[x, WORD]], relations[k, z.node[x, WORD]] = -1, -1
+    return int(b.size[last])
+
+
+@kernel
+def forest(g: Grammar, w: Weights, words: Words, s: int, width: int) -> tuple:
+    """What a search with merging knows of sentence s: (edges i32[E, 4] as (state, action, under, over), scores f64[E],
+    word of each state i32[], the last states i32[], what the first shift scores). A shifted word is an edge without
+    under and over (-1)."""
+    lo = words.offset[s]
+    n = words.offset[s + 1] - lo
+    z, b, c = room_for_states(n, width, g.kind.size, POPPED), room_for_beam(n, width), room_for_candidates(width + 1)
+    keys, out = np.zeros(g.seed.size, np.uint64), np.zeros(g.move.size, np.float32)
+    node = np.zeros(NODES, np.int32)
+    start(z, 0)
+    read_atoms(z, g, words, lo, n, 0, node)
+    begin_search(z, b, 1)
+    b.gold_item[0] = -1
+    search(z, g, w, words, lo, n, b, 0, width, True, False, False, c, keys, out, node)
+    ways = _ways(z)
+    edges, scores = np.zeros((_n_edges(g, ways), 4), np.int32), np.zeros(_n_edges(g, ways))
+    e = 0
+    for way in range(ways.shape[0]):
+        if ways[way, 1] != SHIFT:
+            score_actions(z, g, w, ways[way, 3], keys, out)
+        for action in range(g.move.size):
+            if _stands_for(g, ways[way, 1], action):
+                for k in range(4):
+                    edges[e, k] = ways[way, k]
+                edges[e, 1] = action
+                scores[e] = z.shift[ways[way, 2]] + out[action] if action != SHIFT else 0.0
+                e += 1
+    last = 2 * n - 1
+    return edges, scores, z.node[: z.counts[0], WORD].copy(), b.items[last, : b.size[last]].copy(), z.shift[0]
+
+
+@part
+def _ways(z: States) -> np.ndarray:
+    """How each state was made, first the best ways, then those that were merged: i32[, 4] as edges."""
+    states, rivals = z.counts[0], z.counts[2]
+    ways = np.zeros((states - 1 + rivals, 4), np.int32)
+    for x in range(1, states):
+        ways[x - 1, 0], ways[x - 1, 1] = x, z.action[x]
+        ways[x - 1, 2], ways[x - 1, 3] = z.under[x] if z.action[x] != SHIFT else -1, z.over[x]
+    for r in range(rivals):
+        for k in range(4):
+            ways[states - 1 + r, k] = z.rival[r, k]
+    return ways
+
+
+@part
+def _stands_for(g: Grammar, made: int, action: int) -> bool:
+    """Whether a way stands for an action: its own; and where no template reads relations, all arcs of its direction,
+    of which the search has looked at the best alone."""
+    if g.reads_relations or made == SHIFT:
+        return action == made
+    return g.move[action] == g.move[made]
+
+
+@part
+def _n_edges(g: Grammar, ways: np.ndarray) -> int:
+    found = 0
+    for way in range(ways.shape[0]):
+        for action in range(g.move.size):
+            if _stands_for(g, ways[way, 1], action):
+                found += 1
+    return found

@@ -1,0 +1,369 @@
+"""Beam search over arc-standard states, with merging of equal ones (a graph-structured stack) or without.
+
+Every item of a step gets its actions scored; the best ones make the items of the next step. Without merging a candidate
+scores what its item did, plus the action. With merging an item may stand on several states p, and an arc scores
+
+    c(p) + shift(p) + v(q) + arc(q)        c: of the best way to a state, v: of the part since its top was begun
+
+for each of them (Huang & Sagae 2010). A candidate that looks like a better one to all templates becomes part of it:
+shifted states unite the states they stand on, reduced ones the ways in which they were made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.core.compile import part
+from palmette.kernels.core.prefetch import fetch_item
+from palmette.kernels.tree.forms import LEFT, RIGHT, SHIFT, Beam, Candidates, Grammar, States, Weights, Words
+from palmette.kernels.tree.state import depth, feature_key, read_atoms, reduced, shifted, sign
+from palmette.kernels.tree.weights import add_list, find_key, list_start
+
+POPPED = 8  # candidates that are looked at for each place of a beam, when many merge
+NO_ARC = -2
+
+
+@part
+def room_for_beam(longest: int, width: int) -> Beam:
+    steps = 2 * longest
+    return Beam(
+        np.zeros((steps + 1, width), np.int32), np.zeros(steps + 1, np.int32), np.zeros(steps + 1),
+        np.zeros(steps + 1), np.zeros(steps + 1, np.int32), np.zeros(steps + 1, np.int32),
+    )  # fmt: skip
+
+
+@part
+def room_for_candidates(size: int) -> Candidates:
+    return Candidates(
+        np.zeros(size), np.zeros(size), np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size, np.int32),
+        np.zeros(size, np.int32),
+    )  # fmt: skip
+
+
+@part
+def score_actions(z: States, g: Grammar, w: Weights, x: int, keys: np.ndarray, out: np.ndarray) -> None:
+    """out[action] = w . f(state x, action). keys u64[T] is room."""
+    table, entry, value = w.table, w.entry, w.value
+    ptr, atom, seed, atoms = g.ptr, g.atom, g.seed, z.atoms
+    mask = np.uint64(table.size // 2 - 1)
+    for a in range(out.size):
+        out[a] = np.float32(0.0)
+    for t in range(seed.size):
+        keys[t] = feature_key(ptr, atom, seed, atoms, x, t)
+        fetch_item(table, np.int64(keys[t] & mask) * 2)
+    for t in range(seed.size):
+        k = find_key(table, keys[t])
+        keys[t] = table[k + 1]  # where its list is; 0 for a feature without one
+        fetch_item(entry, list_start(keys[t]) * 2)
+    for t in range(seed.size):
+        add_list(entry, value, keys[t], out)
+
+
+@part
+def _offer(c: Candidates, count: int, width: int, score: float, item: int, action: int, under: int) -> int:
+    """Put a candidate into the list of the `width` best, which is kept in order; how many it has now. Of equal ones the
+    first stays in front."""
+    if count == width:
+        if score <= c.score[width - 1]:
+            return count
+        count -= 1
+    k = count
+    while k > 0 and c.score[k - 1] < score:
+        c.score[k], c.item[k], c.action[k], c.under[k] = c.score[k - 1], c.item[k - 1], c.action[k - 1], c.under[k - 1]
+        k -= 1
+    c.score[k], c.item[k], c.action[k], c.under[k] = score, item, action, under
+    return count + 1
+
+
+@part
+def _collect(
+    z: States, g: Grammar, w: Weights, b: Beam, i: int, n: int, width: int, c: Candidates, keys: np.ndarray,
+    out: np.ndarray,
+) -> tuple[int, float]:  # fmt: skip
+    """The best candidates after step i in order, without merging: how many, and what gold's next action scores (not a
+    number when gold is not in the beam)."""
+    count, gold_step = 0, np.nan
+    for k in range(b.size[i]):
+        x = b.items[i, k]
+        score_actions(z, g, w, x, keys, out)
+        z.shift[x] = out[0]
+        if x == b.gold_item[i]:
+            gold_step = out[b.gold_action[i]]
+        before = z.score[x]
+        if z.front[x] < n:
+            count = _offer(c, count, width, before + out[0], x, SHIFT, x)
+        if depth(z, x) >= 2:
+            under = z.left[x]
+            for a in range(1, out.size):
+                score = before + out[a]
+                if count < width or score > c.score[width - 1]:
+                    count = _offer(c, count, width, score, x, a, under)
+    return count, gold_step
+
+
+@part
+def _room_to_merge(z: States, g: Grammar, b: Beam, i: int, n: int, c: Candidates) -> Candidates:
+    """Room for all candidates after step i."""
+    needed = 0
+    for k in range(b.size[i]):
+        needed += 1
+        if depth(z, b.items[i, k]) >= 2:
+            link = z.first[z.base[b.items[i, k]]]
+            while link >= 0:
+                needed += g.move.size - 1
+                link = z.link[link, 1]
+    if needed <= c.score.size:
+        return c
+    return room_for_candidates(2 * needed)
+
+
+@part
+def _collect_all(
+    z: States, g: Grammar, w: Weights, b: Beam, i: int, n: int, c: Candidates, keys: np.ndarray, out: np.ndarray
+) -> tuple[int, float]:
+    """All candidates after step i, for merging. Where no template reads relations, arcs of one direction would merge:
+    the best one alone is a candidate."""
+    count, gold_step = 0, np.nan
+    for k in range(b.size[i]):
+        x = b.items[i, k]
+        score_actions(z, g, w, x, keys, out)
+        z.shift[x] = out[0]
+        if x == b.gold_item[i]:
+            gold_step = out[b.gold_action[i]]
+        if z.front[x] < n:
+            c.score[count], c.inside[count] = z.score[x] + out[0], 0.0
+            c.item[count], c.action[count], c.under[count] = x, SHIFT, x
+            count += 1
+        if depth(z, x) < 2:
+            continue
+        best = np.full(3, -1)
+        if not g.reads_relations:
+            for a in range(1, out.size):
+                if best[g.move[a]] < 0 or out[a] > out[best[g.move[a]]]:
+                    best[g.move[a]] = a
+        link = z.first[z.base[x]]
+        while link >= 0:
+            p = z.link[link, 0]
+            since = z.shift[p] + z.inside[x]
+            for a in range(1, out.size):
+                if g.reads_relations or best[g.move[a]] == a:
+                    c.score[count] = z.score[p] + since + out[a]
+                    c.inside[count] = z.inside[p] + since + out[a]
+                    c.item[count], c.action[count], c.under[count] = x, a, p
+                    count += 1
+            link = z.link[link, 1]
+    return count, gold_step
+
+
+@part
+def _before(c: Candidates, a: int, b: int) -> bool:
+    """Whether candidate a is better than b: by score, then by inside score, then the first."""
+    if c.score[a] != c.score[b]:
+        return c.score[a] > c.score[b]
+    if c.inside[a] != c.inside[b]:
+        return c.inside[a] > c.inside[b]
+    return a < b
+
+
+@part
+def _sift(c: Candidates, k: int, size: int) -> None:
+    """Let place k of the heap sink to where it belongs."""
+    heap = c.heap
+    moving = heap[k]
+    while 2 * k + 1 < size:
+        child = 2 * k + 1
+        if child + 1 < size and _before(c, heap[child + 1], heap[child]):
+            child += 1
+        if not _before(c, heap[child], moving):
+            break
+        heap[k] = heap[child]
+        k = child
+    heap[k] = moving
+
+
+@part
+def _popped(c: Candidates, size: int) -> int:
+    """Take the best candidate off the heap."""
+    top = c.heap[0]
+    c.heap[0] = c.heap[size - 1]
+    _sift(c, 0, size - 1)
+    return top
+
+
+@part
+def _made(z: States, g: Grammar, words: Words, lo: int, n: int, c: Candidates, k: int, node: np.ndarray) -> int:
+    """The state of candidate k, with the next free number."""
+    x = z.counts[0]
+    q, action, p = c.item[k], c.action[k], c.under[k]
+    if action == SHIFT:
+        shifted(z, x, q)
+    else:
+        reduced(z, g, x, p, q, action)
+        z.score[x], z.inside[x] = c.score[k], c.inside[k]
+    read_atoms(z, g, words, lo, n, x, node)
+    return x
+
+
+@part
+def _merged(z: States, b: Beam, i: int, x: int) -> bool:
+    """Whether state x became part of a better one that looks the same. A shifted one adds a state to stand on."""
+    for k in range(b.size[i + 1]):
+        y = b.items[i + 1, k]
+        if z.signature[y] == z.signature[x]:
+            if z.action[x] == SHIFT:
+                _add_link(z, y, z.under[x])
+            else:
+                r = z.counts[2]
+                z.counts[2] += 1
+                z.rival[r, 0], z.rival[r, 1] = y, z.action[x]
+                z.rival[r, 2], z.rival[r, 3] = z.under[x], z.over[x]
+            return True
+    return False
+
+
+@part
+def _add_link(z: States, base: int, p: int) -> None:
+    """One more state on the left of a base, at the end: the first is the best."""
+    new = z.counts[1]
+    z.counts[1] += 1
+    z.link[new, 0], z.link[new, 1] = p, -1
+    if z.first[base] < 0:
+        z.first[base] = new
+        return
+    link = z.first[base]
+    while z.link[link, 1] >= 0:
+        link = z.link[link, 1]
+    z.link[link, 1] = new
+
+
+@part
+def _advance(
+    z: States, g: Grammar, words: Words, lo: int, n: int, b: Beam, i: int, width: int, merge: bool, c: Candidates,
+    count: int, node: np.ndarray,
+) -> int:  # fmt: skip
+    """Make the items of step i + 1; how many candidates merged."""
+    merges = 0
+    b.size[i + 1] = 0
+    b.gold_item[i + 1] = -1
+    size = count
+    if merge:
+        for k in range(count):
+            c.heap[k] = k
+        for k in range(count // 2 - 1, -1, -1):
+            _sift(c, k, count)
+    taken = 0
+    while taken < count and b.size[i + 1] < width and taken < POPPED * width:
+        k = taken
+        if merge:
+            k = _popped(c, size)
+            size -= 1
+        taken += 1
+        x = _made(z, g, words, lo, n, c, k, node)
+        is_gold = c.item[k] == b.gold_item[i] and c.action[k] == b.gold_action[i]
+        if merge:
+            if is_gold and c.action[k] != SHIFT:
+                # Gold's own states are numbered by their steps, and know on which step they stand.
+                is_gold = c.under[k] == b.gold_item[z.left[i]]
+            sign(z, g, x)
+            if _merged(z, b, i, x):
+                merges += 1
+                continue
+            if c.action[k] == SHIFT:
+                _add_link(z, x, c.under[k])
+        z.counts[0] += 1
+        if is_gold:
+            b.gold_item[i + 1] = x
+        b.items[i + 1, b.size[i + 1]] = x
+        b.size[i + 1] += 1
+    return merges
+
+
+@part
+def _arc(g: Grammar, move: int, relation: int) -> int:
+    """The action that makes an arc, or NO_ARC."""
+    if relation < 0 or g.action[move, relation] < 0:
+        return NO_ARC
+    return g.action[move, relation]
+
+
+@part
+def oracle(words: Words, g: Grammar, lo: int, n: int, out: np.ndarray, stack: np.ndarray, missing: np.ndarray) -> bool:
+    """The actions that make the gold tree, reducing as soon as a word has all its dependants. False: the tree is not
+    projective, or has an arc that no action makes."""
+    for i in range(n):
+        missing[i] = 0
+    for i in range(n):
+        if words.head[lo + i] >= 0:
+            missing[words.head[lo + i]] += 1
+    top, front = 0, 0
+    for step in range(2 * n - 1):
+        action = -1
+        if top >= 2:
+            s1, s0 = stack[top - 2], stack[top - 1]
+            if words.head[lo + s1] == s0 and missing[s1] == 0:
+                action = _arc(g, LEFT, words.relation[lo + s1])
+                stack[top - 2] = s0
+                missing[s0] -= 1
+            elif words.head[lo + s0] == s1 and missing[s0] == 0:
+                action = _arc(g, RIGHT, words.relation[lo + s0])
+                missing[s1] -= 1
+            if action == NO_ARC:
+                return False
+            if action >= 0:
+                top -= 1
+        if action < 0:
+            if front == n:
+                return False
+            action = SHIFT
+            stack[top] = front
+            top += 1
+            front += 1
+        out[step] = action
+    return True
+
+
+@part
+def make_gold(z: States, g: Grammar, words: Words, lo: int, n: int, b: Beam, node: np.ndarray) -> None:
+    """Gold's own states: number i is the one after i steps."""
+    for i in range(2 * n - 1):
+        if b.gold_action[i] == SHIFT:
+            shifted(z, i + 1, i)
+        else:
+            reduced(z, g, i + 1, z.left[i], i, b.gold_action[i])
+        read_atoms(z, g, words, lo, n, i + 1, node)
+
+
+@part
+def search(
+    z: States, g: Grammar, w: Weights, words: Words, lo: int, n: int, b: Beam, begin: int, width: int, merge: bool,
+    stop_at_fall: bool, with_gold: bool, c: Candidates, keys: np.ndarray, out: np.ndarray, node: np.ndarray,
+) -> tuple:  # fmt: skip
+    """Go on from the items of step `begin`: (last step, step at which gold fell or 0, candidates that merged, room)."""
+    fell, merges = 0, 0
+    for i in range(begin, 2 * n - 1):
+        if merge:
+            c = _room_to_merge(z, g, b, i, n, c)
+            count, gold_step = _collect_all(z, g, w, b, i, n, c, keys, out)
+        else:
+            count, gold_step = _collect(z, g, w, b, i, n, width, c, keys, out)
+        if with_gold:
+            if np.isnan(gold_step):
+                score_actions(z, g, w, i, keys, out)
+                gold_step = out[b.gold_action[i]]
+            b.gold[i + 1] = b.gold[i] + gold_step
+        merges += _advance(z, g, words, lo, n, b, i, width, merge, c, count, node)
+        b.best[i + 1] = z.score[b.items[i + 1, 0]]
+        if with_gold and fell == 0 and b.gold_item[i + 1] < 0:
+            fell = i + 1
+            if stop_at_fall:
+                return i + 1, fell, merges, c
+    return 2 * n - 1, fell, merges, c
+
+
+@part
+def begin_search(z: States, b: Beam, first: int) -> None:
+    """One item, the empty stack, which is state 0; new states are numbered from `first`."""
+    z.counts[0], z.counts[1], z.counts[2] = first, 0, 0
+    b.items[0, 0], b.size[0] = 0, 1
+    b.best[0], b.gold[0] = 0.0, 0.0
+    b.gold_item[0] = 0

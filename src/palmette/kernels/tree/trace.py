@@ -1,0 +1,47 @@
+"""From a state back to what made it: its arcs, and the states and actions on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.core.compile import part
+from palmette.kernels.tree.forms import LEFT, SHIFT, WORD, Grammar, States
+
+
+@part
+def read_arcs(z: States, g: Grammar, x: int, heads: np.ndarray, relations: np.ndarray, waiting: np.ndarray) -> None:
+    """The arcs under the top of state x into heads i32[n] (from 0) and relations i32[n]; others stay as they are."""
+    waiting[0], size = x, 1
+    while size > 0:
+        size -= 1
+        y = waiting[size]
+        if z.action[y] > SHIFT:
+            p, q = z.under[y], z.over[y]
+            s1, s0 = z.node[p, WORD], z.node[q, WORD]
+            if g.move[z.action[y]] == LEFT:
+                heads[s1], relations[s1] = s0, g.relation[z.action[y]]
+            else:
+                heads[s0], relations[s0] = s1, g.relation[z.action[y]]
+            waiting[size], waiting[size + 1] = p, q
+            size += 2
+
+
+@part
+def trace(z: States, x: int, states: np.ndarray, actions: np.ndarray, waiting: np.ndarray) -> None:
+    """The state before each step on the best way to x, and the action that was taken there; i32[steps] each. A state
+    knows its step, so the order in which they are found does not matter."""
+    top = x
+    while top >= 0:
+        waiting[0], size = top, 1
+        while size > 0:
+            size -= 1
+            y = waiting[size]
+            if z.action[y] > SHIFT:
+                p, q = z.under[y], z.over[y]
+                states[z.step[q]], actions[z.step[q]] = q, z.action[y]
+                states[z.step[p]], actions[z.step[p]] = p, SHIFT
+                waiting[size], waiting[size + 1] = p, q
+                size += 2
+        top = z.left[top]
+        if top >= 0:
+            states[z.step[top]], actions[z.step[top]] = top, SHIFT

@@ -1,0 +1,206 @@
+"""Weights of a parser: an open-addressing table of features, each with a short list of (action, weight).
+
+A list has room for 2, 4, 8 ... entries; when it is full it moves to a place of twice the size, and the old place waits
+in a chain for the next feature that needs one of its size. A row for all actions would take thirty times the memory.
+
+    packed place of a list = start | length << 40 | size class << 52
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.tree.forms import Weights
+
+CLASSES = 16
+_START = np.uint64((1 << 40) - 1)
+_LENGTH = np.uint64(0xFFF)
+_ONE = np.uint64(1)
+_40 = np.uint64(40)
+_52 = np.uint64(52)
+MOST_ACTIONS = 4095
+
+
+@inline
+def _packed(start: int, length: int, size: int) -> np.uint64:
+    return np.uint64(start) | (np.uint64(length) << _40) | (np.uint64(size) << _52)
+
+
+@inline
+def find_key(table: np.ndarray, key: np.uint64) -> np.int64:
+    """Where the key is in the table, or the empty place where it would be."""
+    mask = np.uint64(table.size // 2 - 1)
+    k = key & mask
+    while table[np.int64(k) * 2] != key and table[np.int64(k) * 2] != np.uint64(0):
+        k = (k + _ONE) & mask
+    return np.int64(k) * 2
+
+
+@inline
+def list_start(packed: np.uint64) -> np.int64:
+    return np.int64(packed & _START)
+
+
+@inline
+def list_length(packed: np.uint64) -> np.int64:
+    return np.int64((packed >> _40) & _LENGTH)
+
+
+@inline
+def add_list(entry: np.ndarray, value: np.ndarray, packed: np.uint64, out: np.ndarray) -> None:
+    """out[action] += weight for each action of a list."""
+    e = list_start(packed) * 2
+    end = e + list_length(packed) * 2
+    while e < end:
+        out[entry[e]] += value[e + 1]
+        e += 2
+
+
+@part
+def _place_for(w: Weights, size: int) -> int:
+    """The start of a free list with room for 1 << size entries; -1: there is no room left."""
+    start = w.free[size]
+    if start >= 0:
+        w.free[size] = w.entry[2 * start]  # the chain goes on in the place itself
+        return start
+    start = w.used[1]
+    if (start + (1 << size)) * 2 > w.entry.size:
+        return -1
+    w.used[1] = start + (1 << size)
+    return start
+
+
+@part
+def entry_for(w: Weights, key: np.uint64, action: int) -> int:
+    """The number of the entry of (feature, action), made with a weight of 0 if it is missing; -1: no room."""
+    k = find_key(w.table, key)
+    if w.table[k] == np.uint64(0):
+        if (w.used[0] + 1) * 4 > w.table.size:  # half of the places are taken at most
+            return -1
+        start = _place_for(w, 1)
+        if start < 0:
+            return -1
+        w.table[k] = key
+        w.table[k + 1] = _packed(start, 0, 1)
+        w.used[0] += 1
+    packed = w.table[k + 1]
+    start = list_start(packed)
+    length = list_length(packed)
+    size = np.int64(packed >> _52)
+    for e in range(start, start + length):
+        if w.entry[2 * e] == action:
+            return e
+    if length == 1 << size:
+        moved = _place_for(w, size + 1)
+        if moved < 0:
+            return -1
+        for j in range(length):
+            w.entry[2 * (moved + j)] = w.entry[2 * (start + j)]
+            w.entry[2 * (moved + j) + 1] = w.entry[2 * (start + j) + 1]
+            w.sums[moved + j] = w.sums[start + j]
+        w.entry[2 * start] = w.free[size]
+        w.free[size] = start
+        start, size = moved, size + 1
+    w.table[k + 1] = _packed(start, length + 1, size)
+    e = start + length
+    w.entry[2 * e] = action
+    w.value[2 * e + 1] = np.float32(0.0)
+    w.sums[e] = 0.0
+    return e
+
+
+@inline
+def change(w: Weights, e: int, amount: float, clock: float) -> None:
+    w.value[2 * e + 1] += np.float32(amount)
+    w.sums[e] += clock * amount
+
+
+@kernel
+def larger_table(table: np.ndarray) -> np.ndarray:
+    """The same table with twice the places."""
+    out = np.zeros(2 * table.size, np.uint64)
+    for k in range(0, table.size, 2):
+        if table[k] != np.uint64(0):
+            place = find_key(out, table[k])
+            out[place] = table[k]
+            out[place + 1] = table[k + 1]
+    return out
+
+
+@kernel
+def frozen(w: Weights, clock: float) -> tuple:
+    """(table, entry) of the weights as they would come out: averaged by the clock (0: the last ones), without zeros
+    and without gaps."""
+    features, entries = 0, 0
+    for k in range(0, w.table.size, 2):
+        kept = _n_kept(w, k, clock)
+        features += 1 if kept else 0
+        entries += kept
+    places = 16
+    while places < 2 * features:
+        places *= 2
+    table = np.zeros(2 * places, np.uint64)
+    entry = np.zeros(2 * max(entries, 1), np.int32)
+    value = entry.view(np.float32)
+    at = 0
+    for k in range(0, w.table.size, 2):
+        if _n_kept(w, k, clock) == 0:
+            continue
+        begun = at
+        packed = w.table[k + 1]
+        start = list_start(packed)
+        for e in range(start, start + list_length(packed)):
+            weight = _outcome(w, e, clock)
+            if weight != np.float32(0.0):
+                entry[2 * at] = w.entry[2 * e]
+                value[2 * at + 1] = weight
+                at += 1
+        place = find_key(table, w.table[k])
+        table[place] = w.table[k]
+        table[place + 1] = _packed(begun, at - begun, 0)
+    return table, entry
+
+
+@inline
+def _outcome(w: Weights, e: int, clock: float) -> np.float32:
+    if clock > 0.0:
+        return np.float32(w.value[2 * e + 1] - w.sums[e] / clock)
+    return w.value[2 * e + 1]
+
+
+@part
+def _n_kept(w: Weights, k: int, clock: float) -> int:
+    """How many weights of the feature at place k are not zero."""
+    if w.table[k] == np.uint64(0):
+        return 0
+    packed = w.table[k + 1]
+    start = list_start(packed)
+    kept = 0
+    for e in range(start, start + list_length(packed)):
+        if _outcome(w, e, clock) != np.float32(0.0):
+            kept += 1
+    return kept
+
+
+@kernel
+def restart_from_average(w: Weights, clock: float) -> None:
+    """mavg: the mean so far becomes the weights, and its sums begin again."""
+    for k in range(0, w.table.size, 2):
+        if w.table[k] != np.uint64(0):
+            packed = w.table[k + 1]
+            start = list_start(packed)
+            for e in range(start, start + list_length(packed)):
+                w.value[2 * e + 1] -= np.float32(w.sums[e] / clock)
+                w.sums[e] = 0.0
+
+
+@kernel
+def lists_of(table: np.ndarray) -> tuple:
+    """Of each place of a table: start i64[places] and length i64[places] of its list; 0 of an empty one."""
+    start = np.zeros(table.size // 2, np.int64)
+    length = np.zeros(table.size // 2, np.int64)
+    for k in range(start.size):
+        if table[2 * k] != np.uint64(0):
+            start[k], length[k] = list_start(table[2 * k + 1]), list_length(table[2 * k + 1])
+    return start, length

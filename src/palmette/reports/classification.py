@@ -1,0 +1,151 @@
+"""What a classifier over latent structures learnt, and how good it is, as plain data and as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from palmette.evaluation.binary import BinaryScores
+from palmette.features.templates import to_text
+from palmette.reports.console import OutputConsole
+from palmette.structures.latent.model import ClassifierModel
+from palmette.structures.latent.weights import largest, n_weights
+
+SHOWN_PASSES = 40
+SHOWN_TAGS = 12
+
+
+def training_notes(model: ClassifierModel) -> list[str]:
+    """What is worth telling when a training ends, about its last pass."""
+    history = model.meta["history"]
+    if not history:
+        return []
+    row = history[-1]
+    notes = []
+    if row["again"]:
+        notes.append(f"negatives decoded again in the last pass: {_again(row['again'])}")
+    if row["capped"]:
+        what = f"{row['capped']:,} negatives were" if row["again"] else "the rounds of a pass were"
+        notes.append(f"warning: {what} cut off in the last pass; see {'--cap' if row['again'] else '--inner-rounds'}")
+    if row["new_structures"]:
+        notes.append(f"new structures of negatives by inner round: {', '.join(map(str, row['new_structures']))}")
+    if row["bound"] is not None:
+        notes.append(
+            f"squared loss of the last pass {row['squared_loss']:,.1f}, at most {row['bound']:,.1f} by the bound"
+        )
+    return notes
+
+
+def _again(counts: list[int]) -> str:
+    named = ["never", "once"] + [f"{times} times" for times in range(2, len(counts))]
+    return ", ".join(f"{name} {count:,}" for name, count in zip(named, counts, strict=False))
+
+
+def print_binary(found: BinaryScores, model: ClassifierModel, console: Console | None = None) -> None:
+    """The figures of an evaluation, and accuracy on development data by pass where the model has it."""
+    console = console or OutputConsole(100)
+    table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
+    percent = {name: f"{100 * getattr(found, name):.2f}" for name in ("accuracy", "precision", "recall", "f1")}
+    area = "-" if found.auc is None else f"{100 * found.auc:.2f}"
+    table.add_row("sentences", f"{found.positives + found.negatives:,}", "accuracy", percent["accuracy"])
+    table.add_row(f"of class {model.classes[1]}", f"{found.positives:,}", "precision", percent["precision"])
+    table.add_row("said to be", f"{found.said_positive:,}", "recall", percent["recall"])
+    table.add_row("rightly", f"{found.right_positive:,}", "F1", percent["f1"])
+    table.add_row("", "", "area under the ROC", area)
+    console.print(table)
+    dev = [(row["number"], row["dev"]) for row in model.meta["history"] if row["dev"] is not None]
+    if dev:
+        console.print("accuracy on development data by pass", style="italic", markup=False)
+        console.print("  ".join(f"{number}: {100 * value:.2f}" for number, value in dev), markup=False)
+
+
+def classifier_inspection(model: ClassifierModel, top: int) -> dict[str, Any]:
+    """Everything that `palmette inspect` tells, as plain JSON types."""
+    return {
+        "task": "classify",
+        "classes": list(model.classes),
+        "views": {view.name: list(view.tags) for view in model.views},
+        "attributes": model.alphabet.size,
+        "nonzero_weights": n_weights(model.weights),
+        "largest_weight": largest(model.weights),
+        "templates": to_text(model.encoder.templates).splitlines(),
+        "settings": msgspec.to_builtins(model.settings),
+        "sentences": model.meta.get("sentences"),
+        "start": model.meta.get("start"),
+        "tagger": model.meta.get("tagger"),
+        "history": [{k: v for k, v in row.items() if k != "seconds"} for row in model.meta["history"]],
+        "best_pass": model.meta.get("best_pass"),
+        "ended": model.meta.get("ended"),
+        "top": {view.name: _top_of_view(model, r, top) for r, view in enumerate(model.views)},
+    }
+
+
+def _top_of_view(model: ClassifierModel, r: int, top: int) -> dict[str, list[tuple[str, float]]]:
+    """The attributes with the largest weights of each tag, in either direction; nothing where names were stripped."""
+    if model.names is None:
+        return {}
+    column, weights = int(model.packed.column[r]), model.weights.one
+    found = {}
+    for h, tag in enumerate(model.views[r].tags):
+        own = weights.w[weights.slot, column + h]
+        order = np.argsort(-np.abs(own), kind="stable")[:top]
+        found[tag] = [(model.names[int(a)], round(float(own[a]), 6)) for a in order if own[a] != 0]
+    return found
+
+
+def print_classifier(about: dict[str, Any], console: Console | None = None) -> None:
+    console = console or OutputConsole(100)
+    negative, positive = about["classes"]
+    views = ", ".join(f"{name} ({len(tags)} tags)" for name, tags in about["views"].items())
+    settings = about["settings"]
+    rows = [
+        ("classes", f"{positive} (score from 0 on), {negative}"),
+        ("learner", f"{settings['learner']}, {settings['pa_type']}, estimator {settings['estimator']}"),
+        ("views", views + (f", combined by {settings['combine']}" if len(about["views"]) > 1 else "")),
+        ("attributes", f"{about['attributes']:,}; {about['nonzero_weights']:,} weights that are not zero"),
+        ("largest weight", f"{about['largest_weight']:.4g}"),
+        ("start", "zero" if about["start"] is None else f"a chunker's weights up to {about['start']:.4g}"),
+        ("ended", f"{about['ended']}; pass {about['best_pass']} was kept"),
+    ]
+    table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
+    for name, value in rows:
+        table.add_row(name, value)
+    console.print(table, markup=False)
+    _print_history(console, about["history"])
+    for name, tags in about["top"].items():
+        if any(tags.values()):
+            console.print(f"strongest attributes of {name}", style="italic", markup=False)
+            for tag, best in list(tags.items())[:SHOWN_TAGS]:
+                told = "  ".join(f"{attribute} {weight:+.3g}" for attribute, weight in best)
+                console.print(f"{tag:<6} {told}", markup=False, soft_wrap=True)
+
+
+def _print_history(console: Console, history: list[dict[str, Any]]) -> None:
+    """A line a pass. The last columns: negatives by how often they were decoded again, or new structures by round."""
+    if not history:
+        return
+    bound, dev = history[-1]["bound"] is not None, history[-1]["dev"] is not None
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    heads = ["pass", "updates", "train acc.", *(["dev"] if dev else []), "decoded", "squared loss"]
+    for head in (*heads, *(["bound"] if bound else [])):
+        table.add_column(head, justify="right")
+    batch = any(row["new_structures"] for row in history)
+    table.add_column("new structures by round" if batch else "negatives decoded again 0, 1, 2, ... times")
+    for row in history[-SHOWN_PASSES:]:
+        cells = [str(row["number"]), f"{row['updates']:,}", f"{100 * row['train_accuracy']:.2f}"]
+        cells += [f"{100 * row['dev']:.2f}"] if dev else []
+        cells += [f"{row['decoded']:,}", f"{row['squared_loss']:,.1f}"]
+        cells += [f"{row['bound']:,.1f}"] if bound else []
+        told = row["new_structures"] if batch else row["again"]
+        table.add_row(*cells, ", ".join(f"{k:,}".replace(",", "") for k in told))
+    console.print(table)
+    if history[-1]["bound"] is not None:
+        console.print(
+            "The bound holds for plain PA steps, with the loss of the weights compared with (the estimate at the "
+            "start of the pass) taken at the learner's structures; losses are divided by the length of the features.",
+            style="italic", markup=False,
+        )  # fmt: skip

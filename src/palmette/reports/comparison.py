@@ -1,0 +1,179 @@
+"""Systems and learners side by side, as tables for people, and how far the comparison is, on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from palmette.evaluation.comparison import Comparison, Difference, Pair, Sentence, Where
+from palmette.evaluation.significance import Interval
+from palmette.reports.console import OutputConsole
+from palmette.reports.tables import letters, p_text, percent, plain_table, titled
+
+if TYPE_CHECKING:
+    from palmette.estimators.ablation import Ablation, Spread
+
+ROWS = 30  # of the table who wins where
+_WORDS = 12  # of a sentence on each side of what differs
+
+
+# Outputs
+
+
+def print_comparison(found: Comparison, gold: str, console: Console | None = None) -> None:
+    """Scores, tests of each system against the first, who wins where, and sentences on which they differ."""
+    console = console or OutputConsole(100)
+    short = dict(zip([system.name for system in found.systems], letters(len(found.systems)), strict=True))
+    console.print(f"{gold}: {found.sentences:,} sentences, {found.tokens:,} tokens", markup=False)
+    titled(console, f"scores, with {100 * found.level:.0f}% bootstrap intervals over sentences", _scores(found, short))
+    titled(console, "differences", _tests(found.pairs, short))
+    console.print(_legend(found.rounds, found.pairs), style="dim", markup=False)
+    titled(console, "tokens that only one of the two has right, McNemar's test", _mcnemar(found.pairs, short))
+    what = f"spans, F1 ({found.chunk_rules}'s rules)" if found.chunk_rules else "labels, F1"
+    titled(console, f"who wins where: {what}", _where([w for w in found.where if w.kind != "words"], short))
+    words = [w for w in found.where if w.kind == "words"]
+    if words:
+        titled(console, f"words in the training data of {found.unseen_for} or not, accuracy", _where(words, short))
+    _differences(console, found, list(short.values()))
+
+
+def _between(span: Interval | None, sign: str = "") -> str:
+    return "" if span is None else f"[{100 * span.low:{sign}.2f}, {100 * span.high:{sign}.2f}]"
+
+
+def _scores(found: Comparison, short: dict[str, str]) -> Table:
+    spans = found.chunk_rules is not None
+    table = plain_table(["", "system", "accuracy", "", *(["F1", ""] if spans else []), "sentences right"], 2)
+    for system in found.systems:
+        f1 = [percent(system.f1), escape(_between(system.f1_interval))] if spans else []
+        whole = percent(system.scores["sentence_accuracy"])
+        accuracy = [percent(system.accuracy), escape(_between(system.accuracy_interval))]
+        table.add_row(short[system.name], escape(system.name), *accuracy, *f1, whole)
+    return table
+
+
+def _tests(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
+    several = len(pairs) > 1
+    table = plain_table(["", "", "difference", "", "p", *(["p (Holm)"] if several else [])], 2)
+    for pair in pairs:
+        name = f"{short[pair.second]} - {short[pair.first]}"
+        for metric, difference in (("accuracy", pair.accuracy), ("F1", pair.f1)):
+            if difference is not None:
+                table.add_row(name, metric, *_difference(difference, several))
+                name = ""
+    return table
+
+
+def _difference(found: Difference, several: bool) -> list[str]:
+    cells = [f"{100 * found.value:+.2f}", escape(_between(found.interval, "+")), p_text(found.p)]
+    return [*cells, p_text(found.p_holm)] if several else cells
+
+
+def _mcnemar(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
+    table = plain_table(["", "only first", "only second", "exact p", "chi2", "corrected p"])
+    for pair in pairs:
+        found = pair.mcnemar
+        if found is not None:
+            cells = (f"{found.only_first:,}", f"{found.only_second:,}", p_text(found.exact), f"{found.chi2:.2f}")
+            table.add_row(f"{short[pair.first]}, {short[pair.second]}", *cells, p_text(found.corrected))
+    return table
+
+
+def _legend(rounds: int, pairs: Sequence[Pair]) -> str:
+    text = f"p: approximate randomisation over sentences, {rounds:,} rounds"
+    return text + (f"; Holm: corrected for {len(pairs)} pairs" if len(pairs) > 1 else "")
+
+
+def _where(rows: Sequence[Where], short: dict[str, str]) -> Table:
+    table = plain_table(["", "gold", *short.values(), "best"])
+    for row in rows[:ROWS]:
+        best = "=" if len(row.best) == len(short) else " ".join(short[name] for name in row.best)
+        table.add_row(escape(row.name) or "(no type)", f"{row.gold:,}", *map(percent, row.scores), best)
+    if len(rows) > ROWS:
+        table.caption = f"and {len(rows) - ROWS} rarer ones"
+    return table
+
+
+def _differences(console: Console, found: Comparison, short: list[str]) -> None:
+    console.print()
+    n, shown = found.differing_sentences, len(found.differences)
+    if n == 0:
+        console.print("the systems agree on every token")
+        return
+    which = "" if shown in (0, n) else f"; the {shown} with most such tokens" if shown > 1 else "; the one with most"
+    console.print(f"sentences that are labelled differently: {n:,} of {found.sentences:,}{which}", style="italic")
+    for sentence in found.differences:
+        console.print()
+        console.print(_headline(sentence), soft_wrap=True)
+        table = plain_table(["    ", "word", "gold", *short], 3 + len(short))
+        for token in sentence.tokens:
+            guesses = [_judged(guess, token.gold) for guess in token.guesses]
+            table.add_row("", escape(token.word or f"token {token.token + 1}"), escape(token.gold), *guesses)
+        console.print(table)
+
+
+def _judged(guess: str, gold: str) -> str:
+    return f"[green]{escape(guess)}[/green]" if guess == gold else f"[red]{escape(guess)}[/red]"
+
+
+def _headline(sentence: Sentence) -> str:
+    """Where the sentence stands, and its words around what differs."""
+    place = f"sentence {sentence.sentence + 1}" + ("" if sentence.line is None else f", line {sentence.line}")
+    if not sentence.text:
+        return place
+    marked = {token.token for token in sentence.tokens}
+    lo, hi = max(0, min(marked) - _WORDS), max(marked) + _WORDS + 1
+    words = [
+        f"[bold]{escape(word)}[/bold]" if i in marked else escape(word)
+        for i, word in enumerate(sentence.text)
+        if lo <= i < hi
+    ]
+    text = " ".join([*(["..."] if lo else []), *words, *(["..."] if hi < len(sentence.text) else [])])
+    return f"[dim]{place}:[/dim] {text}"
+
+
+# Learners
+
+
+def use_of_dev(dev: str | None, share: float | None, gold: str) -> str:
+    """What development data was used for, in a sentence."""
+    kept = f"{gold} was only scored: nothing was chosen on it"
+    if dev is None and share is None:
+        return f"no development data: each training keeps its last pass; {kept}"
+    source = dev or f"a share of {share:g} of the training sentences"
+    return f"{source} chose what each training keeps (the pass; the estimator where it is auto); {kept}"
+
+
+def print_ablation(found: Ablation, note: str, console: Console | None = None) -> None:
+    """One table: mean and standard deviation over seeds, time, and significance against the first learner."""
+    console = console or OutputConsole(100)
+    seeds = len(found.learners[0].runs)
+    spans = found.learners[0].f1 is not None
+    several = len(found.pairs) > 1
+    console.print(
+        f"{found.sentences:,} sentences, {found.tokens:,} tokens; mean and standard deviation over {seeds} "
+        f"seed{'s' if seeds > 1 else ''}"
+    )
+    main = "F1" if spans else "accuracy"
+    heads = ["learner", *(["F1"] if spans else []), "accuracy", "seconds", f"{main} - first", "p"]
+    table = plain_table([*heads, *(["p (Holm)"] if several else [])])
+    for learner in found.learners:
+        pair = next((pair for pair in found.pairs if pair.second == learner.name), None)
+        tested: list[str] = []
+        if pair is not None:
+            difference, _, *p_values = _difference(pair.f1 or pair.accuracy, several)
+            tested = [difference, *p_values]
+        cells = [_spread(one, 100) for one in (learner.f1, learner.accuracy) if one is not None]
+        table.add_row(escape(learner.name), *cells, _spread(learner.seconds, 1), *tested)
+    console.print(table)
+    paired = "; seeds are paired, and a sentence is exchanged in all pairs at once" if seeds > 1 else ""
+    console.print(f"{_legend(found.rounds, found.pairs)}{paired}", style="dim", markup=False)
+    console.print(note, style="dim", markup=False)
+
+
+def _spread(found: Spread, scale: float) -> str:
+    return f"{scale * found.mean:.2f}" + ("" if found.sd is None else f" ±{scale * found.sd:.2f}")

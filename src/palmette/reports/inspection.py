@@ -1,0 +1,320 @@
+"""What a chain model holds, as plain data and as tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from palmette.errors import UsageError
+from palmette.features.templates import PAST, to_text
+from palmette.kernels.chain.forms import Rows
+from palmette.options.settings import LIKELIHOOD, idle
+from palmette.reports.console import OutputConsole
+from palmette.structures.chain.label_context import top_past
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.posteriors import named
+from palmette.structures.chain.separation import Separation
+from palmette.structures.chain.serialise import PARTS
+from palmette.structures.chain.weights import n_weights
+
+SHOWN_LABELS = 12
+
+
+def inspection(
+    model: ChainModel, top: int, labels: Sequence[str] | None = None, separation: Separation | None = None
+) -> dict[str, Any]:
+    """Everything that `palmette inspect` tells, as plain JSON types; `separation`: of the data that was asked about."""
+    for label in labels or ():
+        if label not in model.labels:
+            raise UsageError(f"the model has no label {label!r}; it has {', '.join(model.labels[:20])}")
+    return {
+        "labels": model.labels,
+        "scheme": model.scheme,
+        "order": model.shape.order,
+        "states": _state_counts(model),
+        "attributes": {PARTS[order]: alphabet.size for order, alphabet in model.alphabets.items()},
+        "moved": _moved_parts(model),
+        "nonzero_weights": n_weights(model.chain) + (0 if model.past is None else int(np.count_nonzero(model.past.w))),
+        "search": f"beam of {model.beam}" if model.beam else "exact",
+        "forbidden_transitions": int(np.count_nonzero(~model.allowed.pair)),
+        "training_words": int(model.vocabulary.size),
+        "bias": model.bias,
+        "confidence_is": named(model),
+        "calibration": model.meta.get("calibration"),
+        "templates": None if model.encoder is None else to_text(model.encoder.templates).splitlines(),
+        "lexicons": [] if model.encoder is None else sorted(model.encoder.resources.lexicons),
+        "clusters": [] if model.encoder is None else sorted(model.encoder.resources.clusters),
+        "settings": model.meta.get("settings"),
+        "reading": model.meta.get("reading"),
+        "history": [{k: v for k, v in row.items() if k != "seconds"} for row in model.meta.get("history", [])],
+        "best_pass": model.meta.get("best_pass"),
+        "ended": model.meta.get("ended"),
+        "checkpoint": bool(model.checkpoint),
+        "updates": sum(row["updates"] for row in model.meta.get("history", [])),
+        "separation": None if separation is None else separation._asdict(),
+        "top": {label: top_attributes(model, label, top) for label in labels or model.labels},
+        "state_differences": {
+            label: state_differences(model, label, top) for label in labels or model.labels if model.shape.per > 1
+        },
+        "transitions": top_transitions(model, top),
+        "earlier_labels": top_earlier(model, top),
+        "start": _of_states(model, model.chain.bare.end[0]),
+        "end": _of_states(model, model.chain.bare.end[1]),
+    }
+
+
+def _moved_parts(model: ChainModel) -> dict[str, int]:
+    """Of each kind the attributes with a weight that is not zero."""
+    moved = {PARTS[o]: _moved(r) for o, r in enumerate(model.chain[-3:], 1) if r.slot.size}
+    if model.past is not None and PAST in model.alphabets:
+        moved[PARTS[PAST]] = int(np.unique(model.past.owner[model.past.w.any(axis=1)]).size)
+    return moved
+
+
+def _moved(rows: Rows) -> int:
+    """Attributes with a weight that is not zero."""
+    if not rows.first.size:
+        full = np.flatnonzero(rows.w.any(axis=1))
+        return int(np.isin(rows.slot, full).sum())
+    owner = np.repeat(np.arange(rows.first.size - 1), np.diff(rows.first))
+    return int(np.unique(owner[rows.w.any(axis=1)]).size)
+
+
+def _state_counts(model: ChainModel) -> dict[str, int]:
+    """Latent states of each label; nothing for a plain model."""
+    there = (~model.shape.missing()).reshape(-1, model.shape.per).sum(axis=1)
+    return dict(zip(model.labels, there.tolist(), strict=True)) if model.shape.per > 1 else {}
+
+
+def _columns(model: ChainModel, label: str) -> np.ndarray:
+    """The weights of the states of a label, a column each."""
+    first, per = model.labels.index(label) * model.shape.per, model.shape.per
+    if not model.chain.one.slot.size:  # no attribute at all
+        return np.zeros((1, per), np.float32)
+    there = ~model.shape.missing()[first : first + per]
+    return model.chain.one.w[:, first : first + per][:, there]
+
+
+def top_attributes(model: ChainModel, label: str, top: int) -> list[dict[str, Any]]:
+    """The strongest label weights, for and against; of a latent label the mean over its states."""
+    return _strongest(model, _columns(model, label).mean(axis=1), top)
+
+
+def state_differences(model: ChainModel, label: str, top: int) -> dict[str, list[dict[str, Any]]]:
+    """What tells the states of a label apart: where each one's weight is furthest above the mean of all of them."""
+    columns = _columns(model, label)
+    if columns.shape[1] < 2:
+        return {}
+    apart = columns - columns.mean(axis=1, keepdims=True)
+    first = model.labels.index(label) * model.shape.per
+    names = model.shape.state_names(model.labels)
+    return {names[first + k]: _strongest(model, np.maximum(apart[:, k], 0), top) for k in range(columns.shape[1])}
+
+
+def _strongest(model: ChainModel, column: np.ndarray, top: int) -> list[dict[str, Any]]:
+    """The attributes with the largest numbers of either sign; `column` has a number for each row."""
+    rows = model.chain.one
+    if not rows.slot.size or top < 1:
+        return []
+    n = min(top + 1, column.size)  # one of them may be the row of zeros
+    rank = -_strength(model, column)
+    strongest = np.argpartition(rank, n - 1)[:n]
+    strongest = strongest[np.argsort(rank[strongest], kind="stable")]
+    owner = np.zeros(column.size, np.int64)
+    moved = np.flatnonzero(rows.slot)
+    owner[rows.slot[moved]] = moved
+    found = [r for r in strongest if column[r] != 0][:top]
+    return [{"attribute": _name(model, 1, int(owner[r])), "weight": float(column[r])} for r in found]
+
+
+def _strength(model: ChainModel, weights: np.ndarray) -> np.ndarray:
+    """Weights speak for or against a label; those of an hmm are logarithms of probabilities, large ones tell most."""
+    counted = model.meta.get("settings", {}).get("learner") == "hmm"
+    return weights if counted else np.abs(weights)
+
+
+def _name(model: ChainModel, order: int, attribute: int) -> str:
+    return model.names[order][attribute] if order in model.names else f"#{attribute}"
+
+
+def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
+    """The strongest plain label pairs (of a latent model: state pairs), for and against."""
+    if model.shape.order == 0:
+        return []
+    H, names = model.shape.n_states, _names(model)
+    weight = model.chain.bare.pair[:, :H]
+    strongest = np.argsort(-_strength(model, weight), axis=None, kind="stable")
+    pairs = [divmod(int(k), H) for k in strongest if weight.reshape(-1)[k]][: 2 * top]
+    return [{"from": names[a], "to": names[b], "weight": float(weight[a, b])} for a, b in pairs if weight[a, b]]
+
+
+def top_earlier(model: ChainModel, top: int) -> list[dict[str, Any]]:
+    """The strongest weights of templates that read earlier labels, for and against."""
+    if model.past is None or PAST not in model.alphabets or PAST not in model.names:
+        return []
+    found = []
+    for attribute, labels, label, weight in top_past(model.past, model.shape.n_states, 2 * top):
+        text = _name(model, PAST, attribute)
+        for before in labels:
+            text = re.sub(
+                r"%y\[-[0-9]+\]", "<s>" if before < 0 else model.labels[before].replace("\\", r"\\"), text, count=1
+            )
+        found.append({"attribute": text, "label": model.labels[label], "weight": weight})
+    return found
+
+
+def _of_states(model: ChainModel, row: np.ndarray) -> dict[str, float]:
+    return {name: float(row[k]) for k, name in enumerate(_names(model)) if row[k]}
+
+
+def _names(model: ChainModel) -> list[str]:
+    """What the states are called: as their label, unless it has several."""
+    return model.labels if model.shape.per == 1 else model.shape.state_names(model.labels)
+
+
+def print_inspection(about: dict[str, Any], all_labels: bool, console: Console | None = None) -> None:
+    """The same for people."""
+    console = console or OutputConsole(110)
+    settings = about["settings"] or {}
+    console.print(
+        f"[bold]{settings.get('learner', '?')}[/bold], {_weights_said(settings)}"
+        f"order {about['order']}, {len(about['labels'])} labels" + (f" ({about['scheme']})" if about["scheme"] else "")
+    )
+    for part, size in about["attributes"].items():
+        console.print(f"  {size:,} {part} attributes, {about['moved'].get(part, 0):,} with weights")
+    console.print(f"  {about['nonzero_weights']:,} weights that are not zero")
+    if about["states"]:
+        console.print("  states: " + ", ".join(f"{label} {n}" for label, n in about["states"].items()), markup=False)
+    if about["forbidden_transitions"]:
+        console.print(f"  {about['forbidden_transitions']:,} forbidden label pairs")
+    for label, value in about["bias"].items():
+        console.print(f"  bias {escape(label)}={value:.4g}")
+    if about["search"] != "exact":
+        console.print(f"  searched with a {about['search']}")
+    console.print(f"  {_calibration_said(about)}", markup=False)
+    left_out = idle(settings)
+    chosen = ", ".join(
+        f"{name} {value}" for name, value in settings.items() if value is not None and name not in left_out
+    )
+    console.print(f"  settings: {chosen}", markup=False)
+    if about["templates"] is not None:
+        known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
+        console.print("  " + ", ".join([f"{len(about['templates'])} templates", *known]), markup=False)
+    console.print(f"  ended: {about['ended']}; kept pass {about['best_pass']}")
+    _print_history(about["history"], console)
+    if about["separation"] is not None:
+        _print_separation(about, console)
+    shown = about["top"] if all_labels else dict(list(about["top"].items())[:SHOWN_LABELS])
+    for label, rows in shown.items():
+        cells = "  ".join(f"{escape(row['attribute'])} [dim]{row['weight']:+.2f}[/dim]" for row in rows)
+        console.print(f"\n[bold]{escape(label)}[/bold]  {cells}")
+        _print_states(about["state_differences"].get(label, {}), console)
+    if len(shown) < len(about["top"]):
+        console.print(f"\n... and {len(about['top']) - len(shown)} more labels: --label NAME, or --json")
+    if about["transitions"]:
+        cells = "  ".join(
+            f"{escape(t['from'])} > {escape(t['to'])} [dim]{t['weight']:+.2f}[/dim]" for t in about["transitions"]
+        )
+        console.print(f"\n[bold]transitions[/bold]  {cells}")
+    if about["earlier_labels"]:
+        cells = "  ".join(
+            f"{escape(e['attribute'])} > {escape(e['label'])} [dim]{e['weight']:+.2f}[/dim]"
+            for e in about["earlier_labels"]
+        )
+        console.print(f"\n[bold]earlier labels[/bold]  {cells}")
+
+
+def _calibration_said(about: dict[str, Any]) -> str:
+    """What its confidences mean."""
+    fitted = about["calibration"]
+    if "past" in about["attributes"]:
+        return "it has no confidences: its templates read earlier labels, and a beam does not sum over all sequences"
+    said = "its confidences are probabilities"
+    if about["confidence_is"] != "probability":
+        said = "its confidences are not calibrated (see `palmette calibrate`)"
+    if fitted is None:
+        return said
+    place = f"{fitted['data']}, {fitted['sentences']:,} sentences"
+    return f"{said}: temperature {fitted['temperature']:.4g}, fitted on {place}"
+
+
+def _weights_said(settings: dict[str, Any]) -> str:
+    """Which weights came out; batch learners and an hmm have only one kind."""
+    learner, optimiser = settings.get("learner"), settings.get("optimiser", "lbfgs")
+    one = learner == "hmm" or (learner in LIKELIHOOD and optimiser == "lbfgs")
+    return "" if one else f"{settings.get('estimator', '?')} weights, "
+
+
+def _print_history(history: list[dict[str, Any]], console: Console) -> None:
+    if not history:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 2))
+    figures = list(dict.fromkeys(name for row in history for name in row["figures"]))
+    for head in ("pass", "updates", "train acc.", "dev", *(FIGURES.get(name, (name, 1, ""))[0] for name in figures)):
+        table.add_column(head, justify="right")
+    for row in history:
+        dev = "-" if row["dev"] is None else f"{100 * row['dev']:.2f}"
+        accuracy = f"{100 * row['train_accuracy']:.2f}"
+        found = [_figure(name, row["figures"].get(name)) for name in figures]
+        table.add_row(str(row["number"]), f"{row['updates']:,}", accuracy, dev, *found)
+    console.print(table)
+
+
+# What a pass tells of its weights: heading, factor, form
+FIGURES = {
+    "norm": ("norm", 1, ".1f"),
+    "objective": ("objective", 1, ".2f"),
+    "gradient": ("gradient", 1, ".3g"),
+    "bad": ("bad updates, %", 100, ".1f"),
+    "cut": ("cut at, %", 100, ".1f"),
+    "moved": ("states moved, %", 100, ".1f"),
+    "swapped": ("of it swapped roles", 100, ".1f"),
+}
+
+
+def _figure(name: str, value: float | None) -> str:
+    _, factor, form = FIGURES.get(name, (name, 1, ".4g"))
+    return "-" if value is None else format(factor * value, form)
+
+
+def _print_states(states: dict[str, list[dict[str, Any]]], console: Console) -> None:
+    """The states of a label side by side, each with the attributes that set it apart."""
+    if not states:
+        return
+    table = Table(box=None, padding=(0, 3, 0, 2))
+    for name in states:
+        table.add_column(escape(name), overflow="fold")
+    depth = max(len(rows) for rows in states.values())
+    for k in range(depth):
+        cells = [rows[k] if k < len(rows) else None for rows in states.values()]
+        table.add_row(*("" if c is None else f"{escape(c['attribute'])} [dim]{c['weight']:+.2f}[/dim]" for c in cells))
+    console.print(table)
+
+
+def _print_separation(about: dict[str, Any], console: Console) -> None:
+    found = about["separation"]
+    console.print(
+        f"\n[bold]separation[/bold]  {100 * found['separated']:.1f}% of {found['sentences']:,} sentences strictly "
+        f"separated; margin: smallest {_figure('', found['margin'])}, median {_figure('', found['median_margin'])} "
+        f"(weights of length {found['norm']:.4g}, features of at most {found['longest']:.4g})"
+    )
+    if found["bound"] is None:
+        console.print(f"  bound on mistakes: {found['bound_of']}")
+    else:
+        console.print(f"  mistakes of {found['bound_of']}: at most {found['bound']:.4g}; made {_made(about):,}")
+    if found["usage"]:
+        used = "  ".join(f"{escape(name)} [dim]{100 * share:.0f}%[/dim]" for name, share in found["usage"].items())
+        console.print(f"  states in use  {used}")
+
+
+def _made(about: dict[str, Any]) -> int:
+    """Updates in the passes that the bound is about."""
+    if about["separation"]["bound_of"] == "the first pass":
+        return int(about["history"][0]["updates"]) if about["history"] else 0
+    return int(about["updates"])

@@ -1,0 +1,60 @@
+"""How far a comparison is, on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from palmette.estimators.ablation import Learner, Run
+    from palmette.training.trainer import Pass, Progress
+
+
+class Meter:
+    """Tells on stderr how far it is: what is going on from the second second on, and trainings as they end."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.live = not quiet and sys.stderr.isatty()
+        self.next = time.perf_counter() + 1.0
+        self.said: set[str] = set()
+        self.first_run = True
+        self.unfinished = False
+
+    def begins(self, learner: Learner, seed: int) -> Progress:
+        self.first_run = seed == 1
+
+        def passes(number: int, done: int, total: int, finished: Pass | None) -> None:
+            self.tell(f"{learner.name}, seed {seed}: pass {number}, {100 * done // max(1, total)}%")
+
+        return passes
+
+    def ended(self, learner: Learner, run: Run) -> None:
+        if not self.quiet:
+            self.clear()
+            spans = "" if run.f1 is None else f"F1 {100 * run.f1:.2f}, "
+            text = f"{learner.name}, seed {run.seed}: {spans}accuracy {100 * run.accuracy:.2f}, {run.seconds:.2f} s"
+            print(text, file=sys.stderr, flush=True)
+
+    def tell(self, message: str) -> None:
+        now = time.perf_counter()
+        if not self.quiet and now >= self.next:
+            # A log of lines needs fewer of them than a line that is written over.
+            self.next = now + (0.2 if self.live else 5.0)
+            self.unfinished = self.live
+            text = f"\r\x1b[K{message}" if self.live else f"{message}\n"
+            print(text, end="", file=sys.stderr, flush=True)
+
+    def say(self, message: str) -> None:
+        """A message of a learner's first training, once: the other seeds would repeat it."""
+        if not self.quiet and self.first_run and message not in self.said:
+            self.said.add(message)
+            self.clear()
+            print(message, file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take away a line that was to be written over."""
+        if self.unfinished:
+            self.unfinished = False
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,107 @@
+"""How reliable confidences are: tables, and a reliability diagram."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from palmette.data.files import FilePath, write_whole
+from palmette.errors import UsageError
+from palmette.evaluation.calibration import BINS, Reliability
+from palmette.reports.console import OutputConsole
+from palmette.structures.chain.calibrate import Reliabilities
+from palmette.structures.chain.temperature import Calibration
+
+ERRORS = {
+    "nll": "negative log-likelihood a token",
+    "ece_tokens": "expected calibration error of tokens, %",
+    "ece_spans": "of spans, %",
+    "ece_sentences": "of whole sentences, %",
+}
+
+
+def print_calibration(found: Calibration, console: Console | None = None) -> None:
+    """A fitted temperature, and the figures before and after."""
+    console = console or OutputConsole(100)
+    console.print(f"[bold]temperature {found.temperature:.4g}[/bold]")
+    console.print(f"fitted on {found.data}: {found.sentences:,} sentences, {found.tokens:,} tokens", markup=False)
+    table = Table(box=None, padding=(0, 3, 0, 0))
+    for head in ("", "before", "after"):
+        table.add_column(head, justify="right" if head else "left")
+    for name, text in ERRORS.items():
+        if name in found.after:
+            pair = (found.before[name], found.after[name])
+            table.add_row(text, *(f"{v:.4f}" if name == "nll" else f"{100 * v:.2f}" for v in pair))
+    console.print(table)
+
+
+def calibration_data(found: Reliabilities, called: str, temperature: float) -> dict[str, Any]:
+    """For JSON."""
+    import msgspec
+
+    tables = {name: msgspec.to_builtins(table) for name, table in found._asdict().items() if table is not None}
+    return {"called": called, "temperature": temperature, **tables}
+
+
+def print_reliability(found: Reliabilities, called: str, temperature: float, console: Console | None = None) -> None:
+    """A line a bin, with the number of guesses, their mean confidence and how many of them are right."""
+    console = console or OutputConsole(100)
+    tables = {name: table for name, table in found._asdict().items() if table is not None}
+    at = "" if temperature == 1.0 else f", at temperature {temperature:.4g}"
+    console.print(
+        f"reliability of the {called}{at}: what it says and how much is right, %", style="italic", markup=False
+    )
+    shown = Table(box=None, padding=(0, 2, 0, 0))
+    shown.add_column("")
+    for name in tables:
+        for head in (name, "says", "is right"):
+            shown.add_column(head, justify="right")
+    for b in range(BINS):
+        cells = [cell for table in tables.values() for cell in _cells(table, b)]
+        if any(cells):
+            shown.add_row(f"{b / BINS:.1f}-{(b + 1) / BINS:.1f}", *cells)
+    totals = [(f"{t.count:,}", _percent(t.confidence), _percent(t.accuracy)) for t in tables.values()]
+    shown.add_row("all", *(cell for cells in totals for cell in cells))
+    shown.add_row("calibration error", *(c for t in tables.values() for c in ("", "", _percent(t.ece))))
+    console.print(shown)
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f}"
+
+
+def _cells(table: Reliability, b: int) -> tuple[str, str, str]:
+    for row in table.bins:
+        if row.low == b / BINS:
+            return f"{row.count:,}", _percent(row.confidence), _percent(row.accuracy)
+    return "", "", ""
+
+
+def draw_reliability(found: Reliabilities, called: str, path: FilePath) -> None:
+    """A reliability diagram as a PNG: accuracy against confidence, and how many guesses each bin has."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise UsageError("a picture needs matplotlib: pip install 'palmette[plot]'") from None
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (above, below) = plt.subplots(
+        2, 1, figsize=(5, 6), sharex=True, height_ratios=[3, 1], layout="constrained"
+    )  # fmt: skip
+    above.plot([0, 1], [0, 1], color="0.7", linewidth=1, zorder=0)
+    tables = {name: table for name, table in found._asdict().items() if table is not None}
+    for k, (name, table) in enumerate(tables.items()):
+        points = [(row.confidence, row.accuracy) for row in table.bins]
+        above.plot(*zip(*points, strict=True), marker="os^"[k], label=f"{name}, ECE {_percent(table.ece)} %")
+        width = 0.8 / BINS / len(tables)
+        left = [row.low + 0.1 / BINS + k * width for row in table.bins]
+        below.bar(left, [row.count / table.count for row in table.bins], width, align="edge")
+    above.set(ylabel="accuracy", xlim=(0, 1), ylim=(0, 1))
+    above.legend(loc="upper left", frameon=False)
+    below.set(xlabel=called, ylabel="share of guesses")
+    with write_whole(path) as out:
+        figure.savefig(out, format="png", dpi=150)
+    plt.close(figure)

@@ -1,0 +1,44 @@
+"""Labels by beam search: the best ones, or all that the last beam holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.errors import DataError
+from palmette.kernels.chain.beam_train import decode_beam
+from palmette.kernels.chain.forms import Active, Data
+from palmette.structures.chain.label_context import Weights
+
+
+def beam_labels(
+    weights: Weights, data: Data, seen: Active, beam: int, restricted: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The label of each token i32[N] and the score of each sentence f64[S]; -inf where the beam found a dead end."""
+    out, scores, _ = beam_lists(weights, data, seen, beam, 1, restricted)
+    return out[0], scores[:, 0]
+
+
+ROOM = 8 << 30
+
+
+def _check_room(offset: np.ndarray, beam: int) -> None:
+    """The prefixes of a very long sentence may not fit: say so before it is tried."""
+    longest = int(np.diff(offset).max(initial=0))
+    needed = 16 * longest * beam
+    if needed > ROOM:
+        s = int(np.argmax(np.diff(offset)))
+        raise DataError(
+            f"sentence {s + 1} has {longest:,} tokens: a beam of {beam} would take {needed / 2**30:.0f} GB",
+            hint="split the sentence, or use a narrower beam",
+        )
+
+
+def beam_lists(
+    weights: Weights, data: Data, seen: Active, beam: int, n: int, restricted: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The n best label sequences i32[n, N] of each sentence, their scores f64[S, n], and how many there are i64[S]."""
+    S = data.offset.size - 1
+    _check_room(data.offset, beam)
+    out, scores, found = np.zeros((n, data.known.size), np.int32), np.full((S, n), -np.inf), np.zeros(S, np.int64)
+    decode_beam(weights.chain, weights.past, data, seen, beam, out, scores, found, restricted)
+    return out, scores, found

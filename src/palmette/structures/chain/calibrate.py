@@ -1,0 +1,118 @@
+"""A model's temperature fitted on labelled data, and how reliable its confidences are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.data.formats.confidence import Confidence
+from palmette.data.labels.mask import Known, certain_labels, known_in_training, label_names
+from palmette.data.subset import take
+from palmette.errors import DataError
+from palmette.evaluation.calibration import BINS, Reliability, reliability, sentence_hits, span_hits
+from palmette.structures.chain.model import ChainModel, check_room
+from palmette.structures.chain.posteriors import confidence_of
+from palmette.structures.chain.temperature import COLDEST, HOTTEST, Calibration, gold_likelihood, lowest
+
+Watch = Callable[[float, float], None]  # temperature, negative log-likelihood a token
+NOTHING = 1e-7  # of negative log-likelihood a token: below, gold is all there is
+
+
+class Reliabilities(NamedTuple):
+    """Of tokens, of spans (None: labels are none of spans) and of whole sentences."""
+
+    tokens: Reliability
+    spans: Reliability | None
+    sentences: Reliability
+
+
+def reliabilities(
+    found: Confidence, gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, labels: list[str],
+    known: np.ndarray | None, n_bins: int = BINS,
+) -> Reliabilities:  # fmt: skip
+    """How reliable the confidences of guessed labels are, where gold is known."""
+    certain = np.ones(gold.size, np.bool_) if known is None else known
+    tokens = reliability(found.tokens[certain], (gold == guess)[certain], n_bins)
+    hits = span_hits(gold, guess, offset, labels, known)
+    spans = None
+    if hits is not None and found.spans is not None:
+        spans = reliability(found.spans.share[hits[0]], hits[1], n_bins)
+    counted, right = sentence_hits(gold, guess, offset, known)
+    return Reliabilities(tokens, spans, reliability(found.sentences[counted], right, n_bins))
+
+
+def reliability_on(
+    model: ChainModel, corpus: Corpus, guess: np.ndarray | None = None, bias: dict[str, float] | None = None
+) -> Reliabilities:
+    """The same on a labelled corpus, for the labels of the best paths or others i32[N]."""
+    guess = model.tag(corpus, bias)[0] if guess is None else guess
+    labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
+    gold, known = certain_labels(corpus, labels)
+    return reliabilities(confidence_of(model, corpus, guess, bias), gold, guess, corpus.offset, labels, known)
+
+
+def _possible(model: ChainModel, corpus: Corpus) -> Corpus:
+    """The sentences whose labels the model has and allows: the others have no likelihood at any temperature."""
+    assert corpus.labels is not None
+    sets, known = corpus.label_sets or {}, set(model.labels)
+    there = np.array([sets.get(cell, frozenset((cell,))) <= known for cell in corpus.labels.types], np.bool_)
+    strange = np.add.reduceat(~there[corpus.labels.ids], corpus.offset[:-1]) > 0
+    small = corpus if not strange.any() else take(corpus, np.flatnonzero(~strange))
+    if not small.n_tokens:
+        return small
+    check_room(small.offset, model.shape, model.encoder)
+    data = model.encode(small, _gold(model, small))
+    never = np.isneginf(gold_likelihood(model.with_bias(model.bias), data, 1.0))
+    return take(small, np.flatnonzero(~never)) if never.any() else small
+
+
+def _gold(model: ChainModel, corpus: Corpus) -> Known:
+    return known_in_training(corpus, model.labels)
+
+
+def fit_temperature(model: ChainModel, corpus: Corpus, watch: Watch | None = None) -> tuple[ChainModel, Calibration]:
+    """The model with the temperature that makes the gold label sequences of a corpus most probable, and what was found.
+    Sentences whose gold the model cannot make are left out."""
+    used = _possible(model, corpus)
+    if not used.n_tokens:
+        raise DataError(
+            "no sentence has labels that the model could give", file=corpus.source,
+            hint="is it data for another task? `palmette inspect` tells the model's labels",
+        )  # fmt: skip
+    chain, data = model.with_bias(model.bias), model.encode(used, _gold(model, used))
+
+    def loss(temperature: float) -> float:
+        value = -float(gold_likelihood(chain, data, temperature).sum()) / used.n_tokens
+        if watch is not None:
+            watch(temperature, value)
+        return value
+
+    temperature = lowest(loss)
+    after = loss(temperature)
+    if after < NOTHING or temperature in (COLDEST, HOTTEST):
+        raise DataError(
+            "the labels are all right, or all the same to the model: no temperature is better than a more extreme one",
+            file=corpus.source,
+            hint="calibrate on more sentences, and on others than the model was trained on",
+        )
+    fitted = Calibration(
+        temperature=temperature, bias=model.bias, data=str(corpus.source), sentences=used.n_sentences,
+        tokens=used.n_tokens,
+    )  # fmt: skip
+    calibrated = replace(model, meta=model.meta | {"calibration": msgspec.to_builtins(fitted)})
+    figures = [_figures(which, used, value) for which, value in ((model, loss(model.temperature)), (calibrated, after))]
+    fitted = msgspec.structs.replace(fitted, before=figures[0], after=figures[1])
+    calibrated.meta["calibration"] = msgspec.to_builtins(fitted)
+    return calibrated, fitted
+
+
+def _figures(model: ChainModel, corpus: Corpus, value: float) -> dict[str, float]:
+    """Negative log-likelihood a token, and the calibration errors."""
+    found = reliability_on(model, corpus)
+    tables = {name: table for name, table in found._asdict().items() if table is not None}
+    return {"nll": value} | {f"ece_{name}": table.ece for name, table in tables.items()}

@@ -1,0 +1,209 @@
+"""A corpus as the chain kernels want it: known labels, and the attributes of each token by order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from palmette.data.corpus import Attributes, Corpus
+from palmette.errors import DataError
+from palmette.features.encode import Encoder, new_alphabet
+from palmette.features.templates import PAST
+from palmette.kernels.chain.forms import Active, Chain, Data, no_active
+from palmette.kernels.core.hashing import mixed_all
+from palmette.kernels.core.table import add_all, find_all, renumbered
+from palmette.kernels.encode.encode import Alphabet, Cells, keep_attributes
+from palmette.kernels.io.columns import join_types
+from palmette.structures.chain.weights import ORDERS, Seen, Shape
+
+ONES = np.zeros(0, np.float32)
+
+
+def allow_table(n_labels: int, extra: np.ndarray | None = None) -> np.ndarray:
+    """bool[G, Y]: row y allows label y alone, row Y everything; then the sets in `extra`."""
+    rows = [np.eye(n_labels, dtype=np.bool_), np.ones((1, n_labels), np.bool_)]
+    return np.concatenate(rows if extra is None else [*rows, extra])
+
+
+def encode_corpus(
+    corpus: Corpus, encoder: Encoder | None, alphabets: Mapping[int, Alphabet], known: np.ndarray, allow: np.ndarray
+) -> Data:
+    """A corpus for tagging: attributes that the alphabets do not have are left out."""
+    actives = {}
+    if encoder is None:
+        actives[1] = _known_attributes(_attributes_of(corpus), alphabets[1])
+    else:
+        cells = encoder.cells(corpus)
+        for order in encoder.programs:
+            if order != PAST:
+                actives[order] = _locked(corpus, encoder, cells, alphabets, order)
+    return _data(corpus, known, allow, actives)
+
+
+def encode_past(corpus: Corpus, encoder: Encoder | None, alphabets: Mapping[int, Alphabet]) -> Active:
+    """What templates that read earlier labels see of the observations; nothing where there are none."""
+    if encoder is None or PAST not in encoder.programs:
+        return no_active()
+    return _locked(corpus, encoder, encoder.cells(corpus), alphabets, PAST)
+
+
+def _locked(corpus: Corpus, encoder: Encoder, cells: Cells, alphabets: Mapping[int, Alphabet], order: int) -> Active:
+    ptr, att, _, _ = encoder.encode(order, cells, corpus.offset, alphabets[order], grow=False)
+    return Active(ptr, att, ONES)
+
+
+def _attributes_of(corpus: Corpus) -> Attributes:
+    if corpus.attributes is None:
+        raise DataError(
+            "the model was trained on ready-made attributes, and this input has columns",
+            file=corpus.source,
+            hint="give a CRFsuite attribute file (--format attributes), or dictionaries in Python",
+        )
+    return corpus.attributes
+
+
+def _data(corpus: Corpus, known: np.ndarray, allow: np.ndarray, actives: Mapping[int, Active]) -> Data:
+    weight = corpus.weight if corpus.weight is not None else np.ones(corpus.n_sentences, np.float32)
+    parts = [actives.get(order, no_active()) for order in ORDERS]
+    if 1 not in actives:  # no label features at all: every token has an empty list
+        parts[0] = Active(np.zeros(corpus.n_tokens + 1, np.int64), np.zeros(0, np.int32), ONES)
+    return Data(corpus.offset, known, allow, weight.astype(np.float32), *parts)
+
+
+def _known_attributes(given: Attributes, alphabet: Alphabet) -> Active:
+    numbers = find_all(alphabet.keys, alphabet.numbers, mixed_all(given.names.hash))
+    ptr, att, val = given.ptr.copy(), given.names.ids.copy(), given.val.copy()
+    z = keep_attributes(ptr, att, val, numbers)
+    return Active(ptr, att[:z], val[:z] if val.size else val)
+
+
+class Collected:
+    """The attributes of a training corpus, and the alphabets that they make."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        encoder: Encoder | None,
+        alphabets: Mapping[int, Alphabet] | None = None,
+        min_count: int = 1,
+        max_attributes: int | None = None,
+    ) -> None:
+        self.corpus = corpus
+        self.encoder = encoder
+        self.cells: Cells | None = None if encoder is None else encoder.cells(corpus)
+        self.alphabets: dict[int, Alphabet] = dict(alphabets or {})
+        self.actives: dict[int, Active] = {}
+        self.first: dict[int, np.ndarray] = {}  # where an attribute was made first, -1 for old ones
+        self.found: dict[int, int] = {}  # attributes before the cut-off
+        self.moved: dict[int, np.ndarray] = {}  # bool[A]: which had a weight at the end, once the others are dropped
+        for order in (1,) if encoder is None else encoder.programs:
+            self._collect(order)
+            self._cut(order, min_count, max_attributes)
+
+    def _collect(self, order: int) -> None:
+        if self.encoder is None:
+            given = _attributes_of(self.corpus)
+            old = self.alphabets.get(1, new_alphabet(given.names.hash.size))
+            keys, numbers, of_type, first = add_all(old.keys, old.numbers, old.size, mixed_all(given.names.hash))
+            self.alphabets[1] = Alphabet(keys, numbers, first.size)
+            self.actives[1] = Active(given.ptr.copy(), of_type[given.names.ids], given.val.copy())
+            self.first[1] = first
+            return
+        assert self.cells is not None
+        T = len(self.encoder.of_order(order))
+        room = new_alphabet(self.corpus.n_tokens * T // 8)
+        old = self.alphabets.get(order, room)
+        if old is not room:  # the kernel adds in place, and the old model may still be in use
+            old = Alphabet(old.keys.copy(), old.numbers.copy(), old.size)
+        ptr, att, alphabet, first = self.encoder.encode(order, self.cells, self.corpus.offset, old, grow=True)
+        self.alphabets[order], self.actives[order], self.first[order] = alphabet, Active(ptr, att, ONES), first
+
+    def _cut(self, order: int, min_count: int, most: int | None) -> None:
+        """Drop rare attributes: new ones only, so that a resumed model keeps what it has."""
+        alphabet, (ptr, att, val), first = self.alphabets[order], self.actives[order], self.first[order]
+        self.found[order] = alphabet.size
+        if min_count <= 1 and (most is None or alphabet.size <= most):
+            return
+        most = None if most is None else max(most, int(np.count_nonzero(first < 0)))
+        count = np.bincount(att, minlength=alphabet.size)
+        keep = (count >= min_count) | (first < 0)
+        if most is not None and np.count_nonzero(keep) > most:
+            rank = np.argsort(np.where(first < 0, -np.inf, -count.astype(np.float64)), kind="stable")
+            top = np.zeros(keep.size, np.bool_)
+            top[rank[:most]] = True
+            keep &= top
+        new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+        kept = int(np.count_nonzero(keep))
+        keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
+        z = keep_attributes(ptr, att, val, new)
+        self.alphabets[order] = Alphabet(keys, numbers, kept)
+        self.actives[order] = Active(ptr, att[:z], val[:z] if val.size else val)
+        self.first[order] = first[keep]
+
+    def drop_unmoved(self, chain: Chain) -> Chain:
+        """Forget the attributes that never got a weight of their own: two thirds of them as a rule, and they say
+        nothing. The chain with its rows numbered anew; the corpus is not, so this comes after all learning."""
+        parts = list(chain[-3:])
+        for order in self.alphabets:
+            if order == PAST or parts[order - 1].first.size or not parts[order - 1].slot.size:
+                continue
+            rows = parts[order - 1]
+            self.keep(order, rows.slot > 0)
+            parts[order - 1] = rows._replace(slot=rows.slot[rows.slot > 0])
+        return chain._replace(one=parts[0], two=parts[1], three=parts[2])
+
+    def keep(self, order: int, kept: np.ndarray) -> np.ndarray:
+        """Forget all attributes of an order but those in bool[A]; the new number of each i32[A], -1 for none."""
+        alphabet = self.alphabets[order]
+        new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+        n = int(np.count_nonzero(kept))
+        keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, n)
+        self.alphabets[order] = Alphabet(keys, numbers, n)
+        self.moved[order], self.first[order] = kept, self.first[order][kept]
+        return new
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        return {order: alphabet.size for order, alphabet in self.alphabets.items()}
+
+    def data(self, known: np.ndarray, allow: np.ndarray) -> Data:
+        return _data(self.corpus, known, allow, self.actives)
+
+    def names(self, order: int) -> tuple[np.ndarray, np.ndarray]:
+        """Bytes and offsets of the strings of the new attributes of one order."""
+        first = self.first[order]
+        new = first[first >= 0]
+        if self.encoder is not None:
+            assert self.cells is not None
+            return self.encoder.spell(order, self.corpus, self.cells, new)
+        column = _attributes_of(self.corpus).names
+        return join_types(column.data, column.start[new], column.end[new])
+
+
+def seen_combinations(data: Data, shape: Shape, order: int, n_attributes: int) -> Seen:
+    """Which labels (order 1), label pairs (2) or triples (3) each attribute occurred with in the known labels."""
+    active = (data.one, data.two, data.three)[order - 1]
+    combo = _combinations(data, order, shape)
+    tokens = np.repeat(np.arange(data.known.size), np.diff(active.ptr))
+    there = combo[tokens] >= 0
+    pairs = np.unique(active.att[there].astype(np.int64) * shape.combinations(order) + combo[tokens[there]])
+    owner, number = np.divmod(pairs, shape.combinations(order))
+    first = np.searchsorted(owner, np.arange(n_attributes + 1))
+    return Seen(first.astype(np.int64), number.astype(np.int32))
+
+
+def _combinations(data: Data, order: int, shape: Shape) -> np.ndarray:
+    """The number of each token's label n-gram, i64[N]; -1 where the labels are not fully known."""
+    Y = shape.n_labels
+    sure = data.known < Y
+    known = data.known.astype(np.int64)
+    combo = known.copy()
+    position = np.arange(known.size) - np.repeat(data.offset[:-1], np.diff(data.offset))
+    factor = Y
+    for back in range(1, order):
+        earlier = np.roll(known, back)
+        combo += earlier * factor
+        sure &= np.roll(data.known < Y, back)
+        factor *= Y
+    return np.where(sure & (position >= order - 1), combo, -1)

@@ -1,0 +1,161 @@
+"""Why these labels: the best label sequence against the runner-up, weight by weight.
+
+A path's score is a sum of weights times values, one for each attribute on each label (or pair, or triple) that the path
+has, and for each bare start, transition and end. What both paths have cancels. The rest is listed by token and
+attribute; it adds up to the difference of the two scores.
+
+How exact: a float32 weight times a float32 value is exact in float64, and sums are made by `math.fsum`, which rounds
+once. So the contributions add up to the difference up to one rounding each in float64 (1e-12 for scores of thousands).
+The search adds in float32 and may call two paths a tie, or turn them round, when their scores agree to six digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.data.labels.mask import Known
+from palmette.errors import DataError
+from palmette.kernels.chain.forms import Active, Chain, Data, Rows
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.nbest import Candidate, nbest_lists
+
+START, END, TRANSITION, TRIPLE, BIAS = "(start)", "(end)", "(transition)", "(triple)", "(bias)"
+
+
+class Part(NamedTuple):
+    """What one attribute adds to the score of a path at one token."""
+
+    token: int
+    order: int  # 1: on the label, 2: on the pair that ends here, 3: on the triple
+    attribute: int | str  # its number, or what stands for a weight that depends on states alone
+    states: tuple[int, ...]  # the states that it is about
+    weight: float
+    value: float
+
+
+class Contribution(NamedTuple):
+    """What an attribute of a token adds to the difference: to the first path less to the second."""
+
+    token: int
+    attribute: str
+    first: str  # the labels (or states) that it is about on the first path
+    second: str
+    amount: float
+
+
+class Explanation(NamedTuple):
+    """Two label sequences of a sentence, and what decides between them. Scores are exact sums of weights."""
+
+    words: list[str]
+    first: Candidate
+    second: Candidate
+    first_states: list[str] | None  # the best paths of a latent model; None for a plain one
+    second_states: list[str] | None
+    difference: float
+    contributions: list[Contribution]  # the largest ones first
+
+
+def weight_of(chain: Chain, rows: Rows, attribute: int, states: tuple[int, ...]) -> float:
+    """The weight of an attribute on one, two or three states."""
+    H, W, per = chain.label_of.size, chain.bias.size, chain.per
+    if not rows.first.size:
+        place = 0
+        for state in states[:-1]:
+            place = place * H + state
+        return float(rows.w[rows.slot[attribute], place * W + states[-1]])
+    combo = place = 0
+    for state in states:
+        combo, place = combo * (H // per) + state // per, place * per + state % per
+    first, last = int(rows.first[attribute]), int(rows.first[attribute + 1])
+    at = first + int(np.searchsorted(rows.combo[first:last], combo))
+    return float(rows.w[at, place]) if at < last and rows.combo[at] == combo else 0.0
+
+
+def parts_of(chain: Chain, data: Data, path: Sequence[int]) -> Iterator[Part]:
+    """Everything that the score of a path of states through the first sentence is made of."""
+    n = len(path)
+    for i in range(n):
+        yield from _of_token(chain, data, i, tuple(path[max(0, i - 2) : i + 1]))
+    ends = chain.bare.end
+    yield Part(0, 1, START, (path[0],), float(ends[0, path[0]]), 1.0)
+    yield Part(n - 1, 1, END, (path[-1],), float(ends[1, path[-1]]), 1.0)
+
+
+def _of_token(chain: Chain, data: Data, i: int, recent: tuple[int, ...]) -> Iterator[Part]:
+    yield Part(i, 1, BIAS, recent[-1:], float(chain.bias[recent[-1]]), 1.0)
+    kinds = ((1, chain.one, data.one), (2, chain.two, data.two), (3, chain.three, data.three))
+    for order, rows, active in kinds:
+        if order <= min(chain.order + 1, len(recent)):
+            states = recent[-order:]
+            for attribute, value in _attributes(active, i):
+                yield Part(i, order, attribute, states, weight_of(chain, rows, attribute, states), value)
+    if chain.order >= 1 and len(recent) >= 2:
+        yield Part(i, 2, TRANSITION, recent[-2:], float(chain.bare.pair[recent[-2:]]), 1.0)
+    if chain.order >= 2 and len(recent) >= 3:
+        yield Part(i, 3, TRIPLE, recent, float(chain.bare.triple[recent]), 1.0)
+
+
+def _attributes(active: Active, token: int) -> Iterator[tuple[int, float]]:
+    if active.ptr.size:
+        for k in range(int(active.ptr[token]), int(active.ptr[token + 1])):
+            yield int(active.att[k]), float(active.val[k]) if active.val.size else 1.0
+
+
+def explain(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = None) -> Explanation:
+    """The best label sequence of a corpus of one sentence against the runner-up."""
+    (candidates,) = nbest_lists(model, corpus, 2, bias)
+    if len(candidates) < 2:
+        raise DataError("the sentence has only one possible label sequence: there is nothing to weigh")
+    model.need_exact("explain")
+    numbers = {label: k for k, label in enumerate(model.labels)}
+    chain = model.with_bias(model.bias if bias is None else bias)
+    data = model.encode(corpus)
+    paths, parts = [], []
+    for one in candidates:
+        fixed = Known(np.array([numbers[label] for label in one.labels], np.int32), np.zeros((0, len(numbers)), bool))
+        paths.append(model.tag(corpus, bias, fixed, states=True)[0].tolist())
+        parts.append(list(parts_of(chain, data, paths[-1])))
+    exact = [one._replace(score=_total(own)) for one, own in zip(candidates, parts, strict=True)]
+    latent = not chain.plain
+    names = model.shape.state_names(model.labels) if latent else model.labels
+    states = [[names[h] for h in path] if latent else None for path in paths]
+    difference = math.fsum([*_terms(parts[0]), *(-term for term in _terms(parts[1]))])
+    words = corpus.columns[0].cells() if corpus.columns else [str(i) for i in range(1, corpus.n_tokens + 1)]
+    contributions = _contributions(model, parts[0], parts[1], names)
+    return Explanation(words, exact[0], exact[1], states[0], states[1], difference, contributions)
+
+
+def _terms(parts: list[Part]) -> Iterator[float]:
+    return (part.weight * part.value for part in parts)
+
+
+def _total(parts: list[Part]) -> float:
+    return math.fsum(_terms(parts))
+
+
+def _contributions(model: ChainModel, first: list[Part], second: list[Part], names: list[str]) -> list[Contribution]:
+    """By token and attribute; what cancels is left out."""
+    terms: dict[tuple[int, int, int | str], list[float]] = defaultdict(list)
+    about: dict[tuple[int, int, int | str], tuple[str, str]] = {}
+    for one, two in zip(first, second, strict=True):  # both have the same attributes in the same order
+        key = (one.token, one.order, one.attribute)
+        if one.states != two.states:
+            terms[key] += [one.weight * one.value, -two.weight * two.value]
+            about[key] = (" > ".join(names[h] for h in one.states), " > ".join(names[h] for h in two.states))
+    found = [
+        Contribution(token, _name(model, order, attribute), *about[token, order, attribute], math.fsum(own))
+        for (token, order, attribute), own in terms.items()
+    ]
+    return sorted((c for c in found if c.amount != 0), key=lambda c: -abs(c.amount))
+
+
+def _name(model: ChainModel, order: int, attribute: int | str) -> str:
+    if isinstance(attribute, str):
+        return attribute
+    return model.names[order][attribute] if order in model.names else f"#{attribute}"

@@ -1,0 +1,225 @@
+"""Weights of templates that read earlier labels, on the side of Python: made, grown, averaged, saved and checked.
+
+See kernels/chain/label_context.py for what they are. The table of keys is never saved: owners and labels of the rows
+make it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.data import model_file
+from palmette.errors import ModelError
+from palmette.features.encode import Encoder
+from palmette.features.templates import PAST
+from palmette.kernels.chain.forms import Chain
+from palmette.kernels.chain.label_context import LABEL_BITS, Past, table_of
+from palmette.structures.chain.data import Collected
+from palmette.structures.chain.weights import aligned_zeros
+
+ROOM = 1 << 10  # rows that there is room for in the beginning
+
+
+class Weights(NamedTuple):
+    """All weights of a chain that is searched with a beam."""
+
+    chain: Chain
+    past: Past
+
+
+def new_past(encoder: Encoder | None, template: np.ndarray, width: int, rows: int = 0) -> Past:
+    """Weights without a row, and room for some; template: i32[A], which template made each attribute."""
+    backs = [] if encoder is None else [template.past for template in encoder.of_order(PAST)]
+    first = np.cumsum([0, *(len(back) for back in backs)]).astype(np.int64)
+    back = np.array([b for labels in backs for b in labels], np.int32)
+    keys, numbers, _ = table_of(np.zeros(0, np.int32), np.zeros(0, np.int64), 0, _table_size(rows))
+    return Past(
+        template, first, back, keys, numbers, np.zeros(1, np.int64), np.zeros(rows, np.int32),
+        np.zeros(rows, np.int64), aligned_zeros((rows, width), np.float32), np.zeros((rows, width)),
+    )  # fmt: skip
+
+
+def no_past(width: int) -> Past:
+    """For a chain whose templates read no earlier labels."""
+    return new_past(None, np.zeros(0, np.int32), width)
+
+
+def makers(collected: Collected, old: Past | None) -> np.ndarray:
+    """i32[A]: the template that made each attribute; those of an old model come first."""
+    if PAST not in collected.alphabets:
+        return np.zeros(0, np.int32)
+    assert collected.encoder is not None
+    first = collected.first[PAST]
+    made = (first % len(collected.encoder.of_order(PAST))).astype(np.int32)
+    if old is not None:
+        made[: old.template.size] = old.template
+    return made
+
+
+def _table_size(rows: int) -> int:
+    return 1 << max(4, int(2 * rows).bit_length())
+
+
+def grown(past: Past, needed: int) -> Past:
+    """The same with room for so many rows more."""
+    n, rows = int(past.used[0]), max(ROOM, past.w.shape[0])
+    while n + needed > rows:
+        rows *= 2
+    return _with_room(past, n, rows)
+
+
+def _with_room(past: Past, n: int, rows: int) -> Past:
+    bigger = new_past(None, past.template, past.w.shape[1], rows)
+    for old, new in zip(past[6:], bigger[6:], strict=True):
+        new[: min(n, old.shape[0])] = old[:n]
+    keys, numbers, _ = table_of(past.owner, past.code, n, _table_size(rows))
+    return bigger._replace(first=past.first, back=past.back, keys=keys, numbers=numbers, used=np.array([n]))
+
+
+def restart_past(past: Past, clock: float) -> None:
+    """The running mean becomes the weights that learning goes on from."""
+    past.w[:] -= past.a / clock
+    past.a[:] = 0
+
+
+def past_norm(past: Past) -> float:
+    rows = past.w[: int(past.used[0])]
+    return float(np.sqrt(np.einsum("ij,ij->i", rows, rows).sum(dtype=np.float64)))
+
+
+def estimated_past(past: Past, clock: float | None) -> Past:
+    """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all."""
+    n = int(past.used[0])
+    w = past.w[:n] if clock is None else (past.w[:n] - past.a[:n] / clock).astype(np.float32)
+    return _tagging(past, past.owner[:n].copy(), past.code[:n].copy(), np.array(w))
+
+
+def _tagging(past: Past, owner: np.ndarray, code: np.ndarray, w: np.ndarray) -> Past:
+    keys, numbers, _ = table_of(owner, code, owner.size, _table_size(owner.size))
+    return Past(
+        past.template, past.first, past.back, keys, numbers, np.array([owner.size]), owner, code, w,
+        np.zeros((0, w.shape[1])),
+    )  # fmt: skip
+
+
+def kept_rows(past: Past, rows: np.ndarray, attributes: np.ndarray, new: np.ndarray) -> Past:
+    """Only some rows bool[R] of some attributes bool[A], whose new numbers are i32[A]."""
+    small = past._replace(template=past.template[attributes])
+    return _tagging(small, new[past.owner[rows]], past.code[rows], past.w[rows])
+
+
+def drop_unmoved_past(collected: Collected, past: Past) -> Past:
+    """Forget the attributes without a row of their own."""
+    if PAST not in collected.alphabets:
+        return past
+    attributes = np.zeros(past.template.size, np.bool_)
+    attributes[past.owner] = True
+    new = collected.keep(PAST, attributes)
+    return kept_rows(past, np.ones(past.owner.size, np.bool_), attributes, new)
+
+
+def top_past(past: Past, n_states: int, top: int) -> list[tuple[int, list[int], int, float]]:
+    """The strongest weights of either sign: attribute, the labels it reads (-1 before the sentence), label, weight."""
+    w = past.w[:, :n_states]
+    found = []
+    for place in np.argsort(-np.abs(w), axis=None, kind="stable")[:top].tolist():
+        row, label = divmod(place, n_states)
+        rest = int(past.code[row])
+        labels: list[int] = []
+        for _ in range(int(np.diff(past.first)[past.template[past.owner[row]]])):
+            labels.insert(0, (rest & ((1 << LABEL_BITS) - 1)) - 1)
+            rest >>= LABEL_BITS
+        if w[row, label]:
+            found.append((int(past.owner[row]), labels, label, float(w[row, label])))
+    return found
+
+
+# --- going on with a model ----------------------------------------------------------------------------------
+
+
+def carried(encoder: Encoder | None, template: np.ndarray, width: int, old: Past | None) -> Past:
+    """The rows of an old model (labels may be more now, and attributes too) with room to learn."""
+    past = new_past(encoder, template, width)
+    if old is None:
+        return past
+    n = old.owner.size
+    w = np.zeros((n, width), np.float32)
+    w[:, : old.w.shape[1]] = old.w
+    full = past._replace(
+        used=np.array([n]), owner=old.owner, code=old.code, w=w, a=np.zeros((n, width)),
+    )  # fmt: skip
+    return _with_room(full, n, max(ROOM, n))
+
+
+def saved_past(past: Past) -> dict[str, np.ndarray]:
+    """What an exact resumption needs besides the rows of the chain."""
+    n = int(past.used[0])
+    return {"past.owner": past.owner[:n], "past.code": past.code[:n], "past.w": past.w[:n], "past.a": past.a[:n]}
+
+
+def restored(past: Past, state: Mapping[str, np.ndarray]) -> Past:
+    """Raw weights and accumulators of a checkpoint, in the form of `past`."""
+    n, width = state["past.owner"].size, past.w.shape[1]
+    blocks = []
+    for name, kind in (("past.w", np.float32), ("past.a", np.float64)):
+        block = np.zeros((n, width), kind)
+        block[:, : state[name].shape[1]] = state[name]
+        blocks.append(block)
+    full = past._replace(
+        used=np.array([n]), owner=state["past.owner"], code=state["past.code"], w=blocks[0], a=blocks[1]
+    )
+    return _with_room(full, n, max(ROOM, n))
+
+
+# --- the model file -----------------------------------------------------------------------------------------
+
+
+def packed_past(past: Past) -> dict[str, np.ndarray]:
+    return {
+        "past.template": past.template, "past.owner": past.owner, "past.code": past.code, "past.weights": past.w,
+    }  # fmt: skip
+
+
+def unpacked_past(
+    arrays: Mapping[str, np.ndarray], encoder: Encoder, size: int, n_labels: int, width: int, file: str
+) -> Past:
+    """The rows of a model file with `size` attributes of this kind, each number checked."""
+    n_templates = len(encoder.of_order(PAST))
+    template = model_file.require(arrays, "past.template", np.int32, (size,), low=0, high=n_templates, file=file)
+    past = new_past(encoder, template, width)
+    w = model_file.require(arrays, "past.weights", np.float32, (None, width), file=file)
+    owner, code = _checked_rows(arrays, past, "past.", w.shape[0], n_labels, file)
+    return _tagging(past, owner, code, w)
+
+
+def checked_state(arrays: Mapping[str, np.ndarray], past: Past, n_labels: int, file: str) -> dict[str, np.ndarray]:
+    """The part of a checkpoint."""
+    head = "checkpoint.past."
+    w = model_file.require(arrays, f"{head}w", np.float32, (None, past.w.shape[1]), file=file)
+    a = model_file.require(arrays, f"{head}a", np.float64, w.shape, file=file)
+    owner, code = _checked_rows(arrays, past, head, w.shape[0], n_labels, file)
+    return {"past.owner": owner, "past.code": code, "past.w": w, "past.a": a}
+
+
+def _checked_rows(
+    arrays: Mapping[str, np.ndarray], past: Past, head: str, n: int, n_labels: int, file: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Owners and labels of rows: each pair once, and as many labels as the owner's template reads."""
+    size = past.template.size
+    owner = model_file.require(arrays, f"{head}owner", np.int32, (n,), low=0, high=max(1, size), file=file)
+    code = model_file.require(arrays, f"{head}code", np.int64, (n,), low=0, file=file)
+    if n and not size:
+        raise ModelError("damaged model: rows of earlier labels without an attribute", file=file)
+    reads = np.diff(past.first)[past.template[owner]] if n else np.zeros(0, np.int64)
+    rest = code.copy()
+    for k in range(int(reads.max(initial=0))):
+        label = rest & ((1 << LABEL_BITS) - 1)
+        if (label[reads > k] > n_labels).any():
+            raise ModelError("damaged model: a row is of a label that there is not", file=file)
+        rest = np.where(reads > k, rest >> LABEL_BITS, rest)
+    if rest.any() or not table_of(owner, code, n, _table_size(n))[2]:
+        raise ModelError("damaged model: the rows of earlier labels are not those of its templates", file=file)
+    return owner, code

@@ -1,0 +1,343 @@
+"""A trained chain model: everything that tagging needs and everything that is saved.
+
+In the file (see model_file): the weights as arrays, `keys`/`numbers` of each alphabet as tables that are used
+where they are mapped, the attributes' names (unless stripped), and as JSON the labels, templates, layout,
+settings and history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from palmette.data import model_file
+from palmette.data.corpus import Corpus
+from palmette.data.labels.mask import Known, check_possible
+from palmette.data.labels.schemes import Transitions
+from palmette.errors import DataError, ModelError, UsageError
+from palmette.features.encode import Encoder
+from palmette.features.resources import Resources
+from palmette.features.templates import PAST, to_text
+from palmette.kernels.chain.exact import decode_exact
+from palmette.kernels.chain.forms import Active, Bare, BareSums, Chain, Data, no_rows, stride_of
+from palmette.kernels.chain.label_context import Past
+from palmette.kernels.chain.marginals import decode_marginal
+from palmette.kernels.chain.train import decode
+from palmette.kernels.encode.encode import Alphabet
+from palmette.structures.chain.beam import beam_labels
+from palmette.structures.chain.data import allow_table, encode_corpus, encode_past
+from palmette.structures.chain.label_context import Weights, checked_state, no_past, packed_past
+from palmette.structures.chain.search import Searching, searched
+from palmette.structures.chain.serialise import (
+    PARTS,
+    Names,
+    check_meta,
+    load_alphabet,
+    load_checkpoint,
+    load_encoder,
+    load_names,
+    load_rows,
+    load_shape,
+    packed_attributes,
+)
+from palmette.structures.chain.temperature import cooled
+from palmette.structures.chain.weights import ORDERS, Shape, new_chain, used_rows
+
+MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
+MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
+
+
+DECODINGS = {
+    "viterbi": "the labels of the best path of states",
+    "marginal": "of each token the label with the largest share, summed over all paths",
+    "exact": "the label sequence with the largest share, summed over its paths of states; proven where possible",
+}
+MOST_CAP = 10_000_000
+CAP = 1000  # paths that the exact search looks at before it gives up the proof
+
+
+class Decoded(NamedTuple):
+    """Labels in one of several ways. A share is that of exp(score) among all paths: a probability only if the scores
+    were learnt as such."""
+
+    labels: np.ndarray  # i32[N]
+    scores: np.ndarray  # f64[S]  of the best path; else the log of the share of the labels (marginal: of each, added)
+    proven: np.ndarray | None  # bool[S]  exact alone: whether no other label sequence has a larger share
+
+
+@dataclass
+class ChainModel(Searching):
+    """Labels, features and weights of a chain."""
+
+    labels: list[str]
+    shape: Shape
+    allowed: Transitions
+    scheme: str | None
+    encoder: Encoder | None  # None: ready-made attributes
+    alphabets: dict[int, Alphabet]
+    chain: Chain
+    names: dict[int, Names] = field(default_factory=dict)
+    vocabulary: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))  # hashes of training words
+    bias: dict[str, float] = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=dict)  # settings, history, layout: plain JSON
+    checkpoint: dict[str, np.ndarray] = field(default_factory=dict)
+    past: Past | None = None  # weights of templates that read earlier labels, of a model trained with a beam
+    beam: int = 0  # prefixes that the search keeps; 0: it is exact
+    _cooled: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def temperature(self) -> float:
+        """What scores are divided by where shares of paths are asked for; see temperature.py."""
+        return float(self.meta.get("calibration", {}).get("temperature", 1.0))
+
+    def for_shares(self, bias: dict[str, float] | None = None) -> Chain:
+        """The chain at the model's temperature, with its own bias or another. Cooling copies all weights, so the
+        result is kept."""
+        self.need_exact("shares of all label sequences")
+        biased, temperature = self.with_bias(self.bias if bias is None else bias), self.temperature
+        if temperature == 1.0:
+            return biased
+        kept = self._cooled
+        if kept is None or kept[0] != temperature or kept[1] is not self.chain:
+            kept = self._cooled = temperature, self.chain, cooled(self.chain, temperature)
+        return kept[2]._replace(bias=biased.bias * np.float32(1.0 / temperature))
+
+    def with_bias(self, bias: dict[str, float]) -> Chain:
+        """The chain with numbers added to the score of some labels."""
+        row = np.zeros(stride_of(self.shape.n_states), np.float32)
+        per = self.shape.per
+        for label, value in bias.items():
+            if label not in self.labels:
+                raise UsageError(f"bias: the model has no label {label!r}; it has {_some(self.labels)}")
+            if not abs(value) <= MOST_BIAS:
+                raise UsageError(f"bias: {value} for {label} is not a number between -{MOST_BIAS:g} and {MOST_BIAS:g}")
+            state = self.labels.index(label) * per
+            row[state : state + per] = value
+        return self.chain._replace(bias=row)
+
+    def weights(self, bias: dict[str, float] | None = None) -> Weights:
+        """All weights for a beam, with the model's own bias or another."""
+        chain = self.with_bias(self.bias if bias is None else bias)
+        return Weights(chain, no_past(chain.bias.size) if self.past is None else self.past)
+
+    def encode(self, corpus: Corpus, known: Known | None = None) -> Data:
+        """The corpus for the kernels, with what is known about its labels (default: nothing)."""
+        check_columns(corpus, self.encoder)
+        Y = len(self.labels)
+        rows = np.full(corpus.n_tokens, Y, np.int32) if known is None else known.rows
+        allow = allow_table(Y, None if known is None else known.sets)
+        return encode_corpus(corpus, self.encoder, self.alphabets, rows, allow)
+
+    def encode_past(self, corpus: Corpus) -> Active:
+        """What templates that read earlier labels see of a corpus."""
+        return encode_past(corpus, self.encoder, self.alphabets)
+
+    def tag(
+        self, corpus: Corpus, bias: dict[str, float] | None = None, known: Known | None = None, states: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The label of each token i32[N] (or its state) and the score of each sentence f64[S]."""
+        if not corpus.n_tokens:
+            return np.zeros(0, np.int32), np.zeros(0)
+        check_room(corpus.offset, self.shape, self.encoder)
+        data = self.encode(corpus, known)
+        if self.beam:
+            seen = self.encode_past(corpus)
+            found, scores = beam_labels(self.weights(bias), data, seen, self.beam, restricted=known is not None)
+        else:
+            chain = self.with_bias(self.bias if bias is None else bias)
+            found, scores = (best_states if states else best_labels)(chain, data, restricted=known is not None)
+        check_possible(scores, corpus, self.beam)
+        return found, scores
+
+    def decode(
+        self,
+        corpus: Corpus,
+        how: str,
+        bias: dict[str, float] | None = None,
+        known: Known | None = None,
+        cap: int = CAP,
+    ) -> Decoded:
+        """Labels in one of the ways of DECODINGS; see there."""
+        if how not in DECODINGS:
+            raise UsageError(f"decode: there is no {how!r}; choose one of {', '.join(DECODINGS)}")
+        if type(cap) is not int or not 1 <= cap <= MOST_CAP:
+            raise UsageError(f"cap: {cap!r} is not a number of paths between 1 and {MOST_CAP:,}")
+        if how == "viterbi" or not corpus.n_tokens:
+            return Decoded(*self.tag(corpus, bias, known), None)
+        check_room(corpus.offset, self.shape, self.encoder)
+        chain, data = self.for_shares(bias), self.encode(corpus, known)
+        labels, share = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_sentences)
+        if how == "exact":
+            proven = np.zeros(corpus.n_sentences, np.bool_)
+            decode_exact(chain, data, labels, proven, share, cap, known is not None)
+            with np.errstate(divide="ignore"):
+                scores = np.log(share)
+            check_possible(scores, corpus)
+            return Decoded(labels, scores, proven)
+        confidence, log_z = np.zeros(corpus.n_tokens), np.zeros(corpus.n_sentences)
+        decode_marginal(chain, data, labels, confidence, log_z, known is not None)
+        check_possible(log_z, corpus)
+        return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
+
+    def save(self, path: str) -> None:
+        model_file.save(path, *_packed(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds what the model file does: what is compiled or remembered is made again."""
+        return _unpacked, (*_packed(self), "a pickled model")
+
+
+def best_states(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The state of each token on the best path i32[N] and the score of each sentence f64[S]."""
+    states = np.zeros(data.known.size, np.int32)
+    scores = np.zeros(data.offset.size - 1)
+    decode(chain, data, states, scores, restricted)
+    return states, scores
+
+
+def best_labels(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The label of each token on the best path i32[N] and the score of each sentence f64[S]."""
+    states, scores = best_states(chain, data, restricted=restricted)
+    return (states if chain.plain else chain.label_of[states]), scores
+
+
+def check_columns(corpus: Corpus, encoder: Encoder | None, hint: str = MAKE_COLUMNS) -> None:
+    """Complain about a corpus that has fewer columns than the templates read."""
+    if encoder is not None and len(corpus.columns) < encoder.n_columns and corpus.n_tokens:
+        raise DataError(
+            f"the model reads {encoder.n_columns} columns and the input has {len(corpus.columns)}",
+            file=corpus.source,
+            line=corpus.line_of(0),
+            hint=hint,
+        )
+
+
+ROOM = 8 << 30
+
+
+def check_room(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> None:
+    """The tables of a very long sentence may not fit: say so before it is tried."""
+    longest = int(np.diff(offset).max(initial=0))
+    observed = () if encoder is None else encoder.programs
+    # Scores and best scores of a token: of states, and of pairs and triples where attributes are on them.
+    width = 2 * shape.width(1) + sum(shape.width(order) for order in (2, 3) if order in observed)
+    if shape.local and shape.order == 2 and 2 not in observed:
+        width += shape.width(2)
+    cells = 4 * longest * (width + (shape.width(2) if shape.order == 2 else 0))
+    if cells > ROOM:
+        s = int(np.argmax(np.diff(offset)))
+        raise DataError(
+            f"sentence {s + 1} has {longest:,} tokens: its order {shape.order} table with {shape.n_states} "
+            f"{'labels' if shape.per == 1 else 'states'} "
+            f"would take {cells / 2**30:.0f} GB",
+            hint="split the sentence, or use a model of a lower order",
+        )
+
+
+def _some(labels: Sequence[str], most: int = 12) -> str:
+    return ", ".join(labels[:most]) + (", ..." if len(labels) > most else "")
+
+
+def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the JSON of a model file."""
+    chain = model.chain
+    arrays: dict[str, np.ndarray] = {}
+    for order, rows in zip(ORDERS, (chain.one, chain.two, chain.three), strict=True):
+        if order not in model.alphabets:
+            continue
+        part = PARTS[order]
+        arrays |= packed_attributes(part, model.alphabets[order], model.names.get(order))
+        arrays[f"{part}.weights"] = rows.w[: used_rows(rows)]  # a loaded model counts all of them as given out
+        if rows.first.size:
+            arrays |= {f"{part}.first": rows.first, f"{part}.combo": rows.combo}
+        else:
+            arrays[f"{part}.slot"] = rows.slot
+    if model.past is not None and PAST in model.alphabets:
+        arrays |= packed_past(model.past) | packed_attributes(PARTS[PAST], model.alphabets[PAST], model.names.get(PAST))
+    arrays |= {f"bare.{name}": getattr(chain.bare, name) for name in Bare._fields}
+    arrays |= {f"allowed.{name}": getattr(model.allowed, name) for name in Transitions._fields}
+    arrays["vocabulary"] = model.vocabulary
+    arrays |= {f"checkpoint.{name}": array for name, array in model.checkpoint.items()}
+    encoder = model.encoder
+    meta = {
+        "task": "chain",
+        "labels": model.labels,
+        "shape": model.shape._asdict(),
+        "scheme": model.scheme,
+        "templates": None if encoder is None else {
+            "text": to_text(encoder.templates), "syntax": encoder.templates.syntax, "name": encoder.templates.name,
+        },
+        "resources": Resources().to_dict() if encoder is None else encoder.resources.to_dict(),
+        "sizes": {PARTS[order]: alphabet.size for order, alphabet in model.alphabets.items()},
+        "bias": model.bias,
+        **model.meta,
+    }  # fmt: skip
+    # How long it took differs from run to run, and equal trainings make equal files.
+    meta["history"] = [
+        {name: value for name, value in row.items() if name != "seconds"} for row in meta.get("history", [])
+    ]
+    return arrays, meta
+
+
+def load_chain(path: str) -> ChainModel:
+    """Read a model file. Every index is checked before a kernel may follow it."""
+    arrays, meta = model_file.load(path)
+    try:
+        return _unpacked(arrays, meta, path)
+    except (KeyError, TypeError, AttributeError, UnicodeError) as error:
+        raise ModelError(f"damaged model: its description lacks or misstates {error}", file=path) from None
+    except ModelError as error:
+        if error.file is not None:
+            raise
+        raise ModelError(str(error).partition("\n")[0], hint=error.hint, file=path) from None
+
+
+def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) -> ChainModel:
+    if meta.get("task") != "chain":
+        raise ModelError(f"a model for the task {meta.get('task')!r}, not a tagger", file=path)
+    labels = meta.pop("labels")
+    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) and label for label in labels):
+        raise ModelError("damaged model: its labels are not a list of names", file=path)
+    "".join(labels).encode()  # half of a surrogate pair is no name
+    if len(set(labels)) != len(labels):
+        raise ModelError("damaged model: a label occurs twice", file=path)
+    shape = load_shape(meta.pop("shape"), len(labels), path)
+    allowed = Transitions(
+        model_file.require(arrays, "allowed.start", np.bool_, (shape.n_labels,), file=path),
+        model_file.require(arrays, "allowed.pair", np.bool_, (shape.n_labels, shape.n_labels), file=path),
+        model_file.require(arrays, "allowed.end", np.bool_, (shape.n_labels,), file=path),
+    )
+    encoder = load_encoder(meta.pop("templates"), meta.pop("resources"), path)
+    sizes = meta.pop("sizes")
+    alphabets, rows, names = {}, dict.fromkeys(ORDERS, no_rows()), {}
+    for order in (1,) if encoder is None else encoder.programs:
+        size = sizes[PARTS[order]]
+        if type(size) is not int or size < 0:
+            raise ModelError("damaged model: the number of attributes is not a number", file=path)
+        alphabets[order] = load_alphabet(arrays, PARTS[order], size, path)
+        if order != PAST:
+            rows[order] = load_rows(arrays, order, size, shape, path)
+        if f"{PARTS[order]}.names" in arrays:
+            names[order] = load_names(arrays, PARTS[order], size, path)
+    blank = new_chain(shape, {}, allowed, {})
+    bare = Bare(*(
+        model_file.require(arrays, f"bare.{name}", np.float32, getattr(blank.bare, name).shape, file=path)
+        for name in Bare._fields
+    ))  # fmt: skip
+    empty = BareSums(*(np.zeros((0,) * block.ndim) for block in bare))
+    chain = blank._replace(bare=bare, bare_a=empty, one=rows[1], two=rows[2], three=rows[3])
+    vocabulary = model_file.require(arrays, "vocabulary", np.uint64, (None,), file=path)
+    checkpoint = load_checkpoint(arrays, blank, {order: rows[order] for order in alphabets if order != PAST}, path)
+    past, beam = searched(arrays, meta.get("settings"), encoder, alphabets, shape, path)
+    if past is not None and checkpoint:
+        checkpoint |= checked_state(arrays, past, shape.n_labels, path)
+    bias = {str(k): float(v) for k, v in meta.pop("bias").items()}
+    scheme = meta.pop("scheme")
+    meta.pop("task")
+    check_meta(meta, path)
+    return ChainModel(
+        labels, shape, allowed, scheme, encoder, alphabets, chain, names, vocabulary, bias, meta, checkpoint, past, beam
+    )

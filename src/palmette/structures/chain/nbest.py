@@ -1,0 +1,106 @@
+"""The best label sequences of a sentence, not the best one alone.
+
+Sequences are distinct and ranked by score; with latent states that of the best path of states that has these labels. A
+model that was learnt as a distribution, or calibrated, tells the probability of each too, which with latent states is
+that of all its paths together (so a lower rank may be the more probable). A model that is searched with a beam lists
+what its last beam holds, without probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.data.labels.mask import Known, check_possible
+from palmette.errors import UsageError
+from palmette.kernels.chain.nbest import decode_nbest
+from palmette.structures.chain.beam import beam_lists
+from palmette.structures.chain.model import ChainModel, check_room
+from palmette.structures.chain.posteriors import are_probabilities
+
+MOST_BEST = 1000
+CELLS = 1 << 20  # labels that a call of the kernel makes room for, unless one sentence needs more
+
+
+class Candidate(NamedTuple):
+    """A label sequence of a sentence."""
+
+    labels: list[str]
+    score: float
+    probability: float | None  # None: the model has none
+
+
+def of_no_token(model: ChainModel) -> Candidate:
+    """The only candidate of an empty sentence."""
+    return Candidate([], 0.0, 1.0 if are_probabilities(model) else None)
+
+
+def check_count(n: int) -> None:
+    if type(n) is not int or not 1 <= n <= MOST_BEST:
+        raise UsageError(f"nbest: {n!r} is not a number of label sequences between 1 and {MOST_BEST}")
+
+
+def nbest_lists(
+    model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None = None, known: Known | None = None
+) -> Iterator[list[Candidate]]:
+    """Of each sentence the n best label sequences, best first; fewer where there are no more."""
+    check_count(n)
+    if not corpus.n_tokens:
+        return
+    if model.beam:
+        yield from _last_beams(model, corpus, n, bias, known)
+        return
+    check_room(corpus.offset, model.shape, model.encoder)
+    data, chain = model.encode(corpus, known), model.for_shares(bias)
+    sure = are_probabilities(model, bias)
+    names = np.array([*model.labels, ""], object)[:-1]  # with the empty string: else NumPy may make one of one label
+    for first, last in _slices(corpus.offset, max(1, CELLS // n)):
+        tokens, size = int(corpus.offset[last] - corpus.offset[first]), last - first
+        out, scores = np.zeros((n, tokens), np.int32), np.full((size, n), -np.inf)
+        probability = np.zeros((size, n) if sure else (0, n))
+        found = np.zeros(size, np.int64)
+        decode_nbest(chain, data, first, last, out, scores, probability, found, known is not None)
+        check_possible(_padded(scores[:, 0], first, last, corpus.n_sentences), corpus)
+        cuts = (corpus.offset[first : last + 1] - corpus.offset[first]).tolist()
+        for s in range(size):
+            yield [
+                Candidate(
+                    names[out[k, cuts[s] : cuts[s + 1]]].tolist(),
+                    float(scores[s, k]) * model.temperature,
+                    float(probability[s, k]) if probability.size else None,
+                )
+                for k in range(int(found[s]))
+            ]
+
+
+def _last_beams(
+    model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None, known: Known | None
+) -> Iterator[list[Candidate]]:
+    """What the last beam holds of each sentence, best first."""
+    weights, data, seen = model.weights(bias), model.encode(corpus, known), model.encode_past(corpus)
+    out, scores, found = beam_lists(weights, data, seen, model.beam, min(n, model.beam), known is not None)
+    check_possible(scores[:, 0], corpus, model.beam)
+    names = np.array([*model.labels, ""], object)[:-1]
+    for s, (lo, hi) in enumerate(pairwise(corpus.offset.tolist())):
+        yield [Candidate(names[out[k, lo:hi]].tolist(), float(scores[s, k]), None) for k in range(int(found[s]))]
+
+
+def _slices(offset: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
+    """Ranges of sentences with at most that many tokens, or with a single sentence."""
+    first, n_sentences = 0, offset.size - 1
+    while first < n_sentences:
+        last = int(np.searchsorted(offset, offset[first] + most, side="right")) - 1
+        last = max(first + 1, last)
+        yield first, last
+        first = last
+
+
+def _padded(scores: np.ndarray, first: int, last: int, size: int) -> np.ndarray:
+    """The scores of some sentences among those of all, so that an error names the right one."""
+    everywhere = np.zeros(size)
+    everywhere[first:last] = scores
+    return everywhere

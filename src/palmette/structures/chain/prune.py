@@ -1,0 +1,86 @@
+"""A smaller model with the same answers: without attributes whose weights are all zero, without names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from palmette.features.templates import PAST
+from palmette.kernels.chain.forms import Rows
+from palmette.kernels.chain.label_context import Past
+from palmette.kernels.core.table import renumbered
+from palmette.kernels.encode.encode import Alphabet
+from palmette.structures.chain.label_context import kept_rows
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.serialise import Names
+from palmette.structures.chain.weights import ORDERS
+
+
+def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
+    """Drop zero rows (`rows`) and the attributes' names (`names`, which only inspection needs)."""
+    if rows:
+        parts: dict[int, tuple[Alphabet, Any, Names | None]] = {
+            o: _prune_past(model) if o == PAST else _prune_order(model, o) for o in model.alphabets
+        }
+        one, two, three = (parts[o][1] if o in parts else model.chain[-3:][o - 1] for o in ORDERS)
+        chain = model.chain._replace(one=one, two=two, three=three)
+        model = replace(
+            model,
+            alphabets={o: part[0] for o, part in parts.items()},
+            chain=chain,
+            names={o: part[2] for o, part in parts.items() if part[2] is not None},
+            past=parts[PAST][1] if PAST in parts else model.past,
+            checkpoint={},  # its rows are numbered by the full alphabets
+        )
+    return replace(model, names={}) if names else model
+
+
+def _prune_order(model: ChainModel, order: int) -> tuple[Alphabet, Rows, Names | None]:
+    part: Rows = model.chain[-3:][order - 1]
+    alphabet, strings = model.alphabets[order], model.names.get(order)
+    small, keep = _small_seen(part) if part.first.size else _small_dense(part)
+    new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+    kept = int(np.count_nonzero(keep))
+    keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
+    return Alphabet(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
+
+
+def _prune_past(model: ChainModel) -> tuple[Alphabet, Past, Names | None]:
+    assert model.past is not None
+    past, alphabet, strings = model.past, model.alphabets[PAST], model.names.get(PAST)
+    full: np.ndarray = np.asarray(past.w.any(axis=1))
+    keep = np.zeros(alphabet.size, np.bool_)
+    keep[past.owner[full]] = True
+    new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+    kept = int(np.count_nonzero(keep))
+    keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
+    small = kept_rows(past, full, keep, new)
+    return Alphabet(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
+
+
+def _small_dense(part: Rows) -> tuple[Rows, np.ndarray]:
+    """Rows with something in them, and which attributes own one."""
+    full: np.ndarray = np.asarray(part.w.any(axis=1))
+    keep = full[part.slot]
+    full[0] = True  # the zero row itself
+    place = np.cumsum(full) - 1
+    slot = place[part.slot[keep]].astype(np.int32)
+    return part._replace(slot=slot, used=np.array([int(full.sum())]), w=part.w[full]), keep
+
+
+def _small_seen(part: Rows) -> tuple[Rows, np.ndarray]:
+    full = part.w.any(axis=1)
+    owner = np.repeat(np.arange(part.first.size - 1), np.diff(part.first))[full]
+    count = np.bincount(owner, minlength=part.first.size - 1)
+    keep = count > 0
+    first = np.concatenate(([0], np.cumsum(count[keep]))).astype(np.int64)
+    slot = np.zeros(int(keep.sum()), np.int32)
+    return part._replace(slot=slot, first=first, combo=part.combo[full], w=part.w[full]), keep
+
+
+def some_names(names: Names, keep: np.ndarray) -> Names:
+    sizes = np.diff(names.offset)
+    data = names.data[np.repeat(keep, sizes)]
+    return Names(data, np.concatenate(([0], np.cumsum(sizes[keep]))).astype(np.int64))

@@ -1,0 +1,81 @@
+"""How a model is searched: exactly, or with a beam, as in training or as somebody says afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from palmette.errors import ModelError, UsageError
+from palmette.features.encode import Encoder
+from palmette.features.templates import PAST
+from palmette.kernels.chain.forms import stride_of
+from palmette.kernels.chain.label_context import Past
+from palmette.kernels.encode.encode import Alphabet
+from palmette.options.settings import BEAM, MOST_BEAM, SEARCHES
+from palmette.structures.chain.label_context import no_past, unpacked_past
+from palmette.structures.chain.weights import Shape
+
+
+class Searching:
+    """Which searches a chain model allows, and which one it has."""
+
+    shape: Shape
+    encoder: Encoder | None
+    beam: int
+
+    @property
+    def reads_past(self) -> bool:
+        """Whether templates read earlier labels, which only a beam can follow."""
+        return self.encoder is not None and PAST in self.encoder.programs
+
+    def need_exact(self, what: str) -> None:
+        """Complain where something is asked for that exact search alone can give."""
+        if self.reads_past:
+            raise UsageError(f"{what}: that takes exact search, and templates of the model read earlier labels (%y)")
+
+    def search_with(self, search: str | None, beam: int | None) -> None:
+        """Search in another way than in training; None: as it was."""
+        if search is None:
+            search = "beam" if self.beam or beam else "viterbi"
+        if search not in SEARCHES:
+            raise UsageError(f"search: there is no {search!r}; choose one of {', '.join(SEARCHES)}")
+        if search == "viterbi":
+            if beam is not None:
+                raise UsageError("beam: exact search has no width; leave it out, or say --search beam")
+            check_searchable(self.encoder, search)
+            self.beam = 0
+            return
+        if self.shape.per > 1 or self.shape.local:
+            raise UsageError("search: a beam is for models whose scores are those of labels, neither latent nor maxent")
+        wanted = beam if beam is not None else self.beam or BEAM
+        if type(wanted) is not int or not 1 <= wanted <= MOST_BEAM:
+            raise UsageError(f"beam: {wanted!r} is not a number of prefixes between 1 and {MOST_BEAM}")
+        self.beam = wanted
+
+
+def check_searchable(encoder: Encoder | None, search: str) -> None:
+    """Complain about templates that a search cannot use."""
+    if encoder is not None and search not in encoder.templates.searches:
+        first = encoder.templates.past[0]
+        raise UsageError(
+            f"the template `{first.text}` (line {first.line} of {encoder.templates.name}) reads earlier labels, which "
+            "exact search cannot: say --search beam, or leave templates with %y out"
+        )
+
+
+def searched(
+    arrays: Mapping[str, np.ndarray], settings: Any, encoder: Encoder | None, alphabets: dict[int, Alphabet],
+    shape: Shape, path: str,
+) -> tuple[Past | None, int]:  # fmt: skip
+    """The weights of earlier labels, and the width of the beam (0: exact search)."""
+    width = stride_of(shape.n_states)
+    beam = settings.get("beam") if isinstance(settings, dict) and settings.get("search") == "beam" else 0
+    if type(beam) is not int or not 0 <= beam <= MOST_BEAM or (beam and (shape.per > 1 or shape.local)):
+        raise ModelError("damaged model: its beam is not one", file=path)
+    if encoder is None or PAST not in encoder.programs:
+        return (no_past(width) if beam else None), beam
+    if not beam:
+        raise ModelError("damaged model: its templates read earlier labels, and its search is exact", file=path)
+    return unpacked_past(arrays, encoder, alphabets[PAST].size, shape.n_labels, width, path), beam

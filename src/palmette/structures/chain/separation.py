@@ -1,0 +1,123 @@
+"""How well a model separates data, and the bounds on mistakes that follow from it.
+
+Of each sentence we take the score of the best path with the right labels minus that of the best path with a wrong one,
+over the length of the weights: its margin d. A sentence is strictly separated when that is above zero. M is the length
+of the longest feature vector that a path of these sentences can have.
+
+- Everything separated with margin d: a perceptron that starts at zero makes at most 2 M^2 / d^2 mistakes in all passes
+  (two vectors of counts that both have at most the length M differ by at most sqrt(2) M).
+- Otherwise: at most min over d > 0 of (sqrt(2) M + D)^2 / d^2 mistakes in the first pass, D^2 being the sum of the
+  squares of what each sentence lacks to the margin d.
+
+Values of attributes are taken as non-negative. For latent models the same hold with the model's own weights as the
+separator, for a start at zero; a random start and restarts from the average (mavg) are outside of the theorems.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.data.labels.mask import known_in_training, label_names, understand_labels
+from palmette.errors import DataError
+from palmette.kernels.chain.forms import Active, Chain, Data
+from palmette.kernels.chain.margin import margins
+from palmette.structures.chain.model import ChainModel, check_room
+from palmette.structures.chain.weights import norm
+from palmette.training.chain.state_roles import gold_states
+
+
+class Separation(NamedTuple):
+    """What `separation` finds; None is what cannot be said."""
+
+    sentences: int
+    separated: float  # share of the sentences that are strictly separated
+    margin: float | None  # the smallest, over the length of the weights; None: a weight vector of zeros
+    median_margin: float | None
+    norm: float
+    longest: float  # M
+    bound: float | None  # on mistakes: of all passes where everything is separated, else of the first pass
+    bound_of: str
+    usage: dict[str, float]  # share of each state among the tokens of its label, under the known labels
+
+
+def separation(model: ChainModel, corpus: Corpus) -> Separation:
+    """Separation of labelled sentences by a model."""
+    if corpus.labels is None or not corpus.n_tokens:
+        raise DataError("no labelled sentence to look at", file=corpus.source)
+    understand_labels(corpus, model.meta.get("settings", {}).get("partial"))
+    model.need_exact("separation")
+    strange = [label for label in label_names(corpus) if label not in model.labels]
+    if strange:
+        raise DataError(f"the model has no label {strange[0]!r}", file=corpus.source, hint="give its training data")
+    check_room(corpus.offset, model.shape, model.encoder)
+    data = model.encode(corpus, known_in_training(corpus, model.labels))
+    chain = model.chain
+    right, wrong = np.zeros(corpus.n_sentences), np.zeros(corpus.n_sentences)
+    margins(chain, data, right, wrong)
+    length, longest = norm(chain), longest_features(chain, data)
+    possible = np.isfinite(right)  # where no path has the known labels, nothing can be separated
+    gap = np.where(possible, right - np.where(np.isfinite(wrong), wrong, -np.inf), -np.inf)
+    distances = gap / length if length else np.zeros(gap.size)
+    bound, about = mistakes_bound(distances, longest)
+    return Separation(
+        corpus.n_sentences, float(np.mean(gap > 0)), _number(distances.min()) if length else None,
+        _number(np.median(distances)) if length else None, length, longest, bound, about, _usage(model, data),
+    )  # fmt: skip
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def longest_features(chain: Chain, data: Data) -> float:
+    """M: the most that a path's feature vector can be long, which is when all its tokens have the same state."""
+    longest = 0.0
+    lengths = np.diff(data.offset)
+    for s in range(lengths.size):
+        lo, hi, n = int(data.offset[s]), int(data.offset[s + 1]), int(lengths[s])
+        square = float(2 * chain.ends)
+        square += (n - 1) ** 2 * (chain.transitions and chain.order >= 1)
+        square += max(0, n - 2) ** 2 * (chain.triples and chain.order >= 2)
+        square += sum(_square(active, lo, hi) for active in (data.one, data.two, data.three))
+        longest = max(longest, square)
+    return math.sqrt(longest)
+
+
+def _square(active: Active, lo: int, hi: int) -> float:
+    """The squared length of the attributes of some tokens, counted together."""
+    if not active.ptr.size:
+        return 0.0
+    first, last = active.ptr[lo], active.ptr[hi]
+    _, which = np.unique(active.att[first:last], return_inverse=True)
+    counts = np.bincount(which, np.abs(active.val[first:last]) if active.val.size else None)
+    return float(np.square(counts).sum())
+
+
+def mistakes_bound(distances: np.ndarray, longest: float) -> tuple[float | None, str]:
+    """The bound on mistakes by these margins, and of what it is one."""
+    if not np.isfinite(distances).any() or np.isneginf(distances).any():
+        return None, "none: some sentence has no path with its labels"
+    smallest = float(distances.min())
+    if smallest > 0:
+        return 2 * longest**2 / smallest**2 if math.isfinite(smallest) else 0.0, "all passes"
+    best = math.inf
+    finite = distances[np.isfinite(distances)]
+    scale = max(float(np.abs(finite).mean()), 1e-12)
+    for d in np.geomspace(1e-4 * scale, 1e4 * max(scale, longest), 401).tolist():
+        lack = math.sqrt(float(np.square(np.maximum(0.0, d - finite)).sum()))
+        best = min(best, (math.sqrt(2) * longest + lack) ** 2 / d**2)
+    return best, "the first pass"
+
+
+def _usage(model: ChainModel, data: Data) -> dict[str, float]:
+    if model.shape.per == 1:
+        return {}
+    states = gold_states(model.chain, data)
+    count = np.bincount(states, minlength=model.shape.n_states).reshape(-1, model.shape.per)
+    share = (count / np.maximum(1, count.sum(axis=1, keepdims=True))).reshape(-1)
+    names, there = model.shape.state_names(model.labels), ~model.shape.missing()
+    return {name: float(share[h]) for h, name in enumerate(names) if there[h]}

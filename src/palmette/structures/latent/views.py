@@ -1,0 +1,126 @@
+"""Views of a sentence's latent structure: chunkings in five representations, general states, or none at all.
+
+A view has tags of its own, also its own O, and weights of its own for the same attributes. What is allowed between its
+tags is what its scheme allows. `packed` lays several views side by side for the kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import msgspec
+import numpy as np
+
+from palmette.data.labels.schemes import Transitions, allowed_transitions, letter_at, scheme_named, split_label
+from palmette.errors import UsageError
+from palmette.kernels.chain.forms import stride_of
+from palmette.kernels.latent.forms import AFTER, BEFORE, ENDS, STARTS
+from palmette.kernels.latent.forms import Views as Packed
+from palmette.structures.chain.weights import everything_allowed, forbidding
+
+VIEWS = {"iob1": "IOB1", "iob2": "IOB2", "ioe1": "IOE1", "ioe2": "IOE2", "o+c": "IOBES"}
+_OTHER_NAMES = {"iobes": "o+c", "bioes": "o+c", "bio": "iob2"}
+MOST_TYPES = 200
+MOST_LATENT = 256
+_OF_PART = (STARTS, ENDS, AFTER, BEFORE)
+
+
+class View(msgspec.Struct, frozen=True):
+    """A view: its name, its tags, and the scheme that they follow ("" for general states)."""
+
+    name: str
+    tags: tuple[str, ...]
+    scheme: str = ""
+
+    @property
+    def allowed(self) -> Transitions:
+        return allowed_transitions(self.tags, self.scheme) if self.scheme else everything_allowed(len(self.tags))
+
+
+def view_names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """`all`, names with commas, or a list of names; each once."""
+    asked = given.replace(",", " ").split() if isinstance(given, str) else list(given)
+    if asked == ["all"]:
+        return tuple(VIEWS)
+    names = tuple(_OTHER_NAMES.get(str(name).lower(), str(name).lower()) for name in asked)
+    strange = [name for name in names if name not in VIEWS]
+    if strange or not names:
+        raise UsageError(
+            f"views: {strange[0] if strange else 'none given'!r}: choose all, or some of {', '.join(VIEWS)}"
+        )
+    if len(set(names)) < len(names):
+        raise UsageError(f"views: {', '.join(names)}: each view once")
+    return names
+
+
+def type_names(given: int | Sequence[str]) -> tuple[str, ...]:
+    """Chunk types: so many, or by name. One type has no name: its tags are bare letters."""
+    if isinstance(given, int):
+        if not 1 <= given <= MOST_TYPES:
+            raise UsageError(f"types: {given} is not between 1 and {MOST_TYPES}")
+        return ("",) if given == 1 else tuple(f"T{k}" for k in range(1, given + 1))
+    names = tuple(given)
+    fit = names and len(set(names)) == len(names) <= MOST_TYPES and all(isinstance(name, str) for name in names)
+    if not fit or any(not name for name in names[1:]) or any(" " in name for name in names):
+        raise UsageError(f"types: {given!r} is not a number or a list of different names")
+    return names
+
+
+def chunk_view(name: str, types: Sequence[str]) -> View:
+    """A chunking in one of the five representations, O first: what weighs nothing is outside of chunks."""
+    scheme = VIEWS[name]
+    letters = [letter for letter in scheme_named(scheme).letters if letter != "O"]
+    tags = [f"{letter}-{kind}" if kind else letter for kind, letter in product(types, letters)]
+    return View(name, ("O", *tags), scheme)
+
+
+def make_views(latent: str | int, names: Sequence[str], types: Sequence[str]) -> list[View]:
+    """What a classifier looks at: chunk views, `latent` general states, or nothing but the words ("none")."""
+    if latent == "chunks":
+        return [chunk_view(name, types) for name in names]
+    if latent == "none":
+        return [View("none", ("X",))]
+    return [View("states", tuple(f"H{k}" for k in range(1, int(latent) + 1)))]
+
+
+def check_latent(latent: object) -> None:
+    if latent in ("chunks", "none") or (type(latent) is int and 2 <= latent <= MOST_LATENT):
+        return
+    raise UsageError(f"latent: {latent!r}: choose chunks, none, or a number of states from 2 to {MOST_LATENT}")
+
+
+def packed(views: Sequence[View], types: Sequence[str], pairs: bool) -> Packed:
+    """The tables of the views for the kernels."""
+    sizes = [len(view.tags) for view in views]
+    strides = [stride_of(size) for size in sizes]
+    column = np.cumsum([0, *strides]).astype(np.int64)
+    kind = np.full(column[-1], -1, np.int32)
+    opens, closes = np.zeros(column[-1], np.bool_), np.zeros(column[-1], np.bool_)
+    written = np.zeros((len(views), len(types) + 1, 16), np.int32)
+    flat: dict[str, list[np.ndarray]] = {"forbid": [], "first": [], "last": []}
+    for r, view in enumerate(views):
+        at, allowed = int(column[r]), view.allowed
+        for name, block in zip(("forbid", "first", "last"), (allowed.pair, allowed.start, allowed.end), strict=True):
+            flat[name].append(forbidding(block, strides[r]).reshape(-1))
+        for h, tag in enumerate(view.tags if view.scheme else ()):
+            letter, of = split_label(tag)
+            kind[at + h] = types.index(of) if letter != "O" else -1
+            opens[at + h], closes[at + h] = letter in "BS", letter in "ES"
+        if view.scheme:
+            written[r] = _written(view, types)
+    edge = np.cumsum([0, *(size * stride for size, stride in zip(sizes, strides, strict=True))]).astype(np.int64)
+    forbid, first, last = (np.concatenate(flat[name]) for name in ("forbid", "first", "last"))
+    return Packed(
+        np.array(sizes, np.int64), np.array(strides, np.int64), column, edge, kind, opens, closes, written,
+        forbid, first, last, pairs,
+    )  # fmt: skip
+
+
+def _written(view: View, types: Sequence[str]) -> np.ndarray:
+    """i32[types + 1, 16]: the state of a token by its type and its part in the chunk; outside stands last."""
+    table = np.zeros((len(types) + 1, 16), np.int32)
+    for (k, of), role in product(enumerate(types), range(16)):
+        letter = letter_at(view.scheme, *(bool(role & part) for part in _OF_PART))
+        table[k, role] = view.tags.index(f"{letter}-{of}" if of else letter)
+    return table

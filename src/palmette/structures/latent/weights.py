@@ -1,0 +1,88 @@
+"""The weights of a classifier's views: made, averaged, compared, started from a supervised chunker."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Rows
+from palmette.kernels.latent.forms import Rival, Views, Weights
+from palmette.structures.chain.weights import aligned_zeros
+
+
+def new_weights(views: Views, n_attributes: int, averaged: bool) -> Weights:
+    """Zeros, with accumulators where they are needed. Rows are virtual memory until they are first changed."""
+    width = views.kind.size
+    shape = (n_attributes + 1, width)
+    sums = np.zeros(shape if averaged else (0, width), np.float64)
+    rows = Rows(
+        np.zeros(n_attributes, np.int32), np.ones(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32),
+        aligned_zeros(shape, np.float32), sums,
+    )  # fmt: skip
+    return Weights(
+        np.zeros((2, width), np.float32), np.zeros(views.forbid.size, np.float32),
+        np.zeros((2, width) if averaged else (0, width)), np.zeros(views.forbid.size if averaged else 0), rows,
+    )  # fmt: skip
+
+
+def used(weights: Weights) -> int:
+    return int(weights.one.used[0])
+
+
+def snapshot(weights: Weights, clock: float | None) -> Weights:
+    """The weights that come out: the last ones, or with a clock the mean of all; a copy without accumulators."""
+    n = used(weights)
+
+    def mean(w: np.ndarray, a: np.ndarray) -> np.ndarray:
+        if clock is None:
+            return w.copy()
+        out = w.copy()
+        step = max(1, (1 << 20) // max(1, math.prod(w.shape[1:])))
+        for k in range(0, w.shape[0], step):
+            out[k : k + step] -= a[k : k + step] / clock
+        return out
+
+    width = weights.end.shape[1]
+    rows = weights.one._replace(
+        slot=weights.one.slot.copy(), used=weights.one.used.copy(), w=mean(weights.one.w[:n], weights.one.a[:n]),
+        a=np.zeros((0, width)),
+    )  # fmt: skip
+    return Weights(
+        mean(weights.end, weights.end_a), mean(weights.pair, weights.pair_a), np.zeros((0, width)), np.zeros(0), rows
+    )
+
+
+def forget_sums(weights: Weights) -> float:
+    """Begin a mean anew; the clock of its first vector."""
+    for sums in (weights.end_a, weights.pair_a, weights.one.a[: used(weights)]):
+        sums[...] = 0.0
+    return 1.0
+
+
+def no_rival(weights: Weights) -> Rival:
+    return Rival(weights.end, weights.pair, np.zeros((0, weights.end.shape[1]), np.float32))
+
+
+def rival(weights: Weights) -> Rival:
+    """Weights to measure the bound with."""
+    return Rival(weights.end, weights.pair, weights.one.w)
+
+
+def distance(u: Rival, weights: Weights) -> float:
+    """The Euclidean distance; rows that only one of the two has count with what they weigh."""
+    n = u.w.shape[0]
+    rest = weights.one.w[n : used(weights)]
+    parts = [weights.end - u.end, weights.pair - u.pair, weights.one.w[:n] - u.w, rest]
+    return math.sqrt(sum(float(np.square(part, dtype=np.float64).sum()) for part in parts))
+
+
+def largest(weights: Weights) -> float:
+    """The largest weight without its sign."""
+    blocks = (weights.end, weights.pair, weights.one.w[: used(weights)])
+    return max(float(np.abs(block).max(initial=0.0)) for block in blocks)
+
+
+def n_weights(weights: Weights) -> int:
+    """Weights that are not zero."""
+    return int(sum(np.count_nonzero(b) for b in (weights.end, weights.pair, weights.one.w[: used(weights)])))

@@ -1,0 +1,126 @@
+"""Wishes for sampled sentences, and the loop that fulfils them.
+
+Sentences that are empty, too long, hold a word that is not wanted, or were excluded are dropped and drawn again, so
+that what is kept is distributed as the model says, given the wishes. Lengths are matched by places: of each length as
+many are kept as the histogram asks for. Rare lengths would take for ever; so after each round of ROUND draws for a
+wanted sentence, a sentence may also take the place of a length 1, 2, 4, ... away from its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from palmette.errors import DataError
+from palmette.kernels.lm import sample as lm_sample
+from palmette.kernels.lm.score import BEGIN, Grams
+
+ROUND = 20
+ROUNDS = 12
+SLICE = 1000  # sentences between two looks at the clock and at Ctrl-C
+LEAST_TRIES = 10_000
+REASONS = {
+    "empty": lm_sample.EMPTY,
+    "too_long": lm_sample.TOO_LONG,
+    "other_word": lm_sample.OTHER_WORD,
+    "no_length": lm_sample.NO_LENGTH,
+    "seen": lm_sample.SEEN,
+}
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Wishes:
+    """What a sample should be like; see LanguageModel.sample."""
+
+    n: int
+    max_length: int
+    allowed: np.ndarray  # bool[V]
+    seen: np.ndarray  # u64[], sorted
+    lengths: np.ndarray | None = None  # i64[], lengths of the sentences to imitate
+
+
+@dataclass
+class Drawn:
+    """A sample, and what it took."""
+
+    ids: np.ndarray  # i32[]
+    offset: np.ndarray  # i64[n+1]
+    tries: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    length_slack: int = 0  # the farthest that a sentence's length may be from that of its place
+
+
+def direct_masses(grams: Grams, n_words: int) -> np.ndarray:
+    """What each n-gram gets from its own context rather than from shorter ones, cumulated over the context, f64[M]; for
+    words p, cumulated. DataError for a model that is not interpolated, or whose probabilities do not sum to one."""
+    M = grams.p.size
+    context = np.repeat(np.arange(M), np.diff(grams.first))
+    mass = grams.p.copy()
+    mass[n_words:] -= grams.backoff[context] * grams.p[grams.suffix[n_words:]]
+    total = np.bincount(context, mass[n_words:], M) + grams.backoff
+    has = np.diff(grams.first) > 0
+    if mass.min() < -1e-4 or abs(grams.p[:n_words].sum() - 1) > 1e-3 or bool((abs(total[has] - 1) > 1e-3).any()):
+        raise DataError(
+            "this model is not interpolated, or its probabilities do not sum to one: it cannot be sampled from",
+            hint="estimate it with `palmette lm train`, or with another tool that interpolates",
+        )
+    np.maximum(mass, 0.0, out=mass)
+    whole = np.cumsum(mass)
+    before = np.concatenate(([0.0], whole))[grams.first[:-1]]
+    whole[n_words:] -= before[context]
+    return whole
+
+
+def places(lengths: np.ndarray, n: int, max_length: int) -> np.ndarray:
+    """How many sentences of each length, i64[max_length+1]: `lengths` brought to n, largest remainders first."""
+    found = np.bincount(lengths[lengths <= max_length], minlength=max_length + 1)[: max_length + 1]
+    if not found[1:].sum():
+        raise DataError(f"no sentence of 1 to {max_length} words to match the lengths of")
+    found[0] = 0
+    share = n * found / found.sum()
+    room = np.floor(share).astype(np.int64)
+    room[np.argsort(room - share, kind="stable")[: n - room.sum()]] += 1
+    return np.asarray(room)
+
+
+def draw(grams: Grams, n_words: int, mass: np.ndarray, wishes: Wishes, seed: int, progress: Progress | None) -> Drawn:
+    """n sentences; DataError when the wishes leave next to nothing."""
+    room = np.zeros(0, np.int64)
+    if wishes.lengths is not None:
+        room = places(wishes.lengths, wishes.n, wishes.max_length)
+    state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    told = np.zeros(lm_sample.N_REASONS, np.int64)
+    ids, lengths, kept, slack = [np.zeros(0, np.int32)], [np.zeros(1, np.int64)], 0, 0
+    for round_ in range(ROUNDS):
+        slack = 0 if round_ == 0 or not room.size else 2 ** (round_ - 1)
+        end = told.sum() + max(LEAST_TRIES, ROUND * wishes.n)
+        while kept < wishes.n and told.sum() < end:
+            words, offset, reasons = lm_sample.sample_sentences(
+                grams, mass, n_words, wishes.allowed, wishes.max_length, room, min(slack, wishes.max_length),
+                wishes.seen, state, min(SLICE, wishes.n - kept), SLICE * 10,
+            )  # fmt: skip
+            ids.append(words)
+            lengths.append(np.diff(offset))
+            kept += offset.size - 1
+            told += reasons
+            if progress is not None:
+                progress(kept, int(told.sum()))
+        if kept == wishes.n:
+            break
+    dropped = {name: int(told[k]) for name, k in REASONS.items() if told[k]}
+    if kept < wishes.n:
+        said = ", ".join(f"{name.replace('_', ' ')} {n:,}" for name, n in dropped.items())
+        raise DataError(f"only {kept:,} of {wishes.n:,} sentences after {told.sum():,} draws; dropped: {said}")
+    return Drawn(np.concatenate(ids), np.cumsum(np.concatenate(lengths)), int(told.sum()), dropped, slack)
+
+
+def allowed_words(n_words: int, wanted: np.ndarray | None) -> np.ndarray:
+    """Which words a sample may hold: never <unk>, and of the others all or those given by number."""
+    allowed = np.zeros(n_words, bool) if wanted is not None else np.ones(n_words, bool)
+    if wanted is not None:
+        allowed[wanted] = True
+    allowed[: BEGIN + 1] = False
+    return allowed

@@ -1,0 +1,101 @@
+"""Trees whose arcs cross, made projective for a parser that cannot cross arcs, and made whole again afterwards.
+
+Pseudo-projective parsing (Nivre & Nilsson 2005) with the encoding "head": an arc that crosses others is lifted to the
+head of its head until it does not, and its relation remembers the relation of the head it came from: `obj` below an
+`xcomp` becomes `obj↑xcomp`. A parser learns such relations as any others. The inverse looks for an `xcomp` below the
+head, level by level from left to right, and hangs the word there as `obj`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.data.corpus import column_of_types
+from palmette.data.treebank import Treebank
+from palmette.errors import DataError
+from palmette.evaluation.tokens import sentence_sums
+from palmette.kernels.tree.projective import crossing_arcs, lift_arcs, lower_arcs
+
+LIFTED = "↑"
+
+
+class Lifted(NamedTuple):
+    """How much of a treebank is not projective, and what was done about it."""
+
+    sentences: int
+    words: int
+    crossing_sentences: int  # trees that are not projective
+    crossing_arcs: int
+    lifted_arcs: int  # one lift may free others, or cross what it did not before
+
+    def __str__(self) -> str:
+        return (
+            f"{self.crossing_sentences:,} of {self.sentences:,} trees are not projective "
+            f"({100 * self.crossing_sentences / max(1, self.sentences):.1f}%); "
+            f"{self.lifted_arcs:,} of {self.words:,} arcs were lifted"
+        )
+
+
+def projective_sentences(treebank: Treebank) -> np.ndarray:
+    """bool[S]: sentences whose tree has no crossing arc. Every sentence needs a tree."""
+    return sentence_sums(crossing_arcs(treebank.heads, treebank.offset), treebank.offset) == 0
+
+
+def projectivised(treebank: Treebank, least: int = 1) -> tuple[Treebank, Lifted]:
+    """The treebank with projective trees, and what was lifted. Every sentence needs a tree.
+
+    A marked relation that comes fewer than `least` times is left unmarked: every relation is a choice more for the
+    parser at each step, and what was seen once or twice is hardly learnt."""
+    check_relations(treebank.relations.types, treebank.corpus.source)
+    heads, offset, relations = treebank.heads, treebank.offset, treebank.relations
+    made = lift_arcs(heads, offset)
+    moved = np.flatnonzero(made != heads)
+    crossing = crossing_arcs(heads, offset)
+    told = Lifted(
+        treebank.n_sentences, treebank.n_tokens, int((sentence_sums(crossing, offset) > 0).sum()),
+        int(crossing.sum()), moved.size,
+    )  # fmt: skip
+    if not moved.size:
+        return treebank, told
+    start = np.repeat(offset[:-1], np.diff(offset))
+    own, above = relations.ids[moved].astype(np.int64), relations.ids[start[moved] + heads[moved] - 1]
+    T = len(relations.types)
+    pairs, which, times = np.unique(own * T + above, return_inverse=True, return_counts=True)
+    frequent = times >= least
+    number = np.where(frequent, T + np.cumsum(frequent) - 1, pairs // T)  # of each pair among all relations
+    names = [f"{relations.types[pair // T]}{LIFTED}{relations.types[pair % T]}" for pair in pairs[frequent].tolist()]
+    ids = relations.ids.copy()
+    ids[moved] = number[which]
+    return treebank.with_trees(made, column_of_types(ids, [*relations.types, *names])), told
+
+
+def deprojectivised(treebank: Treebank) -> Treebank:
+    """The treebank with lifted words hung where their relations say, and without the marks."""
+    ids, types = treebank.relations.ids, treebank.relations.types
+    base, wanted, names = unmarked(types)
+    if (wanted < 0).all():
+        return treebank
+    heads = lower_arcs(treebank.heads, ids, treebank.offset, base, wanted)
+    return treebank.with_trees(heads, column_of_types(base[ids], names))
+
+
+def unmarked(types: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Of relations with and without marks: the relation proper i32[T] and the one of the head looked for i32[T] (-1:
+    none) as numbers of the plain relations, and these."""
+    names: dict[str, int] = {}
+    parts = [name.partition(LIFTED) for name in types]
+    base = np.array([names.setdefault(own, len(names)) for own, _, _ in parts], np.int32)
+    wanted = np.array([names.setdefault(above, len(names)) if mark else -1 for _, mark, above in parts], np.int32)
+    return base, wanted, list(names)
+
+
+def check_relations(types: Sequence[str], source: str) -> None:
+    """The mark must be ours alone."""
+    if taken := next((name for name in types if LIFTED in name), None):
+        raise DataError(
+            f"the relation {taken!r} holds {LIFTED}, which marks the relations of lifted arcs", file=source,
+            hint="rename it, or leave trees that are not projective out: --non-projective skip",
+        )  # fmt: skip

@@ -1,0 +1,174 @@
+"""Feature templates of the parser: a line a template, made of named atoms.
+
+    s0.wt s1.t          # word and tag of the top of the stack, tag of the second
+    s0.l.t s0.t s1.t
+    s0.w distance
+
+An atom is a node and what is read of it. Nodes: s0, s1, s2 (stack), q0 ... q3 (the words to come), and the outermost
+children of a stack node: s0.l, s0.r, and the ones next to them, s0.l2, s0.r2. What is read: w form, m lemma, u UPOS,
+x XPOS, t tag (XPOS, or UPOS where there is none), f all morphological features, f:Case one of them; of a child also
+`rel`, its relation; of a stack node vl and vr (how many dependants it has on a side) and sl and sr (the set of their
+relations). Letters may stand together: s0.wt is s0.w s0.t. `distance` is that between s0 and s1.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from palmette.data.corpus import bytes_of, column_of_strings
+from palmette.data.files import FilePath, check_utf8, read_all, shown
+from palmette.data.treebank import NOTHING, Treebank
+from palmette.errors import UsageError
+from palmette.kernels.core.hashing import hash_pieces
+from palmette.kernels.tree.forms import (
+    CELL,
+    CHILDREN,
+    DISTANCE,
+    LEFT_SET,
+    LEFT_VALENCY,
+    Q0,
+    RELATION,
+    RIGHT_SET,
+    RIGHT_VALENCY,
+    S2,
+)
+from palmette.structures.tree.named_templates import SETS
+
+FIELDS = {"w": "form", "m": "lemma", "u": "upos", "x": "xpos", "f": "feats"}
+_LETTERS = frozenset("wmuxtf")
+_CHILD = {"l": 0, "l2": 1, "r": 2, "r2": 3}
+_COUNTS = {"vl": LEFT_VALENCY, "vr": RIGHT_VALENCY, "sl": LEFT_SET, "sr": RIGHT_SET}
+_NODE = re.compile(r"(s[012]|q[0123])(?:\.(l2?|r2?))?(?=\.|$)")
+MOST_TEMPLATES = 1000
+
+Atom = tuple[int, int, int]  # kind, node, column
+
+
+@dataclass(frozen=True)
+class Templates:
+    """A set of templates, compiled."""
+
+    name: str
+    text: str
+    columns: tuple[str, ...]  # what atoms of the kind CELL read, by column
+    atoms: tuple[Atom, ...]  # those of the templates first
+    lists: tuple[tuple[int, ...], ...]  # atoms of each template
+    seeds: tuple[int, ...]  # a hash of each template's spelling
+
+    @property
+    def stack(self) -> tuple[int, ...]:
+        """The atoms that look at the stack: what tells two states apart."""
+        return tuple(k for k, (_, node, _) in enumerate(self.atoms) if node < Q0 or node > Q0 + 3)
+
+    @property
+    def reads_relations(self) -> bool:
+        return any(kind in (RELATION, LEFT_SET, RIGHT_SET) for kind, _, _ in self.atoms)
+
+
+def choose_templates(features: str | FilePath) -> Templates:
+    """A named set, or a file."""
+    if isinstance(features, str) and features in SETS:
+        return compile_templates(SETS[features], features)
+    try:
+        data = read_all(features)
+    except Exception as error:
+        names = ", ".join(SETS)
+        raise UsageError(f"features: there is no set and no file {str(features)!r}; sets: {names}") from error
+    check_utf8(data, shown(features))
+    return compile_templates(data.decode(), shown(features))
+
+
+def compile_templates(text: str, name: str) -> Templates:
+    """Read the lines of a set; complains with the line."""
+    columns: dict[str, int] = {}
+    atoms: dict[Atom, int] = {}
+    lists: dict[tuple[int, ...], str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        found = [atom for word in words for atom in _atoms(word, columns, f"{name}, line {number}")]
+        chosen = tuple(sorted({atoms.setdefault(atom, len(atoms)) for atom in found}))
+        spelt = " ".join(sorted(words))
+        if chosen in lists:
+            raise UsageError(f"{name}, line {number}: the same template as `{lists[chosen]}`")
+        lists[chosen] = spelt
+    if not lists:
+        raise UsageError(f"{name}: no template; a line is a template, such as `s0.wt s1.t`")
+    if len(lists) > MOST_TEMPLATES:
+        raise UsageError(f"{name}: {len(lists)} templates; at most {MOST_TEMPLATES}")
+    for atom in _seen_later(list(atoms)):
+        atoms.setdefault(atom, len(atoms))
+    hashes, _ = hash_pieces(*bytes_of(list(lists.values())))
+    return Templates(name, text, tuple(columns), tuple(atoms), tuple(lists), tuple(int(h) for h in hashes))
+
+
+def _seen_later(atoms: list[Atom]) -> list[Atom]:
+    """What templates may come to see of states that look alike to them now, so that such states are told apart too:
+    what is read of a deeper node is read of the higher ones, which sink; and what is read of the second child, of the
+    first one of the top, which becomes the second when there is another. The cells of the top itself are not needed,
+    since its position is known."""
+    found: list[Atom] = []
+    for kind, node, column in atoms:
+        if S2 < node < CHILDREN or kind == DISTANCE:
+            continue
+        depth, child = (node, None) if node < CHILDREN else divmod(node - CHILDREN, 4)
+        for above in range(depth - 1, -1, -1):
+            if child is not None:
+                found.append((kind, CHILDREN + 4 * above + child, column))
+            elif kind != CELL or above > 0:
+                found.append((kind, above, column))
+        if child in (_CHILD["l2"], _CHILD["r2"]):
+            found.append((kind, CHILDREN + child - 1, column))
+    return found
+
+
+def _atoms(word: str, columns: dict[str, int], where: str) -> list[Atom]:
+    """The atoms of one word of a template."""
+    if word == "distance":
+        return [(DISTANCE, 0, 0)]
+    node = _NODE.match(word)
+    if node is None:
+        raise UsageError(f"{where}: {word!r} begins with no node; nodes are s0 s1 s2 q0 q1 q2 q3 and s0.l, s0.r2 ...")
+    number = int(node[1][1]) + (0 if node[1][0] == "s" else Q0)
+    if node[2]:
+        if number > S2:
+            raise UsageError(f"{where}: {word!r}: only nodes of the stack have children")
+        number = CHILDREN + 4 * number + _CHILD[node[2]]
+    read = word[node.end() + 1 :]
+    if read == "rel":
+        if not node[2]:
+            raise UsageError(f"{where}: {word!r}: a relation is read of a child, as in s0.l.rel")
+        return [(RELATION, number, 0)]
+    if read in _COUNTS:
+        if number > S2:
+            raise UsageError(f"{where}: {word!r}: {read} is read of a stack node, as in s0.{read}")
+        return [(_COUNTS[read], number, 0)]
+    names = [read] if read.startswith("f:") and len(read) > 2 else list(read)
+    if not names or not all(name in _LETTERS or name.startswith("f:") for name in names):
+        raise UsageError(f"{where}: {word!r}: what is read is one of w m u x t f f:NAME rel vl vr sl sr, not {read!r}")
+    return [(CELL, number, columns.setdefault(name, len(columns))) for name in names]
+
+
+def read_cells(treebank: Treebank, columns: tuple[str, ...]) -> np.ndarray:
+    """u64[columns, N]: a hash of what each column has for each word."""
+    made = np.zeros((len(columns), treebank.n_tokens), np.uint64)
+    for k, name in enumerate(columns):
+        if name in FIELDS:
+            column = treebank.column(FIELDS[name])
+            made[k] = column.hash[column.ids]
+        elif name == "t":
+            upos, xpos = treebank.column("upos"), treebank.column("xpos")
+            empty = np.array([cell == NOTHING for cell in xpos.types], np.bool_)[xpos.ids]
+            made[k] = np.where(empty, upos.hash[upos.ids], xpos.hash[xpos.ids])
+        else:
+            column = treebank.column("feats")
+            wanted = name[2:] + "="
+            values = column_of_strings(
+                next((part for part in cell.split("|") if part.startswith(wanted)), NOTHING) for cell in column.types
+            )
+            made[k] = values.hash[values.ids][column.ids] if column.types else 0
+    return made

@@ -1,0 +1,168 @@
+"""Training by the likelihood of all the data at once (CRF and latent CRF): L-BFGS, or OWL-QN with an L1 term.
+
+It gives the same `Outcome` as the online trainer: a line of history an iteration, the best one on development data
+where there is some, and weights to use when Ctrl-C ends it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from palmette.errors import UsageError
+from palmette.kernels.chain.forms import Chain, Data, Rows
+from palmette.options.settings import n_passes, penalty_of
+from palmette.structures.chain.data import seen_combinations
+from palmette.structures.chain.weights import estimated, physical_memory
+from palmette.training.chain.exact import Dev
+from palmette.training.chain.objective import ChainObjective, give_all
+from palmette.training.chain.request import Problem, Trained, Wish
+from palmette.training.chain.start import starting_weights
+from palmette.training.lbfgs.minimise import ENDINGS, minimise
+from palmette.training.trainer import Outcome, Pass, Progress, interruptible
+
+VECTORS = 26  # of L-BFGS, beside the weights themselves
+
+
+class Penalty(NamedTuple):
+    """l2 * |w|^2 + l1 * sum |w|"""
+
+    l2: float
+    l1: float
+
+
+class _Watch:
+    """What happens after each iteration: history, development data, Ctrl-C."""
+
+    def __init__(
+        self, objective: ChainObjective, dev: Dev | None, patience: int | None, most: int, progress: Progress | None,
+        pressed: list[bool],
+    ) -> None:  # fmt: skip
+        self.objective, self.dev, self.patience, self.most = objective, dev, patience, most
+        self.progress, self.pressed = progress, pressed
+        self.tokens = int(objective.data.known.size)
+        self.history: list[Pass] = []
+        self.best: Chain | None = None
+        self.best_pass, self.best_score, self.waited = 0, -np.inf, False
+        self.begun = time.perf_counter()
+
+    def __call__(self, number: int, value: float, norm: float, evaluations: int, point: np.ndarray) -> bool:
+        now = time.perf_counter()
+        self.objective.put(point)  # the last one that was looked at may be another
+        dev = None if self.dev is None else self.dev.figure(self.objective.chain)
+        accuracy = 1.0 - self.objective.wrong / max(1, self.tokens)
+        figures = {"objective": value, "gradient": norm}
+        line = Pass(number, evaluations, self.objective.wrong, accuracy, now - self.begun, dev, figures)
+        self.begun = time.perf_counter()
+        self.history.append(line)
+        if dev is not None and dev > self.best_score:
+            self.best, self.best_pass, self.best_score = estimated(self.objective.chain, None), number, dev
+        if self.progress is not None:
+            self.progress(number, self.tokens, self.tokens, line)
+        self.waited = dev is not None and self.patience is not None and number - self.best_pass >= self.patience
+        return bool(self.pressed) or self.waited
+
+
+def train_likelihood(
+    chain: Chain, data: Data, dev: Dev | None, penalty: Penalty, iterations: int, tolerance: float,
+    patience: int | None, threads: int, progress: Progress | None, only: np.ndarray | None = None,
+) -> tuple[ChainObjective, Outcome]:  # fmt: skip
+    """Weights that minimise the penalised negative log-likelihood; only those of `only` move, if it is given."""
+    _check_memory(sum(rows.slot.size * rows.w.shape[-1] if not rows.first.size else rows.w.size for rows in chain[-3:]))
+    objective = ChainObjective(chain, data, penalty.l2, threads, only)
+    with interruptible() as pressed:
+        watch = _Watch(objective, dev, patience, iterations, progress, pressed)
+        found = minimise(
+            objective, objective.start(), l1=penalty.l1, iterations=iterations, tolerance=tolerance, report=watch
+        )
+    objective.put(found.point)
+    why = f"no better iteration than {watch.best_pass} in {patience}" if watch.waited else ENDINGS[found.ending]
+    if pressed:
+        why = f"interrupted after iteration {found.iterations}"
+    best = watch.best if watch.best is not None else estimated(objective.chain, None)
+    best_pass = watch.best_pass if watch.best is not None else found.iterations
+    return objective, Outcome(_compact(best), best_pass, watch.history, bool(pressed), why)
+
+
+def _check_memory(size: int) -> None:
+    """L-BFGS keeps its last steps: some 25 numbers of 8 bytes for each weight. Better told than killed."""
+    needed, there = size * VECTORS * 8, physical_memory()
+    if there is not None and needed > there:
+        raise UsageError(
+            f"{size:,} weights take {needed / 2**30:.0f} GB in L-BFGS, this machine has {there / 2**30:.0f} GB: use "
+            "--optimiser adagrad, --edge-features seen, --min-count 2, or fewer templates on label pairs and triples"
+        )
+
+
+def train_by_likelihood(problem: Problem) -> Trained:
+    """All the data at once."""
+    wish = problem.wish
+    settings = wish.settings
+    if wish.checkpoint:
+        raise UsageError(
+            f"--checkpoint is for learners that go through the data sentence by sentence, not {settings.learner}"
+        )
+    l2, there = penalty_of(settings), _seen_weights(problem)
+
+    def optimum(penalty: Penalty, only: np.ndarray | None) -> tuple[ChainObjective, Outcome]:
+        chain, _, _ = starting_weights(problem)
+        return train_likelihood(
+            chain, problem.data, problem.dev, penalty, n_passes(settings), settings.tolerance, settings.patience,
+            wish.threads, wish.progress, only,
+        )  # fmt: skip
+
+    if settings.l1_then_l2:
+        objective, outcome = optimum(Penalty(0.0, settings.l1), there)
+        _tell_stage("L1", objective, outcome, wish)
+        if not outcome.interrupted:
+            objective, outcome = optimum(Penalty(l2, 0.0), objective.start() != 0)
+            _tell_stage("L2", objective, outcome, wish)
+    else:
+        objective, outcome = optimum(Penalty(l2, settings.l1), there)
+    if settings.l1 and not objective.start().any():
+        wish.say(f"warning: all weights are zero: l1 {settings.l1:g} is too large a penalty for this data")
+    return Trained(outcome, msgspec.structs.replace(settings, l2=l2), objective.impossible, dict)
+
+
+def _tell_stage(name: str, objective: ChainObjective, outcome: Outcome, wish: Wish) -> None:
+    """Size and accuracy of one of two stages."""
+    kept = next((row for row in outcome.history if row.number == outcome.best_pass), None)
+    accuracy = "no iteration" if kept is None else f"{100 * kept.train_accuracy:.2f}% right in training"
+    dev = "" if kept is None or kept.dev is None else f", dev {100 * kept.dev:.2f}"
+    wish.say(f"{name}: {np.count_nonzero(objective.start()):,} weights that are not zero, {accuracy}{dev}")
+
+
+def _seen_weights(problem: Problem) -> np.ndarray | None:
+    """Which weights there are: with `state_features="seen"` an attribute has one only for labels that it occurred with
+    in training (CRFsuite's default); None: all of them."""
+    if problem.wish.settings.state_features == "all":
+        return None
+    shape, data = problem.shape, problem.data
+    n = problem.collected.sizes[1]
+    seen = seen_combinations(data, shape, 1, n)
+    there = np.zeros((n + 1, shape.width(1)), np.bool_)
+    owner = np.repeat(np.arange(n), np.diff(seen.first)) + 1
+    for state in range(shape.per):
+        there[owner, seen.combo * shape.per + state] = True
+    chain, _, _ = starting_weights(problem)
+    blocks = [np.ones(w.size, np.bool_) for w in chain.bare]
+    others = (give_all(rows).w.size for rows in (chain.two, chain.three))
+    return np.concatenate([*blocks, there.reshape(-1), *(np.ones(size, np.bool_) for size in others)])
+
+
+def _compact(chain: Chain) -> Chain:
+    """Rows of zeros alone, which an L1 term leaves, are given back."""
+    return chain._replace(one=_full_rows(chain.one), two=_full_rows(chain.two), three=_full_rows(chain.three))
+
+
+def _full_rows(rows: Rows) -> Rows:
+    if rows.first.size or not rows.slot.size:
+        return rows
+    full = np.asarray(rows.w.any(axis=1))
+    full[0] = True
+    place = np.cumsum(full) - 1
+    slot = np.where(full[rows.slot], place[rows.slot], 0).astype(np.int32)
+    return rows._replace(slot=slot, used=np.array([int(full.sum())], np.int64), w=rows.w[full])

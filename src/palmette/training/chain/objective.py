@@ -1,0 +1,189 @@
+"""The regularised likelihood of a chain as a function of one vector of weights, for a batch optimiser.
+
+    value = sum of weight * (log Z - log Z of what is known) + l2 * |w|^2
+    value = sum of weight * -log P(label | labels before it) + l2 * |w|^2       for a locally normalised chain
+
+Weights live in the chain's rows (float32, as scoring wants them), the optimiser's vector is float64. Sentences are cut
+into a fixed number of parts, each with sums of its own that are added in their order, and attributes are gathered in
+ranges: threads only decide who works on which, so that the result is the same for any number of them. The marginals of
+all tokens wait in tables until they are gathered; where these would be too large, a block of sentences comes after the
+other, and its attributes are added to those of the blocks before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from palmette.errors import UsageError
+from palmette.kernels.chain.forms import Active, Chain, Data, Rows
+from palmette.kernels.chain.gather import gather, inverted
+from palmette.kernels.chain.gradient import Expected, expectations
+from palmette.kernels.chain.local_gradient import local_expectations
+from palmette.structures.chain.weights import ORDERS, aligned_zeros, weight_blocks
+from palmette.training.lbfgs.blocks import dot
+
+PARTS = 16
+MOST_TABLES = 1 << 30  # bytes of marginals at a time; a longer corpus is worked on in blocks of sentences
+LONGEST_TABLES = 8 << 30  # bytes of the marginals of one sentence
+
+
+def give_all(rows: Rows) -> Rows:
+    """Every attribute gets its row: a likelihood moves all of them at once."""
+    if rows.first.size or not rows.slot.size:
+        return rows
+    A = rows.slot.size
+    w = aligned_zeros((A + 1, rows.w.shape[1]), np.float32)
+    w[1:] = rows.w[rows.slot]
+    no_sums = np.zeros((0, 1), np.float64)
+    slot, used = np.arange(1, A + 1, dtype=np.int32), np.array([A + 1], np.int64)
+    return rows._replace(slot=slot, used=used, w=w, a=no_sums)
+
+
+class _Block(NamedTuple):
+    """Some sentences, whose tables are in memory at the same time."""
+
+    start: int  # first token
+    tokens: int
+    parts: list[tuple[int, int]]  # ranges of sentences, each with sums of its own
+    attributes: list[Active | None]  # for each order the tokens of each attribute; None: nothing is on it
+
+
+class ChainObjective:
+    """Value and gradient; `wrong` and `impossible` tell of the last call."""
+
+    def __init__(self, chain: Chain, data: Data, l2: float, threads: int = 1, only: np.ndarray | None = None) -> None:
+        """`only`: the weights that may move, bool[size]; None: all of them."""
+        self.only = only
+        self.chain = chain._replace(one=give_all(chain.one), two=give_all(chain.two), three=give_all(chain.three))
+        self.data = data
+        self.l2 = l2
+        self.threads = threads
+        self.wrong = self.impossible = 0
+        self.blocks = [w for w, _ in weight_blocks(self.chain)]
+        self.size = sum(w.size for w in self.blocks)
+        self.gradient = np.zeros(self.size)
+        H, W = chain.label_of.size, chain.bias.size
+        widths = [W, H * W if data.two.ptr.size else 0, H * H * W if data.three.ptr.size else 0]
+        self.rows = (self.chain.one, self.chain.two, self.chain.three)
+        self.work = [self._block(first, last) for first, last in _blocks(data.offset, 4 * sum(widths))]
+        N = max((block.tokens for block in self.work), default=0)
+        self.tables = [aligned_zeros((N if width else 0, width), np.float32) for width in widths]
+
+    def _block(self, first: int, last: int) -> _Block:
+        """What is known beforehand about the sentences first..last."""
+        offset, data = self.data.offset, self.data
+        start, end = int(offset[first]), int(offset[last])
+        parts = [(first + a, first + b) for a, b in _even(np.diff(offset[first : last + 1]), PARTS)]
+        attributes: list[Active | None] = []
+        for active, rows in zip((data.one, data.two, data.three), self.rows, strict=True):
+            attributes.append(inverted(active, rows.slot.size, start, end) if rows.slot.size else None)
+        return _Block(start, end - start, parts, attributes)
+
+    def start(self) -> np.ndarray:
+        """The weights of the chain as a vector."""
+        return np.concatenate([w.reshape(-1) for w in self.blocks]).astype(np.float64)
+
+    def put(self, vector: np.ndarray) -> None:
+        """Make `vector` the weights of the chain."""
+        at = 0
+        for w in self.blocks:
+            w[...] = vector[at : at + w.size].reshape(w.shape)
+            at += w.size
+
+    def __call__(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
+        """The value and the gradient, whose array is used again by the next call."""
+        self.put(vector)
+        bare = [np.zeros(w.shape) for w in self.chain.bare]
+        found = np.zeros(3)  # value, tokens wrong, sentences without a path
+        for block in self.work:
+            found += self._expect(block, bare)
+            for order in ORDERS:
+                self._gather(order, block, vector)
+        value = float(found[0])
+        self.wrong, self.impossible = int(found[1]), int(found[2])
+        learnt = (self.chain.ends, self.chain.transitions and self.chain.order > 0, self.chain.triples)
+        for k, sums in enumerate(bare):
+            if learnt[k]:
+                self._of(self.gradient, k)[...] = sums + (2 * self.l2) * self._of(vector, k)
+        self._off_limits()
+        if self.only is not None:
+            self.gradient[~self.only] = 0.0
+        return value + (self.l2 * dot(vector, vector) if self.l2 else 0.0), self.gradient
+
+    def _of(self, vector: np.ndarray, k: int) -> np.ndarray:
+        """The part of a vector that belongs to the k-th block of weights, in its shape."""
+        at = sum(w.size for w in self.blocks[:k])
+        return vector[at : at + self.blocks[k].size].reshape(self.blocks[k].shape)
+
+    def _expect(self, block: _Block, bare: list[np.ndarray]) -> np.ndarray:
+        """Fill the tables for a block of sentences and add up the bare expectations; value, tokens wrong, sentences
+        without a path."""
+        chain = self.chain._replace(local=False)  # both kernels want scores as they are
+        kernel = local_expectations if self.chain.local else expectations
+        own = [[np.zeros(w.shape) for w in bare] for _ in block.parts]
+        for table in self.tables:
+            table[: block.tokens].fill(0.0)
+
+        def work(k: int) -> tuple[float, int, int]:
+            return kernel(chain, self.data, *block.parts[k], block.start, Expected(*self.tables, *own[k]))
+
+        found = self._each(work, len(block.parts))
+        for sums in own:
+            for total, one in zip(bare, sums, strict=True):
+                total += one
+        return np.array(found).reshape(-1, 3).sum(axis=0)
+
+    def _gather(self, order: int, block: _Block, vector: np.ndarray) -> None:
+        """Rows of the gradient: the first block makes them, with the penalty, and the others add to them."""
+        of, rows, table = block.attributes[order - 1], self.rows[order - 1], self.tables[order - 1]
+        if of is None:
+            return
+        out = self._of(self.gradient, 2 + order)
+        base, factor = (self._of(vector, 2 + order), 2 * self.l2) if block is self.work[0] else (out, 1.0)
+        ranges = _even(np.diff(of.ptr) + 1, PARTS)
+
+        def work(k: int) -> None:
+            gather(out, base, factor, rows, self.chain, order, of, table, *ranges[k])
+
+        self._each(work, len(ranges))
+
+    def _off_limits(self) -> None:
+        """What is expected of forbidden bare weights is nothing, but for rounding."""
+        at = self.blocks[0].size
+        pair = self.gradient[at : at + self.blocks[1].size].reshape(self.blocks[1].shape)
+        pair[self.chain.forbid == -np.inf] = 0.0
+
+    def _each(self, work: Callable[[int], Any], n: int) -> list[Any]:
+        """work(0), work(1), ... on the threads; results in their order."""
+        if self.threads <= 1:
+            return [work(k) for k in range(n)]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(work, range(n)))
+
+
+def _blocks(offset: np.ndarray, bytes_a_token: int) -> list[tuple[int, int]]:
+    """Ranges of sentences whose tables fit into MOST_TABLES, at least one sentence each."""
+    longest = int(np.diff(offset).max(initial=0))
+    if longest * bytes_a_token > LONGEST_TABLES:
+        raise UsageError(
+            f"the marginals of a sentence of {longest:,} tokens would take {longest * bytes_a_token / 2**30:.0f} GB: "
+            "use a lower order, fewer states, or no observations on label pairs and triples"
+        )
+    cuts, last = [0], offset.size - 1
+    while cuts[-1] < last:
+        reach = np.searchsorted(offset, offset[cuts[-1]] + MOST_TABLES // bytes_a_token, side="right") - 1
+        cuts.append(int(min(last, max(reach, cuts[-1] + 1))))
+    return list(pairwise(cuts)) or [(0, 0)]
+
+
+def _even(cost: np.ndarray, parts: int) -> list[tuple[int, int]]:
+    """Ranges of about the same cost."""
+    reach = np.concatenate(([0], np.cumsum(cost)))
+    cuts = np.searchsorted(reach, np.linspace(0, reach[-1], parts + 1))
+    cuts[0], cuts[-1] = 0, cost.size
+    return [(int(a), int(b)) for a, b in pairwise(np.unique(cuts))]

@@ -1,0 +1,91 @@
+"""Weights of a model carried over into a larger one: more attributes, more labels, then more training."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Bare, Chain, Rows, stride_of
+from palmette.structures.chain.weights import ORDERS, Seen, Shape
+
+
+def widened(w: np.ndarray, order: int, old: Shape, new: Shape) -> np.ndarray:
+    """Rows [R, width] of `old` as rows of `new`: the same numbers at the places of the same states."""
+    H, H2 = old.n_states, new.n_states
+    if H == H2:
+        return w
+    out = np.zeros((w.shape[0], *(H2,) * (order - 1), stride_of(H2)), w.dtype)
+    inside = (slice(None), *(slice(H),) * order)
+    out[inside] = w.reshape(w.shape[0], *(H,) * (order - 1), stride_of(H))[inside]
+    return out.reshape(w.shape[0], -1)
+
+
+def place_bare(target: Chain, blocks: dict[str, np.ndarray], old: Shape, sums: bool) -> None:
+    """Copy start, end, pair and triple weights (or their accumulators) into a new chain."""
+    for name, block in blocks.items():
+        out = getattr(target.bare_a if sums else target.bare, name)
+        inside = tuple(slice(min(a, b)) for a, b in zip(out.shape, block.shape, strict=True))
+        H = old.n_states
+        real = (*inside[:-1], slice(min(H, inside[-1].stop)))
+        out[real] = block[real]
+
+
+def place_rows(
+    target: Rows, order: int, slot: np.ndarray, w: np.ndarray, a: np.ndarray, old: Shape, new: Shape
+) -> None:
+    """Copy dense rows (and accumulators, unless empty) of the first attributes into new, empty rows."""
+    n = w.shape[0]
+    target.slot[: slot.size] = slot
+    target.used[0] = n
+    target.w[:n] = widened(w, order, old, new)
+    if a.size:
+        target.a[:n] = widened(a, order, old, new)
+
+
+def place_seen(target: Rows, first: np.ndarray, combo: np.ndarray, w: np.ndarray, a: np.ndarray, width: int) -> None:
+    """Copy weights of seen combinations to the places of the same attribute and combination."""
+    mine = np.repeat(np.arange(first.size - 1), np.diff(first)) * width + combo
+    theirs = np.repeat(np.arange(target.first.size - 1), np.diff(target.first)) * width + target.combo
+    at = np.searchsorted(theirs, mine)
+    target.w[at] = w
+    if a.size:
+        target.a[at] = a
+
+
+def moved_combos(combo: np.ndarray, order: int, old: Shape, new: Shape) -> np.ndarray:
+    """The numbers of label n-grams of `old` in `new`, which has more labels."""
+    Y = old.n_labels
+    rest, out = np.divmod(combo.astype(np.int64), Y)
+    factor = new.n_labels
+    for _ in range(order - 1):
+        rest, label = np.divmod(rest, Y)
+        out += label * factor
+        factor *= new.n_labels
+    return out.astype(np.int32)
+
+
+def united(one: Seen, other: Seen, width: int) -> Seen:
+    """All combinations of both; `one` may have fewer attributes."""
+    n = other.first.size - 1
+    keys = [
+        np.repeat(np.arange(s.first.size - 1), np.diff(s.first)) * width + s.combo.astype(np.int64)
+        for s in (one, other)
+    ]
+    owner, combo = np.divmod(np.union1d(*keys), width)
+    return Seen(np.searchsorted(owner, np.arange(n + 1)).astype(np.int64), combo.astype(np.int32))
+
+
+def saved_state(chain: Chain, clock: float, start: Bare | None = None) -> dict[str, np.ndarray]:
+    """Everything that training needs to go on exactly: the raw weights, accumulators, the clock, and the random start
+    of a latent chain, by which weights that never moved are known."""
+    state: dict[str, np.ndarray] = {"clock": np.array([clock])}
+    if start is not None:
+        state |= {f"start.{name}": block for name, block in start._asdict().items()}
+    for name in chain.bare._fields:
+        state[f"bare.{name}"] = getattr(chain.bare, name)
+        state[f"sums.{name}"] = getattr(chain.bare_a, name)
+    for order, rows in zip(ORDERS, (chain.one, chain.two, chain.three), strict=True):
+        n = rows.w.shape[0] if rows.first.size else int(rows.used[0])
+        state[f"{order}.slot"] = rows.slot
+        state[f"{order}.w"] = rows.w[:n]
+        state[f"{order}.a"] = rows.a[:n]
+    return state

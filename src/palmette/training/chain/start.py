@@ -1,0 +1,94 @@
+"""The weights that a training starts from: zeros, small random numbers for states, or those of an older model."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from palmette.kernels.chain.forms import Bare, Chain
+from palmette.structures.chain.data import seen_combinations
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.weights import ORDERS, Seen, Shape, new_chain, start_randomly, used_rows
+from palmette.training.chain import resume as grow
+from palmette.training.chain.request import Problem
+from palmette.training.trainer import Pass
+
+
+def starting_weights(problem: Problem) -> tuple[Chain, float, Chain | None]:
+    """The weights to start from, the clock, and the best weights so far of a training that goes on."""
+    collected, data, shape, allowed, *_, wish = problem
+    old = wish.resume
+    seen: dict[int, Seen] = {}
+    if wish.settings.edge_features == "seen":
+        seen = {k: seen_combinations(data, shape, k, n) for k, n in collected.sizes.items() if k > 1}
+    if old is None:
+        chain = new_chain(shape, collected.sizes, allowed, seen)
+        if shape.latent:
+            start_randomly(chain, shape, wish.settings.init_size, wish.settings.seed)
+        return chain, 1.0, None
+    for order, rows in zip(ORDERS, (old.chain.one, old.chain.two, old.chain.three), strict=True):
+        if rows.first.size:
+            there = Seen(rows.first, grow.moved_combos(rows.combo, order, old.shape, shape))
+            here = seen.get(order) or seen_combinations(data, shape, order, collected.sizes[order])
+            seen[order] = grow.united(there, here, shape.combinations(order))
+        elif rows.slot.size:  # what a model's edge features are was decided when it began
+            seen.pop(order, None)
+    chain = new_chain(shape, collected.sizes, allowed, seen)
+    averaged = new_chain(shape, collected.sizes, allowed, seen)
+    if shape.latent and shape != old.shape:  # the states of new labels need a start
+        for new in (chain, averaged):
+            start_randomly(new, shape, wish.settings.init_size, wish.settings.seed)
+    _carry(averaged, old, old.chain, shape)
+    if not old.checkpoint:
+        wish.say("resumed from the averaged weights (the model has no checkpoint)")
+        return averaged, 1.0, None
+    wish.say("resumed exactly where training stopped")
+    clock = _restore(chain, old, shape)
+    return chain, clock, averaged if any(p.dev is not None for p in history_of(old)) else None
+
+
+def random_start(problem: Problem) -> Bare:
+    """The start of a latent chain, as `starting_weights` makes it."""
+    shape, wish = problem.shape, problem.wish
+    blank = new_chain(shape, {}, problem.allowed, {})
+    start_randomly(blank, shape, wish.settings.init_size, wish.settings.seed)
+    old = wish.resume
+    if old is not None:  # its own start, or none: then zeros, which change nothing
+        blocks = {n: old.checkpoint.get(f"start.{n}", np.zeros_like(b)) for n, b in old.chain.bare._asdict().items()}
+        grow.place_bare(blank, blocks, old.shape, sums=False)
+    return blank.bare
+
+
+def _carry(chain: Chain, old: ChainModel, source: Chain, shape: Shape) -> None:
+    """The weights of `source` into a new, larger chain."""
+    grow.place_bare(chain, source.bare._asdict(), old.shape, sums=False)
+    pairs = zip(ORDERS, chain[-3:], source[-3:], strict=True)
+    none = np.zeros(0)
+    for order, new, rows in pairs:
+        if rows.first.size:
+            combo = grow.moved_combos(rows.combo, order, old.shape, shape)
+            grow.place_seen(new, rows.first, combo, rows.w, none, shape.combinations(order))
+        elif rows.slot.size:
+            grow.place_rows(new, order, rows.slot, rows.w[: used_rows(rows)], none, old.shape, shape)
+
+
+def _restore(chain: Chain, old: ChainModel, shape: Shape) -> float:
+    """The raw weights and accumulators of a checkpoint; the clock."""
+    state = old.checkpoint
+    for sums, head in ((False, "bare"), (True, "sums")):
+        blocks = {name: state[f"{head}.{name}"] for name in chain.bare._fields}
+        grow.place_bare(chain, blocks, old.shape, sums)
+    for order, new, rows in zip(ORDERS, chain[-3:], old.chain[-3:], strict=True):
+        if not rows.slot.size:
+            continue
+        w, a = state[f"{order}.w"], state[f"{order}.a"]
+        if rows.first.size:
+            combo = grow.moved_combos(rows.combo, order, old.shape, shape)
+            grow.place_seen(new, rows.first, combo, w, a, shape.combinations(order))
+        else:
+            grow.place_rows(new, order, state[f"{order}.slot"], w, a, old.shape, shape)
+    return float(state["clock"][0])
+
+
+def history_of(old: ChainModel | None) -> list[Pass]:
+    return [] if old is None else msgspec.convert(old.meta.get("history", []), list[Pass])

@@ -1,0 +1,85 @@
+"""What the latent states of a label do, and whether they change places from pass to pass."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Active, Chain, Data
+from palmette.kernels.chain.train import decode
+
+SAMPLE = 300  # sentences that are looked at after each pass
+
+
+class StateRoles:
+    """Watches the states that a sample of the training data gets under its gold labels."""
+
+    def __init__(self, data: Data) -> None:
+        self.sample = some_sentences(data, SAMPLE)
+        self.before: np.ndarray | None = None
+
+    def compared(self, chain: Chain) -> dict[str, float]:
+        """`moved`: the share of tokens whose state is another one than after the pass before. `swapped`: the share for
+        which that is undone when the states of each label are renamed: they only changed places."""
+        states = gold_states(chain, self.sample)
+        before, self.before = self.before, states
+        if before is None or not states.size:
+            return {}
+        moved = float(np.mean(states != before))
+        return {"moved": moved, "swapped": moved - 1.0 + _best_agreement(before, states, chain)}
+
+
+def gold_states(chain: Chain, data: Data) -> np.ndarray:
+    """The best state of each token that agrees with what is known, i32[N]."""
+    states, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
+    decode(chain, data, states, scores, True)
+    return states
+
+
+def some_sentences(data: Data, most: int) -> Data:
+    """At most so many sentences, evenly spaced, as a corpus of their own."""
+    S = data.offset.size - 1
+    chosen = np.unique(np.linspace(0, S - 1, min(S, most)).astype(np.int64))
+    sizes = np.diff(data.offset)[chosen]
+    starts = np.repeat(data.offset[:-1][chosen] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes)
+    tokens = starts + np.arange(sizes.sum())
+    return Data(
+        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), data.known[tokens], data.allow, data.weight[chosen],
+        *(_some_tokens(active, tokens) for active in (data.one, data.two, data.three)),
+    )  # fmt: skip
+
+
+def _some_tokens(active: Active, tokens: np.ndarray) -> Active:
+    if not active.ptr.size:
+        return active
+    counts = np.diff(active.ptr)[tokens]
+    ptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    places = np.repeat(active.ptr[:-1][tokens] - ptr[:-1], counts) + np.arange(ptr[-1])
+    return Active(ptr, active.att[places], active.val[places] if active.val.size else active.val)
+
+
+def _best_agreement(before: np.ndarray, now: np.ndarray, chain: Chain) -> float:
+    """The share of tokens with the same state in both when the states of each label are renamed in the best way."""
+    H, per = chain.label_of.size, chain.per
+    both = np.bincount(before.astype(np.int64) * H + now, minlength=H * H).reshape(H, H)
+    same = sum(_best_matching(both[k : k + per, k : k + per]) for k in range(0, H, per))
+    return same / before.size
+
+
+def _best_matching(counts: np.ndarray) -> int:
+    """The largest sum of one cell a row and column, nearly: the largest cells first, then exchanges while they help."""
+    n = len(counts)
+    taken = np.full(n, -1)
+    for cell in np.argsort(-counts, axis=None, kind="stable").tolist():
+        row, column = divmod(cell, n)
+        if taken[row] < 0 and column not in taken:
+            taken[row] = column
+    better = True
+    while better:
+        better = False
+        for a in range(n):
+            for b in range(a):
+                now = counts[a, taken[a]] + counts[b, taken[b]]
+                if counts[a, taken[b]] + counts[b, taken[a]] > now:
+                    taken[a], taken[b] = taken[b], taken[a]
+                    better = True
+    return int(counts[np.arange(n), taken].sum())

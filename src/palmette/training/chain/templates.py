@@ -1,0 +1,84 @@
+"""Which templates a training uses: a named set, a file, or none for ready-made attributes; checked against the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from palmette.data.corpus import Corpus
+from palmette.data.files import FilePath
+from palmette.data.labels.schemes import are_chunk_labels
+from palmette.errors import DataError, UsageError
+from palmette.features.lint import check_columns, lint
+from palmette.features.named import named_set
+from palmette.features.resources import Resources
+from palmette.features.templates import TemplateSet, read_templates
+
+Say = Callable[[str], None]
+_CURE = {0: "drop B and T lines", 1: "have a line `B` and none with T", 2: "add a line `T`"}
+
+
+def choose_templates(
+    features: str | None,
+    template: FilePath | TemplateSet | None,
+    order: int | None,
+    corpus: Corpus,
+    resources: Resources,
+    say: Say,
+) -> TemplateSet | None:
+    """The templates for a labelled corpus; None for ready-made attributes."""
+    if features is not None and template is not None:
+        raise UsageError("give a named set (features) or a template file (template), not both")
+    if order not in (None, 0, 1, 2):
+        raise UsageError(
+            f"the order must be 0, 1 or 2, not {order!r}; with a beam templates may read earlier labels: %y[-3]"
+        )
+    if corpus.attributes is not None:
+        if features is not None or template is not None or resources.lexicons or resources.clusters:
+            raise UsageError(
+                "the data has ready-made attributes: templates, named sets, lexicons and clusters do not apply"
+            )
+        return None
+    if not corpus.columns:
+        raise DataError(
+            "there is no column besides the label", file=corpus.source, line=corpus.line_of(0),
+            hint="a line needs a word and a label; see --label, --columns and --separator",
+        )  # fmt: skip
+    _warn_of_label_columns(corpus, say)
+    if template is None:
+        return _named(features, order, corpus, resources, say)
+    templates = template if isinstance(template, TemplateSet) else read_templates(template)
+    if order is not None and order != templates.order:
+        raise UsageError(
+            f"--order {order} conflicts with the templates, which make an order {templates.order} model: "
+            f"{_CURE[order]}, or leave --order out"
+        )
+    check_columns(templates, len(corpus.columns), templates.name)
+    for warning in lint(templates):
+        say(f"{templates.name}:{warning.line}: {warning.message}")
+    _warn_of_idle_resources(templates, resources, say)
+    return templates
+
+
+def _named(name: str | None, order: int | None, corpus: Corpus, resources: Resources, say: Say) -> TemplateSet:
+    if name is None:
+        assert corpus.labels is not None
+        name = "ner" if are_chunk_labels(corpus.labels.types) else "pos"
+        say(f"no features were chosen: taking the named set `{name}` (see `palmette features {name}`)")
+    return named_set(name, 1 if order is None else order, len(corpus.columns), resources)
+
+
+def _warn_of_label_columns(corpus: Corpus, say: Say) -> None:
+    """A column that repeats the label makes a perfect score in training and a useless model."""
+    labels = corpus.labels
+    assert labels is not None
+    for k, column in enumerate(corpus.columns):
+        if len(labels.types) > 1 and (column.ids == labels.ids).all() and column.types == labels.types:
+            say(f"warning: feature column {k} is the label itself; see --columns")
+
+
+def _warn_of_idle_resources(templates: TemplateSet, resources: Resources, say: Say) -> None:
+    used = " ".join(macro.atom for template in templates.templates for macro in template.macros)
+    for kind, names in (("lexicon", resources.lexicons), ("cluster", resources.clusters)):
+        for name in names:
+            if f"{kind}:{name}" not in used:
+                say(f"warning: no template uses %x[0,0,{kind}:{name}]; see `palmette features --atoms`")

@@ -1,0 +1,147 @@
+"""From labelled sentences to a trained classifier: attributes, views, start, passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.errors import DataError, UsageError
+from palmette.features.encode import Encoder
+from palmette.features.templates import to_text
+from palmette.kernels.core.table import renumbered
+from palmette.kernels.encode.encode import Alphabet
+from palmette.kernels.latent.forms import Views, Weights
+from palmette.options.classifier_settings import Settings
+from palmette.structures.chain.data import Collected
+from palmette.structures.chain.model import ChainModel, check_columns
+from palmette.structures.chain.prune import some_names
+from palmette.structures.latent.data import Labelled, check_templates, encode, sentences
+from palmette.structures.latent.model import NO_POS, ClassifierModel, scores_of
+from palmette.structures.latent.views import make_views, packed
+from palmette.structures.latent.weights import largest, new_weights, used
+from palmette.training.chain.fit import LARGE, attribute_names
+from palmette.training.latent.batch import BatchTrainer
+from palmette.training.latent.online import OnlineTrainer
+from palmette.training.latent.passes import Trainer, run
+from palmette.training.latent.start import check_chunker, start_from
+from palmette.training.trainer import Outcome, Progress
+
+SAME_COLUMNS = "development data needs the columns of the training data"
+
+
+class Task(NamedTuple):
+    """What is to be learnt, and how."""
+
+    corpus: Corpus
+    y: np.ndarray  # i8[S]
+    dev: tuple[Corpus, np.ndarray] | None
+    encoder: Encoder
+    settings: Settings
+    classes: tuple[str, str]
+    chunker: ChainModel | None = None
+    names: bool = True  # keep the attributes' names
+    range: float | None = 0.1  # of the chunker's weights; None: that of a model trained from zero
+    progress: Progress | None = None
+    say: Callable[[str], None] = lambda message: None
+
+
+def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
+    """Train."""
+    _check(task)
+    settings = task.settings
+    old = None if task.chunker is None else {1: task.chunker.alphabets[1]}
+    collected = Collected(task.corpus, task.encoder, old, settings.min_count)
+    alphabet = collected.alphabets[1]
+    data = Labelled(sentences(task.corpus.offset, collected.actives[1], alphabet.size), task.y)
+    views = make_views(settings.latent, settings.views, settings.types)
+    tables = packed(views, settings.types, settings.pairs)
+    held_out = None if task.dev is None else Labelled(encode(task.dev[0], task.encoder, alphabet), task.dev[1])
+    task.say(
+        f"{int((task.y > 0).sum()):,} sentences of class {task.classes[1]}, {int((task.y < 0).sum()):,} of class "
+        f"{task.classes[0]}, {task.corpus.n_tokens:,} tokens, {alphabet.size:,} attributes, "
+        + ", ".join(f"{view.name} ({len(view.tags)} tags)" for view in views)
+    )
+    _warn_of_size(task, (alphabet.size + 1) * tables.kind.size)
+
+    def train(size: float | None) -> Outcome:
+        weights = new_weights(tables, alphabet.size, settings.estimator != "last")
+        if task.chunker is not None and size is not None:
+            factor = start_from(task.chunker, views, tables, weights, size)
+            task.say(f"started from the chunker's weights times {factor:.4g}, the largest being {size:.4g}")
+        kind = OnlineTrainer if settings.learner == "pa" else BatchTrainer
+        trainer: Trainer = kind(tables, weights, data, settings)
+        return run(trainer, settings, _accuracy_on(held_out, tables, settings), task.progress)
+
+    size, outcome = task.range, None
+    if task.chunker is not None and size is None:
+        outcome = train(None)
+        size = largest(outcome.best)
+        task.say(f"trained from zero: the largest weight is {size:.4g}")
+    if outcome is None or not outcome.interrupted:
+        outcome = train(size)
+    names = attribute_names(collected, task.chunker).get(1) if task.names else None
+    if names is not None:
+        names = some_names(names, outcome.best.one.slot > 0)
+    alphabet, weights = _moved_only(alphabet, outcome.best)
+    model = ClassifierModel(task.classes, settings, task.encoder, alphabet, weights, names)
+    model.meta = {
+        "history": msgspec.to_builtins(outcome.history), "best_pass": outcome.best_pass, "ended": outcome.why,
+        "sentences": [int((task.y < 0).sum()), int((task.y > 0).sum())],
+        "start": None if task.chunker is None else size,
+    }  # fmt: skip
+    return model, outcome
+
+
+def _warn_of_size(task: Task, n_weights: int) -> None:
+    size = n_weights * (4 if task.settings.estimator == "last" else 12)
+    if size > LARGE:
+        task.say(
+            f"warning: the weights may take {size / 2**30:.1f} GB; --min-count 2, fewer types or views make them fewer"
+        )
+
+
+def _check(task: Task) -> None:
+    check_templates(task.encoder)
+    check_columns(task.corpus, task.encoder, NO_POS)
+    for sign, name in zip((-1, 1), task.classes, strict=True):
+        if not (task.y == sign).any():
+            raise DataError(f"there is no training sentence of the class {name}", file=task.corpus.source)
+    if task.dev is None and task.settings.patience is not None:
+        raise UsageError("patience needs development data")
+    if task.dev is not None:
+        check_columns(task.dev[0], task.encoder, SAME_COLUMNS)
+        if not task.dev[1].size:
+            raise DataError("there is no development sentence", file=task.dev[0].source)
+    if task.chunker is not None:
+        if task.settings.latent != "chunks":
+            raise UsageError("init: a chunker is a start for chunk views, not for latent states or none")
+        views = make_views("chunks", task.settings.views, task.settings.types)
+        check_chunker(task.chunker, views, to_text(task.encoder.templates))
+        if task.range is not None and not 0 < task.range < np.inf:
+            raise UsageError(f"init_range: {task.range} is not a number above 0, nor auto")
+
+
+def _accuracy_on(held_out: Labelled | None, views: Views, settings: Settings) -> Callable[[Weights], float] | None:
+    if held_out is None:
+        return None
+    x, y = held_out
+    none = np.zeros((views.size.size, 0), np.int16)
+
+    def accuracy(weights: Weights) -> float:
+        return float(np.mean((scores_of(views, weights, x, settings, none) >= 0) == (y > 0)))
+
+    return accuracy
+
+
+def _moved_only(alphabet: Alphabet, weights: Weights) -> tuple[Alphabet, Weights]:
+    """Forget the attributes that never got a weight."""
+    keep = weights.one.slot > 0
+    new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+    kept = int(np.count_nonzero(keep))
+    keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
+    rows = weights.one._replace(slot=weights.one.slot[keep], w=weights.one.w[: used(weights)])
+    return Alphabet(keys, numbers, kept), weights._replace(one=rows)

@@ -1,0 +1,71 @@
+"""A supervised chunker's weights as the start of a classifier.
+
+The chunker must have the classifier's templates, since attributes are the same where their strings are. Its weights go
+to the view of its own tag scheme, scaled so that the largest one is the size asked for; the other views start at zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from palmette.data.labels.schemes import split_label
+from palmette.errors import UsageError
+from palmette.features.templates import to_text
+from palmette.kernels.latent.forms import Views, Weights
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.latent.views import VIEWS, View
+
+
+def types_of(chunker: ChainModel) -> tuple[str, ...]:
+    """The chunk types of a chunker, in the order of its labels."""
+    if chunker.scheme not in VIEWS.values():
+        raise UsageError("init: the model is no chunker: its labels follow no tag scheme")
+    found = [split_label(label) for label in chunker.labels]
+    return tuple(dict.fromkeys(kind for letter, kind in found if letter != "O"))
+
+
+def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) -> None:
+    """Whether its weights mean something here."""
+    if chunker.scheme not in [view.scheme for view in views]:
+        raise UsageError(
+            f"init: the chunker's tags are {chunker.scheme}, and the views are {', '.join(v.name for v in views)}"
+        )
+    shape, seen = chunker.shape, chunker.chain.one.first.size > 0
+    if shape.per != 1 or shape.local or seen or chunker.encoder is None or set(chunker.alphabets) != {1}:
+        raise UsageError("init: the chunker must be a plain chain with weights for single labels, all of them")
+    own = {line for line in to_text(chunker.encoder.templates).split("\n") if line.startswith(("U", "u"))}
+    if not own & set(templates.split("\n")):
+        raise UsageError(
+            "init: the chunker has none of the classifier's templates; train it with --features ngrams, or give its "
+            "template file to both"
+        )
+
+
+def start_from(chunker: ChainModel, views: Sequence[View], packed: Views, weights: Weights, size: float) -> float:
+    """Copy its weights, for a classifier whose first attributes are the chunker's; the factor they were scaled by."""
+    r = next(k for k, view in enumerate(views) if view.scheme == chunker.scheme)
+    tags, H, W = views[r].tags, int(packed.size[r]), int(packed.stride[r])
+    states = np.array([tags.index(label) for label in _plain(chunker.labels)])
+    columns, old = packed.column[r] + states, chunker.chain
+    n = len(chunker.labels)
+    largest = max(float(np.abs(block).max(initial=0.0)) for block in (old.one.w, old.bare.end, old.bare.pair))
+    if largest == 0.0:
+        raise UsageError("init: all weights of the chunker are zero")
+    factor = np.float32(size / largest)
+    rows = old.one.w.shape[0]
+    A = old.one.slot.size
+    weights.one.slot[:A], weights.one.used[0] = old.one.slot, rows
+    weights.one.w[:rows, columns] = factor * old.one.w[:, :n]
+    if packed.pairs:
+        weights.end[:, columns] = factor * old.bare.end[:, :n]
+        table = weights.pair[packed.edge[r] : packed.edge[r + 1]].reshape(H, W)
+        table[np.ix_(states, states)] = factor * old.bare.pair[:n, :n]
+    return float(factor)
+
+
+def _plain(labels: Sequence[str]) -> list[str]:
+    """Labels in the letters of the schemes: U-PER is S-PER."""
+    parts = [split_label(label) for label in labels]
+    return [f"{letter}-{kind}" if kind else letter for letter, kind in parts]

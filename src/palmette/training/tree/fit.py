@@ -1,0 +1,113 @@
+"""From a treebank to a parser: actions, encoding, passes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from palmette.data.treebank import Treebank
+from palmette.errors import DataError
+from palmette.evaluation.attachment import score_trees
+from palmette.kernels.tree.forms import LEFT, RIGHT, Weights
+from palmette.kernels.tree.weights import MOST_ACTIONS
+from palmette.options.parser_settings import ParserSettings
+from palmette.structures.tree.model import SHIFTING, Action, ParserModel, encode, make_grammar, relations_of
+from palmette.structures.tree.projective import deprojectivised, projective_sentences, projectivised
+from palmette.structures.tree.templates import Templates
+from palmette.training.trainer import Outcome, Progress, train_online
+from palmette.training.tree.learning import ParserLearning
+
+Say = Callable[[str], None]
+# A relation of lifted arcs that is rarer loses its mark: UD English-EWT would have 136 relations instead of 51, and
+# each is two actions more to be looked at in every state.
+LEAST = 3
+
+
+def fit_parser(
+    treebank: Treebank,
+    dev: Treebank | None,
+    templates: Templates,
+    settings: ParserSettings,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+    say: Say,
+) -> tuple[ParserModel, Outcome]:
+    """Train a parser. With development data the pass with the best LAS is kept."""
+    if not treebank.n_tokens or (treebank.heads < 0).any():
+        raise DataError("the training data has no trees", file=treebank.corpus.source)
+    projective = made_projective(treebank, settings.non_projective, say)
+    actions, root = actions_of(projective), root_of(projective, say)
+    relations = relations_of(actions, root)
+    words = encode(projective, templates, relations, gold=True)
+
+    chosen = msgspec.to_builtins(settings) | {"update": settings.cutting}
+
+    def evaluate(weights: Weights) -> dict[str, float]:
+        assert dev is not None
+        model = ParserModel(templates, actions, root, weights, {"settings": chosen})
+        scores = score_trees(dev, parsed(model, dev, settings.beam, settings.merge, threads))
+        return {"las": scores.las, "dev_uas": scores.uas}
+
+    grammar = make_grammar(templates, actions, relations)
+    learning = ParserLearning(grammar, words, settings, evaluate if dev is not None else None)
+    outcome = train_online(learning, settings.seed, settings.n_passes, settings.patience, [], progress)
+    history = [msgspec.to_builtins(row) for row in outcome.history]
+    meta = {"settings": chosen, "history": history, "best_pass": outcome.best_pass}
+    return ParserModel(templates, actions, root, outcome.best, meta), outcome
+
+
+def parsed(model: ParserModel, treebank: Treebank, beam: int, merge: bool, threads: int = 1) -> Treebank:
+    """The treebank with guessed trees, lifted arcs put back where they belong."""
+    if not treebank.n_tokens:
+        return treebank
+    found = model.parse(treebank, beam, merge, threads)
+    return finished(model, treebank, found.heads, found.relations)
+
+
+def finished(model: ParserModel, treebank: Treebank, heads: np.ndarray, relations: np.ndarray) -> Treebank:
+    """The treebank with trees as the kernels give them, and lifted arcs put back."""
+    made = model.with_trees(treebank, heads, relations)
+    return deprojectivised(made) if model.lifts else made
+
+
+def made_projective(treebank: Treebank, how: str, say: Say) -> Treebank:
+    """Trees with crossing arcs are transformed, or left out; either is told."""
+    if how == "pseudo":
+        made, told = projectivised(treebank, LEAST)
+        if told.crossing_sentences:
+            say(str(told))
+        return made
+    good = projective_sentences(treebank)
+    if not good.all():
+        say(f"{int((~good).sum()):,} of {good.size:,} trees are not projective, and left out")
+    if not good.any():
+        raise DataError("no tree of the training data is projective", hint="--non-projective pseudo transforms them")
+    return treebank.take(np.flatnonzero(good))
+
+
+def actions_of(treebank: Treebank) -> list[Action]:
+    """The shift, and an arc of each direction and relation that the trees have."""
+    place = np.arange(treebank.n_tokens) - np.repeat(treebank.offset[:-1], np.diff(treebank.offset)) + 1
+    inner = treebank.heads > 0
+    moves = np.where(treebank.heads > place, LEFT, RIGHT)[inner]
+    ids, names = treebank.relations.ids[inner], treebank.relations.types
+    pairs = np.unique(np.stack((moves, ids)), axis=1).T.tolist()
+    found = sorted((int(move), names[relation]) for move, relation in pairs)
+    if len(found) + 1 > MOST_ACTIONS:
+        raise DataError(f"{len(found)} kinds of arcs; at most {MOST_ACTIONS - 1}")
+    return [SHIFTING, *found]
+
+
+def root_of(treebank: Treebank, say: Say) -> str:
+    """The relation that roots have, most of the time. The last word that is left is the root without any action, so
+    that there is nothing to learn another one from; that is told."""
+    types = treebank.relations.types
+    counts = Counter(types[k] for k in treebank.relations.ids[treebank.heads == 0].tolist())
+    (root, times), total = counts.most_common(1)[0], counts.total()
+    if times < total:
+        say(f"{total - times:,} of {total:,} roots have another relation than {root}; the parser gives it to all roots")
+    return root

@@ -1,0 +1,106 @@
+"""A parser in training: what the online trainer asks of a structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from palmette.kernels.tree.forms import Grammar, Weights, Words
+from palmette.kernels.tree.train import train_parser
+from palmette.kernels.tree.update import PLACES as MORE_PLACES
+from palmette.kernels.tree.weights import CLASSES, frozen, larger_table, restart_from_average
+from palmette.options.parser_settings import ParserSettings
+from palmette.options.settings import UPDATES
+from palmette.structures.tree.model import frozen_weights
+from palmette.training.trainer import Counts
+
+PLACES = 1 << 16
+ROOM = 1 << 18
+
+
+def new_weights() -> Weights:
+    entry = np.zeros(2 * ROOM, np.int32)
+    free, used = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
+    return Weights(np.zeros(2 * PLACES, np.uint64), entry, entry.view(np.float32), np.zeros(ROOM), free, used)
+
+
+def roomier(w: Weights) -> Weights:
+    """The same weights with twice the room."""
+    entry = np.concatenate((w.entry, np.zeros_like(w.entry)))
+    sums = np.concatenate((w.sums, np.zeros_like(w.sums)))
+    return w._replace(entry=entry, value=entry.view(np.float32), sums=sums)
+
+
+class ParserLearning:
+    """Weights, training data and clock of a parser; `Learning` for the online trainer."""
+
+    def __init__(
+        self,
+        grammar: Grammar,
+        words: Words,
+        settings: ParserSettings,
+        evaluate: Callable[[Weights], dict[str, float]] | None,
+    ) -> None:
+        self.grammar, self.words, self.settings = grammar, words, settings
+        self.rule = settings.rule(words.offset.size - 1)
+        self.update = list(UPDATES).index(settings.cutting)
+        self.weights = new_weights()
+        self.clock = 1.0
+        self._evaluate = evaluate
+        self._dev: dict[str, float] = {}
+        self.begin_pass(1)
+
+    @property
+    def cost(self) -> np.ndarray:
+        return np.diff(self.words.offset)
+
+    def begin_pass(self, number: int) -> None:
+        self.updates = self.bad = self.merges = self.impossible = 0
+        self.places = 0.0
+        if self.settings.estimator == "mavg" and number % self.settings.mavg_every == 0:
+            restart_from_average(self.weights, self.clock)
+
+    def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
+        counts = Counts()
+        while True:
+            done, self.clock, updates, wrong, bad, places, merges, impossible, lacks = train_parser(
+                self.grammar, self.weights, self.words, order, first, last, self.clock, self.settings.beam,
+                self.settings.merge, self.update, self.rule,
+            )  # fmt: skip
+            counts = counts + Counts(updates, wrong)
+            self.updates += updates
+            self.bad += bad
+            self.places += places
+            self.merges += merges
+            self.impossible += impossible
+            first += done
+            if first == last:
+                return counts
+            self._grow(lacks)
+
+    def _grow(self, lacks: int) -> None:
+        """Twice what the next sentence may need more of."""
+        w = self.weights
+        self.weights = w._replace(table=larger_table(w.table)) if lacks == MORE_PLACES else roomier(w)
+
+    def snapshot(self) -> Weights:
+        return frozen_weights(*frozen(self.weights, 0.0 if self.settings.estimator == "last" else self.clock))
+
+    def figures(self) -> dict[str, float]:
+        """Updates that mended nothing, where prefixes were cut, and how many states merged a sentence."""
+        updates = max(1, self.updates)
+        found = {"bad": self.bad / updates, "cut": self.places / updates} | self._dev
+        if self.settings.merge:
+            found["merges"] = self.merges / max(1, self.words.offset.size - 1)
+        return found
+
+    @property
+    def has_dev(self) -> bool:
+        return self._evaluate is not None
+
+    def evaluate(self, snapshot: Weights) -> float:
+        """LAS decides; UAS is told beside it."""
+        assert self._evaluate is not None
+        self._dev = self._evaluate(snapshot)
+        return self._dev.pop("las")
