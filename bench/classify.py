@@ -91,7 +91,7 @@ def bench_classify(folder: Path) -> None:
     found: dict[str, dict[str, float]] = {}
     for name, options in ROWS.items():
         classifier = Classifier(passes=PASSES, **options).fit(*train, names=False)
-        seconds = statistics.median(row["seconds"] for row in classifier.history_[1:])
+        seconds = statistics.median(row["seconds"] for row in classifier.training_log_[1:])
         found[name] = {"seconds": seconds, "accuracy": classifier.accuracy(*test)}
         told = f"{seconds:6.2f} s a pass, {tokens / seconds:>9,.0f} tokens a second"
         print(f"  {name:<30} {told}, accuracy {100 * found[name]['accuracy']:.1f}", flush=True)

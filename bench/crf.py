@@ -18,7 +18,7 @@ import pycrfsuite
 
 from bench.measure import TEMPLATES, keep, median, process
 from bench.rival import attributes, read
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.read import read_corpus
 from palmette.data.subset import split
@@ -61,8 +61,8 @@ def _mine(train: Path) -> tuple[list[float], list[float], float]:
         ).fit_file(train)  # fmt: skip
     finally:
         objective.ChainObjective.__call__ = real  # type: ignore[method-assign]
-    last = tagger.history_[-1]
-    return gradients, [row["seconds"] for row in tagger.history_], float(last["figures"]["objective"])
+    last = tagger.training_log_[-1]
+    return gradients, [row["seconds"] for row in tagger.training_log_], float(last["figures"]["objective"])
 
 
 def bench_crf(data: Path, times: int) -> None:
@@ -97,7 +97,7 @@ def bench_crf(data: Path, times: int) -> None:
 def _to_equal_quality(data: Path) -> dict[str, float]:
     """python-crfsuite's L-BFGS as it comes, to its end of ROUNDS iterations, on nine tenths of the sentences; then how
     long palmette takes to be as good on the last tenth, by L-BFGS and by AdaGrad."""
-    corpus = read_corpus(data / "conll2000" / "train.txt", Reading())
+    corpus = read_corpus(data / "conll2000" / "train.txt", FormatSpec())
     rest, held_out = split(corpus, 0.1, 1)
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
     trainer.set_params({"c1": 0.0, "c2": 1.0, "max_iterations": ROUNDS})
@@ -120,7 +120,7 @@ def _to_equal_quality(data: Path) -> dict[str, float]:
         mine = Tagger(template=TEMPLATES / "crfpp.txt", learner="crf", optimiser=name, passes=rounds, **own)
         mine.fit_corpus(rest, held_out)
         after = 0.0
-        for row in mine.history_:
+        for row in mine.training_log_:
             after += row["seconds"]
             if 100 * row["dev"] >= f1:
                 title = f"palmette, {name}, l2 {own['l2']}"
@@ -128,7 +128,7 @@ def _to_equal_quality(data: Path) -> dict[str, float]:
                 print(f"held out: {title}: as good after {row['number']} and {after:.2f} s ({took / after:.0f}x)")
                 break
         else:
-            best = max(100 * row["dev"] for row in mine.history_)
+            best = max(100 * row["dev"] for row in mine.training_log_)
             print(f"held out: palmette, {name}, l2 {own['l2']}: at most {best:.2f}, after {after:.1f} s")
     return found
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.data.read import read_corpus
 from palmette.errors import PalmetteError
 from palmette.features.templates import parse
@@ -94,7 +94,7 @@ def _targets(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes], object]]]
     def reader(format: str) -> Callable[[bytes], object]:
         def read(data: bytes) -> object:
             file.write_bytes(data)
-            return read_corpus(file, Reading(format=format))
+            return read_corpus(file, FormatSpec(format=format))
 
         return read
 

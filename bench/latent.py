@@ -25,7 +25,7 @@ def bench_latent(data: Path) -> None:
                     template=TEMPLATES / name, passes=PASSES, latent=states, edge_features="seen", constraints="none",
                     ends=False,
                 ).fit_file(train)  # fmt: skip
-                seconds = statistics.median(row["seconds"] for row in tagger.history_[1:])
+                seconds = statistics.median(row["seconds"] for row in tagger.training_log_[1:])
                 result.setdefault(f"order {order}", {})[str(states)] = seconds
                 ratio = seconds / result[f"order {order}"]["1"]
                 print(f"NP chunking, order {order}, {states} states a label: {seconds:.2f} s a pass ({ratio:.1f}x)")

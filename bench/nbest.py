@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from bench.measure import TEMPLATES, alternating, keep, median
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.read import read_corpus
 from palmette.kernels.chain.astar import kbest_astar, room_for_candidates
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.kbest import kbest_lazy, room_for_lists
 from palmette.kernels.chain.score import score
-from palmette.kernels.chain.train import decode, make_room
+from palmette.kernels.chain.train import decode, make_workspace
 from palmette.kernels.core.compile import kernel
 
 SIZES = (1, 2, 5, 10, 50)
@@ -27,7 +27,7 @@ PASSES = 6
 @kernel
 def by_astar(m: Chain, x: Data, K: int) -> float:
     S = x.offset.size - 1
-    T = make_room(m, x, 0, S, np.arange(S))
+    T = make_workspace(m, x, 0, S, np.arange(S))
     room, scores = room_for_candidates(K, T.U.shape[1]), np.empty(K)
     paths = np.empty((K, T.U.shape[0]), np.int32)
     total = 0.0
@@ -40,7 +40,7 @@ def by_astar(m: Chain, x: Data, K: int) -> float:
 @kernel
 def by_lists(m: Chain, x: Data, K: int) -> float:
     S = x.offset.size - 1
-    T = make_room(m, x, 0, S, np.arange(S))
+    T = make_workspace(m, x, 0, S, np.arange(S))
     room, scores = room_for_lists(T, m, K), np.empty(K)
     paths = np.empty((K, T.U.shape[0]), np.int32)
     total = 0.0
@@ -52,7 +52,7 @@ def by_lists(m: Chain, x: Data, K: int) -> float:
 
 def bench_nbest(data: Path, times: int) -> None:
     """Milliseconds for all sentences, scoring included."""
-    corpus = read_corpus(data / "conll2000" / "train.txt", Reading())
+    corpus = read_corpus(data / "conll2000" / "train.txt", FormatSpec())
     tagger = Tagger(template=TEMPLATES / "crfpp.txt", passes=4).fit_corpus(corpus, None)
     model = tagger.model_
     encoded, chain = model.encode(corpus), model.chain
@@ -78,7 +78,7 @@ def _training(corpus: Corpus, times: int) -> dict[str, float]:
     for _ in range(times):
         for name, own in learners.items():
             tagger = Tagger(template=TEMPLATES / "crfpp.txt", passes=PASSES, **own).fit_corpus(corpus, None)
-            seconds[name] += [row["seconds"] for row in tagger.history_]
+            seconds[name] += [row["seconds"] for row in tagger.training_log_]
     found = {name: 1000 * median(values) for name, values in seconds.items()}
     for name, value in found.items():
         print(f"a pass of {name:<14} {value:7.1f} ms, {value / found['perceptron']:.2f} times the perceptron's")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import TEMPLATES, keep
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.data.read import read_corpus
 from palmette.evaluation.scores import Scores
 
@@ -28,7 +28,7 @@ def _mean(values: list[float]) -> str:
 def bench_chunking(data: Path) -> None:
     """All chunks of CoNLL-2000 with the 19 CRF++ templates, 10 passes, five seeds."""
     train, test = (data / "conll2000" / f"{name}.txt" for name in ("train", "test"))
-    gold = read_corpus(test, Reading())
+    gold = read_corpus(test, FormatSpec())
     found = []
     for seed in SEEDS:
         tagger = Tagger(template=TEMPLATES / "crfpp.txt", passes=10, seed=seed).fit_file(train)
@@ -59,7 +59,7 @@ def bench_np(data: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         train = np_file(data / "conll2000" / "train.txt", Path(folder, "train.txt"))
         test = np_file(data / "conll2000" / "test.txt", Path(folder, "test.txt"))
-        gold = read_corpus(test, Reading())
+        gold = read_corpus(test, FormatSpec())
         figures: dict[int, list[float]] = {1: [], 2: []}
         passes: dict[int, list[float]] = {1: [], 2: []}
         for seed in SEEDS:
@@ -67,7 +67,7 @@ def bench_np(data: Path) -> None:
                 tagger = Tagger(template=TEMPLATES / name, passes=12, seed=seed, constraints="none", ends=False)
                 tagger.fit_file(train)
                 figures[order].append(_f1(tagger.evaluate(gold)))
-                passes[order] += [row["seconds"] for row in tagger.history_[1:]]
+                passes[order] += [row["seconds"] for row in tagger.training_log_[1:]]
         for order in (1, 2):
             a_pass = statistics.median(passes[order])
             result[f"order {order}"] = {"f1": figures[order], "seconds_a_pass": a_pass}
@@ -82,7 +82,7 @@ def bench_ewt(data: Path) -> None:
     files = {part: data / "ud-ewt" / f"en_ewt-ud-{part}.conllu" for part in ("train", "dev", "test")}
     result: dict[str, Any] = {"seeds": SEEDS[:3]}
     for label in ("upos", "xpos"):
-        reading = Reading(label=label)
+        reading = FormatSpec(label=label)
         gold = read_corpus(files["test"], reading)
         scores, began = [], time.perf_counter()
         for seed in SEEDS[:3]:
@@ -101,7 +101,7 @@ def bench_ewt(data: Path) -> None:
 def bench_jnlpba(data: Path) -> None:
     """JNLPBA entities with the named set `ner`; the best pass on dev, three seeds."""
     files = {part: data / "jnlpba" / f"{part}.txt" for part in ("train", "dev", "test")}
-    gold = read_corpus(files["test"], Reading())
+    gold = read_corpus(files["test"], FormatSpec())
     figures, began = [], time.perf_counter()
     for seed in SEEDS[:3]:
         tagger = Tagger("ner", passes=30, patience=3, seed=seed).fit_file(files["train"], files["dev"])

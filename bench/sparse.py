@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import TEMPLATES, keep
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.read import read_corpus
 from palmette.data.subset import split
@@ -36,7 +36,7 @@ def _trained(train: Corpus, held_out: Corpus, **penalty: float) -> dict[str, Any
 
 
 def bench_sparse(data: Path) -> None:
-    train, test = (read_corpus(data / "conll2000" / f"{part}.txt", Reading()) for part in ("train", "test"))
+    train, test = (read_corpus(data / "conll2000" / f"{part}.txt", FormatSpec()) for part in ("train", "test"))
     rest, held_out = split(train, 0.1, 1)
     dense = max((_trained(rest, held_out, l2=value) for value in L2), key=lambda found: found["f1"])
     sparse = [_trained(rest, held_out, l1=value) for value in L1]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import data_folder
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.data.read import read_corpus
 from palmette.features.templates import TemplateSet, parse
 from studies.common import (
@@ -101,24 +101,24 @@ def trained(
 
 def searched(data: Path, states: int, settings: dict[str, Any], cut: int = 15, seed: int = 1) -> Cell:
     tagger = trained(data, states, cut, 1, seed, **settings)
-    curve = [round(100 * row["dev"], 3) for row in tagger.history_]
+    curve = [round(100 * row["dev"], 3) for row in tagger.training_log_]
     return {"dev": curve, "best": max(curve), "passes": tagger.outcome_.best_pass, "pass_seconds": _typical(tagger)}
 
 
 def _typical(tagger: Tagger) -> float:
-    return float(statistics.median(row["seconds"] for row in tagger.history_))
+    return float(statistics.median(row["seconds"] for row in tagger.training_log_))
 
 
 def tested(data: Path, states: int, cut: int, order: int, seed: int, settings: dict[str, Any], passes: int) -> Cell:
     tagger = trained(data, states, cut, order, seed, passes, **settings)
-    f1 = tagger.evaluate(read_corpus(data / "jnlpba" / "test.txt", Reading())).f1
+    f1 = tagger.evaluate(read_corpus(data / "jnlpba" / "test.txt", FormatSpec())).f1
     assert f1 is not None
     return {
         "f1": 100 * f1,
-        "dev": max(100 * row["dev"] for row in tagger.history_),
+        "dev": max(100 * row["dev"] for row in tagger.training_log_),
         "passes": tagger.outcome_.best_pass,
         "pass_seconds": _typical(tagger),
-        "seconds": sum(row["seconds"] for row in tagger.history_),
+        "seconds": sum(row["seconds"] for row in tagger.training_log_),
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
 

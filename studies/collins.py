@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.measure import data_folder
 from bench.quality import np_file
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.data.read import read_corpus
 from studies.common import BLUE, BROWN, DOCS, GREEN, HERE, Cell, Record, markdown, mean, plotting, publish
 
@@ -51,7 +51,7 @@ class Material:
 
 
 TAGGING, CHUNKING = HERE / "templates" / "ratnaparkhi.txt", HERE / "templates" / "np21.txt"
-XPOS = Reading(label="xpos")
+XPOS = FormatSpec(label="xpos")
 
 
 def _error(tagger: Tagger, path: Path) -> float:
@@ -59,7 +59,7 @@ def _error(tagger: Tagger, path: Path) -> float:
 
 
 def _f1(tagger: Tagger, path: Path) -> float:
-    found = tagger.evaluate(read_corpus(path, Reading())).f1
+    found = tagger.evaluate(read_corpus(path, FormatSpec())).f1
     assert found is not None
     return 100 * found
 
@@ -76,7 +76,7 @@ def tagging(files: Material, estimator: str, cut: int, seed: int) -> Cell:
     begun = time.perf_counter()
     tagger.fit_file(files.ewt["train"], files.ewt["dev"], reading=XPOS)
     took = time.perf_counter() - begun
-    dev = [100 * (1 - row["dev"]) for row in tagger.history_]
+    dev = [100 * (1 - row["dev"]) for row in tagger.training_log_]
     error = _error(tagger, files.ewt["test"])
     return {"error": error, "passes": tagger.outcome_.best_pass, "seconds": took, "dev_error": dev}
 
@@ -92,7 +92,7 @@ def chunking(files: Material, estimator: str, cut: int, seed: int) -> Cell:
     passes = chooser.outcome_.best_pass
     tagger = Tagger(**settings, passes=passes).fit_file(train)
     took = time.perf_counter() - begun
-    dev = [100 * row["dev"] for row in chooser.history_]
+    dev = [100 * row["dev"] for row in chooser.training_log_]
     return {"f1": _f1(tagger, files.np["test"]), "passes": passes, "seconds": took, "dev_f1": dev}
 
 
@@ -120,7 +120,7 @@ def chunking_by_maxent(files: Material, cut: int) -> Cell:
     train = files.np["train"]
     for l2 in PENALTIES:
         chooser = Tagger(**settings, l2=l2, passes=ITERATIONS, dev_share=0.1).fit_file(train)
-        dev.append(100 * max(row["dev"] for row in chooser.history_))
+        dev.append(100 * max(row["dev"] for row in chooser.training_log_))
         if dev[-1] == max(dev):
             chosen = l2, chooser.outcome_.best_pass
     tagger = Tagger(**settings, l2=chosen[0], passes=chosen[1]).fit_file(train)

@@ -24,7 +24,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.formats.sentences import sentences_of
 from palmette.data.labels.schemes import spans
 from palmette.evaluation.binary import area
-from palmette.evaluation.shallow_cues import easiness, together
+from palmette.evaluation.shallow_cues import shallow_cues, together
 from palmette.kernels.latent.bag import bag_pass, bag_scores
 from studies.common import DOCS, Cell, Record, publish
 from studies.grammaticality_data import Data, Material, make
@@ -100,7 +100,7 @@ def right_share(positive: np.ndarray, sets: list[np.ndarray]) -> float:
 
 
 def guards(data: Data) -> Cell:
-    found = easiness(*data.plain)
+    found = shallow_cues(*data.plain)
     return {
         "words": 100 * found.words_accuracy, "lengths": 100 * found.length_accuracy,
         "tokens": data.train.corpus.n_tokens, "shared_tokens": 100 * found.positives.shared_tokens,
@@ -138,7 +138,7 @@ def trained(data: Data, settings: dict[str, Any]) -> tuple[Cell, Classifier]:
     classifier.fit_corpus(
         data.train.corpus, data.train.y, (data.dev.corpus, data.dev.y), names=False, progress=Watch(settings["passes"])
     )
-    took, history = time.perf_counter() - begun, classifier.history_
+    took, history = time.perf_counter() - begun, classifier.training_log_
     best = classifier.outcome_.best_pass
     tests: Cell = {}
     for name, own in data.tests.items():
@@ -215,12 +215,12 @@ def small(data: Path) -> Cell:
     positives = [line.split() for line in lines]
     model = LanguageModel().fit(positives)
     negatives = model.sample(len(positives), new=True, lengths=[len(row) for row in positives])
-    found = easiness(sentences_of(positives), sentences_of(negatives))
+    found = shallow_cues(sentences_of(positives), sentences_of(negatives))
     half = SMALL // 2
     classifier = Classifier(**COMMON, passes=3).fit(
         positives[:half], negatives[:half], dev=(positives[half:], negatives[half:]), names=False
     )
-    dev = [100 * row["dev"] for row in classifier.history_]
+    dev = [100 * row["dev"] for row in classifier.training_log_]
     return {"words": 100 * found.words_accuracy, "lengths": 100 * found.length_accuracy, "dev": dev}
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bench.quality import np_file
-from palmette import LanguageModel, Reading, Tagger
+from palmette import FormatSpec, LanguageModel, Tagger
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.formats.sentences import Sentences, sentences_of
 from palmette.data.read import read_corpus
@@ -65,12 +65,12 @@ class Material:
 
     def __post_init__(self) -> None:
         lowered = {part: self._lowered(part) for part in ("train", "test")}
-        words = Reading(label="1", columns=("0",))
+        words = FormatSpec(label="1", columns=("0",))
         self.tagger = Tagger("pos", passes=10).fit_file(lowered["train"], reading=words)
         self.tagger_accuracy = self.tagger.evaluate(read_corpus(lowered["test"], words)).accuracy
         noun = {part: np_file(path, path.with_suffix(".np")) for part, path in lowered.items()}
         self.chunker = Tagger("ngrams", passes=10).fit_file(noun["train"])
-        self.chunker_f1 = self.chunker.evaluate(read_corpus(noun["test"], Reading())).f1 or 0.0
+        self.chunker_f1 = self.chunker.evaluate(read_corpus(noun["test"], FormatSpec())).f1 or 0.0
         self.reviews, self.brown = (self._lines(name) for name in ("reviews", "brown"))
         order = np.random.default_rng(PARTS_SEED).permutation(len(self.reviews))
         self.held_out = order[: DEV + TEST]

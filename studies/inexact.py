@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.measure import TEMPLATES, data_folder
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.read import read_corpus
 from palmette.data.subset import split
@@ -52,10 +52,10 @@ TASKS = {
 def parts_of(task: str, data: Path) -> tuple[Corpus, Corpus, dict[str, Any]]:
     """Training data, development data and features."""
     if task == "tagging":
-        reading = Reading(label="xpos")
+        reading = FormatSpec(label="xpos")
         train, dev = (read_corpus(data / "ud-ewt" / f"en_ewt-ud-{part}.conllu", reading) for part in ("train", "dev"))
         return train, dev, {"template": HERE / "templates" / "ratnaparkhi.txt"}
-    train, dev = split(read_corpus(data / "conll2000" / "train.txt", Reading()), 0.1, 1)
+    train, dev = split(read_corpus(data / "conll2000" / "train.txt", FormatSpec()), 0.1, 1)
     return train, dev, {"template": TEMPLATES / "crfpp.txt"}
 
 
@@ -65,7 +65,7 @@ def learn(task: str, data: Path, update: str, beam: int, seed: int, passes: int,
     searched = {"search": "beam", "beam": beam, "update": update} if beam else {}
     tagger = Tagger(**features, **searched, **more, seed=seed, passes=passes)
     tagger.fit_corpus(train, dev, names=False)
-    rows = tagger.history_
+    rows = tagger.training_log_
     return {
         "dev": [100 * row["dev"] for row in rows],
         "updates": [row["updates"] for row in rows],

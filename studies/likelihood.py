@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.measure import data_folder
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.read import read_corpus
 from palmette.features.templates import parse
@@ -32,7 +32,7 @@ VARIANCES = tuple(10.0**k for k in range(-3, 4))
 LATENT = "latent perceptron"
 
 
-class Problem(NamedTuple):
+class TrainingData(NamedTuple):
     """A data set with its features: what is searched on what, and tested on what."""
 
     title: str
@@ -88,29 +88,29 @@ LEFT_OUT = {("bio5", "DPLVM, L-BFGS"), ("bio2", "DPLVM, L-BFGS")}  # half an hou
 
 
 @cache
-def problem(name: str, data: Path) -> Problem:
+def problem(name: str, data: Path) -> TrainingData:
     if name == "synthetic":
         train, dev, test = (synthetic.drawn(0.9, synthetic.LENGTH, 1, stream)[0] for stream in (0, 2, 1))
         latent = {"latent": 2, "init_size": 0.1}
         perceptron = {"latent": 2, "estimator": "mavg", "mavg_every": 2, "share": 0.0, "passes": synthetic.PASSES}
         common = {"template": parse(synthetic.TEMPLATES)}
-        return Problem("Synthetic sequences, P = 0.9", train, dev, train, test, common, latent, perceptron)
+        return TrainingData("Synthetic sequences, P = 0.9", train, dev, train, test, common, latent, perceptron)
     if name == "np":
         files = np_latent.Chunks(data, Path(tempfile.mkdtemp()))
         rest, dev = files.held_out()
         common = {"template": np_latent.TEMPLATES / "np2.txt", "constraints": "none", "ends": False}
         latent = {"latent": 2, "edge_features": "seen", "init_size": 0.1}
         perceptron = latent | {"estimator": "mavg", "mavg_every": 4, "passes": 20}
-        return Problem("NP chunking, order 2", rest, dev, files.whole(), files.gold(), common, latent, perceptron)
+        return TrainingData("NP chunking, order 2", rest, dev, files.whole(), files.gold(), common, latent, perceptron)
     cut = int(name.removeprefix("bio"))
-    train, dev, test = (read_corpus(data / "jnlpba" / f"{p}.txt", Reading()) for p in ("train", "dev", "test"))
+    train, dev, test = (read_corpus(data / "jnlpba" / f"{p}.txt", FormatSpec()) for p in ("train", "dev", "test"))
     common = {"template": bio_latent.templates(1), "min_count": cut}
     latent = {"latent": 2, "edge_features": "seen", "init_size": 0.1}
     perceptron = {"latent": 2, "estimator": "mavg", "mavg_every": 4, "passes": 20}
-    return Problem(f"Bio-NER, order 1, cut-off {cut}", train, dev, train, test, common, latent, perceptron)
+    return TrainingData(f"Bio-NER, order 1, cut-off {cut}", train, dev, train, test, common, latent, perceptron)
 
 
-def made(own: Problem, row: Row, variance: float, passes: int, seed: int) -> Tagger:
+def made(own: TrainingData, row: Row, variance: float, passes: int, seed: int) -> Tagger:
     states = own.latent if row.settings["learner"] == "dplvm" else {}
     settings = own.common | states | row.settings | {"l2": 1 / (2 * variance)}
     return Tagger(**settings, passes=passes, seed=seed, tolerance=1e-4 if "optimiser" not in row.settings else 1e-5)
@@ -119,7 +119,7 @@ def made(own: Problem, row: Row, variance: float, passes: int, seed: int) -> Tag
 def swept(name: str, data: Path, row: Row, variance: float) -> Cell:
     own = problem(name, data)
     tagger = made(own, row, variance, row.passes, 1).fit_corpus(own.rest, own.dev)
-    curve = [round(100 * line["dev"], 3) for line in tagger.history_]
+    curve = [round(100 * line["dev"], 3) for line in tagger.training_log_]
     return {"dev": curve, "best": max(curve), "passes": tagger.outcome_.best_pass}
 
 
@@ -136,13 +136,13 @@ def compared(name: str, data: Path) -> Cell:
     return _figures(tagger, own)
 
 
-def _figures(tagger: Tagger, own: Problem) -> Cell:
+def _figures(tagger: Tagger, own: TrainingData) -> Cell:
     scores = tagger.evaluate(own.test)
-    found = {"score": 100 * (scores.accuracy if scores.f1 is None else scores.f1), "passes": len(tagger.history_)}
+    found = {"score": 100 * (scores.accuracy if scores.f1 is None else scores.f1), "passes": len(tagger.training_log_)}
     if tagger.learner == "dplvm":
         gold, guess, _ = tagger.gold_and_guess(own.test, decode="marginal")
         found["marginal_accuracy"] = 100 * float((gold == guess).mean())
-    return found | {"seconds": sum(line["seconds"] for line in tagger.history_)}
+    return found | {"seconds": sum(line["seconds"] for line in tagger.training_log_)}
 
 
 def chosen(record: Record, name: str, method: str) -> tuple[float, int]:

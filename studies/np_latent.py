@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.measure import TEMPLATES, data_folder
 from bench.quality import np_file
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.read import read_corpus
 from palmette.data.subset import split
@@ -80,13 +80,13 @@ class Chunks:
         self.test = np_file(data / "conll2000" / "test.txt", folder / "test.txt")
 
     def whole(self) -> Corpus:
-        return read_corpus(self.train, Reading())
+        return read_corpus(self.train, FormatSpec())
 
     def held_out(self) -> tuple[Corpus, Corpus]:
         return split(self.whole(), 0.1, 1)
 
     def gold(self) -> Corpus:
-        return read_corpus(self.test, Reading())
+        return read_corpus(self.test, FormatSpec())
 
 
 def tagger_of(states: int, passes: int, seed: int, **settings: Any) -> Tagger:
@@ -103,12 +103,12 @@ def searched(files: Chunks, states: int, share: float, split_after: int, setting
     rest, held_out = files.held_out()
     tagger = tagger_of(states, PASSES, 1, share=float(share), split_after=split_after, **settings)
     found = tagger.fit_corpus(rest, held_out)
-    curve = [round(100 * row["dev"], 3) for row in found.history_]
+    curve = [round(100 * row["dev"], 3) for row in found.training_log_]
     return {"dev": curve, "best": max(curve), "passes": 1 + curve.index(max(curve)), "pass_seconds": _typical(found)}
 
 
 def _typical(tagger: Tagger) -> float:
-    return float(statistics.median(row["seconds"] for row in tagger.history_))
+    return float(statistics.median(row["seconds"] for row in tagger.training_log_))
 
 
 def tested(files: Chunks, chosen: Cell, seed: int) -> Cell:
@@ -119,14 +119,14 @@ def tested(files: Chunks, chosen: Cell, seed: int) -> Cell:
     tagger.fit_corpus(files.whole(), None)
     f1 = tagger.evaluate(files.gold()).f1
     assert f1 is not None
-    return {"f1": 100 * f1, "passes": chosen["passes"], "seconds": sum(row["seconds"] for row in tagger.history_)}
+    return {"f1": 100 * f1, "passes": chosen["passes"], "seconds": sum(row["seconds"] for row in tagger.training_log_)}
 
 
 def steady(files: Chunks, states: int, settings: dict[str, Any]) -> Cell:
     """F on the held-out tenth over many passes."""
     rest, held_out = files.held_out()
     tagger = tagger_of(states, PASSES + MORE, 1, **settings).fit_corpus(rest, held_out)
-    return {"dev": [round(100 * row["dev"], 3) for row in tagger.history_]}
+    return {"dev": [round(100 * row["dev"], 3) for row in tagger.training_log_]}
 
 
 def choices(record: Record, estimator: str, **what: Any) -> Cell:

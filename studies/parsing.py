@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from bench.measure import data_folder
-from palmette import Parser, Reading, Tagger, Treebank, read_treebank
+from palmette import FormatSpec, Parser, Tagger, Treebank, read_treebank
 from palmette.data.corpus import column_of_types
 from palmette.data.read import read_corpus
 from palmette.estimators.retag import jackknifed, retagged
@@ -141,7 +141,7 @@ def predicted_cell(seed: int) -> Cell:
     made: dict[str, Treebank] = {part: _without_morphology(treebank(part)) for part in ("train", "dev", "test")}
     accuracy = {}
     for field in ("upos", "xpos"):
-        tagger = Tagger("pos", passes=5).fit_corpus(read_corpus(path, Reading(label=field)), None, names=False)
+        tagger = Tagger("pos", passes=5).fit_corpus(read_corpus(path, FormatSpec(label=field)), None, names=False)
         tagger.model_.meta["reading"] = {"format": "conllu", "label": field, "columns": ("form",)}
         made["train"] = jackknifed(made["train"], field, seed=seed)
         for part in ("dev", "test"):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from bench.measure import TEMPLATES, data_folder
 from bench.quality import np_file
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import are_chunk_labels
 from palmette.data.read import read_corpus
@@ -87,14 +87,14 @@ def task(name: str, data: Path) -> Task:
         if name == "np":
             folder = Path(tempfile.mkdtemp())
             files = [np_file(file, folder / file.name) for file in files]
-        train, test = (read_corpus(file, Reading()) for file in files)
+        train, test = (read_corpus(file, FormatSpec()) for file in files)
         folds = [split(train, 0.1, seed) for seed in range(1, FOLDS + 1)]
         return Task(train, folds, test, {"template": TEMPLATES / "crfpp.txt"})
     if name == "jnlpba":
-        train, dev, test = (read_corpus(data / "jnlpba" / f"{p}.txt", Reading()) for p in ("train", "dev", "test"))
+        train, dev, test = (read_corpus(data / "jnlpba" / f"{p}.txt", FormatSpec()) for p in ("train", "dev", "test"))
         return Task(train, [(train, dev)], test, {"features": "ner"})
     parts = (data / "ud-ewt" / f"en_ewt-ud-{p}.conllu" for p in ("train", "dev", "test"))
-    train, dev, test = (read_corpus(file, Reading(label="upos")) for file in parts)
+    train, dev, test = (read_corpus(file, FormatSpec(label="upos")) for file in parts)
     return Task(train, [(train, dev)], test, {"features": "pos", "order": 1})
 
 
@@ -109,9 +109,9 @@ def searched(name: str, data: Path, settings: Settings) -> Cell:
     curves, seconds = [], []
     for rest, dev in own.folds:
         tagger = Tagger(**own.features, passes=passes, seed=1, **settings).fit_corpus(rest, dev)
-        curve = [100 * row["dev"] for row in tagger.history_]
+        curve = [100 * row["dev"] for row in tagger.training_log_]
         curves.append(curve + curve[-1:] * (passes - len(curve)))
-        seconds += [row["seconds"] for row in tagger.history_]
+        seconds += [row["seconds"] for row in tagger.training_log_]
     mean_curve = [round(statistics.mean(values), 3) for values in zip(*curves, strict=True)]
     best, typical = 1 + mean_curve.index(max(mean_curve)), statistics.median(seconds)
     return {
@@ -135,7 +135,7 @@ def _runs(
             figure, tally = scores.f1, span_tally(gold, guess, own.test.offset, ChunkTables.of(labels))
         else:
             figure, tally = scores.accuracy, token_tally(gold, guess, own.test.offset)
-        found.append((100 * figure, tally, sum(row["seconds"] for row in tagger.history_)))
+        found.append((100 * figure, tally, sum(row["seconds"] for row in tagger.training_log_)))
     return found
 
 

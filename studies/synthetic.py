@@ -66,7 +66,7 @@ def learnt(method: str, p: float, seed: int, length: int = LENGTH, states: int |
         "accuracy": 100 * float((gold == guess).mean()),
         "limit": limit,
         "separated": 100 * separation(tagger.model_, train).separated,
-        "seconds": sum(row["seconds"] for row in tagger.history_),
+        "seconds": sum(row["seconds"] for row in tagger.training_log_),
     }
 
 

@@ -12,8 +12,8 @@ from naive_chain import Feature
 from strategies import cases
 
 from palmette.kernels.chain.forms import Active, Chain, no_active, stride_of
-from palmette.kernels.chain.label_context import LABEL_BITS, Past, table_of
-from palmette.structures.chain.label_context import Weights, grown, new_past
+from palmette.kernels.chain.label_context import LABEL_BITS, LabelContextWeights, table_of
+from palmette.structures.chain.label_context import Weights, grown, new_context_weights
 
 BACKS = ((1,), (2, 1), (1, 3), (5,))
 
@@ -34,7 +34,7 @@ class BeamCase(NamedTuple):
         att = np.array([attribute for token in lists for attribute, _ in token], np.int32)
         return Active(ptr, att, np.zeros(0, np.float32))
 
-    def past(self, rows: int = 0) -> Past:
+    def past(self, rows: int = 0) -> LabelContextWeights:
         """The model's weights of earlier labels, with room for some rows more."""
         width = stride_of(self.case.model.n_states)
         made: dict[tuple[int, int], np.ndarray] = {}
@@ -42,7 +42,7 @@ class BeamCase(NamedTuple):
             if feature[0] == "past":
                 _, attribute, labels, h = feature
                 made.setdefault((attribute, code_of(labels)), np.zeros(width, np.float32))[h] = weight
-        blank = new_past(None, (np.arange(self.n_past) % len(BACKS)).astype(np.int32), width)
+        blank = new_context_weights(None, (np.arange(self.n_past) % len(BACKS)).astype(np.int32), width)
         first = np.cumsum([0, *map(len, BACKS)]).astype(np.int64)
         back = np.array([b for labels in BACKS for b in labels], np.int32)
         owner = np.array([a for a, _ in made], np.int32)
@@ -51,7 +51,7 @@ class BeamCase(NamedTuple):
         keys, numbers, distinct = table_of(owner, code, owner.size, 1 << (4 + 2 * owner.size).bit_length())
         assert distinct
         used = np.array([owner.size])
-        past = Past(blank.template, first, back, keys, numbers, used, owner, code, w, np.zeros(w.shape))
+        past = LabelContextWeights(blank.template, first, back, keys, numbers, used, owner, code, w, np.zeros(w.shape))
         return grown(past, rows) if rows else past
 
     def weights(self) -> Weights:
@@ -65,7 +65,7 @@ def code_of(labels: tuple[int, ...]) -> int:
     return code
 
 
-def features_with_past(chain: Chain, past: Past) -> dict[Feature, float]:
+def features_with_past(chain: Chain, past: LabelContextWeights) -> dict[Feature, float]:
     """Every weight that is not zero."""
     found = features_of(chain)
     for row in range(int(past.used[0])):

@@ -13,13 +13,13 @@ from palmette.data.corpus import Attributes, Corpus, column_of_strings
 from palmette.features.templates import TemplateSet
 from palmette.kernels.chain.forms import (
     Active,
-    Bare,
-    BareSums,
     Chain,
     Data,
-    Rows,
+    FeatureWeights,
+    TransitionSums,
+    TransitionWeights,
     no_active,
-    no_rows,
+    no_weights,
     stride_of,
 )
 from palmette.kernels.chain.train import decode
@@ -71,7 +71,7 @@ def chain_of(case: Case) -> Chain:
     model = case.model
     H, W = model.n_states, stride_of(model.n_states)
     cubes = H if model.order >= 2 else 0
-    bare = Bare(_block(H, 2, W), _block(H, H, W), _block(H, cubes, H, W))
+    bare = TransitionWeights(_block(H, 2, W), _block(H, H, W), _block(H, cubes, H, W))
     forbid, first, last = np.zeros((H, W), np.float32), np.zeros(W, np.float32), np.zeros(W, np.float32)
     bias = np.zeros(W, np.float32)
     targets = {
@@ -88,10 +88,24 @@ def chain_of(case: Case) -> Chain:
         {"start": first, "end": last, "pair": forbid}[kind][tuple(place)] = -np.inf
     rows = [_rows(case, order) for order in (1, 2, 3)]
     return Chain(
-        model.order, case.plain, case.per, np.array(case.label_of, np.int32),
-        np.full(H // case.per, case.per, np.int32), case.share, model.ends, model.transitions,
-        model.triples, False, forbid, first, last, bias, bare, BareSums(*(np.zeros(b.shape) for b in bare)), *rows,
-    )  # fmt: skip
+        model.order,
+        case.plain,
+        case.per,
+        np.array(case.label_of, np.int32),
+        np.full(H // case.per, case.per, np.int32),
+        case.share,
+        model.ends,
+        model.transitions,
+        model.triples,
+        False,
+        forbid,
+        first,
+        last,
+        bias,
+        bare,
+        TransitionSums(*(np.zeros(b.shape) for b in bare)),
+        *rows,
+    )
 
 
 def _block(H: int, *shape: int) -> np.ndarray:
@@ -110,10 +124,10 @@ def _place(case: Case, states: Sequence[int]) -> int:
     return place * W + states[-1]
 
 
-def _rows(case: Case, order: int) -> Rows:
+def _rows(case: Case, order: int) -> FeatureWeights:
     size, model = case.sizes[order - 1], case.model
     if size == 0:
-        return no_rows()._replace(a=np.zeros((1, 1)))
+        return no_weights()._replace(a=np.zeros((1, 1)))
     kind = KINDS[order - 1]
     mine = {feature: w for feature, w in model.weights.items() if feature[0] == kind}
     if order > 1 and model.seen is not None:
@@ -129,10 +143,10 @@ def _rows(case: Case, order: int) -> Rows:
             used += 1
         w[slot[attribute], _place(case, states)] = weight
     empty = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    return Rows(slot, np.array([used], np.int64), *empty, w, np.zeros(w.shape))
+    return FeatureWeights(slot, np.array([used], np.int64), *empty, w, np.zeros(w.shape))
 
 
-def _seen_rows(case: Case, kind: str, size: int, mine: dict[Feature, float]) -> Rows:
+def _seen_rows(case: Case, kind: str, size: int, mine: dict[Feature, float]) -> FeatureWeights:
     assert case.model.seen is not None
     per, Y = case.per, case.model.n_states // case.per
     blocks: dict[tuple[int, int], dict[int, float]] = {}
@@ -150,7 +164,7 @@ def _seen_rows(case: Case, kind: str, size: int, mine: dict[Feature, float]) -> 
     w = np.array([[blocks[p][cell] for cell in range(width)] for p in places], np.float32).reshape(-1, width)
     combo = np.array([combo for _, combo in places], np.int32)
     slot = np.zeros(size, np.int32)
-    return Rows(slot, np.ones(1, np.int64), first, combo, w, np.zeros(w.shape))
+    return FeatureWeights(slot, np.ones(1, np.int64), first, combo, w, np.zeros(w.shape))
 
 
 def data_of(case: Case) -> Data:
@@ -209,7 +223,7 @@ def features_of(chain: Chain, names: Sequence[Sequence[str]] | None = None) -> d
     return {feature: weight for feature, weight in found.items() if weight and weight != PAD}
 
 
-def _weights_of(chain: Chain, rows: Rows, order: int) -> Iterator[tuple[int, list[int], float]]:
+def _weights_of(chain: Chain, rows: FeatureWeights, order: int) -> Iterator[tuple[int, list[int], float]]:
     """(attribute, states, weight) of what is not zero."""
     H, W, per = chain.label_of.size, chain.bias.size, chain.per
     if rows.first.size:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from naive_chain import Example, Feature, Model, Trained, parts
+from naive_chain import Example, Feature, Model, TrainedChain, parts
 
 from palmette.data.corpus import Corpus
 from palmette.features.templates import TemplateSet, parse
 from palmette.options.settings import Settings
 from palmette.structures.chain.model import ChainModel
 from palmette.training.chain.fit import fit_chain
-from palmette.training.chain.request import Wish
-from palmette.training.trainer import Outcome, shuffled
+from palmette.training.chain.request import TrainRequest
+from palmette.training.trainer import TrainResult, shuffled
 
 TEMPLATES = {
     0: "U0:%x[0,0]\nU1:%x[-1,0]",
@@ -22,11 +22,11 @@ TEMPLATES = {
 ESTIMATES = {"avg": lambda trained: trained.mean, "last": lambda trained: trained.last}
 
 
-def fit(corpus: Corpus, templates: str | None, dev: Corpus | None = None, **options) -> tuple[ChainModel, Outcome]:
+def fit(corpus: Corpus, templates: str | None, dev: Corpus | None = None, **options) -> tuple[ChainModel, TrainResult]:
     """Train without constraints unless they are asked for; what is not a setting is a wish."""
     wishes = {k: options.pop(k) for k in ("order", "ends", "forbidden", "resume", "checkpoint") if k in options}
     settings = Settings(**{"constraints": "none", **options})
-    return fit_chain(corpus, dev, Wish(None if templates is None else parse(templates), settings, **wishes))
+    return fit_chain(corpus, dev, TrainRequest(None if templates is None else parse(templates), settings, **wishes))
 
 
 def twin_of(templates: TemplateSet, n_labels: int) -> Model:
@@ -56,11 +56,11 @@ def assert_equal_weights(found: dict[Feature, float], expected: dict[Feature, fl
         assert found.get(feature, 0.0) == pytest.approx(expected.get(feature, 0.0), rel=1e-6, abs=1e-6), feature
 
 
-def orders(seed: int, outcome: Outcome, n: int) -> list[np.ndarray]:
+def orders(seed: int, outcome: TrainResult, n: int) -> list[np.ndarray]:
     return [shuffled(seed, p.number, n) for p in outcome.history]
 
 
-def assert_counts(outcome: Outcome, trained: Trained, n_tokens: int) -> None:
+def assert_counts(outcome: TrainResult, trained: TrainedChain, n_tokens: int) -> None:
     assert sum(p.updates for p in outcome.history) == trained.updates
     assert sum(p.wrong for p in outcome.history) == trained.wrong
     last = outcome.history[-1]

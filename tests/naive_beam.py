@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from naive_chain import Example, Feature, Model, Path, Sentence, Trained, started, summed, token_parts
+from naive_chain import Example, Feature, Model, Path, Sentence, TrainedChain, started, summed, token_parts
 from naive_latent import CLOSE, Tie
 from naive_nbest import added, box_optimum, chunks, probabilities
 
@@ -107,7 +107,7 @@ def where_to_cut(update: str, task: Task, beams: Sequence[list[Scored]], gold: P
 
 
 @dataclass
-class Learned(Trained):
+class Learned(TrainedChain):
     """What is told of updates besides."""
 
     products: list[float] = field(default_factory=list)  # w . df of each update at its time
@@ -134,7 +134,7 @@ def beam_perceptron(
         task = Task(replace(model, weights=now.last), example.sentence, readings[k])
         gold = tuple(min(states) for states in example.allowed)
         if task.score(gold) == -math.inf:
-            now.impossible += 1
+            now.infeasible += 1
         elif update == "laso":
             start = 0
             while start < len(gold):

@@ -169,7 +169,7 @@ class Example(NamedTuple):
 
 
 @dataclass
-class Trained:
+class TrainedChain:
     """Training so far: it can be gone on with."""
 
     last: dict[Feature, float] = field(default_factory=lambda: defaultdict(float))
@@ -177,7 +177,7 @@ class Trained:
     vectors: int = 0  # N + 1
     updates: int = 0
     wrong: int = 0
-    impossible: int = 0
+    infeasible: int = 0
 
     @property
     def mean(self) -> dict[Feature, float]:
@@ -189,16 +189,16 @@ class Trained:
         self.vectors += 1
 
 
-def started(weights: dict[Feature, float]) -> Trained:
+def started(weights: dict[Feature, float]) -> TrainedChain:
     """Nothing learnt yet: w_0 counts as the first vector."""
-    begun = Trained(last=defaultdict(float, weights))
+    begun = TrainedChain(last=defaultdict(float, weights))
     begun.count()
     return begun
 
 
 def perceptron(
-    model: Model, examples: Sequence[Example], orders: Iterable[Sequence[int]], so_far: Trained | None = None
-) -> Trained:
+    model: Model, examples: Sequence[Example], orders: Iterable[Sequence[int]], so_far: TrainedChain | None = None
+) -> TrainedChain:
     """Passes over the examples in the given orders, from the model's weights or from earlier training."""
     now = so_far or started(model.weights)
     model = replace(model, weights=now.last)
@@ -208,7 +208,7 @@ def perceptron(
     return now
 
 
-def _learn(model: Model, example: Example, now: Trained) -> None:
+def _learn(model: Model, example: Example, now: TrainedChain) -> None:
     guess = best_path(model, example.sentence).path
     missed = sum(state not in allowed for state, allowed in zip(guess, example.allowed, strict=True))
     if not missed:
@@ -216,7 +216,7 @@ def _learn(model: Model, example: Example, now: Trained) -> None:
     now.wrong += missed
     gold = _gold(model, example)
     if gold is None:
-        now.impossible += 1
+        now.infeasible += 1
         return
     _move(model, example, gold, guess)
     now.updates += 1

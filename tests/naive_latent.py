@@ -66,7 +66,7 @@ class Learnt:
     balanced: set[Feature] = field(default_factory=set)  # as often on the gold path as on the guess, in some update
     updates: list[int] = field(default_factory=list)  # of each pass
     wrong: list[int] = field(default_factory=list)
-    impossible: int = 0
+    infeasible: int = 0
 
     @property
     def mean(self) -> dict[Feature, float]:
@@ -122,7 +122,7 @@ def _learn(model: Model, example: Example, now: Learnt, exact: bool, share: floa
     if not certain:
         gold = _decided(best_of_all(model, example.sentence, example.allowed), exact)
     if gold is None:
-        now.impossible += 1
+        now.infeasible += 1
         return
     change: Counter[Feature] = Counter()
     for path, sign in ((gold, 1.0), (guess, -1.0)):

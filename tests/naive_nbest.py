@@ -18,7 +18,7 @@ import pytest
 from chain_arrays import Case, chain_of, data_of, features_of
 from hypothesis import assume
 from hypothesis import strategies as st
-from naive_chain import Example, Feature, Model, Path, Sentence, Trained, dot, feature_vector, path_score, started
+from naive_chain import Example, Feature, Model, Path, Sentence, TrainedChain, dot, feature_vector, path_score, started
 from naive_kbest import in_order
 from naive_latent import CLOSE, States, Tie
 from strategies import cases, every_feature
@@ -88,7 +88,7 @@ class Learner:
         alike = ((self.share * value, dict.fromkeys(self.states.alike(f), 1.0)) for f, value in change.items())
         return added([(1.0, change), *alike])
 
-    def move(self, change: Bag, step: float) -> None:
+    def add_path_difference(self, change: Bag, step: float) -> None:
         for feature, value in self.spread(change).items():
             self.model.weights[feature] = self.model.weights.get(feature, 0.0) + step * value
 
@@ -98,7 +98,7 @@ class Learner:
 
 def trained(
     learner: Learner, examples: Sequence[Example], passes: Iterable[Sequence[int]], mavg: bool
-) -> tuple[Trained, int]:
+) -> tuple[TrainedChain, int]:
     """The examples one after the other; every weight vector counts for the mean, and with `mavg` every pass but the
     first starts from it. And how many updates are in doubt."""
     assert learner.rule is not None
@@ -110,7 +110,7 @@ def trained(
         for k in order:
             made = learner.rule(learner, examples[k], float(now.vectors), len(examples))
             now.updates += made == "update"
-            now.impossible += made == "impossible"
+            now.infeasible += made == "impossible"
             doubts += made == "doubt"
             now.count()
     return now, doubts
@@ -131,14 +131,14 @@ def assert_learns(case: Case, product: rules.Rule, twin_rule: Rule, seed: int, m
     for low, high in ((0, n // 2), (n // 2, n)):
         steps.append(product.learn(chain, data, second, low, high, steps[-1].clock))
     assert steps[-1].clock == twin.vectors
-    assert sum(step.impossible for step in steps) == twin.impossible
+    assert sum(step.infeasible for step in steps) == twin.infeasible
     assert twin.updates <= sum(step.updates for step in steps) <= twin.updates + doubts
     assert_close(features_of(chain), twin.last, tolerance)
     assert_close(features_of(estimated(chain, steps[-1].clock)), twin.mean, tolerance)
 
 
 class Rule:
-    """One step: what it did is `update`, `impossible` (no path agrees with what is known), `doubt` (a margin that is
+    """One step: what it did is `update`, `infeasible` (no path agrees with what is known), `doubt` (a margin that is
     reached but for rounding, so that an update would be next to nothing) or nothing."""
 
     def __call__(self, learner: Learner, example: Example, clock: float, sentences: int) -> str:

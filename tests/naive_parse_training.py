@@ -68,7 +68,7 @@ class Training:
     clock: float = 1.0
     updates: int = 0
     bad: int = 0
-    impossible: int = 0
+    infeasible: int = 0
 
     @property
     def model(self) -> Model:
@@ -89,7 +89,7 @@ class Training:
     def learn(self, sentence: Sentence, tree: Tree) -> None:
         path = oracle(tree, self.actions)
         if path is None:
-            self.impossible += 1
+            self.infeasible += 1
         elif self.rule.update == "laso":
             self._laso(sentence, path)
         else:

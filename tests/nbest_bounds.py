@@ -24,7 +24,7 @@ import numpy as np
 from chain_arrays import chain_of, data_of, features_of
 from naive_chain import Model, Token, differences, dot, path_score
 from naive_margin import widest
-from test_theorems import Problem, plain, separable
+from test_theorems import TrainingData, plain, separable
 
 from palmette.options.settings import Settings
 from palmette.training.chain.rules import Mira, PassiveAggressive, ProbPerc, Rule
@@ -40,7 +40,7 @@ class Run(NamedTuple):
     clean: bool  # the last pass changed nothing
 
 
-def run(problem: Problem, rule: Rule, seed: int, passes: int, losses: bool = False, shuffle: bool = True) -> Run:
+def run(problem: TrainingData, rule: Rule, seed: int, passes: int, losses: bool = False, shuffle: bool = True) -> Run:
     """At most so many passes; each sentence alone, so that what is before its step can be looked at."""
     case = plain(problem, {})
     case = case._replace(model=replace(case.model, weights={}, ends=problem.unit.ends))
@@ -59,7 +59,7 @@ def run(problem: Problem, rule: Rule, seed: int, passes: int, losses: bool = Fal
     return Run(updates, mistakes, squares, made == 0)
 
 
-def loss(problem: Problem, weights: dict, s: int) -> float:
+def loss(problem: TrainingData, weights: dict, s: int) -> float:
     """How far the worst violator lies above gold, with the number of its wrong tokens added to its score."""
     model, sentence, gold = replace(problem.unit, weights=weights), problem.sentences[s], problem.golds[s]
     own = path_score(model, sentence, gold)
@@ -76,20 +76,20 @@ def wrong(path: tuple[int, ...], gold: tuple[int, ...]) -> int:
 # --- sizes and bounds ---------------------------------------------------------------------------------------
 
 
-def radius(problem: Problem) -> float:
+def radius(problem: TrainingData) -> float:
     return widest(problem.unit, problem.sentences, problem.golds)
 
 
-def probperc_bound(problem: Problem, rate: float, n: int) -> float:
+def probperc_bound(problem: TrainingData, rate: float, n: int) -> float:
     d, listed = min(problem.distances), min(n + 1, problem.unit.n_states ** max(map(len, problem.sentences)))
     return 2 / d**2 * (radius(problem) ** 2 + 2 / rate * math.log(max(1, listed - 1)))
 
 
-def printed_bound(problem: Problem) -> float:
+def printed_bound(problem: TrainingData) -> float:
     return radius(problem) ** 2 / min(problem.distances) ** 2
 
 
-def comparator(problem: Problem) -> float:
+def comparator(problem: TrainingData) -> float:
     """|u|^2 of the shortest multiple of the separator that prefers gold to every path by its cost."""
     longest = 0.0
     for sentence, gold in zip(problem.sentences, problem.golds, strict=True):
@@ -100,18 +100,18 @@ def comparator(problem: Problem) -> float:
     return longest**2
 
 
-def margin_bound(problem: Problem, C: float) -> float:
+def margin_bound(problem: TrainingData, C: float) -> float:
     """Wrong guesses of PA-I and MIRA."""
     return max(radius(problem) ** 2, 1 / C) * comparator(problem)
 
 
-def small_problem() -> Problem:
+def small_problem() -> TrainingData:
     """One-token sentences whose three attributes have values, and the widest separator."""
     values = [(0, 2, -1), (-1, -2, 1), (-1, -1, 1)]
     weights = [(10, -2, 1), (-20, -14, -38), (10, 16, 37)]
     unit = {("one", a, y): w / math.sqrt(3870) for y, row in enumerate(weights) for a, w in enumerate(row)}
     tokens = [Token(tuple((a, float(v)) for a, v in enumerate(row) if v)) for row in values]
-    return Problem(Model(0, 3, unit, ends=False), (3, 0, 0), [[token] for token in tokens], [(1,), (1,), (2,)])
+    return TrainingData(Model(0, 3, unit, ends=False), (3, 0, 0), [[token] for token in tokens], [(1,), (1,), (2,)])
 
 
 def on_errors(n: int, rate: float) -> ProbPerc:

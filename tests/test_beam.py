@@ -78,7 +78,7 @@ def test_updates_are_those_of_the_definition(update: str, drawn: BeamCase, B: in
     assert clock == twin.vectors
     assert sum(s.updates for s in steps) == twin.updates == rule.updates
     assert sum(s.wrong for s in steps) == twin.wrong
-    assert sum(s.impossible for s in steps) == twin.impossible
+    assert sum(s.infeasible for s in steps) == twin.infeasible
     assert rule.bad == twin.bad
     assert rule.position == pytest.approx(sum(twin.positions))
     assert_equal_weights(features_with_past(chain, rule.past), twin.last)
@@ -103,7 +103,7 @@ def test_a_full_beam_with_standard_updates_is_the_perceptron(drawn: Case) -> Non
     exact = perceptron(case.model, case.examples(), [order])
     none = [[[] for _ in s] for s in case.sentences]
     twin = beam_perceptron(case.model, case.examples(), none, order, 27, "standard")
-    assume(twin.impossible == 0)
+    assume(twin.infeasible == 0)
     # ties may be broken in another way, so counts are compared where there are none
     if twin.updates == exact.updates == 0:
         assert twin.wrong == exact.wrong == 0

@@ -138,10 +138,10 @@ def test_mavg_restarts_from_the_mean_of_all_weights() -> None:
 
 
 def test_history_tells_bad_updates_and_where_they_are_cut() -> None:
-    figures = [row["figures"] for row in trained(beam=1, update="standard", passes=6).history_]
+    figures = [row["figures"] for row in trained(beam=1, update="standard", passes=6).training_log_]
     assert any(row["bad"] > 0 for row in figures)
     assert all(row["cut"] == 1.0 for row in figures)
-    figures = [row["figures"] for row in trained(beam=1, update="early", passes=6).history_]
+    figures = [row["figures"] for row in trained(beam=1, update="early", passes=6).training_log_]
     assert all(row["bad"] == 0 for row in figures)
     assert all(0 < row["cut"] < 1.0 for row in figures)
 

@@ -18,7 +18,7 @@ from palmette.evaluation.calibration import reliability, sentence_hits, span_hit
 from palmette.structures.chain.calibrate import fit_temperature, reliability_on
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.posteriors import are_probabilities, confidence_of, named
-from palmette.structures.chain.temperature import cooled
+from palmette.structures.chain.temperature import with_temperature
 
 # --- tables -------------------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ DEV = noisy(1, 60)
 def test_weights_that_are_three_times_as_large(order: int, learner: str, options: dict) -> None:
     """The temperature undoes it, and everything else is as it was."""
     model, dev = trained(order, learner, **options), column_corpus(*DEV)
-    large = replace(model, chain=cooled(model.chain, 1 / 3))
+    large = replace(model, chain=with_temperature(model.chain, 1 / 3))
     (plain, first), (same, second) = fit_temperature(model, dev), fit_temperature(large, dev)
     assert second.temperature == pytest.approx(3 * first.temperature, rel=2e-3)
     assert second.after["nll"] == pytest.approx(first.after["nll"], rel=1e-5)

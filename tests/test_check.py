@@ -15,7 +15,7 @@ from strategies import EXAMPLES
 
 from palmette.data.formats.sentences import parse_sentences, sentences_of
 from palmette.errors import UsageError
-from palmette.evaluation.shallow_cues import easiness, folds, length_accuracy
+from palmette.evaluation.shallow_cues import folds, length_accuracy, shallow_cues
 from palmette.kernels.latent.bag import bag_pass, bag_scores
 from palmette.reports.shallow_cues import check_text
 
@@ -60,7 +60,7 @@ def drawn(words: str, n: int, length: int, seed: int) -> list[list[str]]:
 
 
 def test_a_task_that_words_give_away() -> None:
-    found = easiness(sentences_of(drawn("abcx", 200, 6, 1)), sentences_of(drawn("abcy", 200, 6, 2)))
+    found = shallow_cues(sentences_of(drawn("abcx", 200, 6, 1)), sentences_of(drawn("abcy", 200, 6, 2)))
     assert found.too_easy
     assert found.words_accuracy > 0.9
     assert found.length_accuracy == 0.5  # all of one length: a tie, which counts as positive
@@ -69,7 +69,7 @@ def test_a_task_that_words_give_away() -> None:
 
 
 def test_a_task_that_lengths_give_away() -> None:
-    found = easiness(sentences_of(drawn("ab", 100, 4, 1)), sentences_of(drawn("ab", 300, 7, 2)))
+    found = shallow_cues(sentences_of(drawn("ab", 100, 4, 1)), sentences_of(drawn("ab", 300, 7, 2)))
     assert found.too_easy
     assert found.length_accuracy == 1.0
     assert found.compared == 100
@@ -78,13 +78,13 @@ def test_a_task_that_lengths_give_away() -> None:
 
 
 def test_a_task_that_nothing_gives_away() -> None:
-    found = easiness(sentences_of(drawn("abcdef", 400, 6, 1)), sentences_of(drawn("abcdef", 400, 6, 2)))
+    found = shallow_cues(sentences_of(drawn("abcdef", 400, 6, 1)), sentences_of(drawn("abcdef", 400, 6, 2)))
     assert not found.too_easy
     assert 0.4 < found.words_accuracy < 0.6
 
 
 def test_overlap_is_counted_by_types_tokens_and_sentences() -> None:
-    found = easiness(parse_sentences(b"a b\na b\nc\nd\ne\n"), parse_sentences(b"a b\nx x x a\nc c\nx\nc e\n"))
+    found = shallow_cues(parse_sentences(b"a b\na b\nc\nd\ne\n"), parse_sentences(b"a b\nx x x a\nc c\nx\nc e\n"))
     assert (found.positives.types, found.negatives.types) == (5, 5)
     assert found.positives.shared_types == pytest.approx(4 / 5)
     assert found.negatives.shared_types == pytest.approx(4 / 5)
@@ -122,4 +122,4 @@ def test_the_command(cli: Cli) -> None:
 
 def test_too_few_sentences() -> None:
     with pytest.raises(UsageError, match="at least 5"):
-        easiness(sentences_of(["a"]), sentences_of(["b"]))
+        shallow_cues(sentences_of(["a"]), sentences_of(["b"]))

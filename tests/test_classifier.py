@@ -79,7 +79,7 @@ def test_the_area_with_ties_and_one_class() -> None:
 
 
 def test_the_history(trained: Classifier) -> None:
-    rows = trained.history_
+    rows = trained.training_log_
     assert [row["number"] for row in rows] == [1, 2, 3]
     for row in rows:
         assert sum(row["again"]) == len(TRAIN[1])
@@ -97,32 +97,32 @@ def test_types_where_nobody_says_them(chunker: Tagger) -> None:
 
 
 def test_the_cap_is_told() -> None:
-    row = Classifier(passes=1, cap=1).fit(*TRAIN).history_[0]
+    row = Classifier(passes=1, cap=1).fit(*TRAIN).training_log_[0]
     assert row["capped"] > 0
     assert row["again"] == [len(TRAIN[1])]
 
 
 def test_the_cache_ends_a_pass_when_nothing_is_new() -> None:
     classifier = Classifier("lclr", passes=2, inner_rounds=100).fit(*TRAIN)
-    for row in classifier.history_:
+    for row in classifier.training_log_:
         assert row["new_structures"][0] == len(TRAIN[1])  # the cache is emptied between passes
         assert row["new_structures"][-1] == 0
         assert min(row["new_structures"][:-1]) > 0
         assert len(row["inner_passes"]) == len(row["new_structures"]) - 1
         assert row["capped"] == 0
         assert row["decoded"] == len(TRAIN[0]) + len(TRAIN[1]) * len(row["new_structures"])
-    assert Classifier("lclr", passes=1, inner_rounds=1).fit(*TRAIN).history_[0]["capped"] == 1
+    assert Classifier("lclr", passes=1, inner_rounds=1).fit(*TRAIN).training_log_[0]["capped"] == 1
 
 
 def test_the_variant_decodes_once_a_pass() -> None:
-    rows = Classifier("lclr-variant", passes=2, inner_passes=7).fit(*TRAIN).history_
+    rows = Classifier("lclr-variant", passes=2, inner_passes=7).fit(*TRAIN).training_log_
     assert all(row["decoded"] == len(TRAIN[0]) + len(TRAIN[1]) and len(row["inner_passes"]) == 1 for row in rows)
     assert rows[0]["inner_passes"][0] > 1
 
 
 @pytest.mark.parametrize("normalise", [True, False])
 def test_the_bound_is_kept(normalise: bool) -> None:
-    rows = Classifier(passes=4, bound=True, normalise=normalise).fit(*TRAIN).history_
+    rows = Classifier(passes=4, bound=True, normalise=normalise).fit(*TRAIN).training_log_
     assert all(0 < row["squared_loss"] <= row["bound"] for row in rows)
     assert rows[-1]["squared_loss"] < rows[0]["squared_loss"]
 
@@ -256,8 +256,8 @@ def test_a_model_file_round_trip(trained: Classifier, tmp_path: Path) -> None:
     again = Classifier.load(tmp_path / "m.palm")
     assert again.decision(TEST[1]).tolist() == trained.decision(TEST[1]).tolist()
     assert again.structures(TEST[0][:3]) == trained.structures(TEST[0][:3])
-    assert again.history_ == [
-        {k: v for k, v in row.items() if k != "seconds"} | {"seconds": 0.0} for row in trained.history_
+    assert again.training_log_ == [
+        {k: v for k, v in row.items() if k != "seconds"} | {"seconds": 0.0} for row in trained.training_log_
     ]
     assert again.combine == "cotrain"
     again.save(tmp_path / "n.palm")
@@ -344,8 +344,8 @@ def test_an_interruption_keeps_what_was_learnt() -> None:
 
     classifier = Classifier(passes=5).fit(*TRAIN, dev=TEST, progress=press)
     assert classifier.outcome_.interrupted
-    assert len(classifier.history_) == 1
-    assert classifier.accuracy(*TEST) == pytest.approx(classifier.history_[0]["dev"])
+    assert len(classifier.training_log_) == 1
+    assert classifier.accuracy(*TEST) == pytest.approx(classifier.training_log_[0]["dev"])
     batch = Classifier("lclr", passes=5).fit(*TRAIN, progress=press)
     assert batch.outcome_.interrupted
     assert batch.accuracy(*TRAIN) > 0.9

@@ -17,7 +17,7 @@ from palmette.data.labels.schemes import convert, is_wellformed
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.latent import search as classify_search
 from palmette.kernels.latent.cache import add_new
-from palmette.kernels.latent.forms import Room, Rule, Views
+from palmette.kernels.latent.forms import Rule, Views, Workspace
 from palmette.kernels.latent.train import (
     DECODED,
     N_COUNTS,
@@ -142,13 +142,13 @@ def test_whole_passes(how: str) -> None:
 
 
 @kernel
-def converted(v: Views, room: Room, r: int, to: int, n: int) -> None:
+def converted(v: Views, room: Workspace, r: int, to: int, n: int) -> None:
     classify_search.read_chunks(v, room, r, n)
     classify_search.write_chunks(v, to, room.kind[r], room.starts[r], n, room.path[to])
 
 
 @kernel
-def room_for(v: Views, n: int) -> Room:
+def room_for(v: Views, n: int) -> Workspace:
     return classify_search.room_of(v, n)
 
 

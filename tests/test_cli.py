@@ -34,10 +34,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo corpus with a part-of-speech tagger and a chunker."""
     folder = tmp_path_factory.mktemp("cli")
     leave_demo(folder)
-    from palmette import Reading
+    from palmette import FormatSpec
 
     Tagger("chunk", passes=4).fit_file(folder / "train.txt").save(folder / "chunk.palm")
-    pos = Tagger("pos", passes=4).fit_file(folder / "train.txt", reading=Reading(label="1", columns=("0",)))
+    pos = Tagger("pos", passes=4).fit_file(folder / "train.txt", reading=FormatSpec(label="1", columns=("0",)))
     pos.save(folder / "pos.palm")
     return folder
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from palmette.data.corpus import Corpus
 from palmette.data.formats.columns import Layout, field_number, parse_columns
 from palmette.data.formats.write import Writer
-from palmette.data.read import Reading, read_corpus
+from palmette.data.read import FormatSpec, read_corpus
 from palmette.errors import DataError, UsageError
 
 Sentences = list[list[list[str]]]
@@ -259,7 +259,7 @@ def test_malformed_conllu(broken: str, line: int, message: str) -> None:
 @pytest.mark.corpus
 def test_ewt_is_written_back_whole(corpora: Path) -> None:
     path = corpora / "ud-ewt" / "en_ewt-ud-dev.conllu"
-    corpus = read_corpus(path, Reading(label="xpos"))
+    corpus = read_corpus(path, FormatSpec(label="xpos"))
     assert corpus.labels is not None
     assert corpus.n_tokens == sum(
         bool(re.match(r"\d+\t", line)) for line in path.read_text(encoding="utf-8").split("\n")

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from cli_run import Cli, last_cells, leave_demo, rows
 
-from palmette import Reading, Tagger
+from palmette import FormatSpec, Tagger
 from palmette.errors import UsageError
 from palmette.estimators.ablation import parse_learners
-from palmette.evaluation.comparison import Contest, Wish, compare
+from palmette.evaluation.comparison import CompareOptions, SystemOutputs, compare
 from palmette.reports.comparison import letters, p_text
 
 
@@ -28,10 +28,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     last = Tagger("chunk", passes=2, estimator="last").fit_file(folder / "train.txt")
     last.save(folder / "last.palm")
     last.tag_file(folder / "test.txt", folder / "last.txt")
-    words = Reading(columns=("0",))
+    words = FormatSpec(columns=("0",))
     Tagger("pos", passes=3).fit_file(folder / "train.txt", reading=words).save(folder / "words.palm")
     for name, passes in (("pos", 4), ("pos1", 1)):
-        tagger = Tagger("pos", passes=passes).fit_file(folder / "train.txt", reading=Reading(label="1", columns=("0",)))
+        tagger = Tagger("pos", passes=passes).fit_file(
+            folder / "train.txt", reading=FormatSpec(label="1", columns=("0",))
+        )
         tagger.save(folder / f"{name}.palm")
     return folder
 
@@ -203,8 +205,8 @@ def test_what_is_not_known_counts_nowhere() -> None:
     labels = ["B-X", "O", "B-Y"]
     gold, one, two = (np.array(ids, np.int32) for ids in ([0, 1, 2, 0, 1], [0, 1, 2, 1, 2], [2, 1, 2, 0, 1]))
     known = np.array([1, 1, 1, 0, 1], bool)
-    contest = Contest(["a", "b"], gold, [one, two], np.array([0, 3, 5]), labels, [], known=known)
-    found = compare(contest, Wish(rounds=50))
+    contest = SystemOutputs(["a", "b"], gold, [one, two], np.array([0, 3, 5]), labels, [], known=known)
+    found = compare(contest, CompareOptions(rounds=50))
     assert (found.tokens, found.sentences) == (4, 2)
     assert [system.accuracy for system in found.systems] == [0.75, 0.75]
     assert [system.f1 for system in found.systems] == [1.0, 0.5]
@@ -222,7 +224,9 @@ def test_outputs_are_read_as_the_model_reads_gold(cli: Cli) -> None:
     cli.write("turned.txt", turned)
     for seed in (1, 2):
         tagger = Tagger("pos", passes=1, seed=seed)
-        tagger.fit_file(cli.folder / "turned.txt", reading=Reading(label="0", columns=("2", "1"))).save(f"t{seed}.palm")
+        tagger.fit_file(cli.folder / "turned.txt", reading=FormatSpec(label="0", columns=("2", "1"))).save(
+            f"t{seed}.palm"
+        )
     cli.fine("tag t2.palm turned.txt -o t2.txt -q")
     models, output = (compared(cli, f"t1.palm {second} turned.txt") for second in ("t2.palm", "t2.txt"))
     assert models["pairs"][0]["f1"] == output["pairs"][0]["f1"]

@@ -41,7 +41,7 @@ def fitted() -> Tagger:
 
 
 def objective_at_the_end(tagger: Tagger) -> float:
-    return float(tagger.history_[-1]["figures"]["objective"])
+    return float(tagger.training_log_[-1]["figures"]["objective"])
 
 
 @pytest.mark.parametrize("states", ["all", "seen"])
@@ -110,7 +110,7 @@ def test_l1_then_l2_keeps_what_l1_chose() -> None:
     assert 0 < np.count_nonzero(two.model_.chain.one.w) <= np.count_nonzero(one.model_.chain.one.w)
     assert [message[:3] for message in said if " weights that are not zero" in message] == ["L1:", "L2:"]
     free = Tagger(**PLAIN, l2=0.2, passes=100).fit(X, y)
-    values = [t.history_[-1]["figures"]["objective"] for t in (free, two)]
+    values = [t.training_log_[-1]["figures"]["objective"] for t in (free, two)]
     assert values[0] < values[1]  # fewer weights, a higher value
 
 
@@ -119,7 +119,7 @@ def test_a_stage_tells_the_figures_of_the_pass_that_is_kept() -> None:
     dev = demo("test", 30)
     Tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=15).fit(*demo("train", 60), dev=dev, say=said.append)
     alone = Tagger(**PLAIN, l1=0.4, passes=15).fit(*demo("train", 60), dev=dev)
-    kept = next(row for row in alone.history_ if row["number"] == alone.outcome_.best_pass)
+    kept = next(row for row in alone.training_log_ if row["number"] == alone.outcome_.best_pass)
     told = next(message for message in said if message.startswith("L1:"))
     assert told.endswith(f"{100 * kept['train_accuracy']:.2f}% right in training, dev {100 * kept['dev']:.2f}")
 
@@ -170,7 +170,7 @@ def test_the_best_of_several_starts_is_kept() -> None:
     assert len([message for message in said if message.startswith("start ")]) == 3
     assert np.array_equal(found.model_.chain.one.w, best.model_.chain.one.w)
     with_dev = [Tagger(**make, seed=seed).fit(X, y, dev=demo("test", 30)) for seed in (1, 2, 3)]
-    best = max(with_dev, key=lambda tagger: max(row["dev"] for row in tagger.history_))
+    best = max(with_dev, key=lambda tagger: max(row["dev"] for row in tagger.training_log_))
     found = Tagger(**make, restarts=3).fit(X, y, dev=demo("test", 30))
     assert np.array_equal(found.model_.chain.one.w, best.model_.chain.one.w)
     with pytest.raises(UsageError, match="random start"):
@@ -185,7 +185,7 @@ def test_partial_labels_and_order_2() -> None:
     text = TEXT + "*4:%x[0,1]\nT\n"
     tagger = Tagger(template=parse(text), learner="crf", passes=30, l2=0.5).fit(X, hidden)
     assert tagger.score(*demo("test")) > 0.85
-    values = [row["figures"]["objective"] for row in tagger.history_]
+    values = [row["figures"]["objective"] for row in tagger.training_log_]
     assert all(b <= a for a, b in pairwise(values))
 
 

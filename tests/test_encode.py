@@ -16,7 +16,7 @@ from naive_templates import expand
 from strategies import few
 
 from palmette.data.corpus import Corpus
-from palmette.features.encode import Encoder, new_alphabet
+from palmette.features.encode import Encoder, new_feature_index
 from palmette.features.resources import Clusters, Lexicon, Resources
 from palmette.features.templates import TemplateSet, parse
 from palmette.structures.chain.data import Collected, allow_table, encode_corpus
@@ -224,7 +224,7 @@ def test_a_table_grows_with_thousands_of_attributes(n_sentences: int) -> None:
     encoder = Encoder(parse("U0:%x[0,0]\nU1:%x[0,0,suffix3]\nU2:%x[0,0]/%x[-1,0]"), RESOURCES)
     corpus = column_corpus(sentences)
     cells = encoder.cells(corpus)
-    small = new_alphabet(1)
+    small = new_feature_index(1)
     ptr, att, alphabet, first = encoder.encode(1, cells, corpus.offset, small, grow=True)
     assert alphabet.keys.size > small.keys.size
     assert np.count_nonzero(alphabet.keys) == alphabet.size == first.size

@@ -17,7 +17,7 @@ from strategies import cases, few, random_model, random_sentence
 from palmette.kernels.chain.forms import Chain, Data, stride_of
 from palmette.kernels.chain.forward import exp_edges, log_partitions, room_for_sums
 from palmette.kernels.chain.marginals import decode_marginal, marginals, pair_marginals, triple_marginals
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.exponent import exp_of, log_of
 
@@ -35,7 +35,7 @@ def tables_of(
 ) -> float:
     """log Z and all marginals of one trellis; twice, since the room is used again for the next sentence."""
     n = U.shape[0]
-    T = make_room(m, x, 0, 1, np.arange(1))
+    T = make_workspace(m, x, 0, 1, np.arange(1))
     T.U[:] = U
     T.E[:] = E
     T.S[:] = S

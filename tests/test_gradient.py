@@ -94,7 +94,7 @@ def test_threads_change_nothing(case: Case) -> None:
     for threads in (1, 3):
         objective = objective_of(case, l2=0.1, threads=threads)
         value, gradient = objective(objective.start())
-        results.append((value, gradient.tobytes(), objective.wrong, objective.impossible))
+        results.append((value, gradient.tobytes(), objective.wrong, objective.infeasible))
     assert results[0] == results[1]
 
 
@@ -123,7 +123,7 @@ def test_blocks_of_sentences_add_up(case: Case) -> None:
     (value, gradient), (other, summed) = whole(whole.start()), apart(apart.start())
     assert other == pytest.approx(value, rel=1e-12, abs=1e-12)
     assert summed == pytest.approx(gradient, rel=1e-9, abs=1e-9)
-    assert (apart.wrong, apart.impossible) == (whole.wrong, whole.impossible)
+    assert (apart.wrong, apart.infeasible) == (whole.wrong, whole.infeasible)
 
 
 def test_a_sentence_whose_tables_are_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

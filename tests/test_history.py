@@ -22,7 +22,7 @@ from naive_latent import state_weights as weights_of
 from strategies import Task, few, random_model, random_sentence, shapes, tasks
 
 from palmette import Tagger
-from palmette.data.labels.automaton import History, checked_history, make_history
+from palmette.data.labels.automaton import LabelAutomaton, checked_automaton, make_automaton
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.templates import parse
 from palmette.structures.chain.model import load_chain
@@ -33,7 +33,7 @@ LABELS = ["N", "V", "D"]
 
 
 def shape_of(labels: list[str], kind: str) -> Shape:
-    history = make_history(labels, kind, 64)
+    history = make_automaton(labels, kind, 64)
     counts = history.counts
     return Shape(len(labels), 1, per=max(counts), states=() if len(set(counts)) == 1 else counts, history=history)
 
@@ -69,7 +69,7 @@ def test_any_function_makes_an_automaton(n_labels: int, n_memories: int, seed: i
     labels = LABELS[:n_labels]
     rng = np.random.default_rng(seed)
     table = {(m, y): int(rng.integers(n_memories)) for m in (None, *range(n_memories)) for y in labels}
-    history = make_history(labels, lambda before, label: table[before, label], 64)
+    history = make_automaton(labels, lambda before, label: table[before, label], 64)
     transitions = history.transitions(max(history.counts))
     for own in itertools.product(labels, repeat=4):
         row, before, states = 0, None, []
@@ -84,18 +84,18 @@ def test_any_function_makes_an_automaton(n_labels: int, n_memories: int, seed: i
         assert transitions.start[states[0]]
         assert all(transitions.pair[g, h] for g, h in itertools.pairwise(states))
     assert transitions.pair.sum() == sum(history.counts) * n_labels
-    assert checked_history(json.loads(json.dumps(history)), n_labels, "x") == history
+    assert checked_automaton(json.loads(json.dumps(history)), n_labels, "x") == history
 
 
 def test_states_without_end_are_refused() -> None:
     with pytest.raises(UsageError, match="more than 64 states"):
-        make_history(["N"], lambda before, label: (before or 0) + 1, 64)
+        make_automaton(["N"], lambda before, label: (before or 0) + 1, 64)
     with pytest.raises(UsageError, match="cannot be remembered"):
-        make_history(["N"], lambda before, label: [label], 64)
+        make_automaton(["N"], lambda before, label: [label], 64)
 
 
 def test_memories_that_do_not_read_well_are_numbered() -> None:
-    history = make_history(["N", "V"], lambda before, label: "later on" if before else "at first", 64)
+    history = make_automaton(["N", "V"], lambda before, label: "later on" if before else "at first", 64)
     assert history.names == (("N#1", "N#2"), ("V#1", "V#2"))
 
 
@@ -110,7 +110,7 @@ def test_memories_that_do_not_read_well_are_numbered() -> None:
 )  # fmt: skip
 def test_damaged_tables_are_found(damage: object) -> None:
     with pytest.raises(ModelError, match="damaged"):
-        checked_history(damage, 2, "x.palm")
+        checked_automaton(damage, 2, "x.palm")
 
 
 # --- label bigrams and order 2 ------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def test_weights_are_those_of_the_definition(task: Task, kind: str, share: float
             part.pop(feature, None)
     assert_learnt(weights_of(model), learnt, estimator)
     assert [p.updates for p in outcome.history] == learnt.updates
-    assert not learnt.impossible
+    assert not learnt.infeasible
 
 
 def test_a_history_crf_is_the_plain_crf_of_its_states() -> None:
@@ -224,7 +224,7 @@ def test_a_history_crf_is_the_plain_crf_of_its_states() -> None:
     options = {"learner": "crf", "template": parse(TEMPLATES[1]), "constraints": "none", "l2": 0.1, "passes": 300}
     plain = Tagger(**options, forbidden=after, tolerance=1e-9).fit(X, y_states)
     own = Tagger(**options, label_history=kind, tolerance=1e-9).fit(X, y)
-    ends = [tagger.history_[-1]["figures"]["objective"] for tagger in (plain, own)]
+    ends = [tagger.training_log_[-1]["figures"]["objective"] for tagger in (plain, own)]
     assert ends[0] == pytest.approx(ends[1], rel=1e-5)
     found, scores = own.predict_scored(X)
     expected, expected_scores = plain.predict_scored(X)
@@ -296,7 +296,7 @@ def test_saved_and_loaded(kind: object, tmp_path: Path) -> None:
     tagger.save(tmp_path / "x.palm")
     other = Tagger.load(tmp_path / "x.palm")
     assert other.model_.shape == tagger.model_.shape
-    assert isinstance(other.model_.shape.history, History)
+    assert isinstance(other.model_.shape.history, LabelAutomaton)
     assert other.predict_scored(X) == tagger.predict_scored(X)
     assert len(other.states_) == sum(other.model_.shape.history.counts)
     assert pickle.loads(pickle.dumps(tagger.model_)).shape == tagger.model_.shape

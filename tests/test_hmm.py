@@ -13,7 +13,7 @@ from naive_hmm import END, START, Naive, estimated, viterbi
 from strategies import few
 
 from palmette.data.items import corpus_from_items
-from palmette.data.labels.mask import known_from_items
+from palmette.data.labels.mask import mask_from_items
 from palmette.errors import DataError, PalmetteError, UsageError
 from palmette.estimators.hmm import HMM
 from palmette.features.observed import UNKNOWN, word_classes
@@ -103,10 +103,10 @@ def test_a_tag_dictionary() -> None:
 
 def test_a_counted_dictionary_forbids_other_labels() -> None:
     words, labels = [["a", "can", "can"]] * 5 + [["b", "can"]], [["D", "N", "V"]] * 5 + [["V", "N"]]
-    for dictionary, impossible in ((None, False), (5, True), (6, False)):
+    for dictionary, infeasible in ((None, False), (5, True), (6, False)):
         hmm = HMM(rare=0, smoothing=0.5, dictionary=dictionary).fit(words, labels)
         column = hmm.tables_.emission[:, hmm.vocabulary_.find("a")]
-        assert (column == 0).tolist() == [False, impossible, impossible]
+        assert (column == 0).tolist() == [False, infeasible, infeasible]
         assert hmm.tables_.emission.sum(1) == pytest.approx(1)
 
 
@@ -175,7 +175,7 @@ def test_each_path_of_the_chain_has_the_joint_probability(twin: Naive, n: int) -
     words = every_sentence(twin, n)[-1]
     paths = twin.paths(words)
     corpus = corpus_from_items([words] * len(paths)).corpus
-    known = known_from_items([list(labels) for labels in paths], corpus, chain.labels)
+    known = mask_from_items([list(labels) for labels in paths], corpus, chain.labels)
     found = np.zeros(len(paths))
     log_partitions(chain.chain, chain.encode(corpus, known), found, True)
     assert found.tolist() == near_all([log(p) for p in paths.values()])

@@ -82,7 +82,7 @@ def test_development_data_and_bias() -> None:
     X, y = columns("train")
     said: list[str] = []
     tagger = Tagger(learner="hmm", tune_bias=True, dictionary=2).fit(X, y, dev=columns("dev"), say=said.append)
-    (line,) = tagger.history_
+    (line,) = tagger.training_log_
     assert 0.5 < line["dev"] < line["train_accuracy"] < 1
     (told,) = [message for message in said if message.startswith("bias O=")]
     assert "inf" not in told

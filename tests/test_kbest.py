@@ -17,7 +17,7 @@ from palmette.kernels.chain.astar import kbest_astar, room_for_candidates
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.kbest import kbest_lazy, room_for_lists
 from palmette.kernels.chain.score import restrict, score
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel
 
 
@@ -25,7 +25,7 @@ from palmette.kernels.core.compile import kernel
 def by_astar(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np.ndarray, restricted: bool) -> None:
     """Into paths i32[K, N], scores f64[S, K] and found i64[S]."""
     S = x.offset.size - 1
-    T = make_room(m, x, 0, S, np.arange(S))
+    T = make_workspace(m, x, 0, S, np.arange(S))
     K = paths.shape[0]
     room = room_for_candidates(K, T.U.shape[1])
     own = np.empty((K, T.U.shape[0]), np.int32)
@@ -40,7 +40,7 @@ def by_astar(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np
 @kernel
 def by_lists(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np.ndarray, restricted: bool) -> None:
     S = x.offset.size - 1
-    T = make_room(m, x, 0, S, np.arange(S))
+    T = make_workspace(m, x, 0, S, np.arange(S))
     K = paths.shape[0]
     room = room_for_lists(T, m, K)
     own = np.empty((K, T.U.shape[0]), np.int32)

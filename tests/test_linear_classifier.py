@@ -46,7 +46,7 @@ def test_logistic_regression_is_that_of_scikit_learn(vowels: str, C: float) -> N
     expected = judge.coef_ if len(vowels) > 2 else np.concatenate((-judge.coef_ / 2, judge.coef_ / 2))
     assert weights == pytest.approx(expected, rel=5e-3, abs=5e-3)
     loss = -np.log(judge.predict_proba(X)[np.arange(len(y)), np.searchsorted(judge.classes_, y)]).sum()
-    objective = ours.tagger_.history_[-1]["figures"]["objective"]
+    objective = ours.tagger_.training_log_[-1]["figures"]["objective"]
     assert objective == pytest.approx(loss + l2 * np.square(expected).sum(), rel=1e-5)
 
 
@@ -83,7 +83,7 @@ def test_the_perceptron_is_the_naive_one(
     ours = LinearClassifier("perceptron", bias=bias, passes=3, estimator=estimator, seed=5).fit(rows, labels)
     names = list(dict.fromkeys(labels))  # ties go to the label that came first
     given_ = [{f"x{k}": v for k, v in enumerate(row)} | ({"bias": 1.0} if bias else {}) for row in rows]
-    orders = [shuffled(5, k, n) for k in range(1, len(ours.tagger_.history_) + 1)]
+    orders = [shuffled(5, k, n) for k in range(1, len(ours.tagger_.training_log_) + 1)]
     last, mean = naive_perceptron(given_, labels, names, orders)
     expected = last if estimator == "last" else mean
     found = weights_by_name(ours.tagger_.model_)

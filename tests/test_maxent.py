@@ -129,16 +129,16 @@ def test_value_and_gradient_by_hand(case: Case) -> None:
     case, golds = with_gold(case)
     objective = objective_of(case)
     value, gradient = objective(objective.start())
-    by_hand, expected, impossible = 0.0, defaultdict(float), 0
+    by_hand, expected, infeasible = 0.0, defaultdict(float), 0
     for sentence, gold, weight in zip(case.sentences, golds, case.weights, strict=True):
         p = probability(case.model, sentence, gold)
         if p == 0:
-            impossible += 1
+            infeasible += 1
             continue
         by_hand -= weight * math.log(p)
         for feature, amount in expected_less_gold(case.model, sentence, gold).items():
             expected[feature] += weight * amount
-    assert objective.impossible == impossible
+    assert objective.infeasible == infeasible
     assert value == pytest.approx(by_hand, abs=1e-4, rel=1e-5)
     objective.put(gradient.copy())
     found: dict[Feature, float] = features_of(objective.chain)
@@ -175,7 +175,7 @@ def test_order_0_is_the_crf_of_order_0() -> None:
     settings: dict[str, Any] = {"template": parse(TEXT), "constraints": "none", "passes": 30, "l2": 0.3}
     X, y = demo("train", 60)
     crf, maxent = (Tagger(learner=learner, **settings).fit(X, y) for learner in ("crf", "maxent"))
-    values = [t.history_[-1]["figures"]["objective"] for t in (crf, maxent)]
+    values = [t.training_log_[-1]["figures"]["objective"] for t in (crf, maxent)]
     assert values[0] == pytest.approx(values[1], rel=1e-6)
     assert crf.predict(demo("test")[0]) == maxent.predict(demo("test")[0])
 
@@ -183,7 +183,7 @@ def test_order_0_is_the_crf_of_order_0() -> None:
 @pytest.mark.parametrize("extra", ["B\n", "B\n*4:%x[0,1]\n", "B\n*4:%x[0,1]\nT\n"])
 def test_it_learns_and_is_saved(extra: str, tmp_path: Path) -> None:
     tagger = Tagger(template=parse(TEXT + extra), learner="maxent", passes=40, l2=0.3).fit(*demo("train", 150))
-    values = [row["figures"]["objective"] for row in tagger.history_]
+    values = [row["figures"]["objective"] for row in tagger.training_log_]
     assert all(b <= a for a, b in pairwise(values))
     X, y = demo("test")
     assert tagger.score(X, y) > 0.9
@@ -221,10 +221,10 @@ def test_l1_leaves_few_weights() -> None:
 def test_training_goes_on_from_its_weights() -> None:
     X, y = demo("train", 60)
     tagger = Tagger(template=parse(TEXT + "B\n"), learner="maxent", passes=5).fit(X, y)
-    before = tagger.history_[-1]["figures"]["objective"]
+    before = tagger.training_log_[-1]["figures"]["objective"]
     tagger.partial_fit(X, y)
     assert tagger.model_.shape.local
-    assert tagger.history_[-1]["figures"]["objective"] < before
+    assert tagger.training_log_[-1]["figures"]["objective"] < before
 
 
 def test_what_it_cannot_do() -> None:

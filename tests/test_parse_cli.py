@@ -12,7 +12,7 @@ from cli_run import Cli
 from udtools.udeval import evaluate, load_conllu
 
 from palmette import Parser, Tagger
-from palmette.data.read import Reading
+from palmette.data.read import FormatSpec
 from palmette.datasets.demo import example_files
 
 TRAIN, TEST = "trees.conllu", "trees_test.conllu"
@@ -28,7 +28,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parser.save(folder / "m.palm")
     parser.parse_file(folder / TEST, folder / "out.conllu")
     for field in ("upos", "xpos"):
-        Tagger("pos", passes=2).fit_file(folder / TRAIN, reading=Reading(label=field)).save(folder / f"{field}.palm")
+        Tagger("pos", passes=2).fit_file(folder / TRAIN, reading=FormatSpec(label=field)).save(folder / f"{field}.palm")
     return folder
 
 

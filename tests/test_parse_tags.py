@@ -10,7 +10,7 @@ import pytest
 from palmette import Tagger
 from palmette.data.corpus import column_of_strings
 from palmette.data.formats.tree_write import write_treebank
-from palmette.data.read import Reading
+from palmette.data.read import FormatSpec
 from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import UsageError
 from palmette.estimators.retag import jackknifed, retagged, tag_field
@@ -36,7 +36,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_tagger_fills_the_field_it_was_trained_on(file: Path) -> None:
-    tagger = Tagger(features="pos", passes=3).fit_file(file, reading=Reading(label="xpos"))
+    tagger = Tagger(features="pos", passes=3).fit_file(file, reading=FormatSpec(label="xpos"))
     bare = treebank_from_sentences([[(word, "X") for word in ("the", "moon", "falls")]])
     made = retagged(bare, tagger)
     assert tag_field(tagger) == "xpos"

@@ -72,7 +72,7 @@ def test_one_word_is_the_root_of_anything() -> None:
     parser = quick(passes=2).fit(bank(GO, GO))
     assert parser.predict([["Stop"]]) == [[(0, "root")]]
     assert parser.relations_ == ["root"]
-    assert parser.history_[0]["updates"] == 0
+    assert parser.training_log_[0]["updates"] == 0
     assert [len(trees) for trees in parser.nbest([["Stop"]], 5)] == [1]
 
 
@@ -89,7 +89,7 @@ def test_lists(trained: Parser) -> None:
 
 
 def test_laso_counts_how_often_gold_was_lost() -> None:
-    rows = quick(passes=6).fit(bank(*SENTENCES)).history_
+    rows = quick(passes=6).fit(bank(*SENTENCES)).training_log_
     assert rows[0]["updates"] > len(SENTENCES)  # several in a sentence
     assert all(row["wrong"] == row["updates"] for row in rows)
     assert rows[-1]["train_accuracy"] > rows[0]["train_accuracy"] > 0.2
@@ -99,7 +99,7 @@ def test_the_passes_that_dev_chooses() -> None:
     """Relations of dev that training has not are errors like any others."""
     odd = [("We", "PRON", 2, "strange"), ("saw", "VERB", 0, "root")]
     parser = quick().fit(bank(SEA, GO, BIG), bank(odd, GO))
-    rows = parser.history_
+    rows = parser.training_log_
     assert rows[parser.outcome_.best_pass - 1]["dev"] == max(row["dev"] for row in rows) == pytest.approx(2 / 3)
     assert parser.evaluate(bank(odd, GO)).uas == 1.0
 
@@ -137,7 +137,7 @@ def test_an_arrow_in_a_relation_is_no_mark_where_nothing_is_lifted() -> None:
     parser = quick(non_projective="skip").fit(bank(arrows), bank(arrows))
     assert parser.predict(bank(arrows)) == arcs(arrows)
     assert parser.nbest(bank(arrows), 1)[0][0][2] == ["x↑y", "root"]
-    assert parser.history_[-1]["dev"] == 1.0
+    assert parser.training_log_[-1]["dev"] == 1.0
 
 
 def test_all_roots_get_the_relation_that_most_have() -> None:
@@ -168,7 +168,7 @@ def test_a_saved_parser_is_the_same(trained: Parser, tmp_path: Path) -> None:
     assert repr(trained) == "Parser(features='basic', beam=4, passes=20, estimator='last')"
     assert repr(loaded) == "Parser(features='basic', update='laso', beam=4, passes=20, estimator='last')"
     assert loaded.predict(treebank) == trained.predict(treebank)
-    assert [row["updates"] for row in loaded.history_] == [row["updates"] for row in trained.history_]
+    assert [row["updates"] for row in loaded.training_log_] == [row["updates"] for row in trained.training_log_]
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
 

@@ -39,10 +39,10 @@ def test_the_perceptron(bank: Bank, order: list[int], templates: str, update: st
     for half in (order[:7], order[7:]):
         both.learning.begin_pass(1)
         both.learns(half)
-        before = both.twin.updates, both.twin.bad, both.twin.impossible
+        before = both.twin.updates, both.twin.bad, both.twin.infeasible
         both.twin_learns(half)
-        now = both.twin.updates, both.twin.bad, both.twin.impossible
-        found = both.learning.updates, both.learning.bad, both.learning.impossible
+        now = both.twin.updates, both.twin.bad, both.twin.infeasible
+        found = both.learning.updates, both.learning.bad, both.learning.infeasible
         assert found == tuple(b - a for a, b in zip(before, now, strict=True))
         model = both.twin.averaged() if estimator == "avg" else both.twin.model
         for width in {beam, 3}:
@@ -111,7 +111,7 @@ def test_trees_that_no_actions_make_are_counted(shapes: list[list[int]], seed: i
     both.learns(range(len(named)))
     both.twin_learns(range(len(named)))
     crossing = [any(crosses(heads, d) for d in range(1, len(heads) + 1)) for heads in shapes]
-    assert both.learning.impossible == both.twin.impossible == sum(crossing)
+    assert both.learning.infeasible == both.twin.infeasible == sum(crossing)
     assert both.learning.clock == 1 + len(named)
     for tree, crossed in zip(named, crossing, strict=True):
         path = oracle(tree, both.twin.actions)
@@ -129,7 +129,7 @@ def test_an_arc_that_no_action_makes() -> None:
         words.relation[0], words.head[0] = relation, head
         both.learning.begin_pass(1)
         both.learns([0, 1])
-        assert both.learning.impossible == 1
+        assert both.learning.infeasible == 1
 
 
 @few(0.5)

@@ -97,7 +97,7 @@ def test_updates_with_merging_mend_something(
     both = Taught(bank, templates, Rule(update, beam), merge=True)
     both.learns([s % len(bank.trees) for s in order])
     assert both.learning.bad == 0
-    assert both.learning.impossible == 0
+    assert both.learning.infeasible == 0
 
 
 @pytest.mark.corpus
@@ -105,8 +105,8 @@ def test_real_sentences_merge(corpora: FilePath) -> None:
     treebank = read_treebank(corpora / "ud-ewt" / "en_ewt-ud-dev.conllu")
     some = treebank.take(np.arange(100))
     parser = Parser("basic", merge=True, passes=2).fit(some)
-    assert all(row["figures"]["merges"] > 1 for row in parser.history_)
-    assert all(row["figures"]["bad"] == 0 for row in parser.history_)
+    assert all(row["figures"]["merges"] > 1 for row in parser.training_log_)
+    assert all(row["figures"]["bad"] == 0 for row in parser.training_log_)
     found = parser.model_.parse(some, 8, True)
     assert found.merges > 100
     assert found.scores.sum() >= parser.model_.parse(some, 8, False).scores.sum()

@@ -30,7 +30,7 @@ from strategies import Task, few, tasks
 
 from palmette import Tagger, load_demo
 from palmette.data.items import corpus_from_items
-from palmette.data.read import Reading, read_corpus
+from palmette.data.read import FormatSpec, read_corpus
 from palmette.errors import DataError
 from palmette.features.templates import parse
 from palmette.training.chain import start as starting
@@ -290,7 +290,7 @@ def test_eval_counts_what_it_left_out(cli: Cli) -> None:
         lines[k] = lines[k].rpartition(" ")[0] + " ?"
     cli.write("holes.txt", "\n".join(lines))
     cli.fine("train train.txt -o m.palm -f chunk --passes 1 --partial -q")
-    found = Tagger.load("m.palm").evaluate(read_corpus("holes.txt", Reading()))
+    found = Tagger.load("m.palm").evaluate(read_corpus("holes.txt", FormatSpec()))
     assert found.left_out == len(places)
     assert f"{len(places)}" in cli.fine("eval m.palm holes.txt")
 
@@ -420,7 +420,7 @@ def test_dev_without_a_complete_sentence_is_scored_by_tokens() -> None:
     X, y = load_demo("train")
     dev = load_demo("dev")
     tagger = Tagger("chunk", passes=2).fit(X[:100], y[:100], dev=(dev[0], every_second(dev[1])))
-    assert all(row["dev"] > 0.5 for row in tagger.history_)
+    assert all(row["dev"] > 0.5 for row in tagger.training_log_)
 
 
 def test_partial_gold_is_not_scored_by_chance(cli: Cli) -> None:

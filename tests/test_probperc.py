@@ -135,11 +135,11 @@ def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, share: float,
     case = drawn._replace(share=share if drawn.per > 1 else 0.0)
     order = np.concatenate([shuffled(3, number, len(case.sentences)) for number in (1, 2, 3)])
     one, other, data = chain_of(case), chain_of(case), data_of(case)
-    clock, updates, wrong, impossible = train_perceptron(one, data, order, 0, order.size, 1.0)
+    clock, updates, wrong, infeasible = train_perceptron(one, data, order, 0, order.size, 1.0)
     rule = ProbPerc(Settings(learner="probperc", when=when, **FLAT), len(case.sentences))
     step = rule.learn(other, data, order, 0, order.size, 1.0)
-    assume(step.impossible == 0)  # the perceptron goes towards a forbidden gold path, which trainings refuse
-    assert (step.clock, step.wrong, impossible) == (clock, wrong, 0)
+    assume(step.infeasible == 0)  # the perceptron goes towards a forbidden gold path, which trainings refuse
+    assert (step.clock, step.wrong, infeasible) == (clock, wrong, 0)
     assert step.updates == updates or when == "always"
     for mine, its in ((one.one, other.one), (one.two, other.two), (one.three, other.three)):
         assert all(np.array_equal(a, b) for a, b in zip(mine, its, strict=True))

@@ -25,7 +25,7 @@ from palmette.errors import UsageError
 from palmette.features.templates import parse
 from palmette.structures.chain.model import ChainModel, load_chain
 from palmette.structures.chain.prune import pruned
-from palmette.training.trainer import Outcome, shuffled
+from palmette.training.trainer import TrainResult, shuffled
 
 
 def reloaded(model: ChainModel, folder: Path) -> ChainModel:
@@ -42,7 +42,7 @@ def ready_made(seed: int = 0) -> Corpus:
     return attribute_corpus(tokens, labels)
 
 
-def dev_figures(outcome: Outcome) -> list[float]:
+def dev_figures(outcome: TrainResult) -> list[float]:
     return [p.dev for p in outcome.history if p.dev is not None]
 
 

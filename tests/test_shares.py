@@ -18,7 +18,7 @@ from palmette.kernels.chain.forward import log_partitions
 from palmette.kernels.chain.posteriors import shares
 from palmette.kernels.chain.train import decode
 from palmette.structures.chain.posteriors import marks_of, places_of
-from palmette.structures.chain.temperature import COLDEST, HOTTEST, cooled, gold_likelihood, lowest
+from palmette.structures.chain.temperature import COLDEST, HOTTEST, gold_likelihood, lowest, with_temperature
 
 NAMES = ("O", "B-X", "I-X", "E-X", "S-X", "B-Y", "I-Y", "E-Y")
 TEMPERATURES = st.sampled_from([1.0, 0.25, 3.0, 40.0])
@@ -49,7 +49,9 @@ def test_shares_against_all_paths(
     places = places_of(labels, x.offset, names)
     marks, types = marks_of(names)
     own, table, log_z, of_spans = np.zeros(N), np.zeros((N, Y)), np.zeros(S), np.full(places.kind.size, np.nan)
-    shares(cooled(chain_of(case), temperature), x, labels, own, table, log_z, places, marks, of_spans, restricted)
+    shares(
+        with_temperature(chain_of(case), temperature), x, labels, own, table, log_z, places, marks, of_spans, restricted
+    )
     twins = listed(case, restricted, temperature)
     for s, twin in enumerate(twins):
         for i, n in enumerate(range(x.offset[s], x.offset[s + 1])):

@@ -168,7 +168,7 @@ def test_latent_states_and_partial_labels_descend_too() -> None:
     latent = Tagger(learner="dplvm", latent=2, **make).fit(X, y)
     partly = Tagger(learner="crf", partial=True, **make).fit(X, hidden)
     for tagger in (latent, partly):
-        objectives = [row["figures"]["objective"] for row in tagger.history_]
+        objectives = [row["figures"]["objective"] for row in tagger.training_log_]
         assert objectives[-1] < 0.5 * objectives[0]
         assert tagger.score(X, y) > 0.9
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.write import PAIRS, Writer
-from palmette.data.read import FORMATS, Reading, format_by_name, read_corpus, stream
+from palmette.data.read import FORMATS, FormatSpec, format_by_name, read_corpus, stream
 from palmette.errors import DataError, ModelError, UsageError
 
 WORD = "\t_\t_\tX\t_\t_\t_\t_\t_\t_"
@@ -54,7 +54,7 @@ def cells(corpus: Corpus) -> list[tuple[Any, ...]]:
     ]
 
 
-def same(path: Path, reading: Reading, block: int) -> None:
+def same(path: Path, reading: FormatSpec, block: int) -> None:
     """A stream of blocks of that size has the same tokens, and writes the same text, as one read."""
     whole = read_corpus(path, reading)
     parts = list(stream(path, reading, block))
@@ -71,9 +71,9 @@ def same(path: Path, reading: Reading, block: int) -> None:
 def test_blocks_make_no_difference(tmp_path: Path, format: str, block: int) -> None:
     path = tmp_path / "data"
     path.write_bytes(b"\xef\xbb\xbf" + SAMPLES[format].encode())
-    same(path, Reading(format=format), block)
+    same(path, FormatSpec(format=format), block)
     path.write_bytes(gzip.compress(SAMPLES[format].encode()))
-    same(path, Reading(format=format), block)
+    same(path, FormatSpec(format=format), block)
 
 
 PIECES = {
@@ -92,13 +92,15 @@ def test_random_text_in_blocks(tmp_path: Path, format: str, data: st.DataObject,
     expected = complaint(path, format, None)
     assert complaint(path, format, block) == expected
     if expected is None:
-        same(path, Reading(format=format), block)
+        same(path, FormatSpec(format=format), block)
 
 
 def complaint(path: Path, format: str, block: int | None) -> str | None:
     """The error that reading gives."""
     try:
-        for _ in stream(path, Reading(format=format), block) if block else [read_corpus(path, Reading(format=format))]:
+        for _ in (
+            stream(path, FormatSpec(format=format), block) if block else [read_corpus(path, FormatSpec(format=format))]
+        ):
             pass
     except DataError as error:
         return str(error)
@@ -122,7 +124,7 @@ def test_lines_in_errors(tmp_path: Path, format: str, text: str, line: int, bloc
     path = tmp_path / "data"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(DataError) as error:
-        list(stream(path, Reading(format=format), block))
+        list(stream(path, FormatSpec(format=format), block))
     assert error.value.line == line
     assert error.value.file == str(path)
 
@@ -170,9 +172,9 @@ def test_long_sentences_are_kept_whole(tmp_path: Path) -> None:
     assert [part.n_tokens for part in stream(path, block=1 << 12)] == [100_000, 1]
     # A megabyte without a blank line: sentences come out all the same, and not all at the end.
     path.write_bytes(b"It is so.\nThus it is. Or\nnot. " * 4000)
-    sizes = [part.n_sentences for part in stream(path, Reading(format="plain"), 1 << 12)]
+    sizes = [part.n_sentences for part in stream(path, FormatSpec(format="plain"), 1 << 12)]
     assert len(sizes) > 10
-    assert sum(sizes) == read_corpus(path, Reading(format="plain")).n_sentences
+    assert sum(sizes) == read_corpus(path, FormatSpec(format="plain")).n_sentences
 
 
 # Bytes of any kind
@@ -196,7 +198,7 @@ junk = st.one_of(
 def test_any_bytes(tmp_path: Path, format: str, data: bytes, block: int, has_label: bool | None) -> None:
     path = tmp_path / "data"
     path.write_bytes(data)
-    reading = Reading(format=format, has_label=has_label)
+    reading = FormatSpec(format=format, has_label=has_label)
     try:
         whole = read_corpus(path, reading)
     except DataError:
@@ -214,7 +216,7 @@ def test_nul_and_long_words(tmp_path: Path, format: str) -> None:
     path = tmp_path / "data"
     text = SAMPLES[format].replace("a", "\0").replace("X", "x" * 10**6)
     path.write_bytes(text.encode())
-    same(path, Reading(format=format), 1 << 10)
+    same(path, FormatSpec(format=format), 1 << 10)
 
 
 # Readings
@@ -224,44 +226,44 @@ def test_format_by_name() -> None:
     names = ["a.conllu", "a.CONLLU.gz", "b.jsonl", "b.ndjson.gz", "c.crfsuite", "c.attr", "d.txt", "-", "e.gz"]
     known = ["conllu", "conllu", "jsonl", "jsonl", "attributes", "attributes", None, None, None]
     assert [format_by_name(name) for name in names] == known
-    assert Reading().resolved("-").format == "columns"
+    assert FormatSpec().resolved("-").format == "columns"
 
 
 def test_resolved() -> None:
-    assert Reading().resolved("a.conllu") == Reading(format="conllu", label="upos", columns=("form",))
-    assert Reading(label="xpos").resolved("a.conllu").label == "xpos"
-    assert Reading().resolved("a.txt") == Reading(format="columns", label="-1")
-    assert Reading().resolved("a.jsonl") == Reading(format="jsonl", columns=("tokens",))
+    assert FormatSpec().resolved("a.conllu") == FormatSpec(format="conllu", label="upos", columns=("form",))
+    assert FormatSpec(label="xpos").resolved("a.conllu").label == "xpos"
+    assert FormatSpec().resolved("a.txt") == FormatSpec(format="columns", label="-1")
+    assert FormatSpec().resolved("a.jsonl") == FormatSpec(format="jsonl", columns=("tokens",))
     with pytest.raises(UsageError, match="unknown format"):
-        Reading(format="xml").resolved("a")
+        FormatSpec(format="xml").resolved("a")
 
 
 def test_like_and_overridden() -> None:
-    trained = Reading(label="xpos", columns=("form", "lemma")).resolved("train.conllu")
+    trained = FormatSpec(label="xpos", columns=("form", "lemma")).resolved("train.conllu")
     saved = msgspec.to_builtins(trained)
-    assert Reading().like(saved, "-") == msgspec.structs.replace(trained, has_label=False)
-    assert Reading().like(saved, "x.jsonl") == Reading(format="jsonl", has_label=False)
-    assert Reading(format="text").like(saved, "x.conllu") == Reading(format="text", has_label=False)
-    labelled = Reading().like(saved, "dev.conllu").labelled()
+    assert FormatSpec().like(saved, "-") == msgspec.structs.replace(trained, has_label=False)
+    assert FormatSpec().like(saved, "x.jsonl") == FormatSpec(format="jsonl", has_label=False)
+    assert FormatSpec(format="text").like(saved, "x.conllu") == FormatSpec(format="text", has_label=False)
+    labelled = FormatSpec().like(saved, "dev.conllu").labelled()
     assert labelled.has_label
-    assert labelled.overridden(Reading(label="upos")).label == "upos"
-    assert labelled.overridden(Reading()) == labelled
-    assert labelled.overridden(Reading(format="columns")) == Reading(format="columns", has_label=True)
+    assert labelled.overridden(FormatSpec(label="upos")).label == "upos"
+    assert labelled.overridden(FormatSpec()) == labelled
+    assert labelled.overridden(FormatSpec(format="columns")) == FormatSpec(format="columns", has_label=True)
     with pytest.raises(ModelError, match="damaged model"):
-        Reading().like({"format": 5}, "-")
+        FormatSpec().like({"format": 5}, "-")
 
 
 def test_options_of_other_formats() -> None:
     for reading in (
-        Reading(format="text", columns=("0",)),
-        Reading(format="attributes", label="0"),
-        Reading(format="conllu", separator="space"),
-        Reading(format="columns", tag_names=("O",)),
+        FormatSpec(format="text", columns=("0",)),
+        FormatSpec(format="attributes", label="0"),
+        FormatSpec(format="conllu", separator="space"),
+        FormatSpec(format="columns", tag_names=("O",)),
     ):
         with pytest.raises(UsageError, match="does not apply"):
             list(stream("-", reading))
     with pytest.raises(UsageError, match="unknown unit"):
-        read_corpus(os.devnull, Reading(format="text", unit="line"))
+        read_corpus(os.devnull, FormatSpec(format="text", unit="line"))
     with pytest.raises(UsageError, match="unknown format"):
         Writer("xml", None, [])
 

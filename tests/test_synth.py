@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from test_docs import OPTIONS, blocks
 from test_startup import loaded
 
-from palmette.data.read import Reading, read_corpus
+from palmette.data.read import FormatSpec, read_corpus
 from palmette.datasets import synthetic as synth
 from palmette.errors import DataError, PalmetteError, UsageError
 
@@ -304,7 +304,7 @@ def test_columns_read_back(tmp_path: Path) -> None:
     assert corpus.offset.tolist() == drawn.offset.tolist()
     assert corpus.columns[0].cells() == [model.names.symbols[x] for x in drawn.symbols]
     assert corpus.columns[1].cells() == [model.names.states[h] for h in drawn.states]
-    labelled = read_corpus(tmp_path / "data.txt", Reading(columns=("2",)))
+    labelled = read_corpus(tmp_path / "data.txt", FormatSpec(columns=("2",)))
     assert labelled.columns[0].cells() == [model.names.labels[y] for y in model.label_of[drawn.states]]
 
 

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from palmette import Reading, Tagger, load_demo
+from palmette import FormatSpec, Tagger, load_demo
 from palmette.errors import DataError, UsageError
 
 X, Y = load_demo("train")
@@ -44,7 +44,7 @@ def test_score_is_the_accuracy_of_predict(fitted: Tagger) -> None:
     assert fitted.score(X_TEST, Y_TEST) == pytest.approx(sum(a == b for a, b in pairs) / len(pairs))
     assert fitted.score(X_TEST, Y_TEST) > 0.94
     assert fitted.labels_ == fitted.classes_ == list(dict.fromkeys(label for s in Y for label in s))
-    assert [row["number"] for row in fitted.history_] == [1, 2, 3, 4, 5, 6]
+    assert [row["number"] for row in fitted.training_log_] == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_sample_weights() -> None:
 
 def test_development_data(fitted: Tagger) -> None:
     tagger = chunker(passes=30, patience=2).fit(SMALL, SMALL_Y, dev=(X_TEST, Y_TEST))
-    figures = [row["dev"] for row in tagger.history_]
+    figures = [row["dev"] for row in tagger.training_log_]
     assert len(figures) < 30
     assert tagger.model_.meta["best_pass"] == figures.index(max(figures)) + 1
     held_out = chunker(dev_share=0.25, passes=2).fit(SMALL, SMALL_Y)
-    assert all(0 < row["dev"] < 1 for row in held_out.history_)
+    assert all(0 < row["dev"] < 1 for row in held_out.training_log_)
 
 
 def test_order_and_forbidden_transitions() -> None:
@@ -257,7 +257,7 @@ def test_saved_and_loaded(fitted: Tagger, tmp_path: Path, options: dict) -> None
     assert found == expected
     assert scores == (pytest.approx(exact) if "prune" in options else exact)  # fewer zeros, summed otherwise
     assert loaded.labels_ == fitted.labels_
-    assert [row["updates"] for row in loaded.history_] == [row["updates"] for row in fitted.history_]
+    assert [row["updates"] for row in loaded.training_log_] == [row["updates"] for row in fitted.training_log_]
 
 
 def test_a_loaded_tagger_can_be_trained_again(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_files(fitted: Tagger, tmp_path: Path) -> None:
     )
     labelled = "\n".join("\n".join(f"{w} {p}" for w, p in s) + "\n" for s in X[:40])
     (tmp_path / "train.txt").write_text(labelled, encoding="utf-8")
-    pos = Tagger("pos", passes=20).fit_file(tmp_path / "train.txt", reading=Reading())
+    pos = Tagger("pos", passes=20).fit_file(tmp_path / "train.txt", reading=FormatSpec())
     assert pos.predict([[w for w, _ in X[0]]]) == [[p for _, p in X[0]]]
 
 

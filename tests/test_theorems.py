@@ -26,7 +26,7 @@ COUNTS = [(2, 2), (3, 1), (1, 2), (2, 1, 2)]  # states of each label; fewer than
 SIZES = {0: (6, 0, 0), 1: (6, 2, 0), 2: (6, 2, 1)}
 
 
-class Problem(NamedTuple):
+class TrainingData(NamedTuple):
     """Sentences with the labels that a known unit vector gives them, and how far it prefers these."""
 
     unit: Model
@@ -63,11 +63,11 @@ def a_sentence(rng: np.random.Generator, order: int) -> list[Token]:
     return [token(i) for i in range(int(rng.integers(1, 4)))]
 
 
-def separable(order: int, seed: int, n_labels: int = 2, n: int = 40, least: float = 0.1) -> Problem:
+def separable(order: int, seed: int, n_labels: int = 2, n: int = 40, least: float = 0.1) -> TrainingData:
     """Sentences that a unit vector labels with a margin of at least `least`."""
     rng = np.random.default_rng([order, seed, n_labels])
     unit = a_separator(rng, order, n_labels)
-    problem = Problem(unit, SIZES[order], [], [])
+    problem = TrainingData(unit, SIZES[order], [], [])
     while len(problem.sentences) < n:
         sentence = a_sentence(rng, order)
         gold = best_path(unit, sentence).path
@@ -77,7 +77,7 @@ def separable(order: int, seed: int, n_labels: int = 2, n: int = 40, least: floa
     return problem
 
 
-def with_noise(problem: Problem, seed: int, n_wrong: int) -> Problem:
+def with_noise(problem: TrainingData, seed: int, n_wrong: int) -> TrainingData:
     """The same with a wrong label in some sentences, one token each."""
     rng = np.random.default_rng([seed, 99])
     golds = list(problem.golds)
@@ -88,7 +88,7 @@ def with_noise(problem: Problem, seed: int, n_wrong: int) -> Problem:
     return problem._replace(golds=golds)
 
 
-def case_of(problem: Problem, weights: dict[Feature, float], counts: tuple[int, ...]) -> Case:
+def case_of(problem: TrainingData, weights: dict[Feature, float], counts: tuple[int, ...]) -> Case:
     """The problem for the kernels, each label with its own number of states."""
     per, n_labels = max(counts), len(counts)
     H = per * n_labels
@@ -103,7 +103,7 @@ def case_of(problem: Problem, weights: dict[Feature, float], counts: tuple[int, 
     return Case(model, label_of, problem.sizes, problem.sentences, known, [1.0] * len(known), per)
 
 
-def plain(problem: Problem, weights: dict[Feature, float]) -> Case:
+def plain(problem: TrainingData, weights: dict[Feature, float]) -> Case:
     return case_of(problem, weights, (1,) * problem.unit.n_states)
 
 

@@ -104,7 +104,7 @@ def test_learning_from_what_is_known(case: Case, passes: int) -> None:
     clock, *counts = train_perceptron(chain, data, order, 0, order.size, 1.0)
     trained = perceptron(case.model, examples, [order])
     assert clock == trained.vectors
-    assert counts == [trained.updates, trained.wrong, trained.impossible]
+    assert counts == [trained.updates, trained.wrong, trained.infeasible]
     assert_equal_weights(features_of(chain), trained.last)
     assert_equal_weights(features_of(estimated(chain, clock)), trained.mean)
 

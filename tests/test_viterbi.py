@@ -123,8 +123,8 @@ def test_forbidden_start_and_end(order: int) -> None:
 def test_minus_infinity_where_no_path_exists(order: int, n: int) -> None:
     nothing = frozenset(("pair", g, h) for g in range(2) for h in range(2))
     case = case_of(Model(order, 2, {("bias", 1): 3.0}, nothing), (0, 0, 0), [Token()] * n, [Token()])
-    (impossible, _), (possible, path) = decoded(chain_of(case), data_of(case))
-    assert impossible == -math.inf
+    (infeasible, _), (possible, path) = decoded(chain_of(case), data_of(case))
+    assert infeasible == -math.inf
     assert (possible, path) == (3.0, (1,))
 
 

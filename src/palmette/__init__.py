@@ -8,11 +8,11 @@ __version__ = "0.1.0"
 __all__ = [
     "HMM",
     "Classifier",
+    "FormatSpec",
     "Hypergraph",
     "LanguageModel",
     "LinearClassifier",
     "Parser",
-    "Reading",
     "Tagger",
     "Treebank",
     "__version__",
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from palmette.data.read import Reading
+    from palmette.data.read import FormatSpec
     from palmette.data.treebank import Treebank, read_treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.estimators.classifier import Classifier
@@ -43,7 +43,7 @@ _HOMES = {
     "LanguageModel": "palmette.estimators.language_model",
     "LinearClassifier": "palmette.estimators.linear_classifier",
     "Parser": "palmette.estimators.parser",
-    "Reading": "palmette.data.read",
+    "FormatSpec": "palmette.data.read",
     "Tagger": "palmette.estimators.tagger",
     "Treebank": "palmette.data.treebank",
     "load_acronyms": "palmette.datasets.demo",

@@ -25,10 +25,10 @@ from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from palmette.data.corpus import Corpus
-    from palmette.data.read import Reading
+    from palmette.data.read import FormatSpec
     from palmette.estimators.ablation import Learner
     from palmette.estimators.tagger import Tagger
-    from palmette.evaluation.comparison import Contest, Labelling, Wish
+    from palmette.evaluation.comparison import CompareOptions, Labelling, SystemOutputs
 
 Learners = Annotated[list[str] | None, Parameter(name=["--learners", "--learner"], negative=(), consume_multiple=True)]
 
@@ -107,11 +107,11 @@ def compare(
     quiet: bool
         No progress and no messages.
     """
-    from palmette.evaluation.comparison import Wish
+    from palmette.evaluation.comparison import CompareOptions
 
     if rounds < 1 or seed < 0:
         raise UsageError("--rounds must be at least 1, and --seed not negative")
-    wish = Wish(rounds, seed, json, 5 if differences is None else differences)
+    wish = CompareOptions(rounds, seed, json, 5 if differences is None else differences)
     reading = reading_from(format, separator, columns, label)
     if train is None:
         given = (learners, seeds, dev, dev_share, template, features, passes, order, min_count)
@@ -140,7 +140,13 @@ def compare(
 
 
 def _outputs(
-    files: list[str], gold: str | None, reading: Reading, helpers: dict[str, str], wish: Wish, json: bool, quiet: bool
+    files: list[str],
+    gold: str | None,
+    reading: FormatSpec,
+    helpers: dict[str, str],
+    wish: CompareOptions,
+    json: bool,
+    quiet: bool,
 ) -> None:
     from palmette.evaluation.comparison import compare
     from palmette.reports.comparison import print_comparison
@@ -184,11 +190,11 @@ def names_of(files: Sequence[str]) -> list[str]:
     return names
 
 
-def _contest(files: list[str], gold: str, given: Reading, helpers: dict[str, str], quiet: bool) -> Contest:
+def _contest(files: list[str], gold: str, given: FormatSpec, helpers: dict[str, str], quiet: bool) -> SystemOutputs:
     """What all systems say about gold. Each model reads gold as it read its training data; outputs look like what the
     first model reads."""
     from palmette.data.read import read_corpus
-    from palmette.evaluation.comparison import Contest, Labelling
+    from palmette.evaluation.comparison import Labelling, SystemOutputs
     from palmette.structures.chain.tag_file import with_columns
 
     names = names_of(files)
@@ -222,7 +228,7 @@ def _contest(files: list[str], gold: str, given: Reading, helpers: dict[str, str
             assert corpus.labels is not None
             guesses[file] = Labelling(corpus.labels.ids, corpus.labels.types)
         _check_chunks(guesses[file], right, file, corpus)
-    contest = Contest.of(names, base, right, [guesses[file] for file in files])
+    contest = SystemOutputs.of(names, base, right, [guesses[file] for file in files])
     return contest._replace(known=known, unseen=unseen, knower=knower)
 
 
@@ -244,15 +250,15 @@ def lacks_columns(tagger: Tagger, corpus: Corpus) -> bool:
     return encoder is not None and len(corpus.columns) < encoder.n_columns
 
 
-def output_reading(file: str, gold: Reading) -> Reading:
+def output_reading(file: str, gold: FormatSpec) -> FormatSpec:
     """How to read a tagged file. The guess is in the last column, in the label's field of CoNLL-U, in the key `tags` of
     JSON lines. `gold` is how the gold file was read; the output's name may tell another format."""
     import msgspec
 
-    from palmette.data.read import Reading, format_by_name
+    from palmette.data.read import FormatSpec, format_by_name
 
     format = format_by_name(file) or gold.format
-    reading = gold if format == gold.format else Reading(format=format, has_label=True)
+    reading = gold if format == gold.format else FormatSpec(format=format, has_label=True)
     if format == "columns":
         return msgspec.structs.replace(reading, label="-1", columns=(reading.columns or ("0",))[:1])
     if format == "jsonl":
@@ -313,9 +319,15 @@ def _place(corpus: Corpus, token: int) -> str:
 
 
 def _learners(
-    files: tuple[str, str | None, str], learners: list[Learner], common: dict[str, Any], seeds: int, reading: Reading,
-    wish: Wish, json: bool, quiet: bool,
-) -> None:  # fmt: skip
+    files: tuple[str, str | None, str],
+    learners: list[Learner],
+    common: dict[str, Any],
+    seeds: int,
+    reading: FormatSpec,
+    wish: CompareOptions,
+    json: bool,
+    quiet: bool,
+) -> None:
     from palmette.data.read import read_corpus
     from palmette.estimators.ablation import Material, ablate
     from palmette.reports.comparison import print_ablation, use_of_dev

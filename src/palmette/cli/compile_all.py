@@ -7,14 +7,14 @@ from pathlib import Path
 
 from palmette.data.formats.sentences import parse_sentences
 from palmette.data.formats.tree_write import write_treebank
-from palmette.data.read import Reading, read_corpus
+from palmette.data.read import FormatSpec, read_corpus
 from palmette.data.treebank import Word, treebank_from_sentences
 from palmette.estimators.classifier import Classifier
 from palmette.estimators.hmm import HMM
 from palmette.estimators.language_model import LanguageModel
 from palmette.estimators.parser import Parser
 from palmette.estimators.tagger import Tagger
-from palmette.evaluation.shallow_cues import easiness
+from palmette.evaluation.shallow_cues import shallow_cues
 from palmette.options.settings import OPTIMISERS
 from palmette.structures.chain.model import DECODINGS
 from palmette.structures.chain.separation import separation
@@ -50,13 +50,13 @@ def compile_all() -> None:
         attributes = Tagger(passes=1, min_count=2).fit_file(files["a.crfsuite"])
         attributes.tag_file(files["a.crfsuite"], Path(folder, "out.txt"))
         Tagger(template=files["t.txt"], search="beam", passes=1).fit_file(files["c.txt"], files["c.txt"])
-        Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=Reading(label="upos"))
+        Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=FormatSpec(label="upos"))
         _compile_parser(Path(folder, "out.conllu"))
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])
         for optimiser in OPTIMISERS:
             Tagger(template=files["t.txt"], learner="crf", optimiser=optimiser, passes=2).fit_file(files["c.txt"])
         Tagger(template=files["t.txt"], learner="maxent", passes=2).fit_file(files["c.txt"])
-        corpus = read_corpus(files["c.txt"], Reading())
+        corpus = read_corpus(files["c.txt"], FormatSpec())
         for how in DECODINGS:
             tagger.model_.decode(corpus, how)
         tagger.nbest([[("a", "x")]])
@@ -69,7 +69,7 @@ def compile_all() -> None:
         language = LanguageModel().fit(plain)
         language.score(plain)
         language.sample(1)
-        easiness(plain, plain)
+        shallow_cues(plain, plain)
 
 
 def _compile_parser(path: Path) -> None:

@@ -98,11 +98,11 @@ def _leave_data(name: str, folder: str) -> None:
 
 
 def _train(console: Console, title: str, kind: str, data: Path, target: str, quiet: bool) -> Tagger:
-    from palmette import Reading, Tagger
+    from palmette import FormatSpec, Tagger
     from palmette.reports.progress import TrainingDisplay
 
     console.print(f"\n[bold]{title}[/bold]")
-    reading = Reading(label="1", columns=("0",)) if kind == "pos" else Reading()
+    reading = FormatSpec(label="1", columns=("0",)) if kind == "pos" else FormatSpec()
     tagger = Tagger(kind, passes=15, patience=4, seed=1)
     command = f"palmette train train.txt -o {kind}.palm --features {kind} --dev dev.txt --passes 15 --patience 4"
     command += " --label 1 --columns 0" if kind == "pos" else ""
@@ -123,13 +123,13 @@ def _train(console: Console, title: str, kind: str, data: Path, target: str, qui
 
 
 def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> None:
-    from palmette import Reading
+    from palmette import FormatSpec
     from palmette.data.read import read_corpus
     from palmette.reports.evaluation import figures_table
 
     console.print("\n[bold]3. How good are they on 80 sentences that they have never seen?[/bold]")
-    tags = pos.evaluate(read_corpus(data / "test.txt", Reading(label="1", columns=("0",))))
-    spans = chunk.evaluate(read_corpus(data / "test.txt", Reading()))
+    tags = pos.evaluate(read_corpus(data / "test.txt", FormatSpec(label="1", columns=("0",))))
+    spans = chunk.evaluate(read_corpus(data / "test.txt", FormatSpec()))
     assert tags.unseen_accuracy is not None
     assert spans.f1 is not None
     console.print(

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from palmette.data.read import Reading
+    from palmette.data.read import FormatSpec
     from palmette.estimators.tagger import Tagger
 
 
@@ -130,10 +130,10 @@ def listed(given: str | None) -> tuple[str, ...] | None:
 
 def reading_from(
     format: str | None, separator: str, columns: str | None, label: str | None, tag_names: str | None = None
-) -> Reading:
+) -> FormatSpec:
     """What the user said about the input's form."""
-    from palmette.data.read import Reading
+    from palmette.data.read import FormatSpec
 
-    return Reading(
+    return FormatSpec(
         format=format or "auto", separator=separator, columns=listed(columns), label=label, tag_names=listed(tag_names)
     )

@@ -13,7 +13,7 @@ from palmette.cli.telling import Meter, tell_rate, tell_where_from
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
-    from palmette.data.read import Reading
+    from palmette.data.read import FormatSpec
     from palmette.estimators.tagger import Tagger
 
 
@@ -123,14 +123,14 @@ def tag(
         tagger.model_.need_exact("--confidence and --marginals")
         _warn_of_scale(tagger, model, biases(bias), quiet)
     if text is not None:
-        from palmette.data.formats.confidence import Telling
+        from palmette.data.formats.confidence import ConfidenceOutput
         from palmette.reports.sentence import nbest_text, tagged_text
 
         rest = {"unit": unit or "word", "penn_quotes": penn_quotes}
         if nbest is not None:
             print(nbest_text(tagger, helpers, text, nbest, biases(bias), **rest))
         else:
-            tell = Telling(confidence, marginals)
+            tell = ConfidenceOutput(confidence, marginals)
             print(tagged_text(tagger, helpers, text, biases(bias), tell, decode=decode, **rest))
         return
     tell_where_from(data, quiet)
@@ -175,7 +175,7 @@ def _warn_of_scale(tagger: Tagger, model: str, bias: dict[str, float] | None, qu
     )  # fmt: skip
 
 
-def _reading(tagger: Tagger, data: str, format: str | None, separator: str, columns: str | None) -> Reading:
+def _reading(tagger: Tagger, data: str, format: str | None, separator: str, columns: str | None) -> FormatSpec:
     from palmette.cli.options import reading_from
 
     if format is None and columns is None and separator == "auto":

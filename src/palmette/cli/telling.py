@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from palmette.training.trainer import Outcome
+    from palmette.training.trainer import TrainResult
 
 WIDTH = 70  # of a line that is written over
 
@@ -61,7 +61,7 @@ def tell_rate(n: int, unit: str, seconds: float, files: list[str]) -> None:
 
 
 def tell_training(
-    outcome: Outcome, output: str, seconds: float, about: Callable[[], dict[str, Any]], json: bool, quiet: bool,
+    outcome: TrainResult, output: str, seconds: float, about: Callable[[], dict[str, Any]], json: bool, quiet: bool,
     score: str = "dev",
 ) -> None:  # fmt: skip
     """How a training ended: a line; or as JSON, with what there is `about` the model, which only then is looked for."""

@@ -1,6 +1,6 @@
 """The one door for files: any format, whole or as a stream of blocks in bounded memory.
 
-`Reading` is what the user says about a file, as it is typed and as it is saved with a model. A format is a
+`FormatSpec` is what the user says about a file, as it is typed and as it is saved with a model. A format is a
 row in FORMATS: how to make its parser (bytes of whole sentences -> Corpus) and where a stream may be cut.
 """
 
@@ -35,7 +35,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 Parser = Callable[[bytes, int], Corpus]
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class FormatSpec(msgspec.Struct, frozen=True, kw_only=True):
     """How to read a file.
 
     format: columns, conllu (also CoNLL-X), attributes, jsonl, text (a sentence a line), plain (running text);
@@ -62,7 +62,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = "word"
     penn_quotes: bool = False
 
-    def resolved(self, path: FilePath) -> Reading:
+    def resolved(self, path: FilePath) -> FormatSpec:
         """The reading with the format of this file and its defaults."""
         format = self.format if self.format != "auto" else format_by_name(path) or "columns"
         if format not in FORMATS:
@@ -71,32 +71,32 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
         missing = {k: v for k, v in _DEFAULTS.get(format, {}).items() if getattr(self, k) is None}
         return msgspec.structs.replace(made, **missing)
 
-    def like(self, trained: Mapping[str, Any] | Reading, path: FilePath) -> Reading:
+    def like(self, trained: Mapping[str, Any] | FormatSpec, path: FilePath) -> FormatSpec:
         """How to read a file to tag it with a model that was trained with that reading: without labels, with
         the same columns if the format is the same. The file's name decides the format if it tells one."""
-        if not isinstance(trained, Reading):
+        if not isinstance(trained, FormatSpec):
             try:
-                trained = msgspec.convert(trained, Reading)
+                trained = msgspec.convert(trained, FormatSpec)
             except msgspec.ValidationError as error:
                 raise ModelError(f"damaged model: how its data was read is misstated ({error})") from None
         given = self.format if self.format != "auto" else format_by_name(path) or trained.format
         unlabelled = msgspec.structs.replace(trained, has_label=False)
         return unlabelled.overridden(msgspec.structs.replace(self, format=given))
 
-    def labelled(self) -> Reading:
+    def labelled(self) -> FormatSpec:
         """The same with labels."""
         return msgspec.structs.replace(self, has_label=True)
 
-    def overridden(self, given: Reading) -> Reading:
+    def overridden(self, given: FormatSpec) -> FormatSpec:
         """The same where `given` says nothing. Columns and label of another format say nothing either."""
         said = {k: v for k in self.__struct_fields__ if (v := getattr(given, k)) != getattr(_NOTHING, k)}
         base = self
         if said.get("format", self.format) != self.format:
-            base = Reading(has_label=self.has_label, unit=self.unit, penn_quotes=self.penn_quotes)
+            base = FormatSpec(has_label=self.has_label, unit=self.unit, penn_quotes=self.penn_quotes)
         return msgspec.structs.replace(base, **said)
 
 
-_NOTHING = Reading()
+_NOTHING = FormatSpec()
 
 
 def format_by_name(path: FilePath) -> str | None:
@@ -105,26 +105,26 @@ def format_by_name(path: FilePath) -> str | None:
     return ENDINGS.get(os.path.splitext(name)[1])
 
 
-def read_corpus(path: FilePath, reading: Reading | None = None) -> Corpus:
+def read_corpus(path: FilePath, reading: FormatSpec | None = None) -> Corpus:
     """A whole file."""
-    reading = (reading or Reading()).resolved(path)
+    reading = (reading or FormatSpec()).resolved(path)
     return parser_for(reading, shown(path))(read_all(path), 1)
 
 
-def stream(path: FilePath, reading: Reading | None = None, block: int = BLOCK) -> Iterator[Corpus]:
+def stream(path: FilePath, reading: FormatSpec | None = None, block: int = BLOCK) -> Iterator[Corpus]:
     """A file in corpora of about `block` bytes, cut between sentences; from a pipe, as soon as one is there.
 
     A sentence is never cut, however long. What the first block shows (separator, number of columns, where the
     labels are) holds for all. Parts without a sentence come too, with lines only, so that they can be written
     back.
     """
-    reading = (reading or Reading()).resolved(path)
+    reading = (reading or FormatSpec()).resolved(path)
     parse = parser_for(reading, shown(path))
     for line, data in cut_blocks(path, FORMATS[reading.format].cut, block):
         yield parse(data, line)
 
 
-def parser_for(reading: Reading, source: str) -> Parser:
+def parser_for(reading: FormatSpec, source: str) -> Parser:
     """From bytes that end between sentences, and the number of their first line, to a corpus."""
     row = FORMATS[reading.format]
     for name in ("columns", "label", "separator", "tag_names"):
@@ -139,7 +139,7 @@ def parser_for(reading: Reading, source: str) -> Parser:
 class _ColumnsParser:
     """Blocks of columns. What the first one shows holds for those that follow."""
 
-    def __init__(self, reading: Reading, source: str) -> None:
+    def __init__(self, reading: FormatSpec, source: str) -> None:
         conllu = reading.format == "conllu"
         columns = label = None
         if reading.columns is not None:
@@ -155,16 +155,16 @@ class _ColumnsParser:
         return corpus
 
 
-def _attributes_parser(reading: Reading, source: str) -> Parser:
+def _attributes_parser(reading: FormatSpec, source: str) -> Parser:
     return lambda data, line: parse_attributes(data, source, line, reading.has_label is not False)
 
 
-def _jsonl_parser(reading: Reading, source: str) -> Parser:
+def _jsonl_parser(reading: FormatSpec, source: str) -> Parser:
     keys = Keys(reading.columns or ("tokens",), reading.label, reading.has_label, reading.tag_names)
     return JsonlParser(keys, source)
 
 
-def _raw_parser(reading: Reading, source: str) -> Parser:
+def _raw_parser(reading: FormatSpec, source: str) -> Parser:
     if reading.unit not in UNITS:
         raise UsageError(f"unknown unit {reading.unit!r} of raw text: choose {', '.join(UNITS)}")
     parse = parse_text if reading.format == "text" else parse_plain
@@ -233,7 +233,7 @@ def cut_blocks(path: FilePath, cut: Cut, block: int) -> Iterator[tuple[int, byte
 class Format(NamedTuple):
     """A row of the table of formats."""
 
-    parser: Callable[[Reading, str], Parser]
+    parser: Callable[[FormatSpec, str], Parser]
     cut: Cut
     options: tuple[str, ...] = ()  # fields of Reading that mean something here
 

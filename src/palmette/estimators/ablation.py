@@ -20,7 +20,7 @@ from palmette.data.subset import take
 from palmette.errors import PalmetteError, UsageError
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation import significance as test
-from palmette.evaluation.comparison import Pair, Runs, Wish, paired
+from palmette.evaluation.comparison import CompareOptions, Pair, Runs, paired
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.settings import IDLE
@@ -123,7 +123,7 @@ class Spread(msgspec.Struct, frozen=True):
     sd: float | None
 
 
-class Trained(msgspec.Struct, frozen=True):
+class TrainedChain(msgspec.Struct, frozen=True):
     """A learner over its seeds."""
 
     name: str
@@ -140,7 +140,7 @@ class Ablation(msgspec.Struct, frozen=True):
     tokens: int
     sentences: int
     rounds: int
-    learners: list[Trained]
+    learners: list[TrainedChain]
     pairs: list[Pair]
 
 
@@ -169,7 +169,7 @@ class Watcher(Protocol):
 
 
 def ablate(
-    learners: Sequence[Learner], data: Material, common: Mapping[str, Any], seeds: Sequence[int], wish: Wish,
+    learners: Sequence[Learner], data: Material, common: Mapping[str, Any], seeds: Sequence[int], wish: CompareOptions,
     watcher: Watcher,
 ) -> Ablation:  # fmt: skip
     """Train each learner with each seed, score all on gold, and compare the means over the seeds."""
@@ -220,9 +220,9 @@ def _train(
     return run, tallies
 
 
-def _trained(learner: Learner, runs: list[Run]) -> Trained:
+def _trained(learner: Learner, runs: list[Run]) -> TrainedChain:
     spans = [run.f1 for run in runs if run.f1 is not None]
-    return Trained(
+    return TrainedChain(
         learner.name, learner.params, _spread([run.accuracy for run in runs]), _spread(spans) if spans else None,
         _spread([run.seconds for run in runs]), runs,
     )  # fmt: skip

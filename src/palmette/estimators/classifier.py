@@ -32,7 +32,7 @@ from palmette.structures.latent.model import ClassifierModel, load_classifier
 from palmette.structures.latent.views import View, check_latent, type_names, view_names
 from palmette.training.latent.fit import Task, fit_classifier
 from palmette.training.latent.start import types_of
-from palmette.training.trainer import Outcome, Progress
+from palmette.training.trainer import Progress, TrainResult
 
 Say = Callable[[str], None]
 POSITIVE, NEGATIVE = "1", "0"
@@ -278,12 +278,12 @@ class Classifier:
         return [view.name for view in self._fitted().views]
 
     @property
-    def history_(self) -> list[dict[str, Any]]:
+    def training_log_(self) -> list[dict[str, Any]]:
         """A dictionary a pass: accuracy on the training data as it went and on dev, updates, decodings, ..."""
         history: list[dict[str, Any]] = self._fitted().meta["history"]
         return history
 
-    outcome_: Outcome
+    outcome_: TrainResult
 
     def _fitted(self) -> ClassifierModel:
         if not hasattr(self, "model_"):

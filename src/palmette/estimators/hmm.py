@@ -19,7 +19,7 @@ import numpy as np
 
 from palmette.data.corpus import Column, Corpus, column_of_types
 from palmette.data.items import Items, corpus_from_items
-from palmette.data.labels.mask import check_possible
+from palmette.data.labels.mask import check_feasible
 from palmette.errors import DataError, UsageError
 from palmette.kernels.chain.forward import log_partitions
 from palmette.kernels.chain.marginals import decode_marginal
@@ -165,7 +165,7 @@ class HMM:
             log_z = np.zeros(corpus.n_sentences)
             check_room(corpus.offset, self.model_.shape, self.model_.encoder)
             decode_marginal(self.model_.chain, self.model_.encode(corpus), labels, p, log_z, False)
-            check_possible(log_z, corpus)
+            check_feasible(log_z, corpus)
         return self._named(labels, items), items.with_empty(_cut(p.tolist(), items), list)
 
     def log_joint(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:

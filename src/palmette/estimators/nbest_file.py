@@ -9,8 +9,8 @@ import msgspec
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, write_whole
 from palmette.data.formats.nbest import NBestWriter
-from palmette.data.labels.mask import known_from_column
-from palmette.data.read import BLOCK, Reading, stream
+from palmette.data.labels.mask import mask_from_column
+from palmette.data.read import BLOCK, FormatSpec, stream
 from palmette.data.threads import in_order
 from palmette.estimators.tagger import Tagger
 from palmette.structures.chain.nbest import check_count, nbest_lists, of_no_token
@@ -20,7 +20,7 @@ LEAST_BLOCK = 1 << 12
 
 
 def nbest_file(
-    tagger: Tagger, source: FilePath, target: FilePath, n: int, *, reading: Reading | None = None,
+    tagger: Tagger, source: FilePath, target: FilePath, n: int, *, reading: FormatSpec | None = None,
     output: str | None = None, threads: int = 1, bias: dict[str, float] | None = None, add: Sequence[Tagger] = (),
     known: str | None = None, progress: Callable[[int], None] | None = None,
 ) -> int:  # fmt: skip
@@ -36,7 +36,7 @@ def nbest_file(
 
     def work(corpus: Corpus) -> tuple[int, bytes]:
         corpus = with_columns(corpus, [helper.model_ for helper in add], model)
-        facts = known_from_column(corpus, model.labels) if known is not None and corpus.n_tokens else None
+        facts = mask_from_column(corpus, model.labels) if known is not None and corpus.n_tokens else None
         return corpus.n_tokens, writer.write(corpus, nbest_lists(model, corpus, n, bias, facts))
 
     n_tokens = 0

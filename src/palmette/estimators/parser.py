@@ -223,7 +223,7 @@ class Parser:
         return self._fitted().relations
 
     @property
-    def history_(self) -> list[dict[str, Any]]:
+    def training_log_(self) -> list[dict[str, Any]]:
         return self._fitted().meta["history"]
 
     def _beam(self, beam: int | None) -> int:

@@ -18,11 +18,11 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
-from palmette.data.formats.confidence import Telling
+from palmette.data.formats.confidence import ConfidenceOutput
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.automaton import CUSTOM, Step
-from palmette.data.labels.mask import certain_labels, known_from_items, label_names, understand_labels
-from palmette.data.read import Reading, read_corpus
+from palmette.data.labels.mask import certain_labels, label_names, mask_from_items, understand_labels
+from palmette.data.read import FormatSpec, read_corpus
 from palmette.data.subset import split
 from palmette.errors import DataError, UsageError
 from palmette.estimators.tagger_confidence import Confidences
@@ -34,7 +34,7 @@ from palmette.structures.chain.model import CAP, ChainModel, load_chain
 from palmette.structures.chain.nbest import Candidate, nbest_lists, of_no_token
 from palmette.structures.chain.prune import pruned
 from palmette.structures.chain.tag_file import Tagging, tag_file
-from palmette.training.chain.request import Wish
+from palmette.training.chain.request import TrainRequest
 from palmette.training.chain.templates import choose_templates
 from palmette.training.trainer import Progress
 
@@ -219,10 +219,10 @@ class Tagger(Confidences):
         return self.fit_corpus(self._corpus(X, y), None, resume=old, checkpoint=exactly, say=say)
 
     def fit_file(
-        self, path: FilePath, dev: FilePath | None = None, *, reading: Reading | None = None, **options: Any
+        self, path: FilePath, dev: FilePath | None = None, *, reading: FormatSpec | None = None, **options: Any
     ) -> Tagger:
         """Learn from a labelled file; `options` as for `fit_corpus`."""
-        reading = reading or Reading()
+        reading = reading or FormatSpec()
         self.settings()  # what is wrong with them is told before anything is read
         corpus = read_corpus(path, reading)
         held_out = read_corpus(dev, reading) if dev is not None else None
@@ -262,7 +262,7 @@ class Tagger(Confidences):
         templates = None
         if resume is None and not counted:
             templates = choose_templates(self.features, self.template, self.order, corpus, resources, say)
-        wish = Wish(
+        wish = TrainRequest(
             templates, settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume,
             checkpoint, names, self.ends, progress, say, threads,
             self.label_history if callable(self.label_history) else None,
@@ -338,7 +338,7 @@ class Tagger(Confidences):
     ) -> tuple[list[list[str]], list[float], list[bool]]:
         model = self._fitted()
         items = corpus_from_items(X, None, mode=self._mode())
-        known = None if allowed is None else known_from_items(allowed, items.corpus, model.labels)
+        known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
         found = model.decode(items.corpus, decode, known=known, cap=cap)
         labels = [model.labels[i] for i in found.labels.tolist()]
         cuts = items.corpus.offset.tolist()
@@ -351,7 +351,7 @@ class Tagger(Confidences):
         are no more. The probability is None unless the model has been learnt as a distribution (crf, dplvm)."""
         model = self._fitted()
         items = corpus_from_items(X, None, mode=self._mode())
-        known = None if allowed is None else known_from_items(allowed, items.corpus, model.labels)
+        known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
         found = list(nbest_lists(model, items.corpus, n, known=known))
         return items.with_empty(found, lambda: [of_no_token(model)])
 
@@ -401,7 +401,7 @@ class Tagger(Confidences):
         return ~np.isin(corpus.columns[0].hash, model.vocabulary)[corpus.columns[0].ids]
 
     def tag_file(
-        self, source: FilePath, target: FilePath, *, reading: Reading | None = None, output: str | None = None,
+        self, source: FilePath, target: FilePath, *, reading: FormatSpec | None = None, output: str | None = None,
         threads: int = 1, scores: bool = False, bias: dict[str, float] | None = None,
         add: Sequence[Tagger] = (), known: str | None = None, states: bool = False, decode: str = "viterbi",
         cap: int = CAP, confidence: bool = False, marginals: bool = False,
@@ -419,17 +419,17 @@ class Tagger(Confidences):
         if known is not None:
             reading = msgspec.structs.replace(reading, label=known, has_label=True)
         helpers = [tagger._fitted() for tagger in add]
-        how = Tagging(bias, helpers, known is not None, states, decode, cap, Telling(confidence, marginals))
+        how = Tagging(bias, helpers, known is not None, states, decode, cap, ConfidenceOutput(confidence, marginals))
         done = tag_file(
             model, source, target, reading, how, output=output, scores=scores, threads=threads, progress=progress
         )
         self.proven_ = (done.proven, done.sentences)
         return done.tokens
 
-    def reading_for(self, source: FilePath, *, labelled: bool = False) -> Reading:
+    def reading_for(self, source: FilePath, *, labelled: bool = False) -> FormatSpec:
         """How to read input that looks like the training data, with its labels or without."""
-        trained = self._fitted().meta.get("reading") or Reading()
-        reading = Reading().like(trained, source)
+        trained = self._fitted().meta.get("reading") or FormatSpec()
+        reading = FormatSpec().like(trained, source)
         return reading.labelled() if labelled else reading
 
     # Keeping
@@ -474,7 +474,7 @@ class Tagger(Confidences):
         return self._fitted().labels
 
     @property
-    def history_(self) -> list[dict[str, Any]]:
+    def training_log_(self) -> list[dict[str, Any]]:
         return self._fitted().meta["history"]
 
     def _fitted(self) -> ChainModel:
@@ -487,7 +487,7 @@ def _parameters() -> list[str]:
     return [name for name in inspect.signature(Tagger.__init__).parameters if name != "self"]
 
 
-def _explicit(reading: Reading, corpus: Corpus) -> Reading:
+def _explicit(reading: FormatSpec, corpus: Corpus) -> FormatSpec:
     """Name the feature columns when the label is not the last one: without labels they would shift."""
     if reading.format != "columns" or reading.columns is not None or reading.label is None:
         return reading

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import Telling, notes
+from palmette.data.formats.confidence import ConfidenceOutput, notes
 from palmette.data.items import Items, corpus_from_items
-from palmette.data.labels.mask import known_from_items, known_in_training, understand_labels
+from palmette.data.labels.mask import mask_from_items, training_mask, understand_labels
 from palmette.errors import DataError
 from palmette.structures.chain.calibrate import Watch, fit_temperature
 from palmette.structures.chain.model import ChainModel
@@ -56,7 +56,7 @@ class Confidences:
     def _marginals(self, X: Iterable[Any], allowed: Iterable[Any] | None) -> tuple[Items, np.ndarray]:
         model = self._fitted()
         items = corpus_from_items(X, None, mode=self._mode())
-        known = None if allowed is None else known_from_items(allowed, items.corpus, model.labels)
+        known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
         nothing = np.zeros(items.corpus.n_tokens, np.int32)
         found = confidence_of(model, items.corpus, nothing, known=known, marginals=True, whole=False)
         assert found.marginals is not None
@@ -69,10 +69,10 @@ class Confidences:
         `token_confidence`, and for labels of spans `span_confidence`, a list of {type, start, end, confidence}."""
         model = self._fitted()
         items = corpus_from_items(X, None, mode=self._mode())
-        known = None if allowed is None else known_from_items(allowed, items.corpus, model.labels)
+        known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
         labels = model.decode(items.corpus, decode, known=known).labels
         found = confidence_of(model, items.corpus, labels, known=known)
-        told = notes(items.corpus.offset, found, model.labels, Telling(confidence=True))
+        told = notes(items.corpus.offset, found, model.labels, ConfidenceOutput(confidence=True))
         cuts = pairwise(items.corpus.offset.tolist())
         names = [model.labels[k] for k in labels.tolist()]
         rows = [{"tags": names[a:b], **note} for (a, b), note in zip(cuts, told, strict=True)]
@@ -86,7 +86,7 @@ class Confidences:
         items = corpus_from_items(X, y, mode=self._mode())
         if not items.corpus.n_tokens:
             return [0.0] * items.size
-        found = log_share(model, items.corpus, known_in_training(items.corpus, model.labels))
+        found = log_share(model, items.corpus, training_mask(items.corpus, model.labels))
         return items.with_empty(found.tolist(), float)
 
     def log_probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:

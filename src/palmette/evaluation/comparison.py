@@ -28,7 +28,7 @@ class Labelling(NamedTuple):
     labels: Sequence[str]
 
 
-class Contest(NamedTuple):
+class SystemOutputs(NamedTuple):
     """The same sentences, labelled by gold and by several systems."""
 
     names: list[str]
@@ -43,7 +43,7 @@ class Contest(NamedTuple):
     knower: str | None = None
 
     @classmethod
-    def of(cls, names: list[str], corpus: Corpus, gold: Labelling, guesses: Sequence[Labelling]) -> Contest:
+    def of(cls, names: list[str], corpus: Corpus, gold: Labelling, guesses: Sequence[Labelling]) -> SystemOutputs:
         """Gold beside guesses, their labels in one list; only labels that occur are kept."""
         numbers: dict[str, int] = {}
         columns = []
@@ -56,7 +56,7 @@ class Contest(NamedTuple):
         return cls(names, columns[0], columns[1:], corpus.offset, list(numbers), words, lines)
 
 
-class Wish(NamedTuple):
+class CompareOptions(NamedTuple):
     """How to compare."""
 
     rounds: int = test.ROUNDS
@@ -134,9 +134,11 @@ class Comparison(msgspec.Struct, frozen=True):
 # Outputs side by side
 
 
-def compare(contest: Contest, wish: Wish | None = None, progress: Callable[[str], None] | None = None) -> Comparison:
+def compare(
+    contest: SystemOutputs, wish: CompareOptions | None = None, progress: Callable[[str], None] | None = None
+) -> Comparison:
     """Scores, intervals, tests, who wins where, and the sentences that make the difference."""
-    wish, names, offset = wish or Wish(), contest.names, contest.offset
+    wish, names, offset = wish or CompareOptions(), contest.names, contest.offset
     tell = progress or (lambda message: None)
     gold, known = contest.gold, contest.known
     scores = [score(gold, guess, offset, contest.labels, contest.unseen, known=known) for guess in contest.guesses]
@@ -163,7 +165,7 @@ def compare(contest: Contest, wish: Wish | None = None, progress: Callable[[str]
 
 
 def paired(
-    names: list[str], metrics: Mapping[str, Runs], wish: Wish, tell: Callable[[str], None]
+    names: list[str], metrics: Mapping[str, Runs], wish: CompareOptions, tell: Callable[[str], None]
 ) -> tuple[list[Pair], dict[str, np.ndarray]]:
     """Each pair with the first system (or all), and the bootstrapped scores f64[rounds, systems] of each metric.
 
@@ -192,7 +194,7 @@ def _system(k: int, name: str, scores: Scores, values: Mapping[str, np.ndarray])
     return System(name, scores.accuracy, tokens, scores.f1, spans, scores.to_dict())
 
 
-def _where(contest: Contest, scores: Sequence[Scores]) -> list[Where]:
+def _where(contest: SystemOutputs, scores: Sequence[Scores]) -> list[Where]:
     kind = "label" if scores[0].chunk_rules is None else "type"
     each = [found.by_label if kind == "label" else found.by_type for found in scores]
     gold = {name: figures.gold for by_name in each for name, figures in by_name.items()}
@@ -217,18 +219,18 @@ def _row(kind: str, name: str, gold: int, values: list[float], names: list[str])
     return Where(kind, name, gold, values, best)
 
 
-def _differing(contest: Contest) -> np.ndarray:
+def _differing(contest: SystemOutputs) -> np.ndarray:
     """The sentences in which two guesses differ: those with the most such tokens first, then by their place."""
     tokens = sentence_sums(_tokens_that_differ(contest), contest.offset)
     found = np.flatnonzero(tokens)
     return found[np.argsort(-tokens[found], kind="stable")]
 
 
-def _tokens_that_differ(contest: Contest) -> np.ndarray:
+def _tokens_that_differ(contest: SystemOutputs) -> np.ndarray:
     return np.any([guess != contest.guesses[0] for guess in contest.guesses[1:]], axis=0)
 
 
-def _sentence(contest: Contest, s: int) -> Sentence:
+def _sentence(contest: SystemOutputs, s: int) -> Sentence:
     lo, hi = int(contest.offset[s]), int(contest.offset[s + 1])
     tokens = []
     for i in range(lo, hi):

@@ -38,7 +38,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Easiness:
+class ShallowCues:
     """What was found. Accuracies are fractions of 1, of held-out sentences."""
 
     positives: Side
@@ -50,7 +50,7 @@ class Easiness:
     remarks: list[str]
 
 
-def easiness(positives: Sentences, negatives: Sentences, *, seed: int = 1) -> Easiness:
+def shallow_cues(positives: Sentences, negatives: Sentences, *, seed: int = 1) -> ShallowCues:
     """Look at both sides together."""
     for side in (positives, negatives):
         if side.n_sentences < FOLDS:
@@ -63,7 +63,7 @@ def easiness(positives: Sentences, negatives: Sentences, *, seed: int = 1) -> Ea
     length = length_accuracy(np.diff(offset), own, fold)
     too_easy = words > WORDS_TOO_EASY or length > LENGTH_TOO_EASY
     remarks = _remarks(left, right, words, length)
-    return Easiness(left, right, int((fold >= 0).sum()) // 2, words, length, too_easy, remarks)
+    return ShallowCues(left, right, int((fold >= 0).sum()) // 2, words, length, too_easy, remarks)
 
 
 def together(positives: Sentences, negatives: Sentences) -> tuple[np.ndarray, np.ndarray, int]:

@@ -2,7 +2,7 @@
 
 An `Encoder` has one program for each order of label n-grams (1 label, 2 pair, 3 triple), and one for what templates
 that read earlier labels see of the observations; bare templates (`B` without a cell) are the chain's own transition
-weights and have no program. An `Alphabet`
+weights and have no program. An `FeatureIndex`
 maps the 64-bit key of an attribute's string to its number.
 """
 
@@ -21,7 +21,7 @@ from palmette.features.resources import Resources, match
 from palmette.features.templates import PAST, Macro, Template, TemplateSet, outside
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.encode import encode as kernels
-from palmette.kernels.encode.encode import Alphabet, Cells, Program
+from palmette.kernels.encode.encode import Cells, FeatureIndex, Program
 from palmette.kernels.encode.spell import Texts, spell
 from palmette.kernels.io.columns import join_types
 
@@ -180,12 +180,12 @@ class Encoder:
         return spell(self.programs[order], cells, corpus.offset, first, texts, *self._literal_texts(order))
 
     def encode(
-        self, order: int, cells: Cells, offset: np.ndarray, alphabet: Alphabet, grow: bool
-    ) -> tuple[np.ndarray, np.ndarray, Alphabet, np.ndarray]:
+        self, order: int, cells: Cells, offset: np.ndarray, alphabet: FeatureIndex, grow: bool
+    ) -> tuple[np.ndarray, np.ndarray, FeatureIndex, np.ndarray]:
         """(ptr, att, alphabet, first) of one order; see the kernel."""
         program = self.programs[order]
         ptr, att, keys, numbers, first = kernels.encode(program, cells, offset, alphabet, grow)
-        return ptr, att, Alphabet(keys, numbers, first.size if grow else alphabet.size), first
+        return ptr, att, FeatureIndex(keys, numbers, first.size if grow else alphabet.size), first
 
 
 def _view(macro: Macro) -> View:
@@ -199,7 +199,7 @@ def hash_optional(values: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]
     return hash, power
 
 
-def new_alphabet(room: int = 1 << 12) -> Alphabet:
+def new_feature_index(room: int = 1 << 12) -> FeatureIndex:
     """An empty alphabet with places for about `room` attributes."""
     size = 1 << max(12, int(2 * room - 1).bit_length())
-    return Alphabet(np.zeros(size, np.uint64), np.full(size, -1, np.int32), 0)
+    return FeatureIndex(np.zeros(size, np.uint64), np.full(size, -1, np.int32), 0)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from palmette.errors import UsageError
 from palmette.features.templates import PAST, to_text
-from palmette.kernels.chain.forms import Rows
+from palmette.kernels.chain.forms import FeatureWeights
 from palmette.options.settings import LIKELIHOOD, idle
 from palmette.reports.console import OutputConsole
 from palmette.structures.chain.label_context import top_past
@@ -77,7 +77,7 @@ def _moved_parts(model: ChainModel) -> dict[str, int]:
     return moved
 
 
-def _moved(rows: Rows) -> int:
+def _moved(rows: FeatureWeights) -> int:
     """Attributes with a weight that is not zero."""
     if not rows.first.size:
         full = np.flatnonzero(rows.w.any(axis=1))

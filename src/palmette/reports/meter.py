@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from palmette.estimators.ablation import Learner, Run
-    from palmette.training.trainer import Pass, Progress
+    from palmette.training.trainer import Epoch, Progress
 
 
 class Meter:
@@ -25,7 +25,7 @@ class Meter:
     def begins(self, learner: Learner, seed: int) -> Progress:
         self.first_run = seed == 1
 
-        def passes(number: int, done: int, total: int, finished: Pass | None) -> None:
+        def passes(number: int, done: int, total: int, finished: Epoch | None) -> None:
             self.tell(f"{learner.name}, seed {seed}: pass {number}, {100 * done // max(1, total)}%")
 
         return passes

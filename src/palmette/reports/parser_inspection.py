@@ -38,7 +38,7 @@ def parser_inspection(parser: Parser) -> dict[str, Any]:
         "settings": model.meta.get("settings"),
         "tags": model.meta.get("tags", {}),
         "ignored": model.meta.get("ignored", []),
-        "history": [{k: v for k, v in row.items() if k != "seconds"} for row in parser.history_],
+        "history": [{k: v for k, v in row.items() if k != "seconds"} for row in parser.training_log_],
         "best_pass": model.meta.get("best_pass"),
     }
 

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-from palmette.training.trainer import Pass
+from palmette.training.trainer import Epoch
 
 
 class TrainingDisplay:
@@ -43,7 +43,7 @@ class TrainingDisplay:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, number: int, done: int, total: int, finished: Pass | None) -> None:
+    def __call__(self, number: int, done: int, total: int, finished: Epoch | None) -> None:
         if self.quiet:
             return
         if self._bar is not None:
@@ -56,7 +56,7 @@ class TrainingDisplay:
         if finished is not None:
             self._print(finished)
 
-    def _print(self, row: Pass) -> None:
+    def _print(self, row: Epoch) -> None:
         lines = [] if self._head else [_heading(self.metric, "bad" in row.figures)]
         self._head = True
         if row.number == 1:  # another start, or the second of two stages
@@ -78,7 +78,7 @@ def _heading(metric: str | None, beam: bool) -> str:
     return f"{'pass':>6}{'updates':>10}{more}{'train acc.':>12}{dev}{'seconds':>10}"
 
 
-def _line(row: Pass, better: bool) -> str:
+def _line(row: Epoch, better: bool) -> str:
     dev = "" if row.dev is None else f"{100 * row.dev:>13.2f}{'*' if better else ' '}"
     bad, cut = row.figures.get("bad"), row.figures.get("cut")  # of a beam: see docs/beam.md
     more = "" if bad is None or cut is None else f"{100 * bad:>7.1f}%{100 * cut:>7.1f}%"

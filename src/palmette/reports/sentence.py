@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import ALL, Telling, cells
+from palmette.data.formats.confidence import ALL, ConfidenceOutput, cells
 from palmette.data.formats.raw import parse_text
 from palmette.data.labels.schemes import Span, spans
 from palmette.errors import DataError
@@ -39,9 +39,13 @@ def tag_sentence(
 
 
 def tagged_text(
-    tagger: Tagger, helpers: list[Tagger], text: str, bias: dict[str, float] | None = None, tell: Telling | None = None,
+    tagger: Tagger,
+    helpers: list[Tagger],
+    text: str,
+    bias: dict[str, float] | None = None,
+    tell: ConfidenceOutput | None = None,
     **tokens: Any,
-) -> str:  # fmt: skip
+) -> str:
     """Aligned columns, a token a line: the word, the helpers' columns, the label, and how sure that is; before them
     how sure all labels together are."""
     corpus, labels = tag_sentence(tagger, helpers, text, bias, **tokens)

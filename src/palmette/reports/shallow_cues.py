@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from palmette.evaluation.shallow_cues import Easiness, Side
+from palmette.evaluation.shallow_cues import ShallowCues, Side
 
 ROWS, BAR = 16, 26
 
 
-def check_text(found: Easiness) -> str:
+def check_text(found: ShallowCues) -> str:
     """All of it as text."""
     sides = (found.positives, found.negatives)
     lines = [f"{'':26}{'positives':>14}{'negatives':>14}"]

@@ -13,15 +13,15 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import known_in_training, understand_labels
+from palmette.data.labels.mask import training_mask, understand_labels
 from palmette.errors import UsageError
 from palmette.estimators.hmm import HMM
 from palmette.structures.chain.constraints import constraints
 from palmette.structures.chain.model import ChainModel, best_labels
 from palmette.structures.hmm.linear import to_chain
 from palmette.training.chain.fit import held_out, tuned_bias
-from palmette.training.chain.request import Wish
-from palmette.training.trainer import Outcome, Pass
+from palmette.training.chain.request import TrainRequest
+from palmette.training.trainer import Epoch, TrainResult
 
 
 def check_no_features(given: dict[str, Any]) -> None:
@@ -31,7 +31,7 @@ def check_no_features(given: dict[str, Any]) -> None:
             raise UsageError(f"{name}: an hmm reads words alone (column 0): leave it out, or choose another learner")
 
 
-def fit_hmm(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainModel, Outcome]:
+def fit_hmm(corpus: Corpus, dev: Corpus | None, wish: TrainRequest) -> tuple[ChainModel, TrainResult]:
     """Count a labelled corpus; as `fit_chain`, in one pass."""
     if wish.resume is not None or wish.checkpoint:
         raise UsageError("an hmm is counted from all its data at once: no --resume and no --checkpoint; train it anew")
@@ -41,7 +41,7 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainModel,
         wish.order, smoothing=settings.smoothing, rare=settings.rare, dictionary=settings.dictionary, ends=wish.ends
     ).fit_corpus(corpus)
     _tell(hmm, corpus, wish)
-    gold = known_in_training(corpus, hmm.labels_).rows
+    gold = training_mask(corpus, hmm.labels_).rows
     forbidden = [(str(a), str(b)) for a, b in wish.forbidden]
     scheme, allowed = constraints(hmm.labels_, gold, corpus, settings.constraints, forbidden)
     model = to_chain(hmm.labels_, hmm.vocabulary_, hmm.tables_, allowed)
@@ -50,12 +50,12 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainModel,
     guess, _ = best_labels(model.chain, model.encode(corpus), restricted=False)
     wrong = int(np.count_nonzero(guess != gold))
     figure = None if found is None else found.figure(model.chain)
-    line = Pass(1, 0, wrong, 1.0 - wrong / corpus.n_tokens, time.perf_counter() - begun, figure)
+    line = Epoch(1, 0, wrong, 1.0 - wrong / corpus.n_tokens, time.perf_counter() - begun, figure)
     if wish.progress is not None:
         wish.progress(1, corpus.n_tokens, corpus.n_tokens, line)
     if settings.tune_bias:
         model.bias = tuned_bias(model, found, wish)
-    outcome = Outcome(model.chain, 1, [line], False, "all sentences are counted")
+    outcome = TrainResult(model.chain, 1, [line], False, "all sentences are counted")
     model.meta = {
         "settings": msgspec.to_builtins(settings),
         "forbidden": forbidden,
@@ -68,7 +68,7 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainModel,
     return model, outcome
 
 
-def _tell(hmm: HMM, corpus: Corpus, wish: Wish) -> None:
+def _tell(hmm: HMM, corpus: Corpus, wish: TrainRequest) -> None:
     if len(corpus.columns) > 1:
         others = len(corpus.columns) - 1
         left = "1 other column is" if others == 1 else f"{others} other columns are"

@@ -63,7 +63,7 @@ class Learning(Protocol):
         ...
 
 
-class Pass(msgspec.Struct, frozen=True):
+class Epoch(msgspec.Struct, frozen=True):
     """A line of the history."""
 
     number: int
@@ -76,15 +76,15 @@ class Pass(msgspec.Struct, frozen=True):
 
 
 class Progress(Protocol):
-    def __call__(self, number: int, done: int, total: int, finished: Pass | None) -> None: ...
+    def __call__(self, number: int, done: int, total: int, finished: Epoch | None) -> None: ...
 
 
-class Outcome(NamedTuple):
+class TrainResult(NamedTuple):
     """What training gives back."""
 
     best: Any  # a snapshot
     best_pass: int
-    history: list[Pass]
+    history: list[Epoch]
     interrupted: bool
     why: str  # why it ended
 
@@ -120,10 +120,10 @@ def train_online(
     seed: int,
     passes: int,
     patience: int | None,
-    history: list[Pass],
+    history: list[Epoch],
     progress: Progress | None,
     best: Any = None,
-) -> Outcome:
+) -> TrainResult:
     """Go on from `history` (empty: from the start) and its best snapshot, up to `passes` passes in all.
 
     With development data the best pass is kept, and `patience` passes without a better one end it.
@@ -141,12 +141,12 @@ def train_online(
             counts, seconds = _one_pass(learning, order, number, sharing, progress, interrupted)
             if interrupted:
                 kept = best if best is not None else learning.snapshot()
-                return Outcome(kept, best_pass or number, history, True, f"interrupted in pass {number}")
+                return TrainResult(kept, best_pass or number, history, True, f"interrupted in pass {number}")
             # Without development data only the end counts, and a snapshot takes as long as a tenth of a pass.
             snapshot = learning.snapshot() if learning.has_dev else None
             dev = learning.evaluate(snapshot) if learning.has_dev else None
             accuracy = 1.0 - counts.wrong / max(1, int(learning.cost.sum()))
-            history.append(Pass(number, counts.updates, counts.wrong, accuracy, seconds, dev, learning.figures()))
+            history.append(Epoch(number, counts.updates, counts.wrong, accuracy, seconds, dev, learning.figures()))
             if dev is None:
                 best_pass = number
             elif dev > best_score:
@@ -164,7 +164,7 @@ def train_online(
                 break
     if not learning.has_dev or best is None:
         best, best_pass = learning.snapshot(), len(history)
-    return Outcome(best, best_pass, history, bool(interrupted), why)
+    return TrainResult(best, best_pass, history, bool(interrupted), why)
 
 
 class Slices:

@@ -26,9 +26,9 @@ def check(positives: File, negatives: File, /, *, seed: int = 1, json: Json = Fa
     """
     announce_compiling(quiet)
     from palmette.data.formats.sentences import read_sentences
-    from palmette.evaluation.shallow_cues import easiness
+    from palmette.evaluation.shallow_cues import shallow_cues
 
-    found = easiness(read_sentences(positives), read_sentences(negatives), seed=seed)
+    found = shallow_cues(read_sentences(positives), read_sentences(negatives), seed=seed)
     if json:
         print_json(found)
     else:

@@ -42,7 +42,9 @@ def eval_classify(
     given = read_classes(data, positives, negatives, format, None, classifier.model_.classes)
     found = classifier.evaluate(given.positives, given.negatives)
     if json:
-        by_pass = [{"pass": row["number"], "dev": row["dev"]} for row in classifier.history_ if row["dev"] is not None]
+        by_pass = [
+            {"pass": row["number"], "dev": row["dev"]} for row in classifier.training_log_ if row["dev"] is not None
+        ]
         about = found._asdict() | {"positive_class": classifier.model_.classes[1], "accuracy_by_pass": by_pass}
         print_json(about)
         return

@@ -40,14 +40,14 @@ class Confidence(NamedTuple):
     marginals: np.ndarray | None  # f64[N, Y]  each label here; None: not asked for
 
 
-class Telling(NamedTuple):
+class ConfidenceOutput(NamedTuple):
     """What is to be written."""
 
     confidence: bool = False
     marginals: bool = False
 
 
-def check_tellable(writer: Writer, tell: Telling) -> None:
+def check_tellable(writer: Writer, tell: ConfidenceOutput) -> None:
     """Complain about a format that has no room for it."""
     if tell.marginals and writer.format == "conllu":
         raise UsageError("CoNLL-U has no room for all labels: write them with --to jsonl or --to columns")
@@ -59,7 +59,7 @@ def _rounded(values: np.ndarray) -> list[Any]:
     return np.round(values, 6).tolist()
 
 
-def notes(offset: np.ndarray, found: Confidence, labels: list[str], tell: Telling) -> list[dict[str, Any]]:
+def notes(offset: np.ndarray, found: Confidence, labels: list[str], tell: ConfidenceOutput) -> list[dict[str, Any]]:
     """All of it as plain JSON types, for each sentence."""
     made: list[dict[str, Any]] = [{} for _ in offset[1:]]
     cuts = list(pairwise(offset.tolist()))
@@ -81,7 +81,7 @@ def notes(offset: np.ndarray, found: Confidence, labels: list[str], tell: Tellin
     return made
 
 
-def cells(offset: np.ndarray, found: Confidence, labels: list[str], tell: Telling) -> list[list[str]]:
+def cells(offset: np.ndarray, found: Confidence, labels: list[str], tell: ConfidenceOutput) -> list[list[str]]:
     """The further columns of each token."""
     made: list[list[str]] = [[] for _ in range(found.tokens.size)]
     if tell.confidence:
@@ -114,7 +114,7 @@ def _misc(row: list[str]) -> str:
 
 
 def write_confidence(
-    writer: Writer, corpus: Corpus, label_ids: np.ndarray, scores: np.ndarray, found: Confidence, tell: Telling
+    writer: Writer, corpus: Corpus, label_ids: np.ndarray, scores: np.ndarray, found: Confidence, tell: ConfidenceOutput
 ) -> bytes:
     """As `Writer.write`, with confidences."""
     labels, spans = writer.labels, found.spans is not None

@@ -36,7 +36,7 @@ class Automaton(NamedTuple):
     show: Callable[[Any], str]
 
 
-class History(NamedTuple):
+class LabelAutomaton(NamedTuple):
     """The automaton of a model as a table: what is saved, so that no code needs to be."""
 
     names: tuple[tuple[str, ...], ...]  # of the states of each label
@@ -65,7 +65,7 @@ class History(NamedTuple):
         return [name for names in self.names for name in (*names, *[""] * (per - len(names)))]
 
 
-def make_history(labels: Sequence[str], asked: str | Step, most: int) -> History:
+def make_automaton(labels: Sequence[str], asked: str | Step, most: int) -> LabelAutomaton:
     """The states that can be reached, at most `most` a label. `asked`: a name of HISTORIES, or a step."""
     step, show = named_automaton(asked) if isinstance(asked, str) else Automaton(asked, str)
     numbers = {label: y for y, label in enumerate(labels)}
@@ -80,7 +80,7 @@ def make_history(labels: Sequence[str], asked: str | Step, most: int) -> History
         for y, k in waiting:
             follow[y, k] = enter(list(memories[y])[k])
     shown = tuple(_names(label, [show(memory) for memory in memories[y]]) for label, y in numbers.items())
-    return History(shown, (first, *(follow[place] for place in sorted(follow))))
+    return LabelAutomaton(shown, (first, *(follow[place] for place in sorted(follow))))
 
 
 def _number(known: dict[Hashable, int], memory: Hashable, label: str, most: int) -> int:
@@ -138,7 +138,7 @@ def check_name(name: str, labels: Sequence[str] | None = None) -> None:
         raise UsageError(f"label history {name}: no label {label!r} in the training data")
 
 
-def checked_history(given: Any, n_labels: int, file: str) -> History | None:
+def checked_automaton(given: Any, n_labels: int, file: str) -> LabelAutomaton | None:
     """The table of a model file, each number of it."""
     if given is None:
         return None
@@ -148,7 +148,7 @@ def checked_history(given: Any, n_labels: int, file: str) -> History | None:
     names, follow = given
     if not all(isinstance(part, list | tuple) for part in (names, follow, *names, *follow)):
         raise wrong
-    history = History(tuple(map(tuple, names)), tuple(map(tuple, follow)))
+    history = LabelAutomaton(tuple(map(tuple, names)), tuple(map(tuple, follow)))
     counts = history.counts
     if len(counts) != n_labels or not all(counts) or len(follow) != 1 + sum(counts):
         raise wrong

@@ -15,7 +15,7 @@ from palmette.data.formats.guesses import ANYTHING
 from palmette.errors import DataError
 
 
-class Known(NamedTuple):
+class LabelMask(NamedTuple):
     """Rows of the allow table for each token, and its further rows."""
 
     rows: np.ndarray  # i32[N]
@@ -49,7 +49,7 @@ class _Sets:
         return sets
 
 
-def known_from_items(allowed: Iterable[Any], corpus: Corpus, labels: Sequence[str]) -> Known:
+def mask_from_items(allowed: Iterable[Any], corpus: Corpus, labels: Sequence[str]) -> LabelMask:
     """From Python: for each sentence a list with, for each token, None (anything), a label, or a set of labels."""
     sets = _Sets(labels)
     rows: list[int] = []
@@ -62,7 +62,7 @@ def known_from_items(allowed: Iterable[Any], corpus: Corpus, labels: Sequence[st
         sizes += [len(places)] if places else []  # a corpus has no empty sentences
     if sizes != np.diff(corpus.offset).tolist():
         raise DataError("`allowed` must have as many sentences as the input, each with as many tokens")
-    return Known(np.array(rows, np.int32), sets.table())
+    return LabelMask(np.array(rows, np.int32), sets.table())
 
 
 def _names(wanted: Any, where: str) -> frozenset[str]:
@@ -77,7 +77,7 @@ def _names(wanted: Any, where: str) -> frozenset[str]:
     return names
 
 
-def known_from_column(corpus: Corpus, labels: Sequence[str]) -> Known:
+def mask_from_column(corpus: Corpus, labels: Sequence[str]) -> LabelMask:
     """From a file's column: a label, `A|B` for one of several, `?` or `_` for anything."""
     assert corpus.labels is not None
     sets = _Sets(labels)
@@ -89,7 +89,7 @@ def known_from_column(corpus: Corpus, labels: Sequence[str]) -> Known:
             names = frozenset() if cell in ANYTHING else frozenset(cell.split("|"))
         token = int(np.argmax(corpus.labels.ids == k))
         rows.append(sets.row(names, f"{corpus.source}:{corpus.line_of(token)}"))
-    return Known(np.array(rows, np.int32)[corpus.labels.ids], sets.table())
+    return LabelMask(np.array(rows, np.int32)[corpus.labels.ids], sets.table())
 
 
 def understand_labels(corpus: Corpus, partial: bool | None) -> None:
@@ -136,16 +136,16 @@ def label_names(corpus: Corpus) -> list[str]:
     return list(dict.fromkeys(name for cell in corpus.labels.types for name in sorted(sets.get(cell, (cell,)))))
 
 
-def known_in_training(corpus: Corpus, labels: Sequence[str]) -> Known:
+def training_mask(corpus: Corpus, labels: Sequence[str]) -> LabelMask:
     """What the labels of a training corpus allow at each token. Below Y stands the label itself."""
     assert corpus.labels is not None
     names = _Sets(labels)
     sets = corpus.label_sets or {}
     rows = [names.row(sets.get(cell, frozenset((cell,))), str(corpus.source)) for cell in corpus.labels.types]
-    return Known(np.array(rows, np.int32)[corpus.labels.ids], names.table())
+    return LabelMask(np.array(rows, np.int32)[corpus.labels.ids], names.table())
 
 
-def check_given(known: Known, corpus: Corpus, n_labels: int) -> None:
+def check_given(known: LabelMask, corpus: Corpus, n_labels: int) -> None:
     """Complain about the first label that is not known for sure: a locally normalised model is given its history."""
     unsure = np.flatnonzero(known.rows >= n_labels)
     if unsure.size:
@@ -169,7 +169,7 @@ def certain_labels(corpus: Corpus, labels: Sequence[str]) -> tuple[np.ndarray, n
     return np.maximum(gold, 0), gold >= 0 if corpus.label_sets else None
 
 
-def check_possible(scores: np.ndarray, corpus: Corpus, beam: int = 0) -> None:
+def check_feasible(scores: np.ndarray, corpus: Corpus, beam: int = 0) -> None:
     """Complain about the first sentence whose best path has no score: none is allowed, or numbers were too large. A
     beam may also have met a dead end."""
     bad = np.flatnonzero(~np.isfinite(scores))

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, Rows, Trellis
-from palmette.kernels.chain.label_context import Past, key_of, reach_of, read_labels, see_path
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Trellis
+from palmette.kernels.chain.label_context import LabelContextWeights, key_of, reach_of, read_labels, see_path
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.table import find
 
@@ -46,7 +46,7 @@ def longest_of(x: Data, order: np.ndarray, first: int, last: int) -> int:
 
 
 @part
-def room_for_beam(m: Chain, p: Past, longest: int, B: int) -> tuple[Trellis, Beam]:
+def room_for_beam(m: Chain, p: LabelContextWeights, longest: int, B: int) -> tuple[Trellis, Beam]:
     """A trellis of states alone, and the beam."""
     W, kind = m.bias.size, m.bias.dtype
     none = np.empty((0, 0, W), kind)
@@ -73,7 +73,7 @@ def _see_prefix(label: np.ndarray, back: np.ndarray, i: int, b: int, window: np.
 
 @part
 def _add_attributes(
-    row: np.ndarray, h0: int, h1: int, context: int, W: int, H: int, token: int, x: Active, r: Rows
+    row: np.ndarray, h0: int, h1: int, context: int, W: int, H: int, token: int, x: Active, r: FeatureWeights
 ) -> None:
     """row[h] += the weights of a token's attributes on the labels before (`context`, as a number) and h."""
     ptr, att, val, slot, w, first, combo = x.ptr, x.att, x.val, r.slot, r.w, r.first, r.combo
@@ -164,7 +164,16 @@ def _fill_row(
 
 @part
 def _add_contexts(
-    row: np.ndarray, h0: int, h1: int, i: int, token: int, window: np.ndarray, m: Chain, p: Past, x: Data, y: Active
+    row: np.ndarray,
+    h0: int,
+    h1: int,
+    i: int,
+    token: int,
+    window: np.ndarray,
+    m: Chain,
+    p: LabelContextWeights,
+    x: Data,
+    y: Active,
 ) -> None:
     """row[h] += the weights of attributes on pairs, on triples and on all labels that templates read."""
     H, W = m.label_of.size, m.bias.size
@@ -178,9 +187,19 @@ def _add_contexts(
 
 @part
 def search(
-    T: Trellis, r: Beam, m: Chain, p: Past, x: Data, y: Active, lo: int, n: int, B: int, start: int, gold: np.ndarray,
+    T: Trellis,
+    r: Beam,
+    m: Chain,
+    p: LabelContextWeights,
+    x: Data,
+    y: Active,
+    lo: int,
+    n: int,
+    B: int,
+    start: int,
+    gold: np.ndarray,
     stop: bool,
-) -> tuple[int, int, int]:  # fmt: skip
+) -> tuple[int, int, int]:
     """Go on after `start` steps (0: from the beginning) through a sentence whose states are scored.
 
     (steps that could be taken, steps after which gold was first missing or 0, where gold is in the last beam or -1).

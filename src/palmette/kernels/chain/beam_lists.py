@@ -11,11 +11,17 @@ import numpy as np
 
 from palmette.kernels.chain.beam import Beam, is_allowed, longest_of, room_for_beam, search, trace
 from palmette.kernels.chain.beam_train import missed_labels
-from palmette.kernels.chain.blend import blend_prefix, room_for_blend
+from palmette.kernels.chain.blend import add_weighted_prefixes, room_for_sums
 from palmette.kernels.chain.candidates import Listed, room_for_listed
 from palmette.kernels.chain.differences import add_differences, entries, products, room_for_entries
 from palmette.kernels.chain.forms import Active, Chain, Data, Trellis
-from palmette.kernels.chain.label_context import Past, add_past_differences, blend_past, has_room, past_entries
+from palmette.kernels.chain.label_context import (
+    LabelContextWeights,
+    add_past_differences,
+    add_weighted_contexts,
+    has_room,
+    past_entries,
+)
 from palmette.kernels.chain.margin_train import Chunks, augment, span_cost
 from palmette.kernels.chain.probperc import factors_of
 from palmette.kernels.chain.score import score_states
@@ -41,9 +47,19 @@ def _listed(r: Beam, out: Listed, steps: int, gold: np.ndarray) -> int:
 
 @part
 def _search_and_cut(
-    T: Trellis, r: Beam, m: Chain, p: Past, x: Data, y: Active, lo: int, n: int, B: int, gold: np.ndarray, update: int,
+    T: Trellis,
+    r: Beam,
+    m: Chain,
+    p: LabelContextWeights,
+    x: Data,
+    y: Active,
+    lo: int,
+    n: int,
+    B: int,
+    gold: np.ndarray,
+    update: int,
     path: np.ndarray,
-) -> tuple[int, int, int]:  # fmt: skip
+) -> tuple[int, int, int]:
     """(where to cut, tokens that the guess has wrong, 1 if gold is better than the guess there, else 0)."""
     reached, fell, item = search(T, r, m, p, x, y, lo, n, B, 0, gold, update == EARLY)
     if item == 0:
@@ -55,24 +71,39 @@ def _search_and_cut(
 
 @kernel
 def train_beam_probperc(
-    m: Chain, p: Past, x: Data, y: Active, order: np.ndarray, first: int, last: int, clock: float, B: int, update: int,
-    K: int, rate: float, fall: float, add_gold: bool, on_errors: bool, kind: int, degree: float,
-) -> tuple:  # fmt: skip
+    m: Chain,
+    p: LabelContextWeights,
+    x: Data,
+    y: Active,
+    order: np.ndarray,
+    first: int,
+    last: int,
+    clock: float,
+    B: int,
+    update: int,
+    K: int,
+    rate: float,
+    fall: float,
+    add_gold: bool,
+    on_errors: bool,
+    kind: int,
+    degree: float,
+) -> tuple:
     """As `train_beam`, for the probabilistic perceptron; see probperc.py."""
     T, r = room_for_beam(m, p, longest_of(x, order, first, last), B)
     c = room_for_listed(T, m, K)
-    sums, factors = room_for_blend(m, K + 1), np.zeros(K + 1)
-    updates, wrong, impossible, bad, position = 0, 0, 0, 0, 0.0
+    sums, factors = room_for_sums(m, K + 1), np.zeros(K + 1)
+    updates, wrong, infeasible, bad, position = 0, 0, 0, 0, 0.0
     for number in range(first, last):
         s = order[number]
         lo = x.offset[s]
         n = x.offset[s + 1] - lo
         gold = x.known[lo : lo + n]
         if not has_room(p, y, lo, n, K + 1):
-            return number, clock, updates, wrong, impossible, bad, position
+            return number, clock, updates, wrong, infeasible, bad, position
         clock += 1.0
         if not is_allowed(m, gold, n):
-            impossible += 1
+            infeasible += 1
             continue
         score_states(T, m, x.one, lo, n)
         at, missed, no_violation = _search_and_cut(T, r, m, p, x, y, lo, n, B, gold, update, c.paths[1])
@@ -82,12 +113,12 @@ def train_beam_probperc(
         found = _listed(r, c, at, gold)
         step = rate / (1.0 + fall * (clock - 2.0)) * float(x.weight[s])
         factors_of(c, at, found, add_gold, kind, degree, step, factors)
-        blend_prefix(m, x, s, c.paths, factors, found + 1, at, clock - 1.0, sums)
-        blend_past(p, y, lo, at, c.paths, factors, found + 1, clock - 1.0)
+        add_weighted_prefixes(m, x, s, c.paths, factors, found + 1, at, clock - 1.0, sums)
+        add_weighted_contexts(p, y, lo, at, c.paths, factors, found + 1, clock - 1.0)
         updates += 1
         bad += no_violation
         position += at / n
-    return last, clock, updates, wrong, impossible, bad, position
+    return last, clock, updates, wrong, infeasible, bad, position
 
 
 @part
@@ -112,15 +143,27 @@ def _violations(c: Listed, m: Chain, at: int, found: int, variant: int, chunks: 
 
 @kernel
 def train_beam_margin(
-    m: Chain, p: Past, x: Data, y: Active, order: np.ndarray, first: int, last: int, clock: float, B: int, update: int,
-    K: int, variant: int, C: float, chunks: Chunks,
-) -> tuple:  # fmt: skip
+    m: Chain,
+    p: LabelContextWeights,
+    x: Data,
+    y: Active,
+    order: np.ndarray,
+    first: int,
+    last: int,
+    clock: float,
+    B: int,
+    update: int,
+    K: int,
+    variant: int,
+    C: float,
+    chunks: Chunks,
+) -> tuple:
     """As `train_beam`, for MIRA, and for PA with one candidate; see margin_train.py."""
     T, r = room_for_beam(m, p, longest_of(x, order, first, last), B)
     c = room_for_listed(T, m, K)
-    sums, factors, b, alpha = room_for_blend(m, K + 1), np.zeros(K + 1), np.zeros(K), np.zeros(K)
+    sums, factors, b, alpha = room_for_sums(m, K + 1), np.zeros(K + 1), np.zeros(K), np.zeros(K)
     keys, values, A = np.zeros(64, np.uint64), np.zeros((64, K)), np.zeros((K, K))
-    updates, wrong, impossible, bad, position = 0, 0, 0, 0, 0.0
+    updates, wrong, infeasible, bad, position = 0, 0, 0, 0, 0.0
     limit = C if variant in (CAPPED, MIRA) else np.inf
     for number in range(first, last):
         s = order[number]
@@ -128,10 +171,10 @@ def train_beam_margin(
         n = x.offset[s + 1] - lo
         gold = x.known[lo : lo + n]
         if not has_room(p, y, lo, n, K + 1):
-            return number, clock, updates, wrong, impossible, bad, position
+            return number, clock, updates, wrong, infeasible, bad, position
         clock += 1.0
         if not is_allowed(m, gold, n):
-            impossible += 1
+            infeasible += 1
             continue
         score_states(T, m, x.one, lo, n)
         at, missed, no_violation = _search_and_cut(T, r, m, p, x, y, lo, n, B, gold, update, c.paths[1])
@@ -156,9 +199,9 @@ def train_beam_margin(
             factors[k + 1] = -alpha[k] * float(x.weight[s])
             factors[0] -= factors[k + 1]
         if factors[0] > 0.0:
-            blend_prefix(m, x, s, c.paths, factors, keep + 1, at, clock - 1.0, sums)
-            blend_past(p, y, lo, at, c.paths, factors, keep + 1, clock - 1.0)
+            add_weighted_prefixes(m, x, s, c.paths, factors, keep + 1, at, clock - 1.0, sums)
+            add_weighted_contexts(p, y, lo, at, c.paths, factors, keep + 1, clock - 1.0)
             updates += 1
             bad += no_violation
             position += at / n
-    return last, clock, updates, wrong, impossible, bad, position
+    return last, clock, updates, wrong, infeasible, bad, position

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.chain.beam import is_allowed, longest_of, restart_from_gold, room_for_beam, search, trace
-from palmette.kernels.chain.blend import blend_prefix, room_for_blend
+from palmette.kernels.chain.blend import add_weighted_prefixes, room_for_sums
 from palmette.kernels.chain.forms import Active, Chain, Data
-from palmette.kernels.chain.label_context import Past, blend_past, has_room
+from palmette.kernels.chain.label_context import LabelContextWeights, add_weighted_contexts, has_room
 from palmette.kernels.chain.score import restrict, score_states
 from palmette.kernels.core.compile import inline, kernel
 from palmette.kernels.learning.violation import EARLY, LASO, cut
@@ -27,15 +27,24 @@ def missed_labels(path: np.ndarray, gold: np.ndarray, start: int, steps: int) ->
 
 @kernel
 def train_beam(
-    m: Chain, p: Past, x: Data, y: Active, order: np.ndarray, first: int, last: int, clock: float, B: int, update: int
+    m: Chain,
+    p: LabelContextWeights,
+    x: Data,
+    y: Active,
+    order: np.ndarray,
+    first: int,
+    last: int,
+    clock: float,
+    B: int,
+    update: int,
 ) -> tuple:
     """Part of a slice of a pass: (the sentence to go on with, clock, updates, tokens wrong, sentences without an
     allowed gold, bad updates, sum of the relative positions of the cuts). It ends early where rows of `p` run out. An
     update that stops the search counts the tokens after it as wrong."""
     T, r = room_for_beam(m, p, longest_of(x, order, first, last), B)
     paths = np.zeros((2, T.U.shape[0]), np.int32)
-    sums = room_for_blend(m, 2)
-    updates, wrong, impossible, bad, position = 0, 0, 0, 0, 0.0
+    sums = room_for_sums(m, 2)
+    updates, wrong, infeasible, bad, position = 0, 0, 0, 0, 0.0
     stops = update in (EARLY, LASO)
     factors = np.zeros(2)
     for k in range(first, last):
@@ -44,10 +53,10 @@ def train_beam(
         n = x.offset[s + 1] - lo
         gold = x.known[lo : lo + n]
         if not has_room(p, y, lo, n, 2):
-            return k, clock, updates, wrong, impossible, bad, position
+            return k, clock, updates, wrong, infeasible, bad, position
         clock += 1.0
         if not is_allowed(m, gold, n):
-            impossible += 1
+            infeasible += 1
             continue
         paths[0, :n] = gold
         factors[0], factors[1] = float(x.weight[s]), -float(x.weight[s])
@@ -63,8 +72,8 @@ def train_beam(
             if at < reached:
                 trace(r, at, 0, paths[1])
             bad += r.gold[at] > r.best[at]
-            blend_prefix(m, x, s, paths, factors, 2, at, clock - 1.0, sums)
-            blend_past(p, y, lo, at, paths, factors, 2, clock - 1.0)
+            add_weighted_prefixes(m, x, s, paths, factors, 2, at, clock - 1.0, sums)
+            add_weighted_contexts(p, y, lo, at, paths, factors, 2, clock - 1.0)
             updates += 1
             position += at / n
             if update != LASO:
@@ -72,14 +81,21 @@ def train_beam(
                 break
             restart_from_gold(r, gold, at)
             start = at
-    return last, clock, updates, wrong, impossible, bad, position
+    return last, clock, updates, wrong, infeasible, bad, position
 
 
 @kernel
 def decode_beam(
-    m: Chain, p: Past, x: Data, y: Active, B: int, out: np.ndarray, scores: np.ndarray, found: np.ndarray,
+    m: Chain,
+    p: LabelContextWeights,
+    x: Data,
+    y: Active,
+    B: int,
+    out: np.ndarray,
+    scores: np.ndarray,
+    found: np.ndarray,
     restricted: bool,
-) -> None:  # fmt: skip
+) -> None:
     """The best labels of each sentence, as many as out i32[K, N] has room for and the last beam has prefixes: their
     scores f64[S, K], and how many they are, i64[S]."""
     S = x.offset.size - 1

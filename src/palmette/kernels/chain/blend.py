@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, Rows
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
 from palmette.kernels.chain.update import block_and_cell, change_seen, same_labels, share_dense, share_seen
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.vector import fetch_early
@@ -31,7 +31,7 @@ class Sums(NamedTuple):
 
 
 @part
-def room_for_blend(m: Chain, K: int) -> Sums:
+def room_for_sums(m: Chain, K: int) -> Sums:
     return Sums(
         np.zeros(m.label_of.size**m.order * m.bias.size),
         np.empty(K, np.int64),
@@ -109,7 +109,9 @@ def _sum_labels(m: Chain, order: int, n: int, r: Sums) -> int:
 
 
 @part
-def _blend_seen(m: Chain, order: int, r: Rows, x: Active, i: int, sums: Sums, n: int, labels: int, c: float) -> None:
+def _blend_seen(
+    m: Chain, order: int, r: FeatureWeights, x: Active, i: int, sums: Sums, n: int, labels: int, c: float
+) -> None:
     for k in range(x.ptr[i], x.ptr[i + 1]):
         value = 1.0 if x.val.size == 0 else float(x.val[k])
         for j in range(n):
@@ -143,14 +145,18 @@ def _blend_rows(
 
 
 @inline
-def _blend_dense(m: Chain, order: int, r: Rows, x: Active, i: int, sums: Sums, n: int, labels: int, c: float) -> None:
+def _blend_dense(
+    m: Chain, order: int, r: FeatureWeights, x: Active, i: int, sums: Sums, n: int, labels: int, c: float
+) -> None:
     _blend_rows(r.slot, r.used, r.w, r.a, x.ptr, x.att, x.val, i, sums.place, sums.factor, n, c)
     if labels > 0:
         _share_dense_rows(m, order, r, x, i, sums, labels, c)
 
 
 @part
-def _share_dense_rows(m: Chain, order: int, r: Rows, x: Active, i: int, sums: Sums, labels: int, c: float) -> None:
+def _share_dense_rows(
+    m: Chain, order: int, r: FeatureWeights, x: Active, i: int, sums: Sums, labels: int, c: float
+) -> None:
     """What all states of the labels get, of rows that have been given out by then."""
     for k in range(x.ptr[i], x.ptr[i + 1]):
         value = 1.0 if x.val.size == 0 else float(x.val[k])
@@ -202,7 +208,7 @@ def _blend_token(
 
 
 @part
-def blend_prefix(
+def add_weighted_prefixes(
     m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, K: int, at: int, c: float, r: Sums
 ) -> None:
     """w += sum of factors[k] * f(the first `at` tokens of paths[k]) over K paths of sentence s, at time c; the factors
@@ -216,6 +222,8 @@ def blend_prefix(
 
 
 @part
-def blend(m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, K: int, c: float, r: Sums) -> None:
+def add_weighted_paths(
+    m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, K: int, c: float, r: Sums
+) -> None:
     """The same for whole paths."""
-    blend_prefix(m, x, s, paths, factors, K, x.offset[s + 1] - x.offset[s], c, r)
+    add_weighted_prefixes(m, x, s, paths, factors, K, x.offset[s + 1] - x.offset[s], c, r)

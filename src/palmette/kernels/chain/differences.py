@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.blend import all_agree, place_of
-from palmette.kernels.chain.forms import Active, Chain, Data, Rows
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
 from palmette.kernels.core.compile import inline, part
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -127,9 +127,20 @@ def _add_feature(
 
 @part
 def _add_token(
-    r: Rows, x: Active, token: int, order: int, places: int, share: float, bare: tuple[bool, bool], t: Token, K: int,
-    keys: np.ndarray, values: np.ndarray, used: np.ndarray, count: int,
-) -> int:  # fmt: skip
+    r: FeatureWeights,
+    x: Active,
+    token: int,
+    order: int,
+    places: int,
+    share: float,
+    bare: tuple[bool, bool],
+    t: Token,
+    K: int,
+    keys: np.ndarray,
+    values: np.ndarray,
+    used: np.ndarray,
+    count: int,
+) -> int:
     """All features of `order` states that end at a token. Bare weights are numbered after the attributes."""
     place, combo, label, first, combos = t.place, t.combo, t.label, r.first, r.combo
     att, val, A = x.att, x.val, r.slot.size

@@ -37,7 +37,7 @@ from palmette.kernels.chain.forward import (
     room_for_sums,
     scored,
 )
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.hashing import mixed
 from palmette.kernels.core.table import ABSENT, find_or_add
@@ -61,7 +61,7 @@ class Queue(NamedTuple):
     numbers: np.ndarray  # i32[places]
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """For one sentence."""
 
     D: np.ndarray  # f64[n, K, W]
@@ -90,9 +90,9 @@ def room_for_queue(cap: int) -> Queue:
 
 
 @part
-def room_for_search(T: Trellis, w: Sums) -> Room:
+def room_for_search(T: Trellis, w: Sums) -> Workspace:
     n, W = T.U.shape
-    return Room(
+    return Workspace(
         np.empty(w.A.shape), np.empty_like(T.U), np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32),
         np.empty(W),
     )  # fmt: skip
@@ -205,7 +205,7 @@ def _force(q: Queue, what: int, n: int, H: int, forced: np.ndarray) -> int:
 
 
 @part
-def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Room, q: Queue) -> None:
+def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Workspace, q: Queue) -> None:
     """Queue the best path, if there is any. V f64[K, W] is room to work in."""
     best_starts(T, m, n, V, r.D)
     q.size[0] = 0
@@ -216,7 +216,7 @@ def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Room, q: Queue) -
 
 
 @part
-def take_best(T: Trellis, m: Chain, n: int, r: Room, q: Queue, count: int) -> float:
+def take_best(T: Trellis, m: Chain, n: int, r: Workspace, q: Queue, count: int) -> float:
     """Take the best candidate as path number `count`, write it into r.path, and queue what leaves it; its score."""
     H, path, choice = m.label_of.size, r.path, r.choice
     U, E, S, D = T.U, T.E, T.S, r.D
@@ -285,7 +285,7 @@ def _log_paths_a_sequence(T: Trellis, m: Chain, n: int, of_label: np.ndarray) ->
 
 @part
 def _best_labels(
-    T: Trellis, m: Chain, n: int, log_z: float, r: Room, q: Queue, w: Sums, of_label: np.ndarray, out: np.ndarray
+    T: Trellis, m: Chain, n: int, log_z: float, r: Workspace, q: Queue, w: Sums, of_label: np.ndarray, out: np.ndarray
 ) -> tuple[float, bool]:
     """The best label sequence into out[:n]: its log probability, and whether it is proven to be the best."""
     start_list(T, m, n, w.V, r, q)
@@ -322,7 +322,7 @@ def decode_exact(
     the best one for certain. After `cap` (at least 1) paths the best so far comes out, not proven. Where no path is
     allowed: label 0, probability 0, not proven."""
     S = x.offset.size - 1
-    T = make_room(m, x, 0, S, np.arange(S))
+    T = make_workspace(m, x, 0, S, np.arange(S))
     w = room_for_sums(T, m, False)
     r = room_for_search(T, w)
     q = room_for_queue(cap)

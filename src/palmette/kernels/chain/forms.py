@@ -24,7 +24,7 @@ class Active(NamedTuple):
     val: np.ndarray  # f32[z], or of size 0 when all are 1
 
 
-class Rows(NamedTuple):
+class FeatureWeights(NamedTuple):
     """The weights of one order. Dense: attribute a owns the row slot[a]; row 0 stays zero and is shared by
     all attributes that never moved. Seen: a owns the places first[a]..first[a+1], each for one combination
     of labels (numbered (f * Y + g) * Y + h): a block of all states of these labels."""
@@ -37,7 +37,7 @@ class Rows(NamedTuple):
     a: np.ndarray  # f64, as w: sum of (time * change), for averaging; of size 0 when tagging
 
 
-class Bare(NamedTuple):
+class TransitionWeights(NamedTuple):
     """Weights that depend on states alone."""
 
     end: np.ndarray  # f32[2, W]        start and end
@@ -45,7 +45,7 @@ class Bare(NamedTuple):
     triple: np.ndarray  # f32[H, H, W]  of order 2, else empty
 
 
-class BareSums(NamedTuple):
+class TransitionSums(NamedTuple):
     """Their accumulators, float64."""
 
     end: np.ndarray
@@ -70,11 +70,11 @@ class Chain(NamedTuple):
     first: np.ndarray  # f32[W]      0 or -inf, plus the label bias; see `bias`
     last: np.ndarray  # f32[W]       0 or -inf
     bias: np.ndarray  # f32[W]
-    bare: Bare
-    bare_a: BareSums
-    one: Rows
-    two: Rows
-    three: Rows
+    bare: TransitionWeights
+    bare_a: TransitionSums
+    one: FeatureWeights
+    two: FeatureWeights
+    three: FeatureWeights
 
 
 class Data(NamedTuple):
@@ -108,8 +108,8 @@ class Trellis(NamedTuple):
     D: np.ndarray  # f32[n, 1 or H, W]      best score of a path that ends here
 
 
-def no_rows(n_attributes: int = 0) -> Rows:
-    return Rows(
+def no_weights(n_attributes: int = 0) -> FeatureWeights:
+    return FeatureWeights(
         np.zeros(n_attributes, np.int32),
         np.ones(1, np.int64),
         np.zeros(0, np.int64),

@@ -29,7 +29,7 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.score import restrict, score
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.exponent import exp_of, log_of
 
@@ -331,7 +331,7 @@ def scored(T: Trellis, m: Chain, x: Data, s: int, w: Sums, restricted: bool) -> 
 def log_partitions(m: Chain, x: Data, log_z: np.ndarray, restricted: bool) -> None:
     """log Z of each sentence into log_z f64[S]: of all paths, or of those that what is known allows."""
     S = x.offset.size - 1
-    T = make_room(m, x, 0, S, np.arange(S))
+    T = make_workspace(m, x, 0, S, np.arange(S))
     w = room_for_sums(T, m, False)
     for s in range(S):
         n = scored(T, m, x, s, w, restricted)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Rows
+from palmette.kernels.chain.forms import Active, Chain, FeatureWeights
 from palmette.kernels.chain.score import gather_for
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.vector import add_run, fetch_early
@@ -62,7 +62,7 @@ def _gather_ones(
 
 @part
 def _gather_seen(
-    G: np.ndarray, r: Rows, m: Chain, order: int, of: Active, M: np.ndarray, first: int, last: int
+    G: np.ndarray, r: FeatureWeights, m: Chain, order: int, of: Active, M: np.ndarray, first: int, last: int
 ) -> None:
     """Blocks of the combinations that were seen, which lie in a table in runs of the states side by side."""
     out, tables, width = G.reshape(-1), M.reshape(-1), np.int64(M.shape[1])
@@ -82,7 +82,7 @@ def _gather_seen(
 
 @kernel
 def gather(
-    G: np.ndarray, base: np.ndarray, factor: float, r: Rows, m: Chain, order: int, of: Active, M: np.ndarray,
+    G: np.ndarray, base: np.ndarray, factor: float, r: FeatureWeights, m: Chain, order: int, of: Active, M: np.ndarray,
     first: int, last: int,
 ) -> None:  # fmt: skip
     """The rows of the attributes first..last: G f64[rows, width] = factor * base + the tables M f32 of their tokens."""

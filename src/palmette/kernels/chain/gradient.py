@@ -28,7 +28,7 @@ from palmette.kernels.chain.products import (
     room_for_products,
 )
 from palmette.kernels.chain.score import restrict, score
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 
 
@@ -43,7 +43,7 @@ class Expected(NamedTuple):
     triple: np.ndarray  # f64[H, H, W]
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """What a pass over one sentence needs."""
 
     r: Scaled
@@ -64,7 +64,7 @@ def _add_states(out: Expected, P: np.ndarray, at: int, n: int, sign: float) -> N
 
 
 @part
-def _one_pass(T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, room: Room, out: Expected) -> float:
+def _one_pass(T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, room: Workspace, out: Expected) -> float:
     """Add `sign` times the marginals of the trellis as it is, to the tables from token `at` on; log Z."""
     if fast:
         log_z = forward_products(T.U, n, room.r)
@@ -78,7 +78,7 @@ def _one_pass(T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, ro
 
 
 @part
-def _by_logarithms(T: Trellis, m: Chain, at: int, n: int, sign: float, room: Room, out: Expected) -> float:
+def _by_logarithms(T: Trellis, m: Chain, at: int, n: int, sign: float, room: Workspace, out: Expected) -> float:
     """As `_one_pass`, for all orders and scores of any size."""
     w, two, three = room.w, room.two, room.three
     log_z = marginals(T, m, n, w, room.P)
@@ -173,11 +173,11 @@ def _wrong(plain: bool, label_of: np.ndarray, known: np.ndarray, allow: np.ndarr
 
 
 @part
-def room_for_likelihood(T: Trellis, m: Chain, fast: bool) -> Room:
+def room_for_likelihood(T: Trellis, m: Chain, fast: bool) -> Workspace:
     H, W = m.label_of.size, m.bias.size
     P = np.zeros((T.U.shape[0], W))
     two, three = np.zeros((H, W)), np.zeros((H if m.order >= 2 else 0, H, W))
-    return Room(room_for_products(T, m, fast), room_for_sums(T, m, True), P, two, three)
+    return Workspace(room_for_products(T, m, fast), room_for_sums(T, m, True), P, two, three)
 
 
 @part
@@ -210,7 +210,7 @@ def goes_fast(m: Chain, x: Data) -> bool:
 
 @part
 def sentence_likelihood(
-    T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, room: Room, out: Expected
+    T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, room: Workspace, out: Expected
 ) -> tuple[float, int]:
     """Add the differences of sentence s to the tables, from token `at` on: (weight * (log Z - log Z of what is known),
     tokens wrong). `changed`: whether weights have changed since the last sentence. -1 tokens wrong: there is no allowed
@@ -251,17 +251,17 @@ def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
 def expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expected) -> tuple:
     """Sentences first..last: (sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without an
     allowed path, which add nothing). Row k of the tables, which must be 0 there, is for token start + k."""
-    T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
+    T = make_workspace(m, x, first, last, np.arange(x.offset.size - 1))
     fast = goes_fast(m, x)
     room = room_for_likelihood(T, m, fast)
-    objective, wrong, impossible = 0.0, 0, 0
+    objective, wrong, infeasible = 0.0, 0, 0
     for s in range(first, last):
         value, missed = sentence_likelihood(T, m, x, s, x.offset[s] - start, s == first, fast, room, out)
         if missed < 0:
-            impossible += 1
+            infeasible += 1
         else:
             objective += value
             wrong += missed
     if fast and m.order >= 1:
         add_fast_pairs(m, room.r, out)
-    return objective, wrong, impossible
+    return objective, wrong, infeasible

@@ -22,7 +22,7 @@ LABEL_BITS = 15  # of a label in a code of up to four; 0 stands for what is befo
 SPREAD = np.uint64(0xD6E8FEB86659FD93)
 
 
-class Past(NamedTuple):
+class LabelContextWeights(NamedTuple):
     """Rows for pairs of an attribute and a code of labels. T templates, A attributes."""
 
     template: np.ndarray  # i32[A]     that made an attribute
@@ -52,7 +52,7 @@ def read_labels(back: np.ndarray, begin: int, end: int, window: np.ndarray) -> i
 
 
 @part
-def reach_of(p: Past) -> int:
+def reach_of(p: LabelContextWeights) -> int:
     """How many tokens back the templates look."""
     reach = 0
     for b in range(p.back.size):
@@ -61,7 +61,7 @@ def reach_of(p: Past) -> int:
 
 
 @part
-def has_room(p: Past, y: Active, lo: int, n: int, K: int) -> bool:
+def has_room(p: LabelContextWeights, y: Active, lo: int, n: int, K: int) -> bool:
     """Whether the rows that K paths of a sentence may need are there; y of size 0: there are no such templates."""
     if y.ptr.size == 0:
         return True
@@ -99,8 +99,10 @@ def _sum_codes(paths: np.ndarray, codes: np.ndarray, factors: np.ndarray, K: int
 
 
 @part
-def blend_past(p: Past, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray, K: int, c: float) -> None:
-    """The part of `blend_prefix` (see blend.py) of templates that read earlier labels. There must be room."""
+def add_weighted_contexts(
+    p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray, K: int, c: float
+) -> None:
+    """The part of `add_weighted_prefixes` (see blend.py) of templates that read earlier labels. There must be room."""
     if y.ptr.size == 0:
         return
     template, first, back, keys, numbers, used = p.template, p.first, p.back, p.keys, p.numbers, p.used
@@ -136,9 +138,17 @@ def past_entries(y: Active, lo: int, at: int, K: int) -> int:
 
 @part
 def add_past_differences(
-    p: Past, y: Active, lo: int, at: int, paths: np.ndarray, K: int, keys: np.ndarray, values: np.ndarray,
-    used: np.ndarray, count: int,
-) -> int:  # fmt: skip
+    p: LabelContextWeights,
+    y: Active,
+    lo: int,
+    at: int,
+    paths: np.ndarray,
+    K: int,
+    keys: np.ndarray,
+    values: np.ndarray,
+    used: np.ndarray,
+    count: int,
+) -> int:
     """The part of `add_differences` (see differences.py) of templates that read earlier labels."""
     if y.ptr.size == 0:
         return count

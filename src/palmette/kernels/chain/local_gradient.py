@@ -13,7 +13,7 @@ import numpy as np
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.gradient import Expected, path_allowed
 from palmette.kernels.chain.score import score
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.exponent import exp_of
 
@@ -80,14 +80,14 @@ def _spread(m: Chain, x: Data, lo: int, at: int, i: int, n: int, row: np.ndarray
 @kernel
 def local_expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expected) -> tuple:
     """As `expectations`; all labels are known for sure. `m.local` is False here: scores are wanted as they are."""
-    T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
+    T = make_workspace(m, x, first, last, np.arange(x.offset.size - 1))
     H, row = m.label_of.size, np.zeros(m.bias.size)
-    objective, wrong, impossible = 0.0, 0, 0
+    objective, wrong, infeasible = 0.0, 0, 0
     for s in range(first, last):
         n = score(T, m, x, s, s == first)
         lo, weight = x.offset[s], float(x.weight[s])
         if not path_allowed(T.U, m.order, m.forbid, x.known[lo : lo + n]):
-            impossible += 1
+            infeasible += 1
             continue
         for i in range(n):
             gold = x.known[lo + i]
@@ -103,4 +103,4 @@ def local_expectations(m: Chain, x: Data, first: int, last: int, start: int, out
             for h in range(H):
                 row[h] *= weight
             _spread(m, x, lo, lo - start, i, n, row, out)
-    return objective, wrong, impossible
+    return objective, wrong, infeasible

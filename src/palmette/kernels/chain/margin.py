@@ -14,7 +14,7 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.score import score
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 
 
@@ -82,7 +82,7 @@ def margins(m: Chain, x: Data, right: np.ndarray, wrong: np.ndarray) -> None:
     does not f64[S]; -inf where there is none."""
     S = x.offset.size - 1
     order = np.arange(S)
-    T = make_room(m, x, 0, S, order)
+    T = make_workspace(m, x, 0, S, order)
     H = m.label_of.size
     R, X = np.empty((2, H)), np.empty((2, H))
     square = H if m.order >= 2 else 0

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.blend import blend, room_for_blend
+from palmette.kernels.chain.blend import add_weighted_paths, room_for_sums
 from palmette.kernels.chain.candidates import list_candidates, room_for_listed, score_of_path
 from palmette.kernels.chain.differences import gram
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.score import score
-from palmette.kernels.chain.train import gold_path, make_room, wrong_labels
+from palmette.kernels.chain.train import gold_path, make_workspace, wrong_labels
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.learning.steps import hildreth, pa_step
@@ -71,12 +71,12 @@ def train_pa(
     m: Chain, x: Data, order: np.ndarray, first: int, last: int, clock: float, variant: int, C: float
 ) -> tuple:
     """One slice of a pass: (clock, updates, tokens wrong, sentences without an allowed path)."""
-    T = make_room(m, x, first, last, order)
+    T = make_workspace(m, x, first, last, order)
     paths = np.zeros((2, T.U.shape[0]), np.int32)
-    sums = room_for_blend(m, 2)
+    sums = room_for_sums(m, 2)
     factors = np.zeros(2)
     keys, values, A = np.zeros(64, np.uint64), np.zeros((64, 1)), np.zeros((1, 1))
-    updates, wrong, impossible = 0, 0, 0
+    updates, wrong, infeasible = 0, 0, 0
     changed = True
     for k in range(first, last):
         s = order[k]
@@ -89,11 +89,11 @@ def train_pa(
         top = viterbi(T, m, n, paths[1])
         clock += 1.0
         if not gold_path(T, m, x, lo, n, paths[0]):
-            impossible += 1
+            infeasible += 1
             continue
         gold = score_of_path(T, m, n, paths[0])
         if gold == -np.inf:
-            impossible += 1
+            infeasible += 1
             continue
         loss = top - gold
         if loss <= 0.0 or wrong_labels(m, x, lo, n, paths[1]) == 0:
@@ -103,10 +103,10 @@ def train_pa(
             continue
         alpha = pa_step(variant, loss, A[0, 0], C) * float(x.weight[s])
         factors[0], factors[1] = alpha, -alpha
-        blend(m, x, s, paths, factors, 2, clock - 1.0, sums)
+        add_weighted_paths(m, x, s, paths, factors, 2, clock - 1.0, sums)
         updates += 1
         changed = True
-    return clock, updates, wrong, impossible
+    return clock, updates, wrong, infeasible
 
 
 @kernel
@@ -114,12 +114,12 @@ def train_mira(
     m: Chain, x: Data, order: np.ndarray, first: int, last: int, clock: float, K: int, C: float, chunks: Chunks
 ) -> tuple:
     """One slice of a pass: (clock, updates, tokens wrong, sentences without an allowed path)."""
-    T = make_room(m, x, first, last, order)
+    T = make_workspace(m, x, first, last, order)
     r = room_for_listed(T, m, K)
-    sums = room_for_blend(m, K + 1)
+    sums = room_for_sums(m, K + 1)
     factors, b, alpha = np.zeros(K + 1), np.zeros(K), np.zeros(K)
     keys, values, A = np.zeros(64, np.uint64), np.zeros((64, K)), np.zeros((K, K))
-    updates, wrong, impossible = 0, 0, 0
+    updates, wrong, infeasible = 0, 0, 0
     changed = True
     for number in range(first, last):
         s = order[number]
@@ -130,7 +130,7 @@ def train_mira(
         wrong += missed
         clock += 1.0
         if found < 0:
-            impossible += 1
+            infeasible += 1
             continue
         broken = False
         for k in range(found):
@@ -149,10 +149,10 @@ def train_mira(
             factors[k + 1] = -alpha[k] * float(x.weight[s])
             factors[0] -= factors[k + 1]
         if factors[0] > 0.0:
-            blend(m, x, s, r.paths, factors, keep + 1, clock - 1.0, sums)
+            add_weighted_paths(m, x, s, r.paths, factors, keep + 1, clock - 1.0, sums)
             updates += 1
             changed = True
-    return clock, updates, wrong, impossible
+    return clock, updates, wrong, infeasible
 
 
 @part

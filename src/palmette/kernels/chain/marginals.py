@@ -33,7 +33,7 @@ from palmette.kernels.chain.forward import (
     scored,
     taken_out,
 )
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.exponent import exp_of, log_of
 
@@ -269,7 +269,7 @@ def decode_marginal(
     """The most probable label of each token by itself into out i32[N], ties to the smaller one, its probability into
     confidence f64[N], log Z of each sentence into log_z f64[S]. Where no path is allowed: label 0, confidence 0."""
     S = x.offset.size - 1
-    T = make_room(m, x, 0, S, np.arange(S))
+    T = make_workspace(m, x, 0, S, np.arange(S))
     w = room_for_sums(T, m, True)
     P = np.empty(T.U.shape)
     of_label = np.empty(m.label_of.max() + 1)

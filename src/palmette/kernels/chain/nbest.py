@@ -10,7 +10,7 @@ from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.forward import exp_edges, log_partition, room_for_sums
 from palmette.kernels.chain.label_lists import list_labels, room_for_ends
 from palmette.kernels.chain.score import restrict, score
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel
 
 
@@ -23,7 +23,7 @@ def decode_nbest(
     scores (of the best path with these labels) into scores f64[sentences, K], how many there are into found
     i64[sentences]. probability f64[sentences, K] is filled unless it is of size 0: of the labels, summed over their
     paths of states, and given what is known when `restricted`."""
-    T = make_room(m, x, first, last, np.arange(x.offset.size - 1))
+    T = make_workspace(m, x, first, last, np.arange(x.offset.size - 1))
     K, H, n_labels = out.shape[0], m.label_of.size, x.allow.shape[1]
     w = room_for_sums(T, m, False)
     room = room_for_search(T, w)

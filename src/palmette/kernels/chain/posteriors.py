@@ -24,7 +24,7 @@ import numpy as np
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.forward import Sums, room_for_sums, scored
 from palmette.kernels.chain.marginals import marginals, pair_marginals, total_of, triple_marginals
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 
 
@@ -46,7 +46,7 @@ class Places(NamedTuple):
     kind: np.ndarray  # i64[K]
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """For the recursion over one span."""
 
     here: np.ndarray  # f64[H, W]      v of this pair of tokens
@@ -56,10 +56,10 @@ class Room(NamedTuple):
 
 
 @part
-def _room_for_spans(m: Chain) -> Room:
+def _room_for_spans(m: Chain) -> Workspace:
     H, W = m.label_of.size, m.bias.size
     edges = np.empty((H if m.order == 2 else 1, H, W))
-    return Room(np.empty((H, W)), np.empty((H, W)), edges, np.empty(H))
+    return Workspace(np.empty((H, W)), np.empty((H, W)), edges, np.empty(H))
 
 
 @part
@@ -74,7 +74,7 @@ def _pairs(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, out: np.ndarray
 
 
 @part
-def _step(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, r: Room) -> None:
+def _step(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, r: Workspace) -> None:
     """r.here = what comes of r.before one token further. Rows whose sum is nothing have no paths to go on with."""
     before, here, H = r.before, r.here, m.label_of.size
     for g in range(H):
@@ -119,7 +119,7 @@ def _keep(v: np.ndarray, m: Chain, allowed: np.ndarray, kind_of: np.ndarray, inn
 
 @part
 def _span_share(
-    T: Trellis, m: Chain, w: Sums, P: np.ndarray, n: int, first: int, end: int, kind: int, marks: Marks, r: Room
+    T: Trellis, m: Chain, w: Sums, P: np.ndarray, n: int, first: int, end: int, kind: int, marks: Marks, r: Workspace
 ) -> float:
     H, kind_of = m.label_of.size, marks.kind
     total = 0.0
@@ -158,7 +158,7 @@ def shares(
     no rows: not wanted), those of spans into of_spans f64[K], log Z of each sentence into log_z f64[S]. With
     `restricted` among the paths that what is known allows. All are 0 where no path is allowed."""
     S = x.offset.size - 1
-    T = make_room(m, x, 0, S, np.arange(S))
+    T = make_workspace(m, x, 0, S, np.arange(S))
     w = room_for_sums(T, m, True)
     P = np.empty(T.U.shape)
     r = _room_for_spans(m)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.blend import blend, room_for_blend
+from palmette.kernels.chain.blend import add_weighted_paths, room_for_sums
 from palmette.kernels.chain.candidates import Listed, is_gold, list_candidates, room_for_listed
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.score import score
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.learning.steps import shares
 
@@ -42,11 +42,11 @@ def train_probperc(
 ) -> tuple:  # fmt: skip
     """One slice of a pass: (clock, updates, tokens wrong, sentences without an allowed path). The rate at clock c is
     rate / (1 + fall * (c - 1))."""
-    T = make_room(m, x, first, last, order)
+    T = make_workspace(m, x, first, last, order)
     r = room_for_listed(T, m, K)
-    sums = room_for_blend(m, K + 1)
+    sums = room_for_sums(m, K + 1)
     factors = np.zeros(K + 1)
-    updates, wrong, impossible = 0, 0, 0
+    updates, wrong, infeasible = 0, 0, 0
     changed = True
     for k in range(first, last):
         s = order[k]
@@ -55,12 +55,12 @@ def train_probperc(
         wrong += missed
         changed = False
         if found < 0:
-            impossible += 1
+            infeasible += 1
         elif missed > 0 or not on_errors:
             step = rate / (1.0 + fall * (clock - 1.0)) * float(x.weight[s])
             factors_of(r, n, found, add_gold, kind, degree, step, factors)
-            blend(m, x, s, r.paths, factors, found + 1, clock, sums)
+            add_weighted_paths(m, x, s, r.paths, factors, found + 1, clock, sums)
             updates += 1
             changed = True
         clock += 1.0
-    return clock, updates, wrong, impossible
+    return clock, updates, wrong, infeasible

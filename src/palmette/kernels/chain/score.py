@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, Gather, Rows, Trellis
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Gather, Trellis
 from palmette.kernels.chain.local import normalise
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.vector import add_four, add_run, fetch_early
@@ -42,7 +42,7 @@ def _add_valued(
 
 
 @part
-def gather_for(m: Chain, r: Rows, order: int) -> Gather:
+def gather_for(m: Chain, r: FeatureWeights, order: int) -> Gather:
     """Room for the blocks of seen combinations of that order."""
     H, W, per, block = m.label_of.size, m.bias.size, m.per, r.w.shape[1]
     Y = H // per
@@ -59,7 +59,7 @@ def gather_for(m: Chain, r: Rows, order: int) -> Gather:
 
 
 @part
-def _add_seen(out: np.ndarray, r: Rows, m: Chain, room: Gather, x: Active, lo: int, skip: int) -> None:
+def _add_seen(out: np.ndarray, r: FeatureWeights, m: Chain, room: Gather, x: Active, lo: int, skip: int) -> None:
     """As `add_rows`, for the combinations that were seen. Blocks whose combinations follow each other are added in one
     go; then each sum goes into the table in runs of the states that lie side by side."""
     first, combo, w, block = r.first, r.combo, r.w.reshape(-1), np.int64(r.w.shape[1])
@@ -94,7 +94,7 @@ def _add_seen(out: np.ndarray, r: Rows, m: Chain, room: Gather, x: Active, lo: i
 
 
 @part
-def add_rows(out: np.ndarray, r: Rows, x: Active, lo: int, skip: int) -> None:
+def add_rows(out: np.ndarray, r: FeatureWeights, x: Active, lo: int, skip: int) -> None:
     """out f32[n, width] += the rows of the attributes of the tokens lo.., but for the first `skip` of them.
 
     The arrays are taken out of their tuples once: inside the loop each would count as a reference each time."""

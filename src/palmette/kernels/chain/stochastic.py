@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, Gather, Rows
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Gather
 from palmette.kernels.chain.gradient import (
     Expected,
     add_fast_pairs,
@@ -27,7 +27,7 @@ from palmette.kernels.chain.gradient import (
     sentence_likelihood,
 )
 from palmette.kernels.chain.score import gather_for
-from palmette.kernels.chain.train import make_room
+from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 
 FLOOR = np.float32(0.01)  # sums of squares start here: what is hardly ever expected must not make large steps
@@ -73,7 +73,7 @@ def _descend(
 
 @part
 def _descend_rows(
-    r: Rows, x: Active, i: int, squares: np.ndarray, g: np.ndarray, decay: np.ndarray, rate: float, c: float
+    r: FeatureWeights, x: Active, i: int, squares: np.ndarray, g: np.ndarray, decay: np.ndarray, rate: float, c: float
 ) -> None:
     """The dense rows of the attributes of token i; a row is given out on its first change."""
     slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
@@ -90,7 +90,7 @@ def _descend_rows(
 
 @part
 def _descend_seen(
-    r: Rows, m: Chain, room: Gather, x: Active, i: int, squares: np.ndarray, g: np.ndarray, decay: np.ndarray,
+    r: FeatureWeights, m: Chain, room: Gather, x: Active, i: int, squares: np.ndarray, g: np.ndarray, decay: np.ndarray,
     rate: float, c: float,
 ) -> None:  # fmt: skip
     """The same for blocks of combinations that were seen: a block lies in g in runs of `per` numbers."""
@@ -136,9 +136,19 @@ def _descend_bare(
 
 @part
 def _descend_order(
-    r: Rows, m: Chain, room: Gather, x: Active, lo: int, n: int, skip: int, M: np.ndarray, squares: np.ndarray,
-    decay: np.ndarray, rate: float, c: float,
-) -> None:  # fmt: skip
+    r: FeatureWeights,
+    m: Chain,
+    room: Gather,
+    x: Active,
+    lo: int,
+    n: int,
+    skip: int,
+    M: np.ndarray,
+    squares: np.ndarray,
+    decay: np.ndarray,
+    rate: float,
+    c: float,
+) -> None:
     """The weights of one order, token by token from the `skip`-th on; tables are made 0 for the next sentence."""
     for i in range(skip, n if M.shape[0] > 0 else 0):
         g = M[i]
@@ -176,7 +186,7 @@ def descend(
     """One slice of a pass: (clock, sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without an
     allowed path). The rate at clock c is rate / (1 + fall * c)."""
     H, W = m.label_of.size, m.bias.size
-    T = make_room(m, x, first, last, order)
+    T = make_workspace(m, x, first, last, order)
     fast = goes_fast(m, x)
     room = room_for_likelihood(T, m, fast)
     n = T.U.shape[0]
@@ -187,11 +197,11 @@ def descend(
         np.zeros((2, W)), np.zeros((H, W)), np.zeros((H if m.order >= 2 else 0, H, W)),
     )  # fmt: skip
     one, two, three = gather_for(m, m.one, 1), gather_for(m, m.two, 2), gather_for(m, m.three, 3)
-    objective, wrong, impossible = 0.0, 0, 0
+    objective, wrong, infeasible = 0.0, 0, 0
     for k in range(first, last):
         value, missed = sentence_likelihood(T, m, x, order[k], 0, True, fast, room, out)
         if missed < 0:
-            impossible += 1
+            infeasible += 1
         else:
             objective += value
             wrong += missed
@@ -200,4 +210,4 @@ def descend(
             now = np.float32(rate / (1.0 + fall * clock))
             _descend_sentence(m, x, order[k], out, squares, decay, np.float32(bare), now, clock, one, two, three)
         clock += 1.0
-    return clock, objective, wrong, impossible
+    return clock, objective, wrong, infeasible

@@ -9,13 +9,13 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.score import restrict, score
-from palmette.kernels.chain.update import move
+from palmette.kernels.chain.update import add_path_difference
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
 
 
 @part
-def make_room(m: Chain, x: Data, first: int, last: int, order: np.ndarray) -> Trellis:
+def make_workspace(m: Chain, x: Data, first: int, last: int, order: np.ndarray) -> Trellis:
     """A trellis large enough for the sentences order[first:last]."""
     H = m.label_of.size
     W = m.bias.size
@@ -59,12 +59,12 @@ def gold_path(T: Trellis, m: Chain, x: Data, lo: int, n: int, path: np.ndarray) 
 @kernel
 def train_perceptron(m: Chain, x: Data, order: np.ndarray, first: int, last: int, clock: float) -> tuple:
     """One slice of a pass: (clock, updates, tokens wrong, sentences without an allowed path)."""
-    T = make_room(m, x, first, last, order)
+    T = make_workspace(m, x, first, last, order)
     guess = np.empty(T.U.shape[0], np.int32)
     gold = np.empty(T.U.shape[0], np.int32)
     updates = 0
     wrong = 0
-    impossible = 0
+    infeasible = 0
     changed = True
     for k in range(first, last):
         s = order[k]
@@ -76,13 +76,13 @@ def train_perceptron(m: Chain, x: Data, order: np.ndarray, first: int, last: int
         if missed > 0:
             wrong += missed
             if gold_path(T, m, x, lo, n, gold):
-                move(m, x, s, gold, guess, float(x.weight[s]), clock)
+                add_path_difference(m, x, s, gold, guess, float(x.weight[s]), clock)
                 updates += 1
                 changed = True
             else:
-                impossible += 1
+                infeasible += 1
         clock += 1.0
-    return clock, updates, wrong, impossible
+    return clock, updates, wrong, infeasible
 
 
 @kernel
@@ -90,7 +90,7 @@ def decode(m: Chain, x: Data, out: np.ndarray, scores: np.ndarray, restricted: b
     """The best state of each token into out i32[N], the score of each sentence into scores f64[S]."""
     S = x.offset.size - 1
     order = np.arange(S)
-    T = make_room(m, x, 0, S, order)
+    T = make_workspace(m, x, 0, S, order)
     for s in range(S):
         n = score(T, m, x, s, s == 0)
         lo = x.offset[s]

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, Rows
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
 from palmette.kernels.core.compile import inline, part
 
 
 @inline
-def change_seen(r: Rows, attribute: int, combo: int, cell: int, change: float, c: float) -> None:
+def change_seen(r: FeatureWeights, attribute: int, combo: int, cell: int, change: float, c: float) -> None:
     """Change one weight; a combination that was not seen has none and stays zero."""
     low, high = r.first[attribute], r.first[attribute + 1]
     while low < high:
@@ -67,7 +67,7 @@ def share_dense(w: np.ndarray, a: np.ndarray, m: Chain, order: int, place: int, 
 
 
 @part
-def share_seen(r: Rows, m: Chain, order: int, attribute: int, combo: int, change: float, c: float) -> None:
+def share_seen(r: FeatureWeights, m: Chain, order: int, attribute: int, combo: int, change: float, c: float) -> None:
     """The same for a block of a combination that was seen."""
     per, sizes = m.per, m.sizes
     Y = m.label_of.size // per
@@ -79,7 +79,9 @@ def share_seen(r: Rows, m: Chain, order: int, attribute: int, combo: int, change
 
 
 @part
-def _move_seen(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
+def _move_seen(
+    m: Chain, order: int, r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float
+) -> None:
     up, up_cell = block_and_cell(plus, order, m)
     down, down_cell = block_and_cell(minus, order, m)
     for k in range(x.ptr[i], x.ptr[i + 1]):
@@ -92,7 +94,7 @@ def _move_seen(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minu
 
 
 @part
-def _move(r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
+def _move(r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
     """Token i's attributes: `step` more on the combination `plus`, less on `minus`. A dense row is given out on its
     first change."""
     slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
@@ -110,7 +112,9 @@ def _move(r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: flo
 
 
 @part
-def _share_rows(m: Chain, order: int, r: Rows, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
+def _share_rows(
+    m: Chain, order: int, r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float
+) -> None:
     """What all states of the labels get of a change of rows, which have been given out by then."""
     if same_labels(plus, minus, order, m):
         return
@@ -200,7 +204,7 @@ def _move_triples(
 
 
 @part
-def move(m: Chain, x: Data, s: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float) -> None:
+def add_path_difference(m: Chain, x: Data, s: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float) -> None:
     """w += step * (f(gold) - f(guess)) for sentence s at time c."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo

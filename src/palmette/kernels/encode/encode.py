@@ -49,7 +49,7 @@ class Cells(NamedTuple):
     power: np.ndarray  # u64[sum of types]  0 where the atom is absent
 
 
-class Alphabet(NamedTuple):
+class FeatureIndex(NamedTuple):
     """Attribute key -> number. A locked one only finds."""
 
     keys: np.ndarray  # u64[size]
@@ -231,7 +231,7 @@ def _end_of_chunk(offset: np.ndarray, s0: int) -> int:
 
 
 @kernel
-def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: Alphabet, grow: bool) -> tuple:
+def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: FeatureIndex, grow: bool) -> tuple:
     """(ptr i64[N+1], att i32[z], keys, numbers, first i64[A]): the attributes of each token, and the
     alphabet, which has new ones with `grow`. `first` tells where an attribute was made first (token * T +
     template; -1: it was there before)."""

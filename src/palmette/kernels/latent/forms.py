@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Rows
+from palmette.kernels.chain.forms import Active, FeatureWeights
 
 ADD, VOTE, COTRAIN = 0, 1, 2  # how views are combined
 PA, PA_I, PA_II = 0, 1, 2  # how long a step may be
@@ -42,7 +42,7 @@ class Weights(NamedTuple):
     pair: np.ndarray  # f32[pairs]
     end_a: np.ndarray  # f64, as end
     pair_a: np.ndarray  # f64, as pair
-    one: Rows  # w f32[rows, C]
+    one: FeatureWeights  # w f32[rows, C]
 
 
 class Sentences(NamedTuple):
@@ -65,7 +65,7 @@ class Rule(NamedTuple):
     cap: int  # how often a negative sentence is decoded at most
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Space for one sentence."""
 
     U: np.ndarray  # f32[n, C]     scores of all states

@@ -16,11 +16,22 @@ from palmette.kernels.chain.forms import Trellis
 from palmette.kernels.chain.score import add_rows
 from palmette.kernels.chain.viterbi import viterbi_pairs
 from palmette.kernels.core.compile import part
-from palmette.kernels.latent.forms import ADD, AFTER, BEFORE, COTRAIN, ENDS, STARTS, Room, Sentences, Views, Weights
+from palmette.kernels.latent.forms import (
+    ADD,
+    AFTER,
+    BEFORE,
+    COTRAIN,
+    ENDS,
+    STARTS,
+    Sentences,
+    Views,
+    Weights,
+    Workspace,
+)
 
 
 @part
-def make_room(v: Views, x: Sentences, order: np.ndarray, first: int, last: int) -> Room:
+def make_workspace(v: Views, x: Sentences, order: np.ndarray, first: int, last: int) -> Workspace:
     """Room for the sentences order[first:last]."""
     longest = 1
     for k in range(first, last):
@@ -29,13 +40,13 @@ def make_room(v: Views, x: Sentences, order: np.ndarray, first: int, last: int) 
 
 
 @part
-def room_of(v: Views, longest: int) -> Room:
+def room_of(v: Views, longest: int) -> Workspace:
     """Room for a sentence of so many tokens."""
     R, C, pairs = v.size.size, v.kind.size, v.forbid.size
     widest = 1
     for r in range(R):
         widest = max(widest, v.stride[r])
-    return Room(
+    return Workspace(
         np.empty((longest, C), np.float32), np.empty(longest * widest, np.float32), np.empty(pairs, np.float32),
         np.empty((1, 0, 1, 1), np.float32), np.empty(longest * widest, np.float32),
         np.empty((R, longest), np.int32), np.empty((R, longest), np.int32),
@@ -44,7 +55,7 @@ def room_of(v: Views, longest: int) -> Room:
 
 
 @part
-def _score(v: Views, w: Weights, x: Sentences, s: int, room: Room, changed: bool) -> int:
+def _score(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, changed: bool) -> int:
     """Fill U (and E, where weights have changed) for sentence s; its length."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
@@ -64,7 +75,7 @@ def _score(v: Views, w: Weights, x: Sentences, s: int, room: Room, changed: bool
 
 
 @part
-def _best_path(v: Views, room: Room, r: int, n: int) -> None:
+def _best_path(v: Views, room: Workspace, r: int, n: int) -> None:
     H, W, column = v.size[r], v.stride[r], v.column[r]
     U = room.own[: n * W].reshape(n, W)
     for i in range(n):
@@ -75,7 +86,7 @@ def _best_path(v: Views, room: Room, r: int, n: int) -> None:
 
 
 @part
-def read_chunks(v: Views, room: Room, r: int, n: int) -> None:
+def read_chunks(v: Views, room: Workspace, r: int, n: int) -> None:
     """The types of view r's tokens, and where chunks begin, by conlleval's rule."""
     column, best, kind, starts = v.column[r], room.best[r], room.kind[r], room.starts[r]
     for i in range(n):
@@ -122,7 +133,7 @@ def write_chunks(v: Views, r: int, kind: np.ndarray, starts: np.ndarray, n: int,
 
 
 @part
-def _combine(v: Views, room: Room, n: int, how: int) -> None:
+def _combine(v: Views, room: Workspace, n: int, how: int) -> None:
     R = v.size.size
     if how == ADD:
         for r in range(R):
@@ -139,7 +150,7 @@ def _combine(v: Views, room: Room, n: int, how: int) -> None:
 
 
 @part
-def _path_score(v: Views, room: Room, n: int) -> float:
+def _path_score(v: Views, room: Workspace, n: int) -> float:
     """The score of the paths of all views together, from the tables of this sentence."""
     total = 0.0
     for r in range(v.size.size):
@@ -152,7 +163,7 @@ def _path_score(v: Views, room: Room, n: int) -> float:
 
 
 @part
-def search(v: Views, w: Weights, x: Sentences, s: int, room: Room, how: int, changed: bool) -> float:
+def search(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, how: int, changed: bool) -> float:
     """Find the structures of sentence s, into room.path; their score."""
     n = _score(v, w, x, s, room, changed)
     for r in range(v.size.size):

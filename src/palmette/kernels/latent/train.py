@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.latent.forms import Rival, Room, Rule, Sentences, Views, Weights
-from palmette.kernels.latent.search import make_room, search
+from palmette.kernels.latent.forms import Rival, Rule, Sentences, Views, Weights, Workspace
+from palmette.kernels.latent.search import make_workspace, search
 from palmette.kernels.latent.update import add_features, rival_score, score_of, squared_length, step_size
 
 # Places of what is counted in a slice
@@ -21,9 +21,18 @@ UPDATES, WRONG_POSITIVES, WRONG_NEGATIVES, DECODED, CAPPED, SQUARED_LOSS, RIVAL_
 
 @part
 def _step(
-    v: Views, w: Weights, x: Sentences, s: int, y: int, score: float, room: Room, rule: Rule, clock: float, u: Rival,
+    v: Views,
+    w: Weights,
+    x: Sentences,
+    s: int,
+    y: int,
+    score: float,
+    room: Workspace,
+    rule: Rule,
+    clock: float,
+    u: Rival,
     counts: np.ndarray,
-) -> float:  # fmt: skip
+) -> float:
     """One step for the structures in room; the score as the loss saw it.
 
     What is counted are squared losses over squared lengths: with normalised features just squared losses, and without
@@ -54,7 +63,7 @@ def train_online(
     """One slice of a pass over the sentences order[first:last] with classes y i8[S] (1, -1); the new clock.
 
     counts f64[N_COUNTS] and again i64[cap] (how many negatives were decoded again so often) are added to."""
-    room = make_room(v, x, order, first, last)
+    room = make_workspace(v, x, order, first, last)
     changed = True
     for k in range(first, last):
         s = order[k]
@@ -86,7 +95,7 @@ def train_fixed(
 ) -> float:  # fmt: skip
     """The same over fixed structures order[first:last]: of sentence owner[k], with the states of all views, one view
     after the other, from start[k] on in states i16[]."""
-    room = make_room(v, x, owner[order], first, last)
+    room = make_workspace(v, x, owner[order], first, last)
     for k in range(first, last):
         s = owner[order[k]]
         n = x.offset[s + 1] - x.offset[s]
@@ -113,7 +122,7 @@ def decide(
 ) -> None:  # fmt: skip
     """The scores f64[S] of the sentences order[first:last], and unless it is empty their structures into states
     i16[R, N]."""
-    room = make_room(v, x, order, first, last)
+    room = make_workspace(v, x, order, first, last)
     for k in range(first, last):
         s = order[k]
         score = search(v, w, x, s, room, rule.combine, k == first)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.latent.forms import PA, PA_I, Rival, Room, Rule, Sentences, Views, Weights
+from palmette.kernels.latent.forms import PA, PA_I, Rival, Rule, Sentences, Views, Weights, Workspace
 
 
 @kernel
@@ -30,7 +30,7 @@ def link_repeats(offset: np.ndarray, ptr: np.ndarray, att: np.ndarray, n_attribu
 
 
 @part
-def squared_length(v: Views, x: Sentences, s: int, room: Room) -> float:
+def squared_length(v: Views, x: Sentences, s: int, room: Workspace) -> float:
     """||f||^2 of the paths in room: a feature that occurs for the (c+1)-th time adds (c+1)^2 - c^2 = 2c + 1."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
@@ -51,7 +51,7 @@ def squared_length(v: Views, x: Sentences, s: int, room: Room) -> float:
 
 
 @part
-def _pair_length(v: Views, room: Room, n: int) -> int:
+def _pair_length(v: Views, room: Workspace, n: int) -> int:
     times, total = room.times, 0
     for r in range(v.size.size):
         edge, W, path = v.edge[r], v.stride[r], room.path[r]
@@ -66,7 +66,7 @@ def _pair_length(v: Views, room: Room, n: int) -> int:
 
 @part
 def _score_on(
-    v: Views, end: np.ndarray, pair: np.ndarray, w: np.ndarray, slot: np.ndarray, x: Sentences, s: int, room: Room
+    v: Views, end: np.ndarray, pair: np.ndarray, w: np.ndarray, slot: np.ndarray, x: Sentences, s: int, room: Workspace
 ) -> float:
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
@@ -87,13 +87,13 @@ def _score_on(
 
 
 @part
-def score_of(v: Views, w: Weights, x: Sentences, s: int, room: Room) -> float:
+def score_of(v: Views, w: Weights, x: Sentences, s: int, room: Workspace) -> float:
     """w.f of the paths in room."""
     return _score_on(v, w.end, w.pair, w.one.w, w.one.slot, x, s, room)
 
 
 @part
-def rival_score(v: Views, u: Rival, w: Weights, x: Sentences, s: int, room: Room) -> float:
+def rival_score(v: Views, u: Rival, w: Weights, x: Sentences, s: int, room: Workspace) -> float:
     """u.f of the same."""
     return _score_on(v, u.end, u.pair, u.w, w.one.slot, x, s, room)
 
@@ -109,7 +109,7 @@ def step_size(loss: float, squared: float, rule: Rule) -> float:
 
 
 @part
-def _add_rows_of(v: Views, w: Weights, x: Sentences, s: int, room: Room, change: float, c: float) -> None:
+def _add_rows_of(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, change: float, c: float) -> None:
     lo = x.offset[s]
     ptr, att, column, path = x.one.ptr, x.one.att, v.column, room.path
     slot, used, rows, sums = w.one.slot, w.one.used, w.one.w, w.one.a
@@ -129,7 +129,7 @@ def _add_rows_of(v: Views, w: Weights, x: Sentences, s: int, room: Room, change:
 
 
 @part
-def add_features(v: Views, w: Weights, x: Sentences, s: int, room: Room, change: float, c: float) -> None:
+def add_features(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, change: float, c: float) -> None:
     """w += change * f of the paths in room, at time c."""
     _add_rows_of(v, w, x, s, room, change, c)
     if not v.pairs:

@@ -69,7 +69,7 @@ def train_parser(
     keys, out = np.zeros(g.seed.size, np.uint64), np.zeros(g.move.size, np.float32)
     node, waiting = np.zeros(NODES, np.int32), np.zeros(2 * longest + 2, np.int32)
     heads, relations = np.zeros(longest, np.int32), np.zeros(longest, np.int32)
-    updates, wrong, bad, merges, impossible = 0, 0, 0, 0, 0
+    updates, wrong, bad, merges, infeasible = 0, 0, 0, 0, 0
     places = 0.0
     for k in range(first, last):
         lo = words.offset[order[k]]
@@ -77,9 +77,9 @@ def train_parser(
         steps = 2 * n - 1
         lacks = lacking(w, 2 * rule.candidates * steps * g.seed.size, g.move.size)
         if lacks != NOTHING:
-            return k - first, clock, updates, wrong, bad, places, merges, impossible, lacks
+            return k - first, clock, updates, wrong, bad, places, merges, infeasible, lacks
         if not oracle(words, g, lo, n, b.gold_action, waiting, heads):
-            impossible += 1
+            infeasible += 1
             clock += 1.0
             continue
         start(z, 0)
@@ -115,7 +115,7 @@ def train_parser(
                 z.counts[0] = 2 * n
         wrong += missed
         clock += 1.0
-    return last - first, clock, updates, wrong, bad, places, merges, impossible, NOTHING
+    return last - first, clock, updates, wrong, bad, places, merges, infeasible, NOTHING
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import Confidence
-from palmette.data.labels.mask import Known, certain_labels, known_in_training, label_names
+from palmette.data.labels.mask import LabelMask, certain_labels, label_names, training_mask
 from palmette.data.subset import take
 from palmette.errors import DataError
 from palmette.evaluation.calibration import BINS, Reliability, reliability, sentence_hits, span_hits
@@ -71,8 +71,8 @@ def _possible(model: ChainModel, corpus: Corpus) -> Corpus:
     return take(small, np.flatnonzero(~never)) if never.any() else small
 
 
-def _gold(model: ChainModel, corpus: Corpus) -> Known:
-    return known_in_training(corpus, model.labels)
+def _gold(model: ChainModel, corpus: Corpus) -> LabelMask:
+    return training_mask(corpus, model.labels)
 
 
 def fit_temperature(model: ChainModel, corpus: Corpus, watch: Watch | None = None) -> tuple[ChainModel, Calibration]:

@@ -8,12 +8,12 @@ import numpy as np
 
 from palmette.data.corpus import Attributes, Corpus
 from palmette.errors import DataError
-from palmette.features.encode import Encoder, new_alphabet
+from palmette.features.encode import Encoder, new_feature_index
 from palmette.features.templates import PAST
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
 from palmette.kernels.core.hashing import mixed_all
 from palmette.kernels.core.table import add_all, find_all, renumbered
-from palmette.kernels.encode.encode import Alphabet, Cells, keep_attributes
+from palmette.kernels.encode.encode import Cells, FeatureIndex, keep_attributes
 from palmette.kernels.io.columns import join_types
 from palmette.structures.chain.weights import ORDERS, Seen, Shape
 
@@ -27,7 +27,7 @@ def allow_table(n_labels: int, extra: np.ndarray | None = None) -> np.ndarray:
 
 
 def encode_corpus(
-    corpus: Corpus, encoder: Encoder | None, alphabets: Mapping[int, Alphabet], known: np.ndarray, allow: np.ndarray
+    corpus: Corpus, encoder: Encoder | None, alphabets: Mapping[int, FeatureIndex], known: np.ndarray, allow: np.ndarray
 ) -> Data:
     """A corpus for tagging: attributes that the alphabets do not have are left out."""
     actives = {}
@@ -41,14 +41,16 @@ def encode_corpus(
     return _data(corpus, known, allow, actives)
 
 
-def encode_past(corpus: Corpus, encoder: Encoder | None, alphabets: Mapping[int, Alphabet]) -> Active:
+def encode_past(corpus: Corpus, encoder: Encoder | None, alphabets: Mapping[int, FeatureIndex]) -> Active:
     """What templates that read earlier labels see of the observations; nothing where there are none."""
     if encoder is None or PAST not in encoder.programs:
         return no_active()
     return _locked(corpus, encoder, encoder.cells(corpus), alphabets, PAST)
 
 
-def _locked(corpus: Corpus, encoder: Encoder, cells: Cells, alphabets: Mapping[int, Alphabet], order: int) -> Active:
+def _locked(
+    corpus: Corpus, encoder: Encoder, cells: Cells, alphabets: Mapping[int, FeatureIndex], order: int
+) -> Active:
     ptr, att, _, _ = encoder.encode(order, cells, corpus.offset, alphabets[order], grow=False)
     return Active(ptr, att, ONES)
 
@@ -71,7 +73,7 @@ def _data(corpus: Corpus, known: np.ndarray, allow: np.ndarray, actives: Mapping
     return Data(corpus.offset, known, allow, weight.astype(np.float32), *parts)
 
 
-def _known_attributes(given: Attributes, alphabet: Alphabet) -> Active:
+def _known_attributes(given: Attributes, alphabet: FeatureIndex) -> Active:
     numbers = find_all(alphabet.keys, alphabet.numbers, mixed_all(given.names.hash))
     ptr, att, val = given.ptr.copy(), given.names.ids.copy(), given.val.copy()
     z = keep_attributes(ptr, att, val, numbers)
@@ -85,14 +87,14 @@ class Collected:
         self,
         corpus: Corpus,
         encoder: Encoder | None,
-        alphabets: Mapping[int, Alphabet] | None = None,
+        alphabets: Mapping[int, FeatureIndex] | None = None,
         min_count: int = 1,
         max_attributes: int | None = None,
     ) -> None:
         self.corpus = corpus
         self.encoder = encoder
         self.cells: Cells | None = None if encoder is None else encoder.cells(corpus)
-        self.alphabets: dict[int, Alphabet] = dict(alphabets or {})
+        self.alphabets: dict[int, FeatureIndex] = dict(alphabets or {})
         self.actives: dict[int, Active] = {}
         self.first: dict[int, np.ndarray] = {}  # where an attribute was made first, -1 for old ones
         self.found: dict[int, int] = {}  # attributes before the cut-off
@@ -104,18 +106,18 @@ class Collected:
     def _collect(self, order: int) -> None:
         if self.encoder is None:
             given = _attributes_of(self.corpus)
-            old = self.alphabets.get(1, new_alphabet(given.names.hash.size))
+            old = self.alphabets.get(1, new_feature_index(given.names.hash.size))
             keys, numbers, of_type, first = add_all(old.keys, old.numbers, old.size, mixed_all(given.names.hash))
-            self.alphabets[1] = Alphabet(keys, numbers, first.size)
+            self.alphabets[1] = FeatureIndex(keys, numbers, first.size)
             self.actives[1] = Active(given.ptr.copy(), of_type[given.names.ids], given.val.copy())
             self.first[1] = first
             return
         assert self.cells is not None
         T = len(self.encoder.of_order(order))
-        room = new_alphabet(self.corpus.n_tokens * T // 8)
+        room = new_feature_index(self.corpus.n_tokens * T // 8)
         old = self.alphabets.get(order, room)
         if old is not room:  # the kernel adds in place, and the old model may still be in use
-            old = Alphabet(old.keys.copy(), old.numbers.copy(), old.size)
+            old = FeatureIndex(old.keys.copy(), old.numbers.copy(), old.size)
         ptr, att, alphabet, first = self.encoder.encode(order, self.cells, self.corpus.offset, old, grow=True)
         self.alphabets[order], self.actives[order], self.first[order] = alphabet, Active(ptr, att, ONES), first
 
@@ -137,7 +139,7 @@ class Collected:
         kept = int(np.count_nonzero(keep))
         keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
         z = keep_attributes(ptr, att, val, new)
-        self.alphabets[order] = Alphabet(keys, numbers, kept)
+        self.alphabets[order] = FeatureIndex(keys, numbers, kept)
         self.actives[order] = Active(ptr, att[:z], val[:z] if val.size else val)
         self.first[order] = first[keep]
 
@@ -159,7 +161,7 @@ class Collected:
         new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
         n = int(np.count_nonzero(kept))
         keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, n)
-        self.alphabets[order] = Alphabet(keys, numbers, n)
+        self.alphabets[order] = FeatureIndex(keys, numbers, n)
         self.moved[order], self.first[order] = kept, self.first[order][kept]
         return new
 

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import Known
+from palmette.data.labels.mask import LabelMask
 from palmette.errors import DataError
-from palmette.kernels.chain.forms import Active, Chain, Data, Rows
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.nbest import Candidate, nbest_lists
 
@@ -61,7 +61,7 @@ class Explanation(NamedTuple):
     contributions: list[Contribution]  # the largest ones first
 
 
-def weight_of(chain: Chain, rows: Rows, attribute: int, states: tuple[int, ...]) -> float:
+def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[int, ...]) -> float:
     """The weight of an attribute on one, two or three states."""
     H, W, per = chain.label_of.size, chain.bias.size, chain.per
     if not rows.first.size:
@@ -118,7 +118,9 @@ def explain(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = N
     data = model.encode(corpus)
     paths, parts = [], []
     for one in candidates:
-        fixed = Known(np.array([numbers[label] for label in one.labels], np.int32), np.zeros((0, len(numbers)), bool))
+        fixed = LabelMask(
+            np.array([numbers[label] for label in one.labels], np.int32), np.zeros((0, len(numbers)), bool)
+        )
         paths.append(model.tag(corpus, bias, fixed, states=True)[0].tolist())
         parts.append(list(parts_of(chain, data, paths[-1])))
     exact = [one._replace(score=_total(own)) for one, own in zip(candidates, parts, strict=True)]

@@ -16,7 +16,7 @@ from palmette.errors import ModelError
 from palmette.features.encode import Encoder
 from palmette.features.templates import PAST
 from palmette.kernels.chain.forms import Chain
-from palmette.kernels.chain.label_context import LABEL_BITS, Past, table_of
+from palmette.kernels.chain.label_context import LABEL_BITS, LabelContextWeights, table_of
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.weights import aligned_zeros
 
@@ -27,27 +27,29 @@ class Weights(NamedTuple):
     """All weights of a chain that is searched with a beam."""
 
     chain: Chain
-    past: Past
+    past: LabelContextWeights
 
 
-def new_past(encoder: Encoder | None, template: np.ndarray, width: int, rows: int = 0) -> Past:
+def new_context_weights(
+    encoder: Encoder | None, template: np.ndarray, width: int, rows: int = 0
+) -> LabelContextWeights:
     """Weights without a row, and room for some; template: i32[A], which template made each attribute."""
     backs = [] if encoder is None else [template.past for template in encoder.of_order(PAST)]
     first = np.cumsum([0, *(len(back) for back in backs)]).astype(np.int64)
     back = np.array([b for labels in backs for b in labels], np.int32)
     keys, numbers, _ = table_of(np.zeros(0, np.int32), np.zeros(0, np.int64), 0, _table_size(rows))
-    return Past(
+    return LabelContextWeights(
         template, first, back, keys, numbers, np.zeros(1, np.int64), np.zeros(rows, np.int32),
         np.zeros(rows, np.int64), aligned_zeros((rows, width), np.float32), np.zeros((rows, width)),
     )  # fmt: skip
 
 
-def no_past(width: int) -> Past:
+def no_context_weights(width: int) -> LabelContextWeights:
     """For a chain whose templates read no earlier labels."""
-    return new_past(None, np.zeros(0, np.int32), width)
+    return new_context_weights(None, np.zeros(0, np.int32), width)
 
 
-def makers(collected: Collected, old: Past | None) -> np.ndarray:
+def makers(collected: Collected, old: LabelContextWeights | None) -> np.ndarray:
     """i32[A]: the template that made each attribute; those of an old model come first."""
     if PAST not in collected.alphabets:
         return np.zeros(0, np.int32)
@@ -63,7 +65,7 @@ def _table_size(rows: int) -> int:
     return 1 << max(4, int(2 * rows).bit_length())
 
 
-def grown(past: Past, needed: int) -> Past:
+def grown(past: LabelContextWeights, needed: int) -> LabelContextWeights:
     """The same with room for so many rows more."""
     n, rows = int(past.used[0]), max(ROOM, past.w.shape[0])
     while n + needed > rows:
@@ -71,47 +73,49 @@ def grown(past: Past, needed: int) -> Past:
     return _with_room(past, n, rows)
 
 
-def _with_room(past: Past, n: int, rows: int) -> Past:
-    bigger = new_past(None, past.template, past.w.shape[1], rows)
+def _with_room(past: LabelContextWeights, n: int, rows: int) -> LabelContextWeights:
+    bigger = new_context_weights(None, past.template, past.w.shape[1], rows)
     for old, new in zip(past[6:], bigger[6:], strict=True):
         new[: min(n, old.shape[0])] = old[:n]
     keys, numbers, _ = table_of(past.owner, past.code, n, _table_size(rows))
     return bigger._replace(first=past.first, back=past.back, keys=keys, numbers=numbers, used=np.array([n]))
 
 
-def restart_past(past: Past, clock: float) -> None:
+def restart_past(past: LabelContextWeights, clock: float) -> None:
     """The running mean becomes the weights that learning goes on from."""
     past.w[:] -= past.a / clock
     past.a[:] = 0
 
 
-def past_norm(past: Past) -> float:
+def past_norm(past: LabelContextWeights) -> float:
     rows = past.w[: int(past.used[0])]
     return float(np.sqrt(np.einsum("ij,ij->i", rows, rows).sum(dtype=np.float64)))
 
 
-def estimated_past(past: Past, clock: float | None) -> Past:
+def estimated_past(past: LabelContextWeights, clock: float | None) -> LabelContextWeights:
     """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all."""
     n = int(past.used[0])
     w = past.w[:n] if clock is None else (past.w[:n] - past.a[:n] / clock).astype(np.float32)
     return _tagging(past, past.owner[:n].copy(), past.code[:n].copy(), np.array(w))
 
 
-def _tagging(past: Past, owner: np.ndarray, code: np.ndarray, w: np.ndarray) -> Past:
+def _tagging(past: LabelContextWeights, owner: np.ndarray, code: np.ndarray, w: np.ndarray) -> LabelContextWeights:
     keys, numbers, _ = table_of(owner, code, owner.size, _table_size(owner.size))
-    return Past(
+    return LabelContextWeights(
         past.template, past.first, past.back, keys, numbers, np.array([owner.size]), owner, code, w,
         np.zeros((0, w.shape[1])),
     )  # fmt: skip
 
 
-def kept_rows(past: Past, rows: np.ndarray, attributes: np.ndarray, new: np.ndarray) -> Past:
+def kept_rows(
+    past: LabelContextWeights, rows: np.ndarray, attributes: np.ndarray, new: np.ndarray
+) -> LabelContextWeights:
     """Only some rows bool[R] of some attributes bool[A], whose new numbers are i32[A]."""
     small = past._replace(template=past.template[attributes])
     return _tagging(small, new[past.owner[rows]], past.code[rows], past.w[rows])
 
 
-def drop_unmoved_past(collected: Collected, past: Past) -> Past:
+def drop_unmoved_past(collected: Collected, past: LabelContextWeights) -> LabelContextWeights:
     """Forget the attributes without a row of their own."""
     if PAST not in collected.alphabets:
         return past
@@ -121,7 +125,7 @@ def drop_unmoved_past(collected: Collected, past: Past) -> Past:
     return kept_rows(past, np.ones(past.owner.size, np.bool_), attributes, new)
 
 
-def top_past(past: Past, n_states: int, top: int) -> list[tuple[int, list[int], int, float]]:
+def top_past(past: LabelContextWeights, n_states: int, top: int) -> list[tuple[int, list[int], int, float]]:
     """The strongest weights of either sign: attribute, the labels it reads (-1 before the sentence), label, weight."""
     w = past.w[:, :n_states]
     found = []
@@ -140,9 +144,11 @@ def top_past(past: Past, n_states: int, top: int) -> list[tuple[int, list[int], 
 # --- going on with a model ----------------------------------------------------------------------------------
 
 
-def carried(encoder: Encoder | None, template: np.ndarray, width: int, old: Past | None) -> Past:
+def carried(
+    encoder: Encoder | None, template: np.ndarray, width: int, old: LabelContextWeights | None
+) -> LabelContextWeights:
     """The rows of an old model (labels may be more now, and attributes too) with room to learn."""
-    past = new_past(encoder, template, width)
+    past = new_context_weights(encoder, template, width)
     if old is None:
         return past
     n = old.owner.size
@@ -154,13 +160,13 @@ def carried(encoder: Encoder | None, template: np.ndarray, width: int, old: Past
     return _with_room(full, n, max(ROOM, n))
 
 
-def saved_past(past: Past) -> dict[str, np.ndarray]:
+def saved_past(past: LabelContextWeights) -> dict[str, np.ndarray]:
     """What an exact resumption needs besides the rows of the chain."""
     n = int(past.used[0])
     return {"past.owner": past.owner[:n], "past.code": past.code[:n], "past.w": past.w[:n], "past.a": past.a[:n]}
 
 
-def restored(past: Past, state: Mapping[str, np.ndarray]) -> Past:
+def restored(past: LabelContextWeights, state: Mapping[str, np.ndarray]) -> LabelContextWeights:
     """Raw weights and accumulators of a checkpoint, in the form of `past`."""
     n, width = state["past.owner"].size, past.w.shape[1]
     blocks = []
@@ -177,7 +183,7 @@ def restored(past: Past, state: Mapping[str, np.ndarray]) -> Past:
 # --- the model file -----------------------------------------------------------------------------------------
 
 
-def packed_past(past: Past) -> dict[str, np.ndarray]:
+def packed_past(past: LabelContextWeights) -> dict[str, np.ndarray]:
     return {
         "past.template": past.template, "past.owner": past.owner, "past.code": past.code, "past.weights": past.w,
     }  # fmt: skip
@@ -185,17 +191,19 @@ def packed_past(past: Past) -> dict[str, np.ndarray]:
 
 def unpacked_past(
     arrays: Mapping[str, np.ndarray], encoder: Encoder, size: int, n_labels: int, width: int, file: str
-) -> Past:
+) -> LabelContextWeights:
     """The rows of a model file with `size` attributes of this kind, each number checked."""
     n_templates = len(encoder.of_order(PAST))
     template = model_file.require(arrays, "past.template", np.int32, (size,), low=0, high=n_templates, file=file)
-    past = new_past(encoder, template, width)
+    past = new_context_weights(encoder, template, width)
     w = model_file.require(arrays, "past.weights", np.float32, (None, width), file=file)
     owner, code = _checked_rows(arrays, past, "past.", w.shape[0], n_labels, file)
     return _tagging(past, owner, code, w)
 
 
-def checked_state(arrays: Mapping[str, np.ndarray], past: Past, n_labels: int, file: str) -> dict[str, np.ndarray]:
+def checked_state(
+    arrays: Mapping[str, np.ndarray], past: LabelContextWeights, n_labels: int, file: str
+) -> dict[str, np.ndarray]:
     """The part of a checkpoint."""
     head = "checkpoint.past."
     w = model_file.require(arrays, f"{head}w", np.float32, (None, past.w.shape[1]), file=file)
@@ -205,7 +213,7 @@ def checked_state(arrays: Mapping[str, np.ndarray], past: Past, n_labels: int, f
 
 
 def _checked_rows(
-    arrays: Mapping[str, np.ndarray], past: Past, head: str, n: int, n_labels: int, file: str
+    arrays: Mapping[str, np.ndarray], past: LabelContextWeights, head: str, n: int, n_labels: int, file: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Owners and labels of rows: each pair once, and as many labels as the owner's template reads."""
     size = past.template.size

@@ -15,21 +15,21 @@ import numpy as np
 
 from palmette.data import model_file
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import Known, check_possible
+from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import Transitions
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.features.templates import PAST, to_text
 from palmette.kernels.chain.exact import decode_exact
-from palmette.kernels.chain.forms import Active, Bare, BareSums, Chain, Data, no_rows, stride_of
-from palmette.kernels.chain.label_context import Past
+from palmette.kernels.chain.forms import Active, Chain, Data, TransitionSums, TransitionWeights, no_weights, stride_of
+from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.kernels.chain.train import decode
-from palmette.kernels.encode.encode import Alphabet
+from palmette.kernels.encode.encode import FeatureIndex
 from palmette.structures.chain.beam import beam_labels
 from palmette.structures.chain.data import allow_table, encode_corpus, encode_past
-from palmette.structures.chain.label_context import Weights, checked_state, no_past, packed_past
+from palmette.structures.chain.label_context import Weights, checked_state, no_context_weights, packed_past
 from palmette.structures.chain.search import Searching, searched
 from palmette.structures.chain.serialise import (
     PARTS,
@@ -43,7 +43,7 @@ from palmette.structures.chain.serialise import (
     load_shape,
     packed_attributes,
 )
-from palmette.structures.chain.temperature import cooled
+from palmette.structures.chain.temperature import with_temperature
 from palmette.structures.chain.weights import ORDERS, Shape, new_chain, used_rows
 
 MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
@@ -77,14 +77,16 @@ class ChainModel(Searching):
     allowed: Transitions
     scheme: str | None
     encoder: Encoder | None  # None: ready-made attributes
-    alphabets: dict[int, Alphabet]
+    alphabets: dict[int, FeatureIndex]
     chain: Chain
     names: dict[int, Names] = field(default_factory=dict)
     vocabulary: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))  # hashes of training words
     bias: dict[str, float] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)  # settings, history, layout: plain JSON
     checkpoint: dict[str, np.ndarray] = field(default_factory=dict)
-    past: Past | None = None  # weights of templates that read earlier labels, of a model trained with a beam
+    past: LabelContextWeights | None = (
+        None  # weights of templates that read earlier labels, of a model trained with a beam
+    )
     beam: int = 0  # prefixes that the search keeps; 0: it is exact
     _cooled: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -102,7 +104,7 @@ class ChainModel(Searching):
             return biased
         kept = self._cooled
         if kept is None or kept[0] != temperature or kept[1] is not self.chain:
-            kept = self._cooled = temperature, self.chain, cooled(self.chain, temperature)
+            kept = self._cooled = temperature, self.chain, with_temperature(self.chain, temperature)
         return kept[2]._replace(bias=biased.bias * np.float32(1.0 / temperature))
 
     def with_bias(self, bias: dict[str, float]) -> Chain:
@@ -121,9 +123,9 @@ class ChainModel(Searching):
     def weights(self, bias: dict[str, float] | None = None) -> Weights:
         """All weights for a beam, with the model's own bias or another."""
         chain = self.with_bias(self.bias if bias is None else bias)
-        return Weights(chain, no_past(chain.bias.size) if self.past is None else self.past)
+        return Weights(chain, no_context_weights(chain.bias.size) if self.past is None else self.past)
 
-    def encode(self, corpus: Corpus, known: Known | None = None) -> Data:
+    def encode(self, corpus: Corpus, known: LabelMask | None = None) -> Data:
         """The corpus for the kernels, with what is known about its labels (default: nothing)."""
         check_columns(corpus, self.encoder)
         Y = len(self.labels)
@@ -136,7 +138,7 @@ class ChainModel(Searching):
         return encode_past(corpus, self.encoder, self.alphabets)
 
     def tag(
-        self, corpus: Corpus, bias: dict[str, float] | None = None, known: Known | None = None, states: bool = False
+        self, corpus: Corpus, bias: dict[str, float] | None = None, known: LabelMask | None = None, states: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """The label of each token i32[N] (or its state) and the score of each sentence f64[S]."""
         if not corpus.n_tokens:
@@ -149,7 +151,7 @@ class ChainModel(Searching):
         else:
             chain = self.with_bias(self.bias if bias is None else bias)
             found, scores = (best_states if states else best_labels)(chain, data, restricted=known is not None)
-        check_possible(scores, corpus, self.beam)
+        check_feasible(scores, corpus, self.beam)
         return found, scores
 
     def decode(
@@ -157,7 +159,7 @@ class ChainModel(Searching):
         corpus: Corpus,
         how: str,
         bias: dict[str, float] | None = None,
-        known: Known | None = None,
+        known: LabelMask | None = None,
         cap: int = CAP,
     ) -> Decoded:
         """Labels in one of the ways of DECODINGS; see there."""
@@ -175,11 +177,11 @@ class ChainModel(Searching):
             decode_exact(chain, data, labels, proven, share, cap, known is not None)
             with np.errstate(divide="ignore"):
                 scores = np.log(share)
-            check_possible(scores, corpus)
+            check_feasible(scores, corpus)
             return Decoded(labels, scores, proven)
         confidence, log_z = np.zeros(corpus.n_tokens), np.zeros(corpus.n_sentences)
         decode_marginal(chain, data, labels, confidence, log_z, known is not None)
-        check_possible(log_z, corpus)
+        check_feasible(log_z, corpus)
         return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
 
     def save(self, path: str) -> None:
@@ -257,7 +259,7 @@ def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             arrays[f"{part}.slot"] = rows.slot
     if model.past is not None and PAST in model.alphabets:
         arrays |= packed_past(model.past) | packed_attributes(PARTS[PAST], model.alphabets[PAST], model.names.get(PAST))
-    arrays |= {f"bare.{name}": getattr(chain.bare, name) for name in Bare._fields}
+    arrays |= {f"bare.{name}": getattr(chain.bare, name) for name in TransitionWeights._fields}
     arrays |= {f"allowed.{name}": getattr(model.allowed, name) for name in Transitions._fields}
     arrays["vocabulary"] = model.vocabulary
     arrays |= {f"checkpoint.{name}": array for name, array in model.checkpoint.items()}
@@ -312,7 +314,7 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
     )
     encoder = load_encoder(meta.pop("templates"), meta.pop("resources"), path)
     sizes = meta.pop("sizes")
-    alphabets, rows, names = {}, dict.fromkeys(ORDERS, no_rows()), {}
+    alphabets, rows, names = {}, dict.fromkeys(ORDERS, no_weights()), {}
     for order in (1,) if encoder is None else encoder.programs:
         size = sizes[PARTS[order]]
         if type(size) is not int or size < 0:
@@ -323,11 +325,11 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
         if f"{PARTS[order]}.names" in arrays:
             names[order] = load_names(arrays, PARTS[order], size, path)
     blank = new_chain(shape, {}, allowed, {})
-    bare = Bare(*(
+    bare = TransitionWeights(*(
         model_file.require(arrays, f"bare.{name}", np.float32, getattr(blank.bare, name).shape, file=path)
-        for name in Bare._fields
+        for name in TransitionWeights._fields
     ))  # fmt: skip
-    empty = BareSums(*(np.zeros((0,) * block.ndim) for block in bare))
+    empty = TransitionSums(*(np.zeros((0,) * block.ndim) for block in bare))
     chain = blank._replace(bare=bare, bare_a=empty, one=rows[1], two=rows[2], three=rows[3])
     vocabulary = model_file.require(arrays, "vocabulary", np.uint64, (None,), file=path)
     checkpoint = load_checkpoint(arrays, blank, {order: rows[order] for order in alphabets if order != PAST}, path)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import Known, check_possible
+from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.errors import UsageError
 from palmette.kernels.chain.nbest import decode_nbest
 from palmette.structures.chain.beam import beam_lists
@@ -45,7 +45,7 @@ def check_count(n: int) -> None:
 
 
 def nbest_lists(
-    model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None = None, known: Known | None = None
+    model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None = None, known: LabelMask | None = None
 ) -> Iterator[list[Candidate]]:
     """Of each sentence the n best label sequences, best first; fewer where there are no more."""
     check_count(n)
@@ -64,7 +64,7 @@ def nbest_lists(
         probability = np.zeros((size, n) if sure else (0, n))
         found = np.zeros(size, np.int64)
         decode_nbest(chain, data, first, last, out, scores, probability, found, known is not None)
-        check_possible(_padded(scores[:, 0], first, last, corpus.n_sentences), corpus)
+        check_feasible(_padded(scores[:, 0], first, last, corpus.n_sentences), corpus)
         cuts = (corpus.offset[first : last + 1] - corpus.offset[first]).tolist()
         for s in range(size):
             yield [
@@ -78,12 +78,12 @@ def nbest_lists(
 
 
 def _last_beams(
-    model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None, known: Known | None
+    model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None, known: LabelMask | None
 ) -> Iterator[list[Candidate]]:
     """What the last beam holds of each sentence, best first."""
     weights, data, seen = model.weights(bias), model.encode(corpus, known), model.encode_past(corpus)
     out, scores, found = beam_lists(weights, data, seen, model.beam, min(n, model.beam), known is not None)
-    check_possible(scores[:, 0], corpus, model.beam)
+    check_feasible(scores[:, 0], corpus, model.beam)
     names = np.array([*model.labels, ""], object)[:-1]
     for s, (lo, hi) in enumerate(pairwise(corpus.offset.tolist())):
         yield [Candidate(names[out[k, lo:hi]].tolist(), float(scores[s, k]), None) for k in range(int(found[s]))]

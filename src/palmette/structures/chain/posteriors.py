@@ -12,7 +12,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import Confidence, SpanShares
-from palmette.data.labels.mask import Known, check_possible
+from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import are_chunk_labels
 from palmette.errors import UsageError
 from palmette.evaluation.spans import ChunkTables, lenient_chunks
@@ -77,7 +77,7 @@ def places_of(labels: np.ndarray, offset: np.ndarray, names: list[str]) -> Place
 
 def confidence_of(
     model: ChainModel, corpus: Corpus, labels: np.ndarray, bias: dict[str, float] | None = None,
-    known: Known | None = None, *, marginals: bool = False, whole: bool = True,
+    known: LabelMask | None = None, *, marginals: bool = False, whole: bool = True,
 ) -> Confidence:  # fmt: skip
     """How sure the model is of these labels i32[N], among what is known: see Confidence. `whole`: of spans and of
     sentences too."""
@@ -92,7 +92,7 @@ def confidence_of(
         chain, data = model.for_shares(bias), model.encode(corpus, known)
         labels = np.ascontiguousarray(labels, np.int32)
         shares(chain, data, labels, own, table, log_z, places, marks, of_spans, known is not None)
-        check_possible(log_z, corpus)
+        check_feasible(log_z, corpus)
         if whole:
             log_partitions(chain, data._replace(known=labels), alone, True)
     found = None
@@ -103,7 +103,7 @@ def confidence_of(
     return Confidence(own, of_sentences, found, table if marginals else None)
 
 
-def log_share(model: ChainModel, corpus: Corpus, wanted: Known) -> np.ndarray:
+def log_share(model: ChainModel, corpus: Corpus, wanted: LabelMask) -> np.ndarray:
     """log of the share of the label sequences that `wanted` allows, f64[S]; -inf where there is none."""
     every, part = np.zeros(corpus.n_sentences), np.zeros(corpus.n_sentences)
     if corpus.n_tokens:
@@ -111,6 +111,6 @@ def log_share(model: ChainModel, corpus: Corpus, wanted: Known) -> np.ndarray:
         chain = model.for_shares()
         data = model.encode(corpus, wanted)
         log_partitions(chain, data, every, False)
-        check_possible(every, corpus)
+        check_feasible(every, corpus)
         log_partitions(chain, data, part, True)
     return np.minimum(part - every, 0.0)

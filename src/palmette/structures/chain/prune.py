@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from palmette.features.templates import PAST
-from palmette.kernels.chain.forms import Rows
-from palmette.kernels.chain.label_context import Past
+from palmette.kernels.chain.forms import FeatureWeights
+from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.core.table import renumbered
-from palmette.kernels.encode.encode import Alphabet
+from palmette.kernels.encode.encode import FeatureIndex
 from palmette.structures.chain.label_context import kept_rows
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import Names
@@ -21,7 +21,7 @@ from palmette.structures.chain.weights import ORDERS
 def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
     """Drop zero rows (`rows`) and the attributes' names (`names`, which only inspection needs)."""
     if rows:
-        parts: dict[int, tuple[Alphabet, Any, Names | None]] = {
+        parts: dict[int, tuple[FeatureIndex, Any, Names | None]] = {
             o: _prune_past(model) if o == PAST else _prune_order(model, o) for o in model.alphabets
         }
         one, two, three = (parts[o][1] if o in parts else model.chain[-3:][o - 1] for o in ORDERS)
@@ -37,17 +37,17 @@ def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
     return replace(model, names={}) if names else model
 
 
-def _prune_order(model: ChainModel, order: int) -> tuple[Alphabet, Rows, Names | None]:
-    part: Rows = model.chain[-3:][order - 1]
+def _prune_order(model: ChainModel, order: int) -> tuple[FeatureIndex, FeatureWeights, Names | None]:
+    part: FeatureWeights = model.chain[-3:][order - 1]
     alphabet, strings = model.alphabets[order], model.names.get(order)
     small, keep = _small_seen(part) if part.first.size else _small_dense(part)
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     kept = int(np.count_nonzero(keep))
     keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
-    return Alphabet(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
+    return FeatureIndex(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
 
 
-def _prune_past(model: ChainModel) -> tuple[Alphabet, Past, Names | None]:
+def _prune_past(model: ChainModel) -> tuple[FeatureIndex, LabelContextWeights, Names | None]:
     assert model.past is not None
     past, alphabet, strings = model.past, model.alphabets[PAST], model.names.get(PAST)
     full: np.ndarray = np.asarray(past.w.any(axis=1))
@@ -57,10 +57,10 @@ def _prune_past(model: ChainModel) -> tuple[Alphabet, Past, Names | None]:
     kept = int(np.count_nonzero(keep))
     keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
     small = kept_rows(past, full, keep, new)
-    return Alphabet(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
+    return FeatureIndex(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
 
 
-def _small_dense(part: Rows) -> tuple[Rows, np.ndarray]:
+def _small_dense(part: FeatureWeights) -> tuple[FeatureWeights, np.ndarray]:
     """Rows with something in them, and which attributes own one."""
     full: np.ndarray = np.asarray(part.w.any(axis=1))
     keep = full[part.slot]
@@ -70,7 +70,7 @@ def _small_dense(part: Rows) -> tuple[Rows, np.ndarray]:
     return part._replace(slot=slot, used=np.array([int(full.sum())]), w=part.w[full]), keep
 
 
-def _small_seen(part: Rows) -> tuple[Rows, np.ndarray]:
+def _small_seen(part: FeatureWeights) -> tuple[FeatureWeights, np.ndarray]:
     full = part.w.any(axis=1)
     owner = np.repeat(np.arange(part.first.size - 1), np.diff(part.first))[full]
     count = np.bincount(owner, minlength=part.first.size - 1)

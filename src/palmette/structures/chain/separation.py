@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import known_in_training, label_names, understand_labels
+from palmette.data.labels.mask import label_names, training_mask, understand_labels
 from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.kernels.chain.margin import margins
@@ -54,7 +54,7 @@ def separation(model: ChainModel, corpus: Corpus) -> Separation:
     if strange:
         raise DataError(f"the model has no label {strange[0]!r}", file=corpus.source, hint="give its training data")
     check_room(corpus.offset, model.shape, model.encoder)
-    data = model.encode(corpus, known_in_training(corpus, model.labels))
+    data = model.encode(corpus, training_mask(corpus, model.labels))
     chain = model.chain
     right, wrong = np.zeros(corpus.n_sentences), np.zeros(corpus.n_sentences)
     margins(chain, data, right, wrong)

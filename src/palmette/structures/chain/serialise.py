@@ -9,17 +9,17 @@ import msgspec
 import numpy as np
 
 from palmette.data import model_file
-from palmette.data.labels.automaton import checked_history
+from palmette.data.labels.automaton import checked_automaton
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.features.templates import PAST, parse
-from palmette.kernels.chain.forms import Bare, Chain, Rows, no_rows
-from palmette.kernels.encode.encode import Alphabet
+from palmette.kernels.chain.forms import Chain, FeatureWeights, TransitionWeights, no_weights
+from palmette.kernels.encode.encode import FeatureIndex
 from palmette.options.settings import MOST_STATES
 from palmette.structures.chain.temperature import Calibration
 from palmette.structures.chain.weights import Shape
-from palmette.training.trainer import Pass
+from palmette.training.trainer import Epoch
 
 PARTS = {1: "label", 2: "pair", 3: "triple", PAST: "past"}
 
@@ -38,7 +38,7 @@ class Names:
         return self.offset.size - 1
 
 
-def packed_attributes(part: str, alphabet: Alphabet, names: Names | None) -> dict[str, np.ndarray]:
+def packed_attributes(part: str, alphabet: FeatureIndex, names: Names | None) -> dict[str, np.ndarray]:
     """An alphabet and its names."""
     arrays = {f"{part}.keys": alphabet.keys, f"{part}.numbers": alphabet.numbers}
     return arrays if names is None else arrays | {f"{part}.names": names.data, f"{part}.name_offset": names.offset}
@@ -47,7 +47,7 @@ def packed_attributes(part: str, alphabet: Alphabet, names: Names | None) -> dic
 def check_meta(meta: dict[str, Any], path: str) -> None:
     """What is told of the training: shown, and used by a resumption."""
     kinds: list[tuple[str, Any]] = [
-        ("settings", dict[str, Any]), ("history", list[Pass]), ("forbidden", list[tuple[str, str]]),
+        ("settings", dict[str, Any]), ("history", list[Epoch]), ("forbidden", list[tuple[str, str]]),
     ]  # fmt: skip
     if "calibration" in meta:
         kinds.append(("calibration", Calibration))
@@ -67,7 +67,7 @@ def load_shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
     if not all(type(count) is int and 1 <= count <= shape.per for count in states):
         raise ModelError("damaged model: a label has no state, or more than there is room for", file=path)
     switches = bool(shape.ends), bool(shape.transitions), bool(shape.triples)
-    history = checked_history(shape.history, n_labels, path)
+    history = checked_automaton(shape.history, n_labels, path)
     if history is not None and history.counts != (states or (shape.per,) * n_labels):
         raise ModelError("damaged model: its states are not those of its label histories", file=path)
     return Shape(n_labels, shape.order, *switches, shape.per, states, history, bool(shape.local))
@@ -83,7 +83,7 @@ def load_encoder(templates: dict[str, str] | None, resources: object, path: str)
         raise ModelError(f"damaged model: its templates cannot be read ({error})", file=path) from None
 
 
-def load_alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Alphabet:
+def load_alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> FeatureIndex:
     keys = model_file.require(arrays, f"{part}.keys", np.uint64, (None,), file=path)
     numbers = model_file.require(arrays, f"{part}.numbers", np.int32, (keys.size,), low=-1, high=size, file=path)
     full = int(np.count_nonzero(keys))
@@ -91,7 +91,7 @@ def load_alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str
         raise ModelError(f"damaged model: the table {part}.keys is not a table", file=path)
     if full and int(numbers[keys != 0].min()) < 0:
         raise ModelError(f"damaged model: the table {part}.keys has a key without a number", file=path)
-    return Alphabet(keys, numbers, size)
+    return FeatureIndex(keys, numbers, size)
 
 
 def load_names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Names:
@@ -100,8 +100,8 @@ def load_names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -
     return Names(data, offset)
 
 
-def load_rows(arrays: dict[str, np.ndarray], order: int, size: int, shape: Shape, path: str) -> Rows:
-    base, part, width = no_rows(), PARTS[order], shape.width(order)
+def load_rows(arrays: dict[str, np.ndarray], order: int, size: int, shape: Shape, path: str) -> FeatureWeights:
+    base, part, width = no_weights(), PARTS[order], shape.width(order)
     if f"{part}.first" in arrays:
         most = shape.combinations(order)
         combo = model_file.require(arrays, f"{part}.combo", np.int32, (None,), low=0, high=most, file=path)
@@ -124,7 +124,7 @@ def _check_owners(slot: np.ndarray, n_rows: int, name: str, path: str) -> None:
 
 
 def load_checkpoint(
-    arrays: dict[str, np.ndarray], blank: Chain, rows: dict[int, Rows], path: str
+    arrays: dict[str, np.ndarray], blank: Chain, rows: dict[int, FeatureWeights], path: str
 ) -> dict[str, np.ndarray]:
     """What an exact resumption needs, each number checked; empty when the model was saved without."""
     if not any(name.startswith("checkpoint.") for name in arrays):
@@ -140,7 +140,7 @@ def load_checkpoint(
     if "checkpoint.start.pair" in arrays:
         heads.append(("start", np.float32))
     for head, dtype in heads:
-        for field_name in Bare._fields:
+        for field_name in TransitionWeights._fields:
             shape = getattr(blank.bare, field_name).shape
             state[f"{head}.{field_name}"] = part(f"{head}.{field_name}", dtype, shape)
     for order, own in rows.items():

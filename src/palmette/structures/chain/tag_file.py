@@ -9,10 +9,10 @@ import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.files import FilePath, write_whole
-from palmette.data.formats.confidence import Telling, check_tellable, write_confidence
+from palmette.data.formats.confidence import ConfidenceOutput, check_tellable, write_confidence
 from palmette.data.formats.write import Writer
-from palmette.data.labels.mask import known_from_column
-from palmette.data.read import Reading, stream
+from palmette.data.labels.mask import mask_from_column
+from palmette.data.read import FormatSpec, stream
 from palmette.data.threads import in_order
 from palmette.errors import UsageError
 from palmette.structures.chain.model import CAP, ChainModel, Decoded
@@ -28,7 +28,7 @@ class Tagging(NamedTuple):
     states: bool = False  # the latent state instead of the label
     decode: str = "viterbi"
     cap: int = CAP  # paths that the exact search looks at
-    tell: Telling = Telling()
+    tell: ConfidenceOutput = ConfidenceOutput()
 
 
 class Tagged(NamedTuple):
@@ -40,7 +40,7 @@ class Tagged(NamedTuple):
 
 
 def tag_file(
-    model: ChainModel, source: FilePath, target: FilePath, reading: Reading, how: Tagging, *, output: str | None,
+    model: ChainModel, source: FilePath, target: FilePath, reading: FormatSpec, how: Tagging, *, output: str | None,
     scores: bool, threads: int, progress: Callable[[int], None] | None,
 ) -> Tagged:  # fmt: skip
     """Block by block; the target is written whole or not at all."""
@@ -76,7 +76,7 @@ def _check(model: ChainModel, how: Tagging) -> None:
 
 def _tagged(model: ChainModel, writer: Writer, corpus: Corpus, how: Tagging) -> tuple[int, bytes, np.ndarray | None]:
     """A block: its tokens, what is written of it, and the proofs."""
-    facts = known_from_column(corpus, model.labels) if how.known and corpus.n_tokens else None
+    facts = mask_from_column(corpus, model.labels) if how.known and corpus.n_tokens else None
     if how.states:
         found = Decoded(*model.tag(corpus, how.bias, facts, states=True), None)
     else:

@@ -16,7 +16,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from palmette.kernels.chain.forms import Bare, Chain, Data, Rows
+from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, TransitionWeights
 from palmette.kernels.chain.forward import log_partitions
 
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -36,23 +36,23 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     after: dict[str, float] = {}
 
 
-def cooled(chain: Chain, temperature: float) -> Chain:
+def with_temperature(chain: Chain, temperature: float) -> Chain:
     """The chain with every score divided by the temperature; itself at 1."""
     if temperature == 1.0:
         return chain
     by = np.float32(1.0 / temperature)
     one, two, three = (_scaled(rows, by) for rows in (chain.one, chain.two, chain.three))
-    bare = Bare(*(block * by for block in chain.bare))
+    bare = TransitionWeights(*(block * by for block in chain.bare))
     return chain._replace(bias=chain.bias * by, bare=bare, one=one, two=two, three=three)
 
 
-def _scaled(rows: Rows, by: np.floating) -> Rows:
+def _scaled(rows: FeatureWeights, by: np.floating) -> FeatureWeights:
     return rows._replace(w=rows.w * by)
 
 
 def gold_likelihood(chain: Chain, data: Data, temperature: float) -> np.ndarray:
     """log of the share of what `data` knows about its labels among all paths, f64[S]; -inf where it is impossible."""
-    chain = cooled(chain, temperature)
+    chain = with_temperature(chain, temperature)
     every, known = np.zeros(data.offset.size - 1), np.zeros(data.offset.size - 1)
     log_partitions(chain, data, every, False)
     log_partitions(chain, data, known, True)

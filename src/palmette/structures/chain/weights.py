@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.data.labels.automaton import History
+from palmette.data.labels.automaton import LabelAutomaton
 from palmette.data.labels.schemes import Transitions
 from palmette.errors import UsageError
-from palmette.kernels.chain.forms import Bare, BareSums, Chain, Rows, no_rows, stride_of
+from palmette.kernels.chain.forms import Chain, FeatureWeights, TransitionSums, TransitionWeights, no_weights, stride_of
 
 ORDERS = (1, 2, 3)
 CACHE_LINE = 64
@@ -33,7 +33,7 @@ class Shape(NamedTuple):
     triples: bool = False  # plain triple weights
     per: int = 1  # latent states a label; 1: states are labels
     states: tuple[int, ...] = ()  # of each label where they differ, at most `per`: the others are forbidden
-    history: History | None = None  # states that remember labels: nothing about them is hidden
+    history: LabelAutomaton | None = None  # states that remember labels: nothing about them is hidden
     local: bool = False  # each label is normalised given those before it (maxent)
 
     @property
@@ -129,15 +129,15 @@ def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen
         order, shape.per == 1, shape.per, (np.arange(H) // shape.per).astype(np.int32), shape.counts(), 0.0,
         shape.ends, shape.transitions, shape.triples, shape.local,
         forbidding(allowed.pair, W), forbidding(allowed.start, W), forbidding(allowed.end, W), np.zeros(W, np.float32),
-        Bare(*(np.zeros(s, np.float32) for s in ((2, W), (H, W), (cubes, H, W)))),
-        BareSums(*(np.zeros(s, np.float64) for s in ((2, W), (H, W), (cubes, H, W)))),
+        TransitionWeights(*(np.zeros(s, np.float32) for s in ((2, W), (H, W), (cubes, H, W)))),
+        TransitionSums(*(np.zeros(s, np.float64) for s in ((2, W), (H, W), (cubes, H, W)))),
         rows[1], rows[2], rows[3],
     )  # fmt: skip
 
 
-def _new_rows(n_attributes: int, width: int, block: int, seen: Seen | None) -> Rows:
+def _new_rows(n_attributes: int, width: int, block: int, seen: Seen | None) -> FeatureWeights:
     if n_attributes == 0:
-        return no_rows()._replace(w=np.zeros((1, width), np.float32), a=np.zeros((1, width), np.float64))
+        return no_weights()._replace(w=np.zeros((1, width), np.float32), a=np.zeros((1, width), np.float64))
     if seen is None:
         first, combo = np.zeros(0, np.int64), np.zeros(0, np.int32)
         shape = (n_attributes + 1, width)
@@ -145,7 +145,9 @@ def _new_rows(n_attributes: int, width: int, block: int, seen: Seen | None) -> R
         first, combo = seen
         shape = (combo.size, block)
     slot = np.zeros(n_attributes, np.int32)
-    return Rows(slot, np.ones(1, np.int64), first, combo, aligned_zeros(shape, np.float32), np.zeros(shape, np.float64))
+    return FeatureWeights(
+        slot, np.ones(1, np.int64), first, combo, aligned_zeros(shape, np.float32), np.zeros(shape, np.float64)
+    )
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: type) -> np.ndarray:
@@ -156,7 +158,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: type) -> np.ndarray:
     return room[skip : skip + size].view(dtype).reshape(shape)
 
 
-def used_rows(rows: Rows) -> int:
+def used_rows(rows: FeatureWeights) -> int:
     """Rows in use: row 0 and those given out, or all places of the seen kind."""
     return int(rows.w.shape[0] if rows.first.size else rows.used[0])
 
@@ -191,7 +193,7 @@ def norm(chain: Chain) -> float:
         return math.sqrt(sum(float(np.einsum("ij,ij->i", w, w).sum(dtype=np.float64)) for w in rows))
 
 
-def estimated(chain: Chain, clock: float | None, start: Bare | None = None) -> Chain:
+def estimated(chain: Chain, clock: float | None, start: TransitionWeights | None = None) -> Chain:
     """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all. Bare weights
     that never moved from a random `start` count as zero."""
 
@@ -202,14 +204,14 @@ def estimated(chain: Chain, clock: float | None, start: Bare | None = None) -> C
             out[(np.abs(w - first) < 1e-6) & (a == 0)] = 0
         return out
 
-    def rows(r: Rows) -> Rows:
+    def rows(r: FeatureWeights) -> FeatureWeights:
         n = used_rows(r)
         w = _averaged_rows(r.w[:n], r.a[:n], clock)
         return r._replace(slot=r.slot.copy(), used=r.used.copy(), w=w, a=np.zeros((0, 1), np.float64))
 
     starts = start if start is not None else (None,) * len(chain.bare)
-    bare = Bare(*(block(*three) for three in zip(chain.bare, chain.bare_a, starts, strict=True)))
-    empty = BareSums(*(np.zeros((0,) * w.ndim, np.float64) for w in bare))
+    bare = TransitionWeights(*(block(*three) for three in zip(chain.bare, chain.bare_a, starts, strict=True)))
+    empty = TransitionSums(*(np.zeros((0,) * w.ndim, np.float64) for w in bare))
     return chain._replace(bare=bare, bare_a=empty, one=rows(chain.one), two=rows(chain.two), three=rows(chain.three))
 
 

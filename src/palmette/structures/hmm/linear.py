@@ -24,7 +24,7 @@ from palmette.errors import UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet, parse
-from palmette.kernels.chain.forms import Chain, Rows
+from palmette.kernels.chain.forms import Chain, FeatureWeights
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import Names
@@ -128,7 +128,7 @@ def _fill_bare(chain: Chain, tables: Tables, allowed: Transitions) -> None:
         chain.bare.triple[:, :, :Y] = log(tables.triple)
 
 
-def _filled(rows: Rows, attributes: np.ndarray, weights: np.ndarray) -> Rows:
+def _filled(rows: FeatureWeights, attributes: np.ndarray, weights: np.ndarray) -> FeatureWeights:
     """Rows with these weights of these attributes, each in a row of its own after the shared one of zeros."""
     rows.w[1 + attributes, : weights.shape[1]] = weights
     slot = rows.slot.copy()

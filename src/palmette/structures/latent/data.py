@@ -10,7 +10,7 @@ from palmette.data.corpus import Corpus
 from palmette.errors import UsageError
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active
-from palmette.kernels.encode.encode import Alphabet
+from palmette.kernels.encode.encode import FeatureIndex
 from palmette.kernels.latent.forms import Sentences
 from palmette.kernels.latent.update import link_repeats
 from palmette.structures.chain.data import encode_corpus
@@ -27,7 +27,7 @@ def sentences(offset: np.ndarray, active: Active, n_attributes: int) -> Sentence
     return Sentences(offset, active, *link_repeats(offset, active.ptr, active.att, max(1, n_attributes)))
 
 
-def encode(corpus: Corpus, encoder: Encoder, alphabet: Alphabet) -> Sentences:
+def encode(corpus: Corpus, encoder: Encoder, alphabet: FeatureIndex) -> Sentences:
     """A corpus as a trained model sees it: attributes that it does not know are left out."""
     none = np.zeros(0, np.int32)
     data = encode_corpus(corpus, encoder, {1: alphabet}, none, np.zeros((1, 1), np.bool_))

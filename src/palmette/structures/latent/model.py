@@ -18,8 +18,8 @@ from palmette.data.corpus import Corpus
 from palmette.errors import ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import to_text
-from palmette.kernels.chain.forms import Rows
-from palmette.kernels.encode.encode import Alphabet
+from palmette.kernels.chain.forms import FeatureWeights
+from palmette.kernels.encode.encode import FeatureIndex
 from palmette.kernels.latent.forms import Sentences, Views, Weights
 from palmette.kernels.latent.train import decide
 from palmette.options.classifier_settings import Settings, checked
@@ -27,7 +27,7 @@ from palmette.structures.chain.model import check_columns
 from palmette.structures.chain.serialise import Names, load_alphabet, load_encoder, load_names
 from palmette.structures.latent.data import encode
 from palmette.structures.latent.views import View, make_views, packed
-from palmette.training.latent.passes import ClassifierPass
+from palmette.training.latent.passes import ClassifierEpoch
 
 TASK = "classify"
 NO_POS = "add the parts of speech, or give a tagger that makes them: --tagger pos.palm"
@@ -40,7 +40,7 @@ class ClassifierModel:
     classes: tuple[str, str]
     settings: Settings
     encoder: Encoder
-    alphabet: Alphabet
+    alphabet: FeatureIndex
     weights: Weights
     names: Names | None = None  # of the attributes, for looking into it
     meta: dict[str, Any] = field(default_factory=dict)  # history, how training ended, the tagger's name
@@ -117,7 +117,7 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
         raise ModelError("damaged model: its classes or attributes are misstated", file=path)
     try:
         settings = checked(msgspec.convert(meta.pop("settings"), Settings))
-        history = msgspec.convert(meta.get("history", []), list[ClassifierPass])
+        history = msgspec.convert(meta.get("history", []), list[ClassifierEpoch])
     except (msgspec.ValidationError, UsageError) as error:
         raise ModelError(f"damaged model: its settings or history cannot be read ({error})", file=path) from None
     encoder = load_encoder(meta.pop("templates"), meta.pop("resources"), path)
@@ -135,7 +135,7 @@ def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) ->
 
 def _no_weights() -> Weights:
     none = np.zeros(0, np.float32)
-    return Weights(none, none, none, none, Rows(none, none, none, none, none, none))
+    return Weights(none, none, none, none, FeatureWeights(none, none, none, none, none, none))
 
 
 def _weights(arrays: dict[str, np.ndarray], views: Views, size: int, path: str) -> Weights:
@@ -149,5 +149,5 @@ def _weights(arrays: dict[str, np.ndarray], views: Views, size: int, path: str) 
     if not all(np.isfinite(block).all() for block in (w, end, pair)):
         raise ModelError("damaged model: a weight is not a number", file=path)
     none = np.zeros((0, width))
-    rows = Rows(slot, np.array([w.shape[0]], np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), w, none)
+    rows = FeatureWeights(slot, np.array([w.shape[0]], np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), w, none)
     return Weights(end, pair, none, np.zeros(0), rows)

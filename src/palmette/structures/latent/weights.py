@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Rows
+from palmette.kernels.chain.forms import FeatureWeights
 from palmette.kernels.latent.forms import Rival, Views, Weights
 from palmette.structures.chain.weights import aligned_zeros
 
@@ -16,7 +16,7 @@ def new_weights(views: Views, n_attributes: int, averaged: bool) -> Weights:
     width = views.kind.size
     shape = (n_attributes + 1, width)
     sums = np.zeros(shape if averaged else (0, width), np.float64)
-    rows = Rows(
+    rows = FeatureWeights(
         np.zeros(n_attributes, np.int32), np.ones(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32),
         aligned_zeros(shape, np.float32), sums,
     )  # fmt: skip

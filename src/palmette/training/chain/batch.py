@@ -1,6 +1,6 @@
 """Training by the likelihood of all the data at once (CRF and latent CRF): L-BFGS, or OWL-QN with an L1 term.
 
-It gives the same `Outcome` as the online trainer: a line of history an iteration, the best one on development data
+It gives the same `TrainResult` as the online trainer: a line of history an iteration, the best one on development data
 where there is some, and weights to use when Ctrl-C ends it.
 """
 
@@ -13,16 +13,16 @@ import msgspec
 import numpy as np
 
 from palmette.errors import UsageError
-from palmette.kernels.chain.forms import Chain, Data, Rows
+from palmette.kernels.chain.forms import Chain, Data, FeatureWeights
 from palmette.options.settings import n_passes, penalty_of
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.weights import estimated, physical_memory
 from palmette.training.chain.exact import Dev
 from palmette.training.chain.objective import ChainObjective, give_all
-from palmette.training.chain.request import Problem, Trained, Wish
+from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
 from palmette.training.chain.start import starting_weights
 from palmette.training.lbfgs.minimise import ENDINGS, minimise
-from palmette.training.trainer import Outcome, Pass, Progress, interruptible
+from palmette.training.trainer import Epoch, Progress, TrainResult, interruptible
 
 VECTORS = 26  # of L-BFGS, beside the weights themselves
 
@@ -44,7 +44,7 @@ class _Watch:
         self.objective, self.dev, self.patience, self.most = objective, dev, patience, most
         self.progress, self.pressed = progress, pressed
         self.tokens = int(objective.data.known.size)
-        self.history: list[Pass] = []
+        self.history: list[Epoch] = []
         self.best: Chain | None = None
         self.best_pass, self.best_score, self.waited = 0, -np.inf, False
         self.begun = time.perf_counter()
@@ -55,7 +55,7 @@ class _Watch:
         dev = None if self.dev is None else self.dev.figure(self.objective.chain)
         accuracy = 1.0 - self.objective.wrong / max(1, self.tokens)
         figures = {"objective": value, "gradient": norm}
-        line = Pass(number, evaluations, self.objective.wrong, accuracy, now - self.begun, dev, figures)
+        line = Epoch(number, evaluations, self.objective.wrong, accuracy, now - self.begun, dev, figures)
         self.begun = time.perf_counter()
         self.history.append(line)
         if dev is not None and dev > self.best_score:
@@ -69,7 +69,7 @@ class _Watch:
 def train_likelihood(
     chain: Chain, data: Data, dev: Dev | None, penalty: Penalty, iterations: int, tolerance: float,
     patience: int | None, threads: int, progress: Progress | None, only: np.ndarray | None = None,
-) -> tuple[ChainObjective, Outcome]:  # fmt: skip
+) -> tuple[ChainObjective, TrainResult]:  # fmt: skip
     """Weights that minimise the penalised negative log-likelihood; only those of `only` move, if it is given."""
     _check_memory(sum(rows.slot.size * rows.w.shape[-1] if not rows.first.size else rows.w.size for rows in chain[-3:]))
     objective = ChainObjective(chain, data, penalty.l2, threads, only)
@@ -84,7 +84,7 @@ def train_likelihood(
         why = f"interrupted after iteration {found.iterations}"
     best = watch.best if watch.best is not None else estimated(objective.chain, None)
     best_pass = watch.best_pass if watch.best is not None else found.iterations
-    return objective, Outcome(_compact(best), best_pass, watch.history, bool(pressed), why)
+    return objective, TrainResult(_compact(best), best_pass, watch.history, bool(pressed), why)
 
 
 def _check_memory(size: int) -> None:
@@ -97,7 +97,7 @@ def _check_memory(size: int) -> None:
         )
 
 
-def train_by_likelihood(problem: Problem) -> Trained:
+def train_by_likelihood(problem: TrainingData) -> TrainedChain:
     """All the data at once."""
     wish = problem.wish
     settings = wish.settings
@@ -107,7 +107,7 @@ def train_by_likelihood(problem: Problem) -> Trained:
         )
     l2, there = penalty_of(settings), _seen_weights(problem)
 
-    def optimum(penalty: Penalty, only: np.ndarray | None) -> tuple[ChainObjective, Outcome]:
+    def optimum(penalty: Penalty, only: np.ndarray | None) -> tuple[ChainObjective, TrainResult]:
         chain, _, _ = starting_weights(problem)
         return train_likelihood(
             chain, problem.data, problem.dev, penalty, n_passes(settings), settings.tolerance, settings.patience,
@@ -124,10 +124,10 @@ def train_by_likelihood(problem: Problem) -> Trained:
         objective, outcome = optimum(Penalty(l2, settings.l1), there)
     if settings.l1 and not objective.start().any():
         wish.say(f"warning: all weights are zero: l1 {settings.l1:g} is too large a penalty for this data")
-    return Trained(outcome, msgspec.structs.replace(settings, l2=l2), objective.impossible, dict)
+    return TrainedChain(outcome, msgspec.structs.replace(settings, l2=l2), objective.infeasible, dict)
 
 
-def _tell_stage(name: str, objective: ChainObjective, outcome: Outcome, wish: Wish) -> None:
+def _tell_stage(name: str, objective: ChainObjective, outcome: TrainResult, wish: TrainRequest) -> None:
     """Size and accuracy of one of two stages."""
     kept = next((row for row in outcome.history if row.number == outcome.best_pass), None)
     accuracy = "no iteration" if kept is None else f"{100 * kept.train_accuracy:.2f}% right in training"
@@ -135,7 +135,7 @@ def _tell_stage(name: str, objective: ChainObjective, outcome: Outcome, wish: Wi
     wish.say(f"{name}: {np.count_nonzero(objective.start()):,} weights that are not zero, {accuracy}{dev}")
 
 
-def _seen_weights(problem: Problem) -> np.ndarray | None:
+def _seen_weights(problem: TrainingData) -> np.ndarray | None:
     """Which weights there are: with `state_features="seen"` an attribute has one only for labels that it occurred with
     in training (CRFsuite's default); None: all of them."""
     if problem.wish.settings.state_features == "all":
@@ -158,7 +158,7 @@ def _compact(chain: Chain) -> Chain:
     return chain._replace(one=_full_rows(chain.one), two=_full_rows(chain.two), three=_full_rows(chain.three))
 
 
-def _full_rows(rows: Rows) -> Rows:
+def _full_rows(rows: FeatureWeights) -> FeatureWeights:
     if rows.first.size or not rows.slot.size:
         return rows
     full = np.asarray(rows.w.any(axis=1))

@@ -29,7 +29,7 @@ from palmette.structures.chain.label_context import (
 from palmette.structures.chain.weights import estimated, norm, restart_from_average
 from palmette.training.chain.beam_rules import BeamPerceptron, beam_rule_for
 from palmette.training.chain.exact import ChainLearning, Dev
-from palmette.training.chain.request import Problem
+from palmette.training.chain.request import TrainingData
 
 
 @dataclass
@@ -61,7 +61,7 @@ class BeamLearning(ChainLearning):
     rule: BeamPerceptron
 
     def begin_pass(self, number: int) -> None:
-        self.impossible = 0
+        self.infeasible = 0
         self.rule.begin_pass()
         if self.every is not None and number % self.every == 0:
             restart_from_average(self.chain, self.clock)
@@ -84,7 +84,7 @@ class BeamLearning(ChainLearning):
 
 
 def beam_learning(
-    problem: Problem, settings: Settings, chain: Chain, estimator: str, clock: float, every: int | None
+    problem: TrainingData, settings: Settings, chain: Chain, estimator: str, clock: float, every: int | None
 ) -> BeamLearning:
     """A chain that starts from zeros, or from an older model."""
     collected, old = problem.collected, problem.wish.resume
@@ -99,7 +99,7 @@ def beam_learning(
     return BeamLearning(chain, problem.data, estimator, problem.dev, clock, every, rule=rule)
 
 
-def best_before(problem: Problem, best: Chain | None) -> Weights | None:
+def best_before(problem: TrainingData, best: Chain | None) -> Weights | None:
     """The best weights so far of a training that goes on."""
     old = problem.wish.resume
     if best is None or old is None:
@@ -108,7 +108,7 @@ def best_before(problem: Problem, best: Chain | None) -> Weights | None:
     return Weights(best, estimated_past(carried(old.encoder, template, best.bias.size, old.past), None))
 
 
-def check_beam(problem: Problem) -> None:
+def check_beam(problem: TrainingData) -> None:
     """What a beam does not do."""
     shape, data = problem.shape, problem.data
     if shape.per > 1:

@@ -10,7 +10,7 @@ import numpy as np
 from palmette.kernels.chain.beam_lists import MIRA, train_beam_margin, train_beam_probperc
 from palmette.kernels.chain.beam_train import train_beam
 from palmette.kernels.chain.forms import Active, Chain, Data
-from palmette.kernels.chain.label_context import Past
+from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.options.settings import UPDATES, Settings
 from palmette.structures.chain.label_context import grown
 from palmette.training.chain.rules import Mira, PassiveAggressive, ProbPerc, Step
@@ -21,7 +21,7 @@ class BeamPerceptron:
 
     paths = 2  # gold and candidates: what an update may need rows for
 
-    def __init__(self, settings: Settings, past: Past, seen: Active) -> None:
+    def __init__(self, settings: Settings, past: LabelContextWeights, seen: Active) -> None:
         assert settings.beam is not None
         assert settings.update is not None
         self.past, self.seen = past, seen
@@ -58,7 +58,7 @@ class BeamPerceptron:
 class BeamProbPerc(BeamPerceptron):
     """Gold goes up, the prefixes of the beam go down by their probabilities."""
 
-    def __init__(self, settings: Settings, past: Past, seen: Active, sentences: int) -> None:
+    def __init__(self, settings: Settings, past: LabelContextWeights, seen: Active, sentences: int) -> None:
         super().__init__(settings, past, seen)
         self.exact = ProbPerc(settings, sentences)
         self.nbest = min(self.exact.nbest, self.beam)
@@ -75,7 +75,7 @@ class BeamProbPerc(BeamPerceptron):
 class BeamMargin(BeamPerceptron):
     """The smallest step after which gold is better than prefixes of the beam by their costs."""
 
-    def __init__(self, settings: Settings, past: Past, seen: Active, labels: Sequence[str]) -> None:
+    def __init__(self, settings: Settings, past: LabelContextWeights, seen: Active, labels: Sequence[str]) -> None:
         super().__init__(settings, past, seen)
         listed = Mira(settings, labels)
         self.chunks, self.most, self.nbest, self.type = listed.chunks, listed.most, min(listed.nbest, self.beam), MIRA
@@ -87,7 +87,9 @@ class BeamMargin(BeamPerceptron):
         return train_beam_margin(*given, self.beam, self.update, self.nbest, self.type, self.most, self.chunks)
 
 
-def beam_rule_for(settings: Settings, past: Past, seen: Active, data: Data, labels: Sequence[str]) -> BeamPerceptron:
+def beam_rule_for(
+    settings: Settings, past: LabelContextWeights, seen: Active, data: Data, labels: Sequence[str]
+) -> BeamPerceptron:
     """The rule of a learner that searches with a beam."""
     if settings.learner == "perceptron":
         return BeamPerceptron(settings, past, seen)

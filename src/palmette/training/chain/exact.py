@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from palmette.evaluation.scores import Scores, score
-from palmette.kernels.chain.forms import Bare, Chain, Data
+from palmette.kernels.chain.forms import Chain, Data, TransitionWeights
 from palmette.structures.chain.model import best_labels
 from palmette.structures.chain.weights import estimated, norm, restart_from_average
 from palmette.training.chain.rules import Perceptron, Rule
@@ -45,7 +45,7 @@ class ChainLearning:
         dev: Dev | None,
         clock: float = 1.0,
         every: int | None = None,
-        start: Bare | None = None,
+        start: TransitionWeights | None = None,
         latent: bool = False,
         rule: Rule | None = None,
     ) -> None:
@@ -57,7 +57,7 @@ class ChainLearning:
         self.every = every  # mavg: passes between two restarts from the average
         self.start = start  # the random start of a latent chain
         self.rule: Rule = rule or Perceptron()
-        self.impossible = 0  # sentences of this pass whose known labels no allowed path can give
+        self.infeasible = 0  # sentences of this pass whose known labels no allowed path can give
         self.roles = StateRoles(data) if latent else None
 
     @property
@@ -65,7 +65,7 @@ class ChainLearning:
         return np.diff(self.data.offset)
 
     def begin_pass(self, number: int) -> None:
-        self.impossible = 0
+        self.infeasible = 0
         self.rule.begin_pass()
         if self.every is not None and number % self.every == 0:
             restart_from_average(self.chain, self.clock)
@@ -73,7 +73,7 @@ class ChainLearning:
     def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
         step = self.rule.learn(self.chain, self.data, order, first, last, self.clock)
         self.clock = step.clock
-        self.impossible += step.impossible
+        self.infeasible += step.infeasible
         return Counts(step.updates, step.wrong)
 
     def snapshot(self) -> Chain:

@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.automaton import History, check_name, make_history
+from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
 from palmette.data.labels.mask import (
-    Known,
+    LabelMask,
     certain_labels,
     check_given,
-    known_in_training,
     label_names,
+    training_mask,
     understand_labels,
 )
 from palmette.data.labels.schemes import are_chunk_labels
@@ -22,7 +22,7 @@ from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import PAST
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.encode.encode import Alphabet
+from palmette.kernels.encode.encode import FeatureIndex
 from palmette.options.settings import LIKELIHOOD, MOST_STATES, is_batch, with_beam
 from palmette.structures.chain.constraints import constraints
 from palmette.structures.chain.data import Collected, allow_table, encode_corpus
@@ -34,15 +34,15 @@ from palmette.structures.chain.serialise import Names
 from palmette.structures.chain.weights import Shape, forget_forbidden
 from palmette.training.chain.beam import check_beam, for_beam
 from palmette.training.chain.exact import Dev
-from palmette.training.chain.request import Problem, Wish
+from palmette.training.chain.request import TrainingData, TrainRequest
 from palmette.training.chain.restarts import train
-from palmette.training.trainer import Outcome
+from palmette.training.trainer import TrainResult
 
 LARGE = 2 << 30  # bytes of weights that are worth a warning
 SAME_COLUMNS = "it needs the columns of the data that training began with"
 
 
-def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainModel, Outcome]:
+def fit_chain(corpus: Corpus, dev: Corpus | None, wish: TrainRequest) -> tuple[ChainModel, TrainResult]:
     """Train a chain on a labelled corpus."""
     check_labelled(corpus, "training")
     old = wish.resume
@@ -51,7 +51,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     settings = with_beam(wish.settings)
     understand_labels(corpus, settings.partial)
     labels = _labels(corpus, old)
-    known = known_in_training(corpus, labels)
+    known = training_mask(corpus, labels)
     if settings.learner == "maxent":
         check_given(known, corpus, len(labels))
     before = None if old is None else old.scheme
@@ -65,14 +65,14 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
     _tell_size(collected, shape, wish)
     _tell_partial(known, len(labels), wish)
     on_dev = held_out(dev, encoder, collected.alphabets, labels, wish)
-    problem = Problem(collected, data, shape, allowed, labels, on_dev, wish)
+    problem = TrainingData(collected, data, shape, allowed, labels, on_dev, wish)
     if settings.search == "beam":
         check_beam(problem)
         wish = replace(wish, settings=settings)
         problem = problem._replace(dev=for_beam(on_dev, dev, settings, collected), wish=wish)
     trained = train(problem)
     outcome, settings = trained.outcome, trained.settings
-    if trained.impossible >= corpus.n_sentences:
+    if trained.infeasible >= corpus.n_sentences:
         steps = settings.learner in LIKELIHOOD and not is_batch(settings)
         raise DataError(
             "nothing can be learnt: no sentence has a path that fits both what is known of its labels and what is "
@@ -81,9 +81,9 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: Wish) -> tuple[ChainMode
             hint="choose a smaller --rate, or see --constraints and --forbid" if steps
             else "see --constraints and --forbid",
         )  # fmt: skip
-    if trained.impossible:
+    if trained.infeasible:
         wish.say(
-            f"warning: {trained.impossible:,} sentences taught nothing: no path fits both what is known of their "
+            f"warning: {trained.infeasible:,} sentences taught nothing: no path fits both what is known of their "
             "labels and what is allowed; see --constraints and --forbid"
         )
     chain, past = outcome.best if settings.search == "beam" else (outcome.best, None)
@@ -151,19 +151,19 @@ def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
     return labels
 
 
-def _forbidden(wish: Wish) -> list[tuple[str, str]]:
+def _forbidden(wish: TrainRequest) -> list[tuple[str, str]]:
     """The user's list; a training that goes on keeps that of before."""
     before = [] if wish.resume is None else wish.resume.meta.get("forbidden", [])
     return list(dict.fromkeys((str(a), str(b)) for a, b in (*before, *wish.forbidden)))
 
 
-def _encoder(wish: Wish) -> Encoder | None:
+def _encoder(wish: TrainRequest) -> Encoder | None:
     if wish.resume is not None:
         return wish.resume.encoder
     return None if wish.templates is None else Encoder(wish.templates, wish.resources)
 
 
-def _shape(labels: list[str], encoder: Encoder | None, wish: Wish) -> Shape:
+def _shape(labels: list[str], encoder: Encoder | None, wish: TrainRequest) -> Shape:
     n_labels = len(labels)
     if wish.resume is not None:
         old = wish.resume.shape
@@ -184,15 +184,15 @@ def _shape(labels: list[str], encoder: Encoder | None, wish: Wish) -> Shape:
     return Shape(n_labels, order, wish.ends, encoder.is_bare(2), encoder.is_bare(3), per, states, history, local)
 
 
-def _history(labels: list[str], wish: Wish) -> History | None:
+def _history(labels: list[str], wish: TrainRequest) -> LabelAutomaton | None:
     """What states are to remember of the labels before them."""
     name = wish.settings.label_history
     if wish.history is not None:
-        return make_history(labels, wish.history, MOST_STATES)
+        return make_automaton(labels, wish.history, MOST_STATES)
     if name is None:
         return None
     check_name(name, labels)
-    return make_history(labels, name, MOST_STATES)
+    return make_automaton(labels, name, MOST_STATES)
 
 
 def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int, tuple[int, ...]]:
@@ -206,7 +206,7 @@ def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int
     return max(states), () if len(set(states)) == 1 else states
 
 
-def _tell_size(collected: Collected, shape: Shape, wish: Wish) -> None:
+def _tell_size(collected: Collected, shape: Shape, wish: TrainRequest) -> None:
     """How many weights there can be, and a warning where they are many."""
     sizes = collected.sizes
     dense = {k: n * shape.n_states**k for k, n in sizes.items() if k != PAST}
@@ -230,14 +230,18 @@ def _tell_size(collected: Collected, shape: Shape, wish: Wish) -> None:
         )
 
 
-def _tell_partial(known: Known, n_labels: int, wish: Wish) -> None:
+def _tell_partial(known: LabelMask, n_labels: int, wish: TrainRequest) -> None:
     unsure = int(np.count_nonzero(known.rows >= n_labels))
     if unsure:
         wish.say(f"{unsure:,} of {known.rows.size:,} tokens have a label that is not fully known")
 
 
 def held_out(
-    dev: Corpus | None, encoder: Encoder | None, alphabets: dict[int, Alphabet], labels: list[str], wish: Wish
+    dev: Corpus | None,
+    encoder: Encoder | None,
+    alphabets: dict[int, FeatureIndex],
+    labels: list[str],
+    wish: TrainRequest,
 ) -> Dev | None:
     """Development data as a model with these attributes and labels sees it."""
     if dev is None:
@@ -286,7 +290,7 @@ def _vocabulary(corpus: Corpus, old: ChainModel | None) -> np.ndarray:
     return np.union1d(words, old.vocabulary) if old is not None else np.sort(words)
 
 
-def tuned_bias(model: ChainModel, dev: Dev | None, wish: Wish) -> dict[str, float]:
+def tuned_bias(model: ChainModel, dev: Dev | None, wish: TrainRequest) -> dict[str, float]:
     """The number to add to the outside label's score that gives the best F on dev, by trying a grid."""
     assert dev is not None
     if "O" not in model.labels:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.errors import UsageError
-from palmette.kernels.chain.forms import Active, Chain, Data, Rows
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
 from palmette.kernels.chain.gather import gather, inverted
 from palmette.kernels.chain.gradient import Expected, expectations
 from palmette.kernels.chain.local_gradient import local_expectations
@@ -32,7 +32,7 @@ MOST_TABLES = 1 << 30  # bytes of marginals at a time; a longer corpus is worked
 LONGEST_TABLES = 8 << 30  # bytes of the marginals of one sentence
 
 
-def give_all(rows: Rows) -> Rows:
+def give_all(rows: FeatureWeights) -> FeatureWeights:
     """Every attribute gets its row: a likelihood moves all of them at once."""
     if rows.first.size or not rows.slot.size:
         return rows
@@ -54,7 +54,7 @@ class _Block(NamedTuple):
 
 
 class ChainObjective:
-    """Value and gradient; `wrong` and `impossible` tell of the last call."""
+    """Value and gradient; `wrong` and `infeasible` tell of the last call."""
 
     def __init__(self, chain: Chain, data: Data, l2: float, threads: int = 1, only: np.ndarray | None = None) -> None:
         """`only`: the weights that may move, bool[size]; None: all of them."""
@@ -63,7 +63,7 @@ class ChainObjective:
         self.data = data
         self.l2 = l2
         self.threads = threads
-        self.wrong = self.impossible = 0
+        self.wrong = self.infeasible = 0
         self.blocks = [w for w, _ in weight_blocks(self.chain)]
         self.size = sum(w.size for w in self.blocks)
         self.gradient = np.zeros(self.size)
@@ -105,7 +105,7 @@ class ChainObjective:
             for order in ORDERS:
                 self._gather(order, block, vector)
         value = float(found[0])
-        self.wrong, self.impossible = int(found[1]), int(found[2])
+        self.wrong, self.infeasible = int(found[1]), int(found[2])
         learnt = (self.chain.ends, self.chain.transitions and self.chain.order > 0, self.chain.triples)
         for k, sums in enumerate(bare):
             if learnt[k]:

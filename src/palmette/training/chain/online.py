@@ -13,17 +13,17 @@ from palmette.options.settings import LIKELIHOOD, estimators_to_try, n_passes, p
 from palmette.training.chain import resume as grow
 from palmette.training.chain.beam import beam_learning, best_before
 from palmette.training.chain.exact import ChainLearning
-from palmette.training.chain.request import Problem, Trained
+from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.rules import rule_for
 from palmette.training.chain.split import split_states
-from palmette.training.chain.start import history_of, random_start, starting_weights
-from palmette.training.trainer import Outcome, train_online
+from palmette.training.chain.start import random_start, starting_weights, training_log_of
+from palmette.training.trainer import TrainResult, train_online
 
 
-def train_by_examples(problem: Problem) -> Trained:
+def train_by_examples(problem: TrainingData) -> TrainedChain:
     """Train with each estimator that is to be tried, and keep the one that is best on dev."""
     wish, dev = problem.wish, problem.dev
-    history, settings = history_of(wish.resume), with_beam(wish.settings)
+    history, settings = training_log_of(wish.resume), with_beam(wish.settings)
     if settings.learner in LIKELIHOOD:
         settings = msgspec.structs.replace(settings, l2=penalty_of(settings))
     if wish.checkpoint and settings.optimiser == "adagrad":
@@ -49,7 +49,7 @@ def train_by_examples(problem: Problem) -> Trained:
             rule = rule_for(settings, chain, problem.data, problem.labels)
             learning = ChainLearning(chain, problem.data, estimator, dev, clock, every, start, latent, rule)
         if plain is not None and plain.interrupted:
-            outcome = Outcome(learning.snapshot(), 0, [], True, plain.why)
+            outcome = TrainResult(learning.snapshot(), 0, [], True, plain.why)
         else:
             outcome = train_online(
                 learning,
@@ -70,7 +70,7 @@ def train_by_examples(problem: Problem) -> Trained:
         chosen = found[2]
         wish.say(f"chose {chosen.estimator}" + (f" every {chosen.mavg_every} passes" if chosen.mavg_every else ""))
     learning, outcome, settings = found
-    return Trained(outcome, settings, learning.impossible, partial(_state, learning))
+    return TrainedChain(outcome, settings, learning.infeasible, partial(_state, learning))
 
 
 def _state(learning: ChainLearning) -> dict[str, np.ndarray]:
@@ -78,7 +78,7 @@ def _state(learning: ChainLearning) -> dict[str, np.ndarray]:
     return grow.saved_state(learning.chain, learning.clock, learning.start) | learning.saved()
 
 
-def _plain_passes(problem: Problem) -> Outcome | None:
+def _plain_passes(problem: TrainingData) -> TrainResult | None:
     """Passes of a plain model whose labels are to be split into states; None when that is not asked for."""
     wish, shape = problem.wish, problem.shape
     settings = wish.settings
@@ -91,5 +91,5 @@ def _plain_passes(problem: Problem) -> Outcome | None:
     return train_online(learning, settings.seed, settings.split_after, None, [], wish.progress)
 
 
-def _best_score(outcome: Outcome) -> float:
+def _best_score(outcome: TrainResult) -> float:
     return max((p.dev for p in outcome.history if p.dev is not None), default=0.0)

@@ -18,11 +18,11 @@ from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape
 from palmette.training.chain.exact import Dev
-from palmette.training.trainer import Outcome, Progress
+from palmette.training.trainer import Progress, TrainResult
 
 
 @dataclass
-class Wish:
+class TrainRequest:
     """What is asked of `fit_chain` besides the data."""
 
     templates: TemplateSet | None  # None: ready-made attributes
@@ -40,7 +40,7 @@ class Wish:
     history: Step | None = None  # a function for the settings' label history; None: they name one, or none
 
 
-class Problem(NamedTuple):
+class TrainingData(NamedTuple):
     """The data as numbers, the form of the weights, and what is wished."""
 
     collected: Collected
@@ -49,13 +49,13 @@ class Problem(NamedTuple):
     allowed: Transitions
     labels: list[str]
     dev: Dev | None
-    wish: Wish
+    wish: TrainRequest
 
 
-class Trained(NamedTuple):
+class TrainedChain(NamedTuple):
     """What came out of training."""
 
-    outcome: Outcome
+    outcome: TrainResult
     settings: Settings  # with everything decided
-    impossible: int  # sentences without an allowed path
+    infeasible: int  # sentences without an allowed path
     state: Callable[[], dict[str, np.ndarray]]  # what an exact resumption needs

@@ -10,10 +10,10 @@ from palmette.errors import UsageError
 from palmette.options.settings import is_batch
 from palmette.training.chain.batch import train_by_likelihood
 from palmette.training.chain.online import train_by_examples
-from palmette.training.chain.request import Problem, Trained
+from palmette.training.chain.request import TrainedChain, TrainingData
 
 
-def train(problem: Problem) -> Trained:
+def train(problem: TrainingData) -> TrainedChain:
     """The best of `settings.restarts` trainings, each with a seed of its own: by development data, else by the
     objective."""
     settings = problem.wish.settings
@@ -36,11 +36,11 @@ def train(problem: Problem) -> Trained:
     return best
 
 
-def _trained(problem: Problem) -> Trained:
+def _trained(problem: TrainingData) -> TrainedChain:
     return (train_by_likelihood if is_batch(problem.wish.settings) else train_by_examples)(problem)
 
 
-def _how_good(trained: Trained, has_dev: bool) -> float:
+def _how_good(trained: TrainedChain, has_dev: bool) -> float:
     """The larger the better."""
     history = trained.outcome.history
     if has_dev:

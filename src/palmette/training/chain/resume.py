@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Bare, Chain, Rows, stride_of
+from palmette.kernels.chain.forms import Chain, FeatureWeights, TransitionWeights, stride_of
 from palmette.structures.chain.weights import ORDERS, Seen, Shape
 
 
@@ -30,7 +30,7 @@ def place_bare(target: Chain, blocks: dict[str, np.ndarray], old: Shape, sums: b
 
 
 def place_rows(
-    target: Rows, order: int, slot: np.ndarray, w: np.ndarray, a: np.ndarray, old: Shape, new: Shape
+    target: FeatureWeights, order: int, slot: np.ndarray, w: np.ndarray, a: np.ndarray, old: Shape, new: Shape
 ) -> None:
     """Copy dense rows (and accumulators, unless empty) of the first attributes into new, empty rows."""
     n = w.shape[0]
@@ -41,7 +41,9 @@ def place_rows(
         target.a[:n] = widened(a, order, old, new)
 
 
-def place_seen(target: Rows, first: np.ndarray, combo: np.ndarray, w: np.ndarray, a: np.ndarray, width: int) -> None:
+def place_seen(
+    target: FeatureWeights, first: np.ndarray, combo: np.ndarray, w: np.ndarray, a: np.ndarray, width: int
+) -> None:
     """Copy weights of seen combinations to the places of the same attribute and combination."""
     mine = np.repeat(np.arange(first.size - 1), np.diff(first)) * width + combo
     theirs = np.repeat(np.arange(target.first.size - 1), np.diff(target.first)) * width + target.combo
@@ -74,7 +76,7 @@ def united(one: Seen, other: Seen, width: int) -> Seen:
     return Seen(np.searchsorted(owner, np.arange(n + 1)).astype(np.int64), combo.astype(np.int32))
 
 
-def saved_state(chain: Chain, clock: float, start: Bare | None = None) -> dict[str, np.ndarray]:
+def saved_state(chain: Chain, clock: float, start: TransitionWeights | None = None) -> dict[str, np.ndarray]:
     """Everything that training needs to go on exactly: the raw weights, accumulators, the clock, and the random start
     of a latent chain, by which weights that never moved are known."""
     state: dict[str, np.ndarray] = {"clock": np.array([clock])}

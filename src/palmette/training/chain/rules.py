@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from palmette.evaluation.spans import ChunkTables
-from palmette.kernels.chain.forms import Active, Chain, Data, Rows
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
 from palmette.kernels.chain.margin_train import Chunks, train_mira, train_pa
 from palmette.kernels.chain.probperc import train_probperc
 from palmette.kernels.chain.stochastic import Decay, Squares, descend
@@ -23,7 +23,7 @@ class Step(NamedTuple):
     clock: float
     updates: int
     wrong: int  # tokens that the guess had wrong
-    impossible: int  # sentences whose known labels no allowed path can give
+    infeasible: int  # sentences whose known labels no allowed path can give
 
 
 class Rule(Protocol):
@@ -74,11 +74,11 @@ class Descent:
         self.objective = 0.0
 
     def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
-        clock, objective, wrong, impossible = descend(
+        clock, objective, wrong, infeasible = descend(
             chain, data, order, first, last, clock, self.rate, self.fall, self.squares, self.decay, self.bare
         )
         self.objective += objective
-        return Step(clock, last - first - impossible, wrong, impossible)
+        return Step(clock, last - first - infeasible, wrong, infeasible)
 
     def figures(self, chain: Chain) -> dict[str, float]:
         """The objective as seen along the pass, with the penalty of the weights at its end."""
@@ -146,6 +146,6 @@ def _zeros_like(w: np.ndarray, wanted: bool) -> np.ndarray:
     return aligned_zeros(w.shape, np.float32) if wanted else np.zeros((0,) * w.ndim, np.float32)
 
 
-def _decay(active: Active, rows: Rows, l2: float) -> np.ndarray:
+def _decay(active: Active, rows: FeatureWeights, l2: float) -> np.ndarray:
     counts = np.bincount(active.att, minlength=rows.slot.size)
     return (2 * l2 / np.maximum(counts, 1)).astype(np.float32)

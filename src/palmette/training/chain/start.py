@@ -5,16 +5,16 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from palmette.kernels.chain.forms import Bare, Chain
+from palmette.kernels.chain.forms import Chain, TransitionWeights
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import ORDERS, Seen, Shape, new_chain, start_randomly, used_rows
 from palmette.training.chain import resume as grow
-from palmette.training.chain.request import Problem
-from palmette.training.trainer import Pass
+from palmette.training.chain.request import TrainingData
+from palmette.training.trainer import Epoch
 
 
-def starting_weights(problem: Problem) -> tuple[Chain, float, Chain | None]:
+def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]:
     """The weights to start from, the clock, and the best weights so far of a training that goes on."""
     collected, data, shape, allowed, *_, wish = problem
     old = wish.resume
@@ -44,10 +44,10 @@ def starting_weights(problem: Problem) -> tuple[Chain, float, Chain | None]:
         return averaged, 1.0, None
     wish.say("resumed exactly where training stopped")
     clock = _restore(chain, old, shape)
-    return chain, clock, averaged if any(p.dev is not None for p in history_of(old)) else None
+    return chain, clock, averaged if any(p.dev is not None for p in training_log_of(old)) else None
 
 
-def random_start(problem: Problem) -> Bare:
+def random_start(problem: TrainingData) -> TransitionWeights:
     """The start of a latent chain, as `starting_weights` makes it."""
     shape, wish = problem.shape, problem.wish
     blank = new_chain(shape, {}, problem.allowed, {})
@@ -90,5 +90,5 @@ def _restore(chain: Chain, old: ChainModel, shape: Shape) -> float:
     return float(state["clock"][0])
 
 
-def history_of(old: ChainModel | None) -> list[Pass]:
-    return [] if old is None else msgspec.convert(old.meta.get("history", []), list[Pass])
+def training_log_of(old: ChainModel | None) -> list[Epoch]:
+    return [] if old is None else msgspec.convert(old.meta.get("history", []), list[Epoch])

@@ -13,7 +13,7 @@ from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import to_text
 from palmette.kernels.core.table import renumbered
-from palmette.kernels.encode.encode import Alphabet
+from palmette.kernels.encode.encode import FeatureIndex
 from palmette.kernels.latent.forms import Views, Weights
 from palmette.options.classifier_settings import Settings
 from palmette.structures.chain.data import Collected
@@ -28,7 +28,7 @@ from palmette.training.latent.batch import BatchTrainer
 from palmette.training.latent.online import OnlineTrainer
 from palmette.training.latent.passes import Trainer, run
 from palmette.training.latent.start import check_chunker, start_from
-from palmette.training.trainer import Outcome, Progress
+from palmette.training.trainer import Progress, TrainResult
 
 SAME_COLUMNS = "development data needs the columns of the training data"
 
@@ -49,7 +49,7 @@ class Task(NamedTuple):
     say: Callable[[str], None] = lambda message: None
 
 
-def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
+def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
     """Train."""
     _check(task)
     settings = task.settings
@@ -67,7 +67,7 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, Outcome]:
     )
     _warn_of_size(task, (alphabet.size + 1) * tables.kind.size)
 
-    def train(size: float | None) -> Outcome:
+    def train(size: float | None) -> TrainResult:
         weights = new_weights(tables, alphabet.size, settings.estimator != "last")
         if task.chunker is not None and size is not None:
             factor = start_from(task.chunker, views, tables, weights, size)
@@ -137,11 +137,11 @@ def _accuracy_on(held_out: Labelled | None, views: Views, settings: Settings) ->
     return accuracy
 
 
-def _moved_only(alphabet: Alphabet, weights: Weights) -> tuple[Alphabet, Weights]:
+def _moved_only(alphabet: FeatureIndex, weights: Weights) -> tuple[FeatureIndex, Weights]:
     """Forget the attributes that never got a weight."""
     keep = weights.one.slot > 0
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     kept = int(np.count_nonzero(keep))
     keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
     rows = weights.one._replace(slot=weights.one.slot[keep], w=weights.one.w[: used(weights)])
-    return Alphabet(keys, numbers, kept), weights._replace(one=rows)
+    return FeatureIndex(keys, numbers, kept), weights._replace(one=rows)

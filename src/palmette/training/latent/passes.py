@@ -19,10 +19,10 @@ from palmette.kernels.latent.train import (
     WRONG_POSITIVES,
 )
 from palmette.options.classifier_settings import Settings
-from palmette.training.trainer import Outcome, Pass, Progress, Slices, interruptible
+from palmette.training.trainer import Epoch, Progress, Slices, TrainResult, interruptible
 
 
-class ClassifierPass(Pass, frozen=True):
+class ClassifierEpoch(Epoch, frozen=True):
     """A line of the history. `wrong` counts sentences, by their first decoding in the pass."""
 
     wrong_positives: int = 0
@@ -82,9 +82,9 @@ class Slicing:
 
 def run(
     trainer: Trainer, settings: Settings, dev: Callable[[Weights], float] | None, progress: Progress | None
-) -> Outcome:
+) -> TrainResult:
     """Pass after pass; with development data the best one is kept."""
-    history: list[Pass] = []
+    history: list[Epoch] = []
     best: Any = None
     best_pass, best_score, why = 0, -np.inf, f"{settings.passes} passes"
     with interruptible() as interrupted:
@@ -98,7 +98,7 @@ def run(
             counted = trainer.one_pass(number, tell, interrupted)
             if interrupted:
                 kept = best if best is not None else trainer.snapshot()
-                return Outcome(kept, best_pass or number, history, True, f"interrupted in pass {number}")
+                return TrainResult(kept, best_pass or number, history, True, f"interrupted in pass {number}")
             seconds = time.perf_counter() - begun
             now = trainer.snapshot() if dev is not None else None
             score = dev(now) if dev is not None and now is not None else None
@@ -120,14 +120,14 @@ def run(
                 break
     if best is None:
         best, best_pass = trainer.snapshot(), len(history)
-    return Outcome(best, best_pass, history, bool(interrupted), why)
+    return TrainResult(best, best_pass, history, bool(interrupted), why)
 
 
-def _line(number: int, counted: Counted, n_sentences: int, seconds: float, dev: float | None) -> ClassifierPass:
+def _line(number: int, counted: Counted, n_sentences: int, seconds: float, dev: float | None) -> ClassifierEpoch:
     counts = counted.counts
     wrong = int(counts[WRONG_POSITIVES] + counts[WRONG_NEGATIVES])
     last = int(np.flatnonzero(counted.again)[-1]) + 1 if counted.again.any() else 0
-    return ClassifierPass(
+    return ClassifierEpoch(
         number, int(counts[UPDATES]), wrong, 1.0 - wrong / max(1, n_sentences), seconds, dev, {},
         int(counts[WRONG_POSITIVES]), int(counts[WRONG_NEGATIVES]), int(counts[DECODED]),
         counted.again[:last].tolist(), int(counts[CAPPED]), float(counts[SQUARED_LOSS]), counted.bound,

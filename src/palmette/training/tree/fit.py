@@ -17,7 +17,7 @@ from palmette.options.parser_settings import ParserSettings
 from palmette.structures.tree.model import SHIFTING, Action, ParserModel, encode, make_grammar, relations_of
 from palmette.structures.tree.projective import deprojectivised, projective_sentences, projectivised
 from palmette.structures.tree.templates import Templates
-from palmette.training.trainer import Outcome, Progress, train_online
+from palmette.training.trainer import Progress, TrainResult, train_online
 from palmette.training.tree.learning import ParserLearning
 
 Say = Callable[[str], None]
@@ -35,7 +35,7 @@ def fit_parser(
     threads: int = 1,
     progress: Progress | None = None,
     say: Say,
-) -> tuple[ParserModel, Outcome]:
+) -> tuple[ParserModel, TrainResult]:
     """Train a parser. With development data the pass with the best LAS is kept."""
     if not treebank.n_tokens or (treebank.heads < 0).any():
         raise DataError("the training data has no trees", file=treebank.corpus.source)

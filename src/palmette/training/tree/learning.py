@@ -56,7 +56,7 @@ class ParserLearning:
         return np.diff(self.words.offset)
 
     def begin_pass(self, number: int) -> None:
-        self.updates = self.bad = self.merges = self.impossible = 0
+        self.updates = self.bad = self.merges = self.infeasible = 0
         self.places = 0.0
         if self.settings.estimator == "mavg" and number % self.settings.mavg_every == 0:
             restart_from_average(self.weights, self.clock)
@@ -64,7 +64,7 @@ class ParserLearning:
     def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
         counts = Counts()
         while True:
-            done, self.clock, updates, wrong, bad, places, merges, impossible, lacks = train_parser(
+            done, self.clock, updates, wrong, bad, places, merges, infeasible, lacks = train_parser(
                 self.grammar, self.weights, self.words, order, first, last, self.clock, self.settings.beam,
                 self.settings.merge, self.update, self.rule,
             )  # fmt: skip
@@ -73,7 +73,7 @@ class ParserLearning:
             self.bad += bad
             self.places += places
             self.merges += merges
-            self.impossible += impossible
+            self.infeasible += infeasible
             first += done
             if first == last:
                 return counts
