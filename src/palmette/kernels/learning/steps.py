@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import part
+from palmette.kernels.learning.rule import CAPPED, LINEAR, SOFT, SOFTMAX
 
-HARD, CAPPED, SOFT = 0, 1, 2  # PA, PA-I, PA-II
-SOFTMAX, LINEAR, POLYNOMIAL = 0, 1, 2
 LEAST = 1e-3  # what the last candidate has of the difference between the first and itself
 ROUNDS = 1000
 CLOSE = 1e-10

@@ -1,0 +1,91 @@
+"""From scores, costs and inner products of candidates to a coefficient per output: every learner, for all structures.
+
+    w += sum over k of coefficient[k] * f(output k),    coefficient[0] = -(coefficient[1] + ... + coefficient[K])
+
+perceptron   gold up and the best candidate down by 1
+probPerc     candidate k down by rate * P(k), P by score among the candidates (gold included if listed or asked for)
+PA           the smallest step for which gold beats one candidate by its cost: loss / |difference|^2, capped by variant
+MIRA         the same for K candidates at once: a quadratic program, by Hildreth's method
+
+Candidates without a cost (right labels by other latent states) have nothing to be separated from: margin rules leave
+them out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.core.compile import inline, part
+from palmette.kernels.learning.rule import MIRA, PA, PERCEPTRON, CandidateList, Rule
+from palmette.kernels.learning.steps import hildreth, pa_step, shares
+
+
+@inline
+def asks_for_costs(rule: Rule) -> bool:
+    return rule.kind == PA or rule.kind == MIRA
+
+
+@inline
+def asks_for_products(rule: Rule) -> bool:
+    return rule.kind == PA or rule.kind == MIRA
+
+
+@inline
+def searches_with_costs(rule: Rule) -> bool:
+    """Whether the candidate is to be found by cost-augmented search, if the structure has one."""
+    return rule.kind == PA
+
+
+@inline
+def updates_on_right_guesses(rule: Rule) -> bool:
+    """Whether an example whose best output is right may still change weights."""
+    return rule.kind != PERCEPTRON and not rule.on_errors
+
+
+@part
+def _shares(rule: Rule, c: CandidateList, found: int, gold_listed: bool, clock: float) -> None:
+    """alpha of probPerc: shares of the rate by score."""
+    first = 0 if gold_listed or rule.add_gold else 1
+    shares(rule.function, rule.degree, c.score[first : found + 1], c.alpha[first : found + 1])
+    rate = rule.rate / (1.0 + rule.decay * (clock - 1.0))
+    for k in range(1, found + 1):
+        c.alpha[k] *= rate
+
+
+@part
+def _margins(rule: Rule, c: CandidateList, found: int) -> None:
+    """alpha of PA and MIRA: the smallest change that meets all margins, as far as the aggressiveness goes."""
+    broken = False
+    for k in range(found):
+        c.alpha[k + 1] = 0.0
+        c.loss[k] = c.cost[k + 1] - (c.score[0] - c.score[k + 1]) if c.cost[k + 1] > 0.0 else -np.inf
+        broken = broken or c.loss[k] > 0.0
+    if not broken:
+        return
+    if rule.kind == MIRA:
+        hildreth(c.gram, c.loss, found, rule.aggressiveness, c.alpha[1:])
+    elif c.loss[0] > 0.0 and c.gram[0, 0] > 0.0:
+        c.alpha[1] = pa_step(rule.variant, c.loss[0], c.gram[0, 0], rule.aggressiveness)
+
+
+@part
+def coefficients(rule: Rule, c: CandidateList, found: int, gold_listed: bool, clock: float, weight: float) -> bool:
+    """Fill c.coefficient[: found + 1] for `found` candidates; False if no weight changes.
+
+    gold_listed: whether the search had gold among its results (it is never among the candidates here). clock: number
+    of the example, from 1. weight: of the example."""
+    if found == 0:
+        return False
+    if rule.kind == PERCEPTRON:
+        for k in range(found):
+            c.alpha[k + 1] = 1.0 if k == 0 else 0.0
+    elif rule.kind == PA or rule.kind == MIRA:
+        _margins(rule, c, found)
+    else:
+        _shares(rule, c, found, gold_listed, clock)
+    total = 0.0
+    for k in range(1, found + 1):
+        c.coefficient[k] = -c.alpha[k] * weight
+        total += c.alpha[k] * weight
+    c.coefficient[0] = total
+    return total > 0.0

@@ -1,0 +1,53 @@
+"""A learner as plain numbers, and the lists of candidates that it works on. No compiled code.
+
+Every structure (chains by exact search, chains by beam, trees, latent chunkings) offers one interface to learners. For
+one example it fills a `CandidateList`: the gold output and up to K candidates that are not gold, each with its model
+score and, if the rule asks for them, costs and inner products of feature differences. `coefficients.py` turns these
+numbers into a coefficient per output, and the structure adds the weighted sum of feature vectors to its weights.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Kinds of rules
+PERCEPTRON, PROBPERC, PA, MIRA = range(4)
+# Variants of PA: the whole step, at most the aggressiveness, a soft limit
+HARD, CAPPED, SOFT = range(3)
+# How probPerc turns scores into probabilities
+SOFTMAX, LINEAR, POLYNOMIAL = range(3)
+
+
+class Rule(NamedTuple):
+    """A learner as numbers: compiled loops branch on `kind` once per example."""
+
+    kind: int
+    candidates: int = 1  # K, the most candidates that are looked at
+    aggressiveness: float = 0.1  # largest step of PA-I and MIRA; softness of PA-II
+    variant: int = CAPPED  # of PA: HARD, CAPPED or SOFT
+    rate: float = 1.0  # of probPerc, at example number c: rate / (1 + decay * (c - 1))
+    decay: float = 0.0
+    function: int = SOFTMAX  # of probPerc: SOFTMAX, LINEAR or POLYNOMIAL
+    degree: float = 2.0  # of POLYNOMIAL
+    add_gold: bool = True  # probPerc counts gold among the candidates even if the search did not list it
+    on_errors: bool = False  # probPerc updates only if the best candidate is wrong
+
+
+class CandidateList(NamedTuple):
+    """Numbers of one example; index 0 is gold, 1..K are candidates, best first."""
+
+    score: np.ndarray  # f64[K+1]
+    cost: np.ndarray  # f64[K+1]        0 for gold; filled if `asks_for_costs`
+    gram: np.ndarray  # f64[K, K]       inner products of (gold - candidate); filled if `asks_for_products`
+    coefficient: np.ndarray  # f64[K+1] the result: sums to zero, gold up and candidates down
+    loss: np.ndarray  # f64[K]          scratch
+    alpha: np.ndarray  # f64[K+1]       scratch
+
+
+def candidate_list(K: int) -> CandidateList:
+    """Room for gold and K candidates."""
+    return CandidateList(
+        np.zeros(K + 1), np.zeros(K + 1), np.zeros((K, K)), np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)
+    )
