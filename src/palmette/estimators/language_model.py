@@ -189,13 +189,15 @@ class LanguageModel:
     def save(self, path: FilePath, *, arpa: bool | None = None) -> None:
         """Write a model file, or an ARPA file when asked or when the name ends in .arpa or .arpa.gz."""
         from palmette.structures.lm.arpa import is_arpa_name, write_arpa
+        from palmette.structures.lm.model import NgramModel
         from palmette.structures.lm.serialise import save
 
-        self._fitted()
+        vocabulary, grams = self._fitted()
         if is_arpa_name(path) if arpa is None else arpa:
-            write_arpa(path, self._vocabulary.words, self._grams, self.sizes_)
-        else:
-            save(self, path)
+            write_arpa(path, vocabulary.words, grams, self.sizes_)
+            return
+        estimates = (grams, self.sizes_, self.discounts_, self.fell_back_, self.seen_)
+        save(NgramModel(self.order, self.min_count, vocabulary.words, *estimates), path)
 
     @classmethod
     def load(cls, path: FilePath) -> LanguageModel:
@@ -204,7 +206,11 @@ class LanguageModel:
         from palmette.structures.lm.serialise import load
 
         if not looks_like_arpa(path):
-            return load(cls, path)
+            found = load(path)
+            model = cls(found.order, min_count=found.min_count)
+            model._set(Vocabulary(found.words), found.grams, found.sizes)
+            model.discounts_, model.fell_back_, model.seen_ = found.discounts, found.fell_back, found.seen
+            return model
         words, grams, sizes = read_arpa(path)
         model = cls(len(sizes))
         model._set(Vocabulary(words), grams, sizes)

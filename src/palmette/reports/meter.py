@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from palmette.estimators.ablation import Learner, Run
-    from palmette.training.trainer import Epoch, Progress
+    from palmette.structures.training_log import Epoch
+    from palmette.training.trainer import Progress
 
 
 class Meter:

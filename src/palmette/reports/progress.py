@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-from palmette.training.trainer import Epoch
+from palmette.structures.training_log import Epoch
 
 
 class TrainingDisplay:

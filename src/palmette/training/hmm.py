@@ -19,9 +19,10 @@ from palmette.estimators.hmm import HMM
 from palmette.structures.chain.constraints import constraints
 from palmette.structures.chain.model import ChainModel, best_labels
 from palmette.structures.hmm.linear import to_chain
+from palmette.structures.training_log import Epoch
 from palmette.training.chain.fit import held_out, tuned_bias
 from palmette.training.chain.request import TrainRequest
-from palmette.training.trainer import Epoch, TrainResult
+from palmette.training.trainer import TrainResult
 
 
 def check_no_features(given: dict[str, Any]) -> None:

@@ -13,8 +13,9 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
-import msgspec
 import numpy as np
+
+from palmette.structures.training_log import Epoch
 
 SLICE_SECONDS = 0.1
 
@@ -61,18 +62,6 @@ class Learning(Protocol):
     def evaluate(self, snapshot: Any) -> float:
         """How good the weights are on development data."""
         ...
-
-
-class Epoch(msgspec.Struct, frozen=True):
-    """A line of the history."""
-
-    number: int
-    updates: int
-    wrong: int
-    train_accuracy: float
-    seconds: float = 0.0  # not kept in a model file, which a seed determines bit for bit
-    dev: float | None = None
-    figures: dict[str, float] = {}  # what the structure has to say of its weights
 
 
 class Progress(Protocol):

@@ -25,9 +25,9 @@ from palmette.data.labels.mask import label_names, training_mask, understand_lab
 from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.kernels.chain.margin import margins
+from palmette.kernels.chain.train import decode
 from palmette.structures.chain.model import ChainModel, check_room
 from palmette.structures.chain.weights import norm
-from palmette.training.chain.state_roles import gold_states
 
 
 class Separation(NamedTuple):
@@ -121,3 +121,10 @@ def _usage(model: ChainModel, data: Data) -> dict[str, float]:
     share = (count / np.maximum(1, count.sum(axis=1, keepdims=True))).reshape(-1)
     names, there = model.shape.state_names(model.labels), ~model.shape.missing()
     return {name: float(share[h]) for h, name in enumerate(names) if there[h]}
+
+
+def gold_states(chain: Chain, data: Data) -> np.ndarray:
+    """The best state of each token that agrees with what is known, i32[N]."""
+    states, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
+    decode(chain, data, states, scores, True)
+    return states

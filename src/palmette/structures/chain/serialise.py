@@ -19,7 +19,7 @@ from palmette.kernels.encode.encode import FeatureIndex
 from palmette.options.settings import MOST_STATES
 from palmette.structures.chain.temperature import Calibration
 from palmette.structures.chain.weights import Shape
-from palmette.training.trainer import Epoch
+from palmette.structures.training_log import Epoch
 
 PARTS = {1: "label", 2: "pair", 3: "triple", PAST: "past"}
 

@@ -27,7 +27,7 @@ from palmette.structures.chain.model import check_columns
 from palmette.structures.chain.serialise import Names, load_alphabet, load_encoder, load_names
 from palmette.structures.latent.data import encode
 from palmette.structures.latent.views import View, make_views, packed
-from palmette.training.latent.passes import ClassifierEpoch
+from palmette.structures.training_log import ClassifierEpoch
 
 TASK = "classify"
 NO_POS = "add the parts of speech, or give a tagger that makes them: --tagger pos.palm"

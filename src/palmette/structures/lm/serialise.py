@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,28 +12,28 @@ from palmette.data.corpus import bytes_of
 from palmette.data.files import FilePath, shown
 from palmette.errors import ModelError
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams
-from palmette.structures.lm.vocabulary import RESERVED, Vocabulary
-
-if TYPE_CHECKING:
-    from palmette.estimators.language_model import LanguageModel
+from palmette.structures.lm.model import NgramModel
+from palmette.structures.lm.vocabulary import RESERVED
 
 TASK = "lm"
 _AGAIN = "train it again with `palmette lm train`"
 
 
-def save(model: LanguageModel, path: FilePath) -> None:
-    text, offset = bytes_of(model.vocabulary_)
-    arrays: dict[str, Any] = model._grams._asdict() | {"text": text[: offset[-1]], "text_offset": offset}
-    if model.seen_ is not None:
-        arrays["seen"] = model.seen_
+def save(model: NgramModel, path: FilePath) -> None:
+    """Write a model file."""
+    text, offset = bytes_of(model.words)
+    arrays: dict[str, Any] = model.grams._asdict() | {"text": text[: offset[-1]], "text_offset": offset}
+    if model.seen is not None:
+        arrays["seen"] = model.seen
     meta = {
-        "task": TASK, "order": model.order, "min_count": model.min_count, "sizes": model.sizes_,
-        "discounts": [list(row) for row in model.discounts_], "fell_back": model.fell_back_,
+        "task": TASK, "order": model.order, "min_count": model.min_count, "sizes": model.sizes,
+        "discounts": [list(row) for row in model.discounts], "fell_back": model.fell_back,
     }  # fmt: skip
     model_file.save(path, arrays, meta)
 
 
-def load(made: type[LanguageModel], path: FilePath) -> LanguageModel:
+def load(path: FilePath) -> NgramModel:
+    """Read a model file. Every number that a kernel follows is checked."""
     file = shown(path)
     arrays, meta = model_file.load(path)
     if meta.get("task") != TASK:
@@ -41,15 +41,12 @@ def load(made: type[LanguageModel], path: FilePath) -> LanguageModel:
     order, sizes = _natural(meta, "order", file), meta.get("sizes")
     if not isinstance(sizes, list) or len(sizes) != order or not all(type(n) is int and n >= 0 for n in sizes):
         _damaged("its numbers of n-grams do not fit its order", file)
-    model = made(order, min_count=_natural(meta, "min_count", file))
-    words = _words(arrays, sizes[0], file)
-    model._set(Vocabulary(words), _grams(arrays, sizes, file), sizes)
-    model.discounts_ = [tuple(row) for row in _rows(meta, "discounts", file)]
-    model.fell_back_ = _rows(meta, "fell_back", file)
-    model.seen_ = None
-    if "seen" in arrays:
-        model.seen_ = model_file.require(arrays, "seen", np.uint64, (None,), file=file)
-    return model
+    min_count, words = _natural(meta, "min_count", file), _words(arrays, sizes[0], file)
+    discounts, fell_back = _rows(meta, "discounts", file), _rows(meta, "fell_back", file)
+    grams = _grams(arrays, sizes, file)
+    seen = model_file.require(arrays, "seen", np.uint64, (None,), file=file) if "seen" in arrays else None
+    triples = [(float(a), float(b), float(c)) for a, b, c in discounts]
+    return NgramModel(order, min_count, words, grams, sizes, triples, fell_back, seen)
 
 
 def _damaged(what: str, file: str) -> NoReturn:

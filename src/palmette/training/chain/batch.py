@@ -17,12 +17,13 @@ from palmette.kernels.chain.forms import Chain, Data, FeatureWeights
 from palmette.options.settings import n_passes, penalty_of
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.weights import estimated, physical_memory
+from palmette.structures.training_log import Epoch
 from palmette.training.chain.exact import Dev
 from palmette.training.chain.objective import ChainObjective, give_all
 from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
 from palmette.training.chain.start import starting_weights
 from palmette.training.lbfgs.minimise import ENDINGS, minimise
-from palmette.training.trainer import Epoch, Progress, TrainResult, interruptible
+from palmette.training.trainer import Progress, TrainResult, interruptible
 
 VECTORS = 26  # of L-BFGS, beside the weights themselves
 

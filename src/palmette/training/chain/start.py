@@ -9,9 +9,9 @@ from palmette.kernels.chain.forms import Chain, TransitionWeights
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import ORDERS, Seen, Shape, new_chain, start_randomly, used_rows
+from palmette.structures.training_log import Epoch
 from palmette.training.chain import resume as grow
 from palmette.training.chain.request import TrainingData
-from palmette.training.trainer import Epoch
 
 
 def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]:

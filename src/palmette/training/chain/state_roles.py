@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, Data
-from palmette.kernels.chain.train import decode
+from palmette.structures.chain.separation import gold_states
 
 SAMPLE = 300  # sentences that are looked at after each pass
 
@@ -26,13 +26,6 @@ class StateRoles:
             return {}
         moved = float(np.mean(states != before))
         return {"moved": moved, "swapped": moved - 1.0 + _best_agreement(before, states, chain)}
-
-
-def gold_states(chain: Chain, data: Data) -> np.ndarray:
-    """The best state of each token that agrees with what is known, i32[N]."""
-    states, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
-    decode(chain, data, states, scores, True)
-    return states
 
 
 def some_sentences(data: Data, most: int) -> Data:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
-import msgspec
 import numpy as np
 
 from palmette.kernels.latent.forms import Weights
@@ -19,21 +18,8 @@ from palmette.kernels.latent.train import (
     WRONG_POSITIVES,
 )
 from palmette.options.classifier_settings import Settings
-from palmette.training.trainer import Epoch, Progress, Slices, TrainResult, interruptible
-
-
-class ClassifierEpoch(Epoch, frozen=True):
-    """A line of the history. `wrong` counts sentences, by their first decoding in the pass."""
-
-    wrong_positives: int = 0
-    wrong_negatives: int = 0
-    decoded: int = 0  # sentences decoded, again and again included
-    again: list[int] = msgspec.field(default_factory=list)  # negatives decoded again 0, 1, 2, ... times
-    capped: int = 0  # negatives that were left labelled positive when the cap was reached
-    squared_loss: float = 0.0  # sum of (loss / ||f||)^2; ||f|| is 1 with normalised features
-    bound: float | None = None  # what that sum cannot exceed, where the bound was asked for
-    new_structures: list[int] = msgspec.field(default_factory=list)  # batch: of each inner round
-    inner_passes: list[int] = msgspec.field(default_factory=list)  # batch: over fixed structures, of each round
+from palmette.structures.training_log import ClassifierEpoch, Epoch
+from palmette.training.trainer import Progress, Slices, TrainResult, interruptible
 
 
 class Counted(NamedTuple):
