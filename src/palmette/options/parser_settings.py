@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from palmette.errors import UsageError
-from palmette.kernels.tree.update import MIRA, PA, PERCEPTRON, PROBPERC, Rule
+from palmette.kernels.learning.rule import MIRA, PA, PERCEPTRON, PROBPERC, Rule
 from palmette.options.settings import (
     LISTING_UPDATES,
     MOST_BEAM,

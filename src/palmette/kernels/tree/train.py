@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.learning.coefficients import updates_on_right_guesses
+from palmette.kernels.learning.rule import Rule
 from palmette.kernels.learning.violation import EARLY, LASO, cut
 from palmette.kernels.tree.forms import NODES, WORD, Beam, Grammar, States, Weights, Words
 from palmette.kernels.tree.search import (
@@ -18,16 +20,16 @@ from palmette.kernels.tree.search import (
 )
 from palmette.kernels.tree.state import read_atoms, room_for_states, start
 from palmette.kernels.tree.trace import read_arcs
-from palmette.kernels.tree.update import NOTHING, PERCEPTRON, Rule, lacking, learn, room_for_listed
+from palmette.kernels.tree.update import NOTHING, lacking, learn, room_for_paths
 
 UNKNOWN = -2
 
 
 @part
-def longest_of(words: Words, order: np.ndarray, first: int, last: int) -> int:
+def longest_of(words: Words, permutation: np.ndarray, first: int, last: int) -> int:
     longest = 1
     for k in range(first, last):
-        longest = max(longest, words.offset[order[k] + 1] - words.offset[order[k]])
+        longest = max(longest, words.offset[permutation[k] + 1] - words.offset[permutation[k]])
     return longest
 
 
@@ -54,26 +56,26 @@ def _n_wrong(
 
 
 @kernel
-def train_parser(
-    g: Grammar, w: Weights, words: Words, order: np.ndarray, first: int, last: int, clock: float, width: int,
+def train_tree(
+    g: Grammar, w: Weights, words: Words, permutation: np.ndarray, first: int, last: int, clock: float, width: int,
     merge: bool, update: int, rule: Rule,
 ) -> tuple:  # fmt: skip
-    """Learn from order[first:last] until there is no room for weights: (sentences done, clock, updates, words wrong
-    (laso: how often gold was lost), updates that were no violation, sum of cuts as shares of their sentences, merges,
-    trees that no actions make, which room is lacking for the next sentence)."""
-    longest = longest_of(words, order, first, last)
+    """Learn from permutation[first:last] until there is no room for weights: (sentences done, clock, updates, wrong
+    words (laso: how often gold was lost), updates that were no violation, sum of cuts as shares of their sentences,
+    merges, trees that no actions make, which room is lacking for the next sentence)."""
+    longest = longest_of(words, permutation, first, last)
     z = room_for_states(longest, width, g.kind.size, POPPED if merge else 0)
     b = room_for_beam(longest, width)
     c = room_for_candidates(width + 1)
-    r = room_for_listed(2 * longest, rule.candidates)
+    paths = room_for_paths(2 * longest, rule.candidates)
     keys, out = np.zeros(g.seed.size, np.uint64), np.zeros(g.move.size, np.float32)
     node, waiting = np.zeros(NODES, np.int32), np.zeros(2 * longest + 2, np.int32)
     heads, relations = np.zeros(longest, np.int32), np.zeros(longest, np.int32)
     updates, wrong, bad, merges, infeasible = 0, 0, 0, 0, 0
     places = 0.0
     for k in range(first, last):
-        lo = words.offset[order[k]]
-        n = words.offset[order[k] + 1] - lo
+        lo = words.offset[permutation[k]]
+        n = words.offset[permutation[k] + 1] - lo
         steps = 2 * n - 1
         lacks = lacking(w, 2 * rule.candidates * steps * g.seed.size, g.move.size)
         if lacks != NOTHING:
@@ -98,10 +100,10 @@ def train_parser(
                 missed = min(n, missed + 1)
             elif not right:
                 missed = _n_wrong(z, g, words, lo, n, top, heads, relations, waiting)
-            if not right or (rule.kind != PERCEPTRON and not rule.on_errors):
+            if not right or updates_on_right_guesses(rule):
                 kept = at if right else cut(update, at, fell, b.best, b.gold)
                 # Margins may be met, and a list may hold gold alone: then nothing moves.
-                if learn(z, g, w, b, rule, kept, clock, r, waiting):
+                if learn(z, g, w, b, rule, kept, clock, paths, waiting):
                     updates += 1
                     bad += b.gold[kept] > b.best[kept]
                     places += kept / steps
@@ -125,8 +127,8 @@ def parse(
 ) -> int:  # fmt: skip
     """The best tree of each of the sentences first..last: heads i32[N] within the sentence, from 0, -1 for the root;
     relations i32[N], -1 for the root; scores f64[S]. Gives back how many states merged."""
-    order = np.arange(words.offset.size - 1)
-    longest = longest_of(words, order, first, last)
+    permutation = np.arange(words.offset.size - 1)
+    longest = longest_of(words, permutation, first, last)
     z = room_for_states(longest, width, g.kind.size, POPPED if merge else 0)
     b = room_for_beam(longest, width)
     c = room_for_candidates(width + 1)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from palmette.kernels.tree.forms import Grammar, Weights, Words
-from palmette.kernels.tree.train import train_parser
+from palmette.kernels.tree.train import train_tree
 from palmette.kernels.tree.update import PLACES as MORE_PLACES
 from palmette.kernels.tree.weights import CLASSES, frozen, larger_table, restart_from_average
 from palmette.options.parser_settings import ParserSettings
@@ -64,7 +64,7 @@ class ParserLearning:
     def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
         counts = Counts()
         while True:
-            done, self.clock, updates, wrong, bad, places, merges, infeasible, lacks = train_parser(
+            done, self.clock, updates, wrong, bad, places, merges, infeasible, lacks = train_tree(
                 self.grammar, self.weights, self.words, order, first, last, self.clock, self.settings.beam,
                 self.settings.merge, self.update, self.rule,
             )  # fmt: skip
