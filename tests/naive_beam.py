@@ -215,9 +215,10 @@ class ListLearner:
         bags, b = [], []
         for score, path in listed:
             bag = added([(1.0, task.features(gold[1])), (-1.0, task.features(path))])
-            if path != gold[1] and any(bag.values()):
+            cost = self._cost(gold[1], path)
+            if cost and any(bag.values()):
                 bags.append(bag)
-                b.append(score - gold[0] + (self._cost(gold[1], path) if self.kind == "mira" else 0))
+                b.append(score - gold[0] + (cost if self.kind == "mira" else 0))
         if max(b, default=-1.0) <= CLOSE:
             if max(b, default=-1.0) > -CLOSE:
                 raise Tie

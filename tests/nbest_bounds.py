@@ -27,7 +27,7 @@ from naive_margin import widest
 from test_theorems import TrainingData, plain, separable
 
 from palmette.options.settings import Settings
-from palmette.training.chain.rules import Mira, PassiveAggressive, ProbPerc, Rule
+from palmette.training.chain.rules import Learner, PathLearner, rule_for
 from palmette.training.trainer import shuffled
 
 
@@ -40,7 +40,9 @@ class Run(NamedTuple):
     clean: bool  # the last pass changed nothing
 
 
-def run(problem: TrainingData, rule: Rule, seed: int, passes: int, losses: bool = False, shuffle: bool = True) -> Run:
+def run(
+    problem: TrainingData, rule: Learner, seed: int, passes: int, losses: bool = False, shuffle: bool = True
+) -> Run:
     """At most so many passes; each sentence alone, so that what is before its step can be looked at."""
     case = plain(problem, {})
     case = case._replace(model=replace(case.model, weights={}, ends=problem.unit.ends))
@@ -114,17 +116,18 @@ def small_problem() -> TrainingData:
     return TrainingData(Model(0, 3, unit, ends=False), (3, 0, 0), [[token] for token in tokens], [(1,), (1,), (2,)])
 
 
-def on_errors(n: int, rate: float) -> ProbPerc:
+def on_errors(n: int, rate: float) -> PathLearner:
     chosen = Settings(learner="probperc", candidates=n, rate=rate, rate_schedule="constant", when="errors")
-    return ProbPerc(chosen, 1)
+    return PathLearner(rule_for(chosen, 1))
 
 
-def pa(kind: str, C: float = 0.1) -> PassiveAggressive:
-    return PassiveAggressive(Settings(learner="pa", pa_type=kind, aggressiveness=C if kind != "PA" else 0.1))
+def pa(kind: str, C: float = 0.1) -> PathLearner:
+    chosen = Settings(learner="pa", pa_type=kind, aggressiveness=C if kind != "PA" else 0.1)
+    return PathLearner(rule_for(chosen, 1))
 
 
-def mira(n: int, C: float) -> Mira:
-    return Mira(Settings(learner="mira", candidates=n, aggressiveness=C), ())
+def mira(n: int, C: float) -> PathLearner:
+    return PathLearner(rule_for(Settings(learner="mira", candidates=n, aggressiveness=C), 1))
 
 
 # --- the table ----------------------------------------------------------------------------------------------
@@ -154,10 +157,10 @@ def table() -> list[str]:
     return lines
 
 
-def on_errors_perceptron() -> ProbPerc:
+def on_errors_perceptron() -> PathLearner:
     """The perceptron, as the special case of probPerc that it is."""
     flat = {"candidates": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "constant"}
-    return ProbPerc(Settings(learner="probperc", when="errors", **flat), 1)
+    return PathLearner(rule_for(Settings(learner="probperc", when="errors", **flat), 1))
 
 
 if __name__ == "__main__":

@@ -19,15 +19,15 @@ from strategies import cases, few
 from palmette.options.settings import UPDATES, Settings, with_beam
 from palmette.structures.chain.label_context import estimated_past
 from palmette.structures.chain.weights import estimated
-from palmette.training.chain.beam_rules import BeamPerceptron
+from palmette.training.chain.beam_rules import BeamRule, beam_rule_for
 
 FIXING = ("early", "max-violation", "latest", "hybrid", "laso")
 WIDTHS = st.sampled_from([1, 2, 3, 100])
 
 
-def rule_of(drawn: BeamCase, B: int, update: str, rows: int = 0) -> BeamPerceptron:
+def rule_of(drawn: BeamCase, B: int, update: str, rows: int = 0) -> BeamRule:
     chosen = with_beam(Settings(search="beam", beam=B, update=update))
-    return BeamPerceptron(chosen, drawn.past(rows), drawn.seen)
+    return beam_rule_for(chosen, drawn.past(rows), drawn.seen, data_of(drawn.case), ())
 
 
 # --- search -------------------------------------------------------------------------------------------------

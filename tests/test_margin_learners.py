@@ -25,13 +25,13 @@ from naive_nbest import (
 from strategies import few
 
 from palmette.evaluation.spans import ChunkTables, span_counts
-from palmette.kernels.chain.differences import gram
+from palmette.kernels.chain.costs import Chunks, span_cost
+from palmette.kernels.chain.differences import gram, make_differences
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.margin_train import Chunks, span_cost
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.learning.steps import hildreth
 from palmette.options.settings import PA_TYPES, Settings
-from palmette.training.chain.rules import Mira, PassiveAggressive
+from palmette.training.chain.rules import PathLearner, chunks_for, rule_for
 
 SCHEMES = {
     "IOB2": ["O", "B-X", "I-X", "B-Y", "I-Y"],
@@ -53,7 +53,7 @@ def test_passive_aggressive(order: int, kind: str, data: st.DataObject, C: float
     drawn, fresh, mavg = data.draw(learning_cases(order)), data.draw(st.booleans()), data.draw(st.booleans())
     case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.per > 1 else 0.0)
     chosen = Settings(learner="pa", pa_type=kind, aggressiveness=0.1 if kind == "PA" else C)
-    assert_learns(case, PassiveAggressive(chosen), PassiveAggressiveTwin(kind, C), seed, mavg, 1e-4)
+    assert_learns(case, PathLearner(rule_for(chosen, 1)), PassiveAggressiveTwin(kind, C), seed, mavg, 1e-4)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
@@ -66,7 +66,7 @@ def test_mira(order: int, cost: str, data: st.DataObject, C: float, share: float
     labels = ["O", "B-X", "I-X", "I-Y", "B-Y", "S-Z", "E-X", "B-Z", "I-Z"][: case.n_labels]
     chosen = Settings(learner="mira", candidates=n, aggressiveness=C, cost=cost)
     twin = MiraTwin(n, C, labels if cost == "span" else None, case.label_of)
-    assert_learns(case, Mira(chosen, labels), twin, seed, mavg, 1e-3)
+    assert_learns(case, PathLearner(rule_for(chosen, 1), chunks_for(chosen, labels)), twin, seed, mavg, 1e-3)
 
 
 def test_pa_takes_what_violates_most_not_what_scores_best() -> None:
@@ -75,7 +75,7 @@ def test_pa_takes_what_violates_most_not_what_scores_best() -> None:
     token = Token(((0, 1.0),))
     case = Case(Model(0, 2, weights), (0, 1), (1, 0, 0), [[token, token]], [[frozenset([1])] * 2], [1.0])
     chain = chain_of(case)
-    step = PassiveAggressive(Settings(learner="pa", pa_type="PA")).learn(
+    step = PathLearner(rule_for(Settings(learner="pa", pa_type="PA"), 1)).learn(
         chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0
     )
     assert (step.updates, step.wrong) == (1, 1)  # what is told is what the model would have guessed
@@ -95,8 +95,8 @@ def test_pa_takes_what_violates_most_not_what_scores_best() -> None:
 def call_gram(m: Chain, x: Data, s: int, paths: np.ndarray, K: int) -> np.ndarray:
     """Twice, since the table must be empty again afterwards."""
     A = np.zeros((K, K))
-    keys, values = gram(m, x, s, paths, K, np.zeros(64, np.uint64), np.zeros((64, K)), A)
-    gram(m, x, s, paths, K, keys, values, A)
+    table = gram(m, x, s, paths, K, make_differences(K), A)
+    gram(m, x, s, paths, K, table, A)
     return A
 
 
@@ -125,7 +125,7 @@ def test_paths_with_equal_features_leave_the_weights_alone(share: float) -> None
     case = Case(Model(0, 4, ends=False), (0, 0, 1, 1), (1, 0, 0), [[token, token]], [known], [1.0], 2, share)
     chain, data = chain_of(case), data_of(case)
     assert call_gram(chain, data, 0, np.array([[2, 0], [0, 2]], np.int32), 1).tolist() == [[0.0]]
-    rule = PassiveAggressive(Settings(learner="pa", pa_type="PA"))
+    rule = PathLearner(rule_for(Settings(learner="pa", pa_type="PA"), 1))
     assert rule.learn(chain, data, np.zeros(1, np.int64), 0, 1, 1.0).updates == 0
     assert features_of(chain) == {}
 
@@ -148,7 +148,7 @@ def test_the_span_cost_is_that_of_the_scorer(scheme: str, n: int, per: int, seed
     path = np.where(rng.random(n) < 0.5, gold, path).astype(np.int32)  # often the same
     label_of = tuple(h // per for h in range(len(labels) * per))
     case = Case(Model(0, len(label_of)), label_of, (0, 0, 0), [[Token()]], [[frozenset([0])]], [1.0], per)
-    tables = Mira(Settings(learner="mira", cost="span"), labels).chunks
+    tables = chunks_for(Settings(learner="mira", cost="span"), labels)
     found = call_span_cost(chain_of(case), gold, path, tables)
     names = [[labels[h // per] for h in one] for one in (gold, path)]
     assert found == len(chunks(names[0]) ^ chunks(names[1]))

@@ -1,6 +1,8 @@
-"""The best paths of a sentence as a learner sees them: gold first, then the candidates, best first, with their scores.
+"""The best paths of a sentence as a learner sees them: gold first, then up to K candidates that are not gold.
 
-Gold is the best path that agrees with what is known. It may also be among the candidates.
+Gold is the best path that agrees with what is known. A search may list it too; it is then taken out of the candidates.
+A rule that asks for costs has no use for any path without one (right labels by other latent states, the same chunks
+written in another way), so these are taken out as well.
 """
 
 from __future__ import annotations
@@ -10,23 +12,28 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.astar import Candidates, kbest_astar, room_for_candidates
+from palmette.kernels.chain.costs import Chunks, augment, path_cost, wrong_labels
 from palmette.kernels.chain.forms import Chain, Data, Trellis
-from palmette.kernels.chain.train import gold_path, wrong_labels
-from palmette.kernels.core.compile import part
+from palmette.kernels.chain.train import gold_path
+from palmette.kernels.core.compile import inline, part
+from palmette.kernels.learning.coefficients import asks_for_costs, searches_with_costs
+from palmette.kernels.learning.rule import CandidateList, Rule
 
 
-class Listed(NamedTuple):
-    """Room for gold and K candidates."""
+class PathList(NamedTuple):
+    """Gold and K candidates: their states, their numbers, and room to search for them."""
 
     paths: np.ndarray  # i32[K + 1, longest sentence]
-    scores: np.ndarray  # f64[K + 1]
+    numbers: CandidateList
     search: Candidates
 
 
 @part
-def room_for_listed(T: Trellis, m: Chain, K: int) -> Listed:
-    paths = np.zeros((K + 1, T.U.shape[0]), np.int32)
-    return Listed(paths, np.zeros(K + 1), room_for_candidates(K, T.U.shape[1]))
+def make_path_list(T: Trellis, K: int) -> PathList:
+    numbers = CandidateList(
+        np.zeros(K + 1), np.zeros(K + 1), np.zeros((K, K)), np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)
+    )
+    return PathList(np.zeros((K + 1, T.U.shape[0]), np.int32), numbers, room_for_candidates(K, T.U.shape[1]))
 
 
 @part
@@ -43,24 +50,85 @@ def score_of_path(T: Trellis, m: Chain, n: int, path: np.ndarray) -> float:
     return total
 
 
-@part
-def list_candidates(T: Trellis, m: Chain, x: Data, lo: int, n: int, r: Listed) -> tuple[int, int]:
-    """Fill the list for a scored sentence: (how many candidates, tokens that the best of them has wrong). -1
-    candidates: no path agrees with what is known. The scores in T.U may be destroyed."""
-    found = kbest_astar(T, m, n, r.search, r.paths[1:], r.scores[1:])
-    if found == 0:
-        return -1, 0
-    missed = wrong_labels(m, x, lo, n, r.paths[1])
-    if not gold_path(T, m, x, lo, n, r.paths[0]):
-        return -1, missed
-    r.scores[0] = score_of_path(T, m, n, r.paths[0])  # gold's own states are never restricted
-    return (found if r.scores[0] > -np.inf else -1), missed
-
-
-@part
-def is_gold(r: Listed, n: int, k: int) -> bool:
-    """Whether candidate k is the gold path."""
+@inline
+def same_path(one: np.ndarray, other: np.ndarray, n: int) -> bool:
     for i in range(n):  # noqa: SIM110
-        if r.paths[k, i] != r.paths[0, i]:
+        if one[i] != other[i]:
             return False
     return True
+
+
+@inline
+def keep_candidate(paths: np.ndarray, score: np.ndarray, k: int, kept: int, n: int) -> None:
+    """Move candidate k to place `kept`, which is not behind it."""
+    if kept != k:
+        score[kept] = score[k]
+        for i in range(n):
+            paths[kept, i] = paths[k, i]
+
+
+@part
+def _drop_right(m: Chain, x: Data, lo: int, n: int, found: int, with_costs: bool, chunks: Chunks, c: PathList) -> int:
+    """Fill in costs, and keep the candidates that have one; how many these are. with_costs: scores contain 1 for each
+    wrong token, which is taken off."""
+    paths, score, cost = c.paths, c.numbers.score, c.numbers.cost
+    kept = 0
+    for k in range(1, found + 1):
+        tokens = wrong_labels(m, x, lo, n, paths[k])
+        own = path_cost(m, n, paths[0], paths[k], tokens, chunks)
+        if own > 0:
+            kept += 1
+            keep_candidate(paths, score, k, kept, n)
+            cost[kept] = own
+            if with_costs:
+                score[kept] -= tokens
+    return kept
+
+
+@part
+def _drop_gold(c: PathList, n: int, found: int) -> tuple[int, bool]:
+    """Keep the candidates that are not gold: (how many these are, whether gold was listed). Gold's score is then that
+    of the list, which is the one to compare with."""
+    paths, score = c.paths, c.numbers.score
+    kept, listed = 0, False
+    for k in range(1, found + 1):
+        if same_path(paths[k], paths[0], n):
+            listed = True
+            score[0] = score[k]
+        else:
+            kept += 1
+            keep_candidate(paths, score, k, kept, n)
+    return kept, listed
+
+
+@part
+def drop_candidates(
+    m: Chain, x: Data, lo: int, n: int, found: int, rule: Rule, chunks: Chunks, c: PathList
+) -> tuple[int, bool]:
+    """Keep what a rule can learn from, with costs if it asks for them: (candidates, whether gold was listed)."""
+    if asks_for_costs(rule):
+        return _drop_right(m, x, lo, n, found, searches_with_costs(rule), chunks, c), False
+    return _drop_gold(c, n, found)
+
+
+@part
+def list_candidates(
+    T: Trellis, m: Chain, x: Data, lo: int, n: int, rule: Rule, chunks: Chunks, c: PathList
+) -> tuple[int, int, bool]:
+    """Fill the list for a scored sentence: (number of candidates, wrong tokens of the best path, whether gold was
+    listed). -1 candidates: no path agrees with what is known. The scores in T.U may be destroyed."""
+    paths, score = c.paths, c.numbers.score
+    found = kbest_astar(T, m, n, c.search, paths[1:], score[1:])
+    if found == 0:
+        return -1, 0, False
+    missed = wrong_labels(m, x, lo, n, paths[1])
+    if searches_with_costs(rule):
+        augment(T, m, x, lo, n)
+        found = kbest_astar(T, m, n, c.search, paths[1:], score[1:])
+    if not gold_path(T, m, x, lo, n, paths[0]):
+        return -1, missed, False
+    score[0] = score_of_path(T, m, n, paths[0])  # neither costs nor what is known change the scores of gold's states
+    if score[0] == -np.inf:
+        return -1, missed, False
+    kept, listed = drop_candidates(m, x, lo, n, found, rule, chunks, c)
+    return kept, missed, listed

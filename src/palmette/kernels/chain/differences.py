@@ -58,15 +58,28 @@ def entries(m: Chain, x: Data, lo: int, n: int, paths: np.ndarray, K: int) -> in
     return total
 
 
+class Differences(NamedTuple):
+    """A hash table of features: the parts of all differences, empty between sentences."""
+
+    keys: np.ndarray  # u64[size]       0 where nothing is
+    values: np.ndarray  # f64[size, K]  gold minus candidate
+    used: np.ndarray  # i64[size / 2]   places in use, in the order in which they were taken
+
+
 @part
-def room_for_entries(keys: np.ndarray, values: np.ndarray, needed: int, K: int) -> tuple[np.ndarray, np.ndarray]:
-    """The table, empty, and large enough: keys u64, 0 where nothing is, values f64[size, K]."""
-    size = keys.size
+def make_differences(K: int) -> Differences:
+    return Differences(np.zeros(64, np.uint64), np.zeros((64, K)), np.empty(32, np.int64))
+
+
+@part
+def with_room(t: Differences, needed: int) -> Differences:
+    """An empty table, large enough for so many entries."""
+    size = t.keys.size
     if size >= 2 * needed:
-        return keys, values
+        return t
     while size < 2 * needed:
         size *= 2
-    return np.zeros(size, np.uint64), np.zeros((size, K))
+    return Differences(np.zeros(size, np.uint64), np.zeros((size, t.values.shape[1])), np.empty(size // 2, np.int64))
 
 
 @inline
@@ -187,10 +200,9 @@ def add_differences(
 
 
 @part
-def products(
-    share: float, keys: np.ndarray, values: np.ndarray, used: np.ndarray, count: int, K: int, A: np.ndarray
-) -> None:
+def products(share: float, t: Differences, count: int, K: int, A: np.ndarray) -> None:
     """A[k, l] = difference k . difference l; the table is empty again."""
+    keys, values, used = t.keys, t.values, t.used
     A[:K, :K] = 0.0
     for e in range(count):
         row = values[used[e]]
@@ -205,16 +217,12 @@ def products(
 
 
 @part
-def gram(
-    m: Chain, x: Data, s: int, paths: np.ndarray, K: int, keys: np.ndarray, values: np.ndarray, A: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def gram(m: Chain, x: Data, s: int, paths: np.ndarray, K: int, t: Differences, A: np.ndarray) -> Differences:
     """A[k, l] = (f(gold) - f(candidate k)) . (f(gold) - f(candidate l)) for the candidates 1..K of sentence s; the
     table, empty again, for the next sentence."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    needed = entries(m, x, lo, n, paths, K)
-    keys, values = room_for_entries(keys, values, needed + 1, values.shape[1])
-    used = np.empty(needed, np.int64)
-    count = add_differences(m, x, lo, n, n, paths, K, keys, values, used)
-    products(m.share, keys, values, used, count, K, A)
-    return keys, values
+    t = with_room(t, entries(m, x, lo, n, paths, K) + 1)
+    count = add_differences(m, x, lo, n, n, paths, K, t.keys, t.values, t.used)
+    products(m.share, t, count, K, A)
+    return t

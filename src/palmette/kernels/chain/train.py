@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from palmette.kernels.chain.costs import wrong_labels
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.chain.update import add_path_difference
@@ -30,16 +31,6 @@ def make_workspace(m: Chain, x: Data, first: int, last: int, order: np.ndarray) 
         np.empty((triples, H if m.order >= 2 else 0, H, W), m.bias.dtype),
         np.empty((longest, H if m.order >= 2 else 1, W), m.bias.dtype),
     )
-
-
-@part
-def wrong_labels(m: Chain, x: Data, lo: int, n: int, path: np.ndarray) -> int:
-    """How many tokens have a label that is not among those known."""
-    wrong = 0
-    for i in range(n):
-        if not x.allow[x.known[lo + i], m.label_of[path[i]]]:
-            wrong += 1
-    return wrong
 
 
 @part

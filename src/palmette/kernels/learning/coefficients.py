@@ -53,14 +53,22 @@ def _shares(rule: Rule, c: CandidateList, found: int, gold_listed: bool, clock: 
 
 
 @part
-def _margins(rule: Rule, c: CandidateList, found: int) -> None:
-    """alpha of PA and MIRA: the smallest change that meets all margins, as far as the aggressiveness goes."""
+def margins_broken(c: CandidateList, found: int) -> bool:
+    """Fill c.loss, how far each candidate breaks its margin; whether one does. If not, margin rules change nothing, and
+    inner products need not be computed."""
     broken = False
     for k in range(found):
-        c.alpha[k + 1] = 0.0
         c.loss[k] = c.cost[k + 1] - (c.score[0] - c.score[k + 1]) if c.cost[k + 1] > 0.0 else -np.inf
         broken = broken or c.loss[k] > 0.0
-    if not broken:
+    return broken
+
+
+@part
+def _margins(rule: Rule, c: CandidateList, found: int) -> None:
+    """alpha of PA and MIRA: the smallest change that meets all margins, as far as the aggressiveness goes."""
+    for k in range(found):
+        c.alpha[k + 1] = 0.0
+    if not margins_broken(c, found):
         return
     if rule.kind == MIRA:
         hildreth(c.gram, c.loss, found, rule.aggressiveness, c.alpha[1:])

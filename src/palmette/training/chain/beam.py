@@ -27,7 +27,7 @@ from palmette.structures.chain.label_context import (
     saved_past,
 )
 from palmette.structures.chain.weights import estimated, norm, restart_from_average
-from palmette.training.chain.beam_rules import BeamPerceptron, beam_rule_for
+from palmette.training.chain.beam_rules import BeamRule, beam_rule_for
 from palmette.training.chain.exact import ChainLearning, Dev
 from palmette.training.chain.request import TrainingData
 
@@ -58,7 +58,7 @@ def for_beam(dev: Dev | None, corpus: Corpus | None, settings: Settings, collect
 class BeamLearning(ChainLearning):
     """Weights, training data and clock; `Learning` for the online trainer. Its snapshots are `Weights`."""
 
-    rule: BeamPerceptron
+    rule: BeamRule
 
     def begin_pass(self, number: int) -> None:
         self.infeasible = 0

@@ -10,7 +10,7 @@ from palmette.evaluation.scores import Scores, score
 from palmette.kernels.chain.forms import Chain, Data, TransitionWeights
 from palmette.structures.chain.model import best_labels
 from palmette.structures.chain.weights import estimated, norm, restart_from_average
-from palmette.training.chain.rules import Perceptron, Rule
+from palmette.training.chain.rules import Learner, Perceptron
 from palmette.training.chain.state_roles import StateRoles
 from palmette.training.trainer import Counts
 
@@ -47,7 +47,7 @@ class ChainLearning:
         every: int | None = None,
         start: TransitionWeights | None = None,
         latent: bool = False,
-        rule: Rule | None = None,
+        rule: Learner | None = None,
     ) -> None:
         self.chain = chain
         self.data = data
@@ -56,7 +56,7 @@ class ChainLearning:
         self.clock = clock
         self.every = every  # mavg: passes between two restarts from the average
         self.start = start  # the random start of a latent chain
-        self.rule: Rule = rule or Perceptron()
+        self.rule: Learner = rule or Perceptron()
         self.infeasible = 0  # sentences of this pass whose known labels no allowed path can give
         self.roles = StateRoles(data) if latent else None
 

@@ -14,7 +14,7 @@ from palmette.training.chain import resume as grow
 from palmette.training.chain.beam import beam_learning, best_before
 from palmette.training.chain.exact import ChainLearning
 from palmette.training.chain.request import TrainedChain, TrainingData
-from palmette.training.chain.rules import rule_for
+from palmette.training.chain.rules import learner_for
 from palmette.training.chain.split import split_states
 from palmette.training.chain.start import random_start, starting_weights, training_log_of
 from palmette.training.trainer import TrainResult, train_online
@@ -46,7 +46,7 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
             learning: ChainLearning = beam_learning(problem, settings, chain, estimator, clock, every)
             best = best_before(problem, before)
         else:
-            rule = rule_for(settings, chain, problem.data, problem.labels)
+            rule = learner_for(settings, chain, problem.data, problem.labels)
             learning = ChainLearning(chain, problem.data, estimator, dev, clock, every, start, latent, rule)
         if plain is not None and plain.interrupted:
             outcome = TrainResult(learning.snapshot(), 0, [], True, plain.why)
@@ -86,7 +86,7 @@ def _plain_passes(problem: TrainingData) -> TrainResult | None:
         return None
     wish.say(f"{settings.split_after} passes of a plain model, whose labels are then split into states")
     chain, clock, _ = starting_weights(problem._replace(shape=shape._replace(per=1, states=())))
-    rule = rule_for(settings, chain, problem.data, problem.labels)
+    rule = learner_for(settings, chain, problem.data, problem.labels)
     learning = ChainLearning(chain, problem.data, "avg", None, clock, rule=rule)
     return train_online(learning, settings.seed, settings.split_after, None, [], wish.progress)
 

@@ -1,4 +1,4 @@
-"""How weights move, example by example: one rule a learner, each around a compiled loop over a slice of a pass."""
+"""Learners that go through the data sentence by sentence, each around a compiled loop over a slice of an epoch."""
 
 from __future__ import annotations
 
@@ -8,13 +8,30 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from palmette.evaluation.spans import ChunkTables
+from palmette.kernels.chain.costs import Chunks, no_chunks
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
-from palmette.kernels.chain.margin_train import Chunks, train_mira, train_pa
-from palmette.kernels.chain.probperc import train_probperc
 from palmette.kernels.chain.stochastic import Decay, Squares, descend
 from palmette.kernels.chain.train import train_perceptron
-from palmette.options.settings import PA_TYPES, PROBABILITIES, RATES, Settings, n_candidates
+from palmette.kernels.chain.train_paths import train_paths
+from palmette.kernels.learning.rule import (
+    CAPPED,
+    HARD,
+    LINEAR,
+    MIRA,
+    PA,
+    PERCEPTRON,
+    POLYNOMIAL,
+    PROBPERC,
+    SOFT,
+    SOFTMAX,
+    Rule,
+)
+from palmette.options.settings import RATES, Settings, n_candidates
 from palmette.structures.chain.weights import aligned_zeros, norm
+
+VARIANTS = {"PA": HARD, "PA-I": CAPPED, "PA-II": SOFT}
+FUNCTIONS = {"softmax": SOFTMAX, "linear": LINEAR, "polynomial": POLYNOMIAL}
+LISTING = ("probperc", "pa", "mira")  # learners over gold and candidates
 
 
 class Step(NamedTuple):
@@ -26,7 +43,7 @@ class Step(NamedTuple):
     infeasible: int  # sentences whose known labels no allowed path can give
 
 
-class Rule(Protocol):
+class Learner(Protocol):
     def begin_pass(self) -> None: ...
 
     def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
@@ -85,60 +102,51 @@ class Descent:
         return {"objective": self.objective + self.l2 * norm(chain) ** 2}
 
 
-class ProbPerc(Perceptron):
-    """Gold goes up, the n best paths go down by their probabilities."""
+class PathLearner(Perceptron):
+    """A rule over gold and the n best paths."""
 
-    def __init__(self, settings: Settings, sentences: int) -> None:
-        self.nbest = n_candidates(settings)
-        self.rate = RATES["probperc"] if settings.rate is None else settings.rate
-        self.fall = 1.0 / max(1, sentences) if settings.rate_schedule == "falling" else 0.0
-        self.kind = PROBABILITIES.index(settings.probability_function)
-        self.settings = settings
+    def __init__(self, rule: Rule, chunks: Chunks | None = None) -> None:
+        self.rule, self.chunks = rule, chunks or no_chunks()
 
     def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
-        chosen = self.settings
-        found = train_probperc(
-            chain, data, order, first, last, clock, self.nbest, float(self.rate), self.fall, chosen.add_gold,
-            chosen.when == "errors", self.kind, float(chosen.degree),
-        )  # fmt: skip
-        return Step(*found)
+        return Step(*train_paths(chain, data, order, first, last, clock, self.rule, self.chunks))
 
 
-class PassiveAggressive(Perceptron):
-    """The smallest step after which gold is better than the worst violator by its cost."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.type, self.most = PA_TYPES.index(settings.pa_type), float(settings.aggressiveness)
-
-    def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
-        return Step(*train_pa(chain, data, order, first, last, clock, self.type, self.most))
-
-
-class Mira(Perceptron):
-    """The same for the n best paths at once."""
-
-    def __init__(self, settings: Settings, labels: Sequence[str]) -> None:
-        self.nbest, self.most = n_candidates(settings), float(settings.aggressiveness)
-        square = np.zeros((0, 0), np.bool_)
-        self.chunks = Chunks(square, square, np.zeros(0, np.int64))
-        if settings.cost == "span":
-            tables = ChunkTables.of(labels)
-            self.chunks = Chunks(tables.starts, tables.ends, np.asarray(tables.type_of, np.int64))
-
-    def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
-        return Step(*train_mira(chain, data, order, first, last, clock, self.nbest, self.most, self.chunks))
+def rule_for(settings: Settings, n_examples: int) -> Rule:
+    """The rule of a learner over gold and candidates."""
+    C = float(settings.aggressiveness)
+    if settings.learner == "perceptron":
+        return Rule(PERCEPTRON)
+    if settings.learner == "pa":
+        return Rule(PA, aggressiveness=C, variant=VARIANTS[settings.pa_type])
+    if settings.learner == "mira":
+        return Rule(MIRA, n_candidates(settings), aggressiveness=C)
+    return Rule(
+        PROBPERC,
+        n_candidates(settings),
+        rate=float(RATES["probperc"] if settings.rate is None else settings.rate),
+        decay=1.0 / max(1, n_examples) if settings.rate_schedule == "falling" else 0.0,
+        function=FUNCTIONS[settings.probability_function],
+        degree=float(settings.degree),
+        add_gold=settings.add_gold,
+        on_errors=settings.when == "errors",
+    )
 
 
-def rule_for(settings: Settings, chain: Chain, data: Data, labels: Sequence[str] = ()) -> Rule:
-    """The rule of a learner that goes through the data sentence by sentence."""
+def chunks_for(settings: Settings, labels: Sequence[str]) -> Chunks:
+    """The tables of costs of spans; empty where the cost is that of tokens."""
+    if settings.cost != "span":
+        return no_chunks()
+    tables = ChunkTables.of(labels)
+    return Chunks(tables.starts, tables.ends, np.asarray(tables.type_of, np.int64))
+
+
+def learner_for(settings: Settings, chain: Chain, data: Data, labels: Sequence[str] = ()) -> Learner:
+    """What learns sentence by sentence with exact search."""
     if settings.learner == "perceptron":
         return Perceptron()
-    if settings.learner == "probperc":
-        return ProbPerc(settings, data.offset.size - 1)
-    if settings.learner == "pa":
-        return PassiveAggressive(settings)
-    if settings.learner == "mira":
-        return Mira(settings, labels)
+    if settings.learner in LISTING:
+        return PathLearner(rule_for(settings, data.offset.size - 1), chunks_for(settings, labels))
     return Descent(chain, data, settings.optimiser, settings.rate, settings.l2 or 0.0)
 
 

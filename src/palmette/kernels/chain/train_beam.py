@@ -1,0 +1,160 @@
+"""Learning on a beam, in one compiled loop for all rules of kernels/learning/rule.py and all updates of violation.py.
+
+After a right guess the candidates are the last beam. After a wrong one both sides are cut after the same step (see
+kernels/learning/violation.py) and the candidates are the beam after that step: prefixes as long as gold's, for which
+everything else is as with whole paths. The perceptron takes the best of them. An update is a bad one when gold scored
+more than the best prefix: it mends nothing, and the proof that errors end does not hold for it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.kernels.chain.beam import (
+    Beam,
+    is_allowed,
+    longest_of,
+    restart_from_gold,
+    room_for_beam,
+    search,
+    trace,
+)
+from palmette.kernels.chain.blend import add_weighted_prefixes, room_for_sums
+from palmette.kernels.chain.candidates import PathList, drop_candidates, make_path_list
+from palmette.kernels.chain.costs import Chunks, augment
+from palmette.kernels.chain.differences import (
+    Differences,
+    add_differences,
+    entries,
+    make_differences,
+    products,
+    with_room,
+)
+from palmette.kernels.chain.forms import Active, Chain, Data
+from palmette.kernels.chain.label_context import (
+    LabelContextWeights,
+    add_past_differences,
+    add_weighted_contexts,
+    has_room,
+    past_entries,
+)
+from palmette.kernels.chain.score import score_states
+from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.learning.coefficients import (
+    asks_for_products,
+    coefficients,
+    margins_broken,
+    searches_with_costs,
+    updates_on_right_guesses,
+)
+from palmette.kernels.learning.rule import Rule
+from palmette.kernels.learning.violation import EARLY, LASO, cut
+
+
+class BeamLearner(NamedTuple):
+    """What a beam learns by: the same for all sentences."""
+
+    width: int  # prefixes that are kept
+    update: int  # where to cut, see kernels/learning/violation.py
+    rule: Rule
+    chunks: Chunks
+
+
+@inline
+def _missed_labels(path: np.ndarray, gold: np.ndarray, start: int, steps: int) -> int:
+    wrong = 0
+    for i in range(start, steps):
+        wrong += path[i] != gold[i]
+    return wrong
+
+
+@part
+def _list_prefixes(r: Beam, c: PathList, steps: int, gold: np.ndarray) -> int:
+    """Gold and the best prefixes after so many steps; how many these are."""
+    paths, score = c.paths, c.numbers.score
+    found = min(score.size - 1, r.size[steps])
+    for i in range(steps):
+        paths[0, i] = gold[i]
+    score[0] = r.gold[steps]
+    for k in range(found):
+        trace(r, steps, k, paths[k + 1])
+        score[k + 1] = r.score[steps, k]
+    return found
+
+
+@part
+def _gram(
+    m: Chain, p: LabelContextWeights, x: Data, y: Active, s: int, at: int, found: int, c: PathList, t: Differences
+) -> Differences:
+    """Inner products of the differences of prefixes of `at` tokens."""
+    lo = x.offset[s]
+    n = x.offset[s + 1] - lo
+    t = with_room(t, entries(m, x, lo, at, c.paths, found) + past_entries(y, lo, at, found) + 1)
+    count = add_differences(m, x, lo, n, at, c.paths, found, t.keys, t.values, t.used)
+    count = add_past_differences(p, y, lo, at, c.paths, found, t.keys, t.values, t.used, count)
+    products(m.share, t, count, found, c.numbers.gram)
+    return t
+
+
+@kernel
+def train_beam(
+    m: Chain, p: LabelContextWeights, x: Data, y: Active, permutation: np.ndarray, first: int, last: int, clock: float,
+    learner: BeamLearner,
+) -> tuple:  # fmt: skip
+    """Part of a slice of an epoch: (the number of the example to go on with, clock, updates, tokens wrong, sentences
+    without an allowed gold, bad updates, sum of the relative positions of the cuts). It ends early where rows of `p`
+    run out. An update that stops the search counts the tokens after it as wrong."""
+    B, update, rule, chunks = learner.width, learner.update, learner.rule, learner.chunks
+    K = rule.candidates
+    T, r = room_for_beam(m, p, longest_of(x, permutation, first, last), B)
+    c = make_path_list(T, K)
+    numbers, sums, table = c.numbers, room_for_sums(m, K + 1), make_differences(K)
+    updates, wrong, infeasible, bad, position = 0, 0, 0, 0, 0.0
+    stops = update in (EARLY, LASO)
+    for k in range(first, last):
+        s = permutation[k]
+        lo = x.offset[s]
+        n = x.offset[s + 1] - lo
+        gold = x.known[lo : lo + n]
+        if not has_room(p, y, lo, n, K + 1):
+            return k, clock, updates, wrong, infeasible, bad, position
+        if not is_allowed(m, gold, n):
+            infeasible += 1
+            clock += 1.0
+            continue
+        start = 0
+        while start < n:
+            score_states(T, m, x.one, lo, n)
+            reached, fell, item = search(T, r, m, p, x, y, lo, n, B, start, gold, stops)
+            if item != 0:
+                trace(r, reached, 0, c.paths[1])
+                wrong += _missed_labels(c.paths[1], gold, start, reached)
+                if update != LASO:
+                    wrong += n - reached
+            elif not updates_on_right_guesses(rule):
+                break
+            if searches_with_costs(rule):
+                augment(T, m, x, lo, n)
+                reached, fell, item = search(T, r, m, p, x, y, lo, n, B, start, gold, stops)
+            at = cut(update, reached, fell, r.best, r.gold) if item != 0 else n
+            found = _list_prefixes(r, c, at, gold)
+            found, gold_listed = drop_candidates(m, x, lo, at, found, rule, chunks, c)
+            moves = True
+            if asks_for_products(rule):
+                moves = margins_broken(numbers, found)
+                if moves:
+                    table = _gram(m, p, x, y, s, at, found, c, table)
+            if moves and coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
+                add_weighted_prefixes(m, x, s, c.paths, numbers.coefficient, found + 1, at, clock, sums)
+                add_weighted_contexts(p, y, lo, at, c.paths, numbers.coefficient, found + 1, clock)
+                updates += 1
+                bad += r.gold[at] > r.best[at]
+                position += at / n
+            if update != LASO:
+                break
+            restart_from_gold(r, gold, at)
+            start = at
+        clock += 1.0
+    return last, clock, updates, wrong, infeasible, bad, position

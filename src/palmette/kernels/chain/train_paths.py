@@ -1,0 +1,60 @@
+"""Learning from the best paths of exact search, in one compiled loop for all rules of kernels/learning/rule.py:
+
+score a trellis; list its best paths; turn scores, costs and inner products into coefficients; add the weighted paths.
+
+The perceptron's own loop, which needs two paths and nothing else, is `train_perceptron` in train.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from palmette.kernels.chain.blend import add_weighted_paths, room_for_sums
+from palmette.kernels.chain.candidates import list_candidates, make_path_list
+from palmette.kernels.chain.costs import Chunks
+from palmette.kernels.chain.differences import gram, make_differences
+from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.score import score
+from palmette.kernels.chain.train import make_workspace
+from palmette.kernels.core.compile import kernel
+from palmette.kernels.learning.coefficients import (
+    asks_for_products,
+    coefficients,
+    margins_broken,
+    updates_on_right_guesses,
+)
+from palmette.kernels.learning.rule import Rule
+
+
+@kernel
+def train_paths(
+    m: Chain, x: Data, permutation: np.ndarray, first: int, last: int, clock: float, rule: Rule, chunks: Chunks
+) -> tuple:
+    """One slice of an epoch: (clock, updates, tokens wrong, sentences without an allowed path)."""
+    K = rule.candidates
+    T = make_workspace(m, x, first, last, permutation)
+    c = make_path_list(T, K)
+    numbers = c.numbers
+    sums, table = room_for_sums(m, K + 1), make_differences(K)
+    updates, wrong, infeasible = 0, 0, 0
+    changed = True
+    for k in range(first, last):
+        s = permutation[k]
+        n = score(T, m, x, s, changed)
+        changed = False
+        found, missed, gold_listed = list_candidates(T, m, x, x.offset[s], n, rule, chunks, c)
+        wrong += missed
+        if found < 0:
+            infeasible += 1
+        elif missed > 0 or updates_on_right_guesses(rule):
+            moves = True
+            if asks_for_products(rule):  # they cost more than all the rest: only for what breaks its margin
+                moves = margins_broken(numbers, found)
+                if moves:
+                    table = gram(m, x, s, c.paths, found, table, numbers.gram)
+            if moves and coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
+                add_weighted_paths(m, x, s, c.paths, numbers.coefficient, found + 1, clock, sums)
+                updates += 1
+                changed = True
+        clock += 1.0
+    return clock, updates, wrong, infeasible
