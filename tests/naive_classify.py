@@ -83,13 +83,15 @@ class Twin:
     views: list[View]
     how: str = "add"
     pairs: bool = True
-    step: str = "PA"
+    step: str = "PA"  # or PA-I, PA-II, mira, perceptron, probperc
     C: float = 1.0
     normalise: bool = True
     cap: int = 20
+    decay: float = 0.0  # of probperc's rate, which is C for the first example
     weights: dict = field(default_factory=lambda: defaultdict(float))
     total: dict = field(default_factory=lambda: defaultdict(float))
     vectors: int = 0
+    examples: int = 0  # before this one
     updates: int = 0
     squared_loss: float = 0.0
     gap: float = math.inf  # the smallest difference between a best structure and the next one, or of a score and 0
@@ -116,16 +118,25 @@ class Twin:
         squared = sum(value * value for value in scaled.values())
         score = dot(self.weights, scaled)
         loss = max(0.0, 1.0 - y * score)
-        if loss > 0:
-            tau = {
-                "PA": loss / squared, "PA-I": min(self.C, loss / squared), "PA-II": loss / (squared + 1 / (2 * self.C)),
-            }[self.step]  # fmt: skip
+        tau = self.tau(loss, squared, y, score)
+        if tau > 0:
             for f, value in scaled.items():
                 self.weights[f] += tau * y * value
             self.updates += 1
             self.squared_loss += loss * loss / squared
         self.met.append((scaled, y, loss))
         return score
+
+    def tau(self, loss: float, squared: float, y: int, score: float) -> float:
+        """How far to go: the structure against the empty one, which scores 0."""
+        if self.step == "perceptron":
+            return float((score >= 0) != (y > 0))
+        if self.step == "probperc":
+            return self.C / (1 + self.decay * self.examples) / (1 + math.exp(y * score))
+        return {
+            "PA": loss / squared, "PA-I": min(self.C, loss / squared), "mira": min(self.C, loss / squared),
+            "PA-II": loss / (squared + 1 / (2 * self.C)),
+        }[self.step]  # fmt: skip
 
     def example(self, sentence: Sentence, y: int) -> int:
         """All steps for one sentence; how often it was decoded."""
@@ -136,6 +147,7 @@ class Twin:
             self.gap = min(self.gap, abs(score))
             if y > 0 or score < 0:
                 break
+        self.examples += 1
         return rounds
 
     def count(self) -> None:

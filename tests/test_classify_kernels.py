@@ -17,20 +17,27 @@ from palmette.data.labels.schemes import convert, is_wellformed
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.latent import search as classify_search
 from palmette.kernels.latent.cache import add_new
-from palmette.kernels.latent.forms import Rule, Views, Workspace
-from palmette.kernels.latent.train import (
+from palmette.kernels.latent.forms import (
     DECODED,
     N_COUNTS,
     SQUARED_LOSS,
     UPDATES,
-    decide,
-    train_fixed,
-    train_online,
+    VECTORS,
+    Decoding,
+    Labelled,
+    Store,
+    Tally,
+    Training,
+    Views,
+    Weights,
+    Workspace,
+    make_workspace,
 )
-from palmette.options.classifier_settings import COMBINE, STEPS
+from palmette.kernels.latent.train import decide, train_latent
+from palmette.kernels.learning.rule import CAPPED, HARD, MIRA, PA, PERCEPTRON, PROBPERC, SOFT, Rule
+from palmette.options.classifier_settings import COMBINE
 from palmette.structures.latent.views import chunk_view, packed
-from palmette.structures.latent.weights import no_rival, snapshot
-from palmette.training.latent.batch import new_store, with_room
+from palmette.structures.latent.weights import new_store, no_rival, snapshot, with_room
 
 # "In early trading in Hong Kong Monday , gold was quoted at $ 366.50 an ounce ."
 FIVE_VIEWS = {
@@ -42,8 +49,15 @@ FIVE_VIEWS = {
 }
 
 
+# What the twin calls a rule's kind and variant
+LEARNERS = {
+    (PA, HARD): "PA", (PA, CAPPED): "PA-I", (PA, SOFT): "PA-II", (MIRA, CAPPED): "mira",
+    (PERCEPTRON, CAPPED): "perceptron", (PROBPERC, CAPPED): "probperc",
+}  # fmt: skip
+
+
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Case, dict, Rule, str, bool]:
+def cases(draw: st.DrawFn) -> tuple[Case, dict, Training, str, bool]:
     """A few sentences, views, and weights that are multiples of 1/64, so that every sum is exact."""
     latent = draw(st.sampled_from(["chunks", "chunks", "chunks", "none", 3]))
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
@@ -54,25 +68,45 @@ def cases(draw: st.DrawFn) -> tuple[Case, dict, Rule, str, bool]:
     made = case(latent, names, types, random_sentences(rng, 3), pairs)
     scale = draw(st.sampled_from([0, 1, 64]))
     weights = {f: int(rng.integers(-64, 65)) * scale / 64 / 64 for f in every_feature(made.views, pairs)}
-    rule = Rule(
-        COMBINE[how], STEPS[draw(st.sampled_from(list(STEPS)))], draw(st.sampled_from([0.1, 1.0])), normalise, 1
+    kind, variant = draw(st.sampled_from(list(LEARNERS)))
+    size = draw(st.sampled_from([0.1, 1.0]))
+    rule = Rule(kind, aggressiveness=size, variant=variant, rate=size, decay=draw(st.sampled_from([0.0, 0.5])))
+    return made, weights, Training(Decoding(COMBINE[how], normalise), rule, 1), how, pairs
+
+
+def twin_of(made: Case, weights: dict, how: Training, combine: str, pairs: bool) -> Twin:
+    rule = how.rule
+    learner, size = LEARNERS[rule.kind, rule.variant], rule.aggressiveness
+    return Twin(
+        made.views, combine, pairs, learner, size, how.decoding.normalise, how.cap, rule.decay,
+        defaultdict(float, weights),
+    )  # fmt: skip
+
+
+def trained(
+    made: Case, arrays: Weights, y: list[int], examples: list[int], how: Training, store: Store | None = None,
+    clock: np.ndarray | None = None,
+) -> Tally:  # fmt: skip
+    """What is counted when the kernel learns from some sentences, or from structures of the store."""
+    tally = Tally(
+        np.ones(2) if clock is None else clock, np.zeros(N_COUNTS), np.zeros(how.cap, np.int64), no_rival(arrays)
     )
-    return made, weights, rule, how, pairs
-
-
-def twin_of(made: Case, weights: dict, rule: Rule, how: str, pairs: bool) -> Twin:
-    step = next(name for name, number in STEPS.items() if number == rule.step)
-    return Twin(made.views, how, pairs, step, rule.C, rule.normalise, rule.cap, defaultdict(float, weights))
+    data, room = Labelled(made.x, np.array(y, np.int8)), make_workspace(made.tables, 20)
+    train_latent(
+        made.tables, arrays, data, new_store(0) if store is None else store, np.array(examples), how, room, tally
+    )
+    return tally
 
 
 @given(cases())
 @few(0.5)
 def test_structures_and_scores(drawn: tuple) -> None:
-    made, weights, rule, *_ = drawn
+    made, weights, how, *_ = drawn
     twin = twin_of(*drawn)
     n = len(made.data)
     scores, states = np.zeros(n), np.zeros((len(made.views), int(made.x.offset[-1])), np.int16)
-    decide(made.tables, to_arrays(made, weights), made.x, np.arange(n), 0, n, rule, scores, states)
+    room = make_workspace(made.tables, 3)
+    decide(made.tables, to_arrays(made, weights), made.x, np.arange(n), how.decoding, room, scores, states)
     for s, sentence in enumerate(made.data):
         expected = twin.structures(sentence)
         own = states[:, made.x.offset[s] : made.x.offset[s + 1]]
@@ -80,24 +114,21 @@ def test_structures_and_scores(drawn: tuple) -> None:
         assert found == expected
         bag = twin.bag(sentence, expected)
         total = sum(twin.weights[f] * value for f, value in bag.items())
-        size = length(bag) if rule.normalise and bag else 1.0
+        size = length(bag) if how.decoding.normalise and bag else 1.0
         assert scores[s] == pytest.approx(total / size, abs=1e-5)
 
 
 @given(cases(), st.sampled_from([1, -1]))
 @few(0.5)
 def test_a_step(drawn: tuple, y: int) -> None:
-    made, weights, rule, _, pairs = drawn
+    made, weights, how, _, pairs = drawn
     twin = twin_of(*drawn)
     arrays = to_arrays(made, weights)
     if not twin.bag(made.data[0], twin.structures(made.data[0])):
         return  # no feature at all
+    twin.examples = 2
     twin.example(made.data[0], y)
-    counts = np.zeros(N_COUNTS)
-    train_online(
-        made.tables, arrays, made.x, np.array([y, y, y], np.int8), np.arange(1), 0, 1, 1.0, rule, no_rival(arrays),
-        counts, np.zeros(rule.cap, np.int64),
-    )  # fmt: skip
+    counts = trained(made, arrays, [y, y, y], [0], how, clock=np.array([1.0, 3.0])).counts
     found = from_arrays(made, arrays, pairs)
     for feature in found:
         assert found[feature] == pytest.approx(twin.weights[feature], abs=1e-4), feature
@@ -114,27 +145,24 @@ def test_whole_passes(how: str) -> None:
         rng = np.random.default_rng(seed)
         made = case("chunks", ["iob2", "ioe1", "o+c"], ("",), random_sentences(rng, 6), True)
         start = {f: int(rng.integers(-64, 65)) / 64 for f in every_feature(made.views, True)}
-        rule = Rule(COMBINE[how], STEPS["PA"], 1.0, True, 20)
-        twin, arrays = twin_of(made, start, rule, how, True), to_arrays(made, start, averaged=True)
+        method = Training(Decoding(COMBINE[how], True), Rule(PA, variant=HARD), 20)
+        twin, arrays = twin_of(made, start, method, how, True), to_arrays(made, start, averaged=True)
         twin.count()
-        y = np.array([1, -1, -1, 1, -1, -1], np.int8)
-        clock, counts, again = 1.0, np.zeros(N_COUNTS), np.zeros(20, np.int64)
-        decoded = 0
+        y = [1, -1, -1, 1, -1, -1]
+        clock, found, decoded = np.ones(2), 0.0, 0
         for _ in range(3):
             order = rng.permutation(6)
             for k in range(6):
-                decoded += twin.example(made.data[order[k]], int(y[order[k]]))
+                decoded += twin.example(made.data[order[k]], y[order[k]])
                 twin.count()
                 if twin.gap < 1e-5:
                     break
-                clock = train_online(
-                    made.tables, arrays, made.x, y, order, k, k + 1, clock, rule, no_rival(arrays), counts, again
-                )
+                found += trained(made, arrays, y, [order[k]], method, clock=clock).counts[DECODED]
                 compared += 1
-                assert counts[DECODED] == decoded
+                assert found == decoded
             if twin.gap < 1e-5:
                 break
-            last, mean = from_arrays(made, arrays), from_arrays(made, snapshot(arrays, clock))
+            last, mean = from_arrays(made, arrays), from_arrays(made, snapshot(arrays, clock[VECTORS]))
             for feature in last:
                 assert last[feature] == pytest.approx(twin.weights[feature], abs=1e-4)
                 assert mean[feature] == pytest.approx(twin.mean()[feature], abs=1e-4)
@@ -148,11 +176,6 @@ def converted(v: Views, room: Workspace, r: int, to: int, n: int) -> None:
 
 
 @kernel
-def room_for(v: Views, n: int) -> Workspace:
-    return classify_search.room_of(v, n)
-
-
-@kernel
 def voted(kind: np.ndarray, starts: np.ndarray, n: int, without: int, won: np.ndarray, begins: np.ndarray) -> None:
     classify_search.vote(kind, starts, n, without, won, begins)
 
@@ -160,7 +183,7 @@ def voted(kind: np.ndarray, starts: np.ndarray, n: int, without: int, won: np.nd
 def in_other_view(tags: list[str], types: tuple[str, ...], source: str, target: str) -> list[str]:
     views = [chunk_view(source, types), chunk_view(target, types)]
     tables = packed(views, types, True)
-    room = room_for(tables, len(tags))
+    room = make_workspace(tables, len(tags))
     room.best[0, : len(tags)] = [views[0].tags.index(tag) for tag in tags]
     converted(tables, room, 0, 1, len(tags))
     return [views[1].tags[h] for h in room.path[1, : len(tags)].tolist()]
@@ -220,16 +243,10 @@ def test_cached_structures_cause_updates() -> None:
         states = np.array([[tags.index(tag) for tag in structure]], np.int16)
         add_new(store, states, made.x.offset, np.arange(1))
     assert store.size[0] == 2  # the third was there
-    rule = Rule(0, 0, 1.0, False, 20)
-    y = np.array([-1], np.int8)
+    how = Training(Decoding(0, False), Rule(PA, variant=HARD), 20)
 
     def updates(entry: int) -> float:
-        counts = np.zeros(N_COUNTS)
-        train_fixed(
-            made.tables, arrays, made.x, y, store.owner, store.start, store.states, np.array([entry]), 0, 1, 1.0, rule,
-            no_rival(arrays), counts,
-        )  # fmt: skip
-        return counts[UPDATES]
+        return trained(made, arrays, [-1], [entry], how, store).counts[UPDATES]
 
     assert updates(1) == 0  # the newest scores -4
     before = from_arrays(made, arrays)

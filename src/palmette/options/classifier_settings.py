@@ -8,6 +8,7 @@ import msgspec
 
 from palmette.errors import UsageError
 from palmette.kernels.latent import forms
+from palmette.kernels.learning import rule
 from palmette.structures.latent.views import check_latent, type_names, view_names
 
 LEARNERS = {
@@ -16,7 +17,7 @@ LEARNERS = {
     "lclr-variant": "batch: all structures fixed for a pass",
 }
 COMBINE = {"add": forms.ADD, "vote": forms.VOTE, "cotrain": forms.COTRAIN}
-STEPS = {"PA": forms.PA, "PA-I": forms.PA_I, "PA-II": forms.PA_II}
+STEPS = {"PA": rule.HARD, "PA-I": rule.CAPPED, "PA-II": rule.SOFT}
 ESTIMATORS = {"avg": "mean of all weights", "pass": "mean of those of the last pass", "last": "the last ones"}
 MOST_CAP = 10_000
 TYPES = 4  # of chunks, where nobody says it: on real data five views gain much by several, see docs/grammaticality.md
@@ -45,11 +46,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     min_count: int = 1
     seed: int = 1
 
-    def rule(self) -> forms.Rule:
-        """As the kernels want it."""
-        return forms.Rule(
-            COMBINE[self.combine], STEPS[self.pa_type], float(self.aggressiveness), self.normalise, self.cap
-        )
+    def decoding(self) -> forms.Decoding:
+        """How kernels find structures."""
+        return forms.Decoding(COMBINE[self.combine], self.normalise)
+
+    def training(self) -> forms.Training:
+        """How kernels learn."""
+        learner = rule.Rule(rule.PA, aggressiveness=float(self.aggressiveness), variant=STEPS[self.pa_type])
+        return forms.Training(self.decoding(), learner, self.cap)
 
 
 def checked(settings: Settings) -> Settings:

@@ -1,26 +1,11 @@
-"""The structures of negative sentences that a batch learner has met in a pass, each once.
-
-Entries of one sentence are a linked list, newest first; their states lie one after the other in one flat array.
-"""
+"""The store of fixed structures that the batch learners train on, each once."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
-
-
-class Store(NamedTuple):
-    """K entries."""
-
-    head: np.ndarray  # i64[S]   the newest entry of a sentence, -1: none
-    link: np.ndarray  # i64[K]   the one before it
-    owner: np.ndarray  # i64[K]  its sentence
-    start: np.ndarray  # i64[K]  where its states begin
-    states: np.ndarray  # i16[]  of all views, one view after the other
-    size: np.ndarray  # i64[2]   entries, and states in use
+from palmette.kernels.latent.forms import Store
 
 
 @part
@@ -35,8 +20,8 @@ def _is_entry(store: Store, entry: int, states: np.ndarray, lo: int, n: int) -> 
 
 @kernel
 def add_new(store: Store, states: np.ndarray, offset: np.ndarray, sentences: np.ndarray) -> int:
-    """Add the structures states i16[R, N] of some sentences, but for those that are there; how many were new. There
-    must be room for all."""
+    """Add the structures states i16[R, N] of some sentences, except those that are already stored; how many were new.
+    The store must have room for all."""
     found = 0
     for k in range(sentences.size):
         s = sentences[k]

@@ -1,8 +1,8 @@
-"""The arrays of a classifier over latent structures: views of a sentence's chunking, their weights, and room to search.
+"""The arrays of a classifier over latent structures, grouped under names. No compiled code.
 
-Letters: R views, H the states of one of them, W their stride (see forms.py), C the columns of all views side by side:
-one row of weights of an attribute serves them all, so that it is fetched once. Tables of pairs lie flat, one view's
-after the other's.
+Letters: R views, H the states of one of them, W their stride (see kernels/chain/forms.py), C the columns of all views
+side by side: one row of weights of an attribute serves them all, so that it is fetched once. Tables of pairs lie flat,
+one view's after the other's.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Active, FeatureWeights
+from palmette.kernels.learning.rule import CandidateList, Rule, candidate_list
 
 ADD, VOTE, COTRAIN = 0, 1, 2  # how views are combined
-PA, PA_I, PA_II = 0, 1, 2  # how long a step may be
 STARTS, ENDS, AFTER, BEFORE = 1, 2, 4, 8  # what a token is in its chunk; AFTER, BEFORE one of the same type, touching
 
 
@@ -55,18 +55,64 @@ class Sentences(NamedTuple):
     token: np.ndarray  # i32[z]  the token in its sentence
 
 
-class Rule(NamedTuple):
-    """How a step is made."""
+class Labelled(NamedTuple):
+    """Encoded sentences with their classes."""
+
+    x: Sentences
+    y: np.ndarray  # i8[S]  1 or -1
+
+
+class Decoding(NamedTuple):
+    """How the structure and the score of a sentence are found."""
 
     combine: int  # ADD, VOTE or COTRAIN
-    step: int  # PA, PA_I or PA_II
-    C: float
-    normalise: bool  # features are divided by their length
-    cap: int  # how often a negative sentence is decoded at most
+    normalise: bool  # feature vectors are divided by their length
+
+
+class Training(NamedTuple):
+    """How weights are learnt."""
+
+    decoding: Decoding
+    rule: Rule
+    cap: int  # a negative sentence is decoded at most so many times in a row
+
+
+class Store(NamedTuple):
+    """K fixed structures; those of one sentence are a linked list, newest first."""
+
+    head: np.ndarray  # i64[S]   the newest entry of a sentence, -1: none
+    link: np.ndarray  # i64[K]   the one before it
+    owner: np.ndarray  # i64[K]  its sentence
+    start: np.ndarray  # i64[K]  where its states begin
+    states: np.ndarray  # i16[]  of all views, one view after the other
+    size: np.ndarray  # i64[2]   entries, and states in use
+
+
+class Rival(NamedTuple):
+    """Weights to compare with, as they were at the start of an epoch: attributes with later rows weigh nothing."""
+
+    end: np.ndarray  # f32[2, C]
+    pair: np.ndarray  # f32[pairs]
+    w: np.ndarray  # f32[rows, C]; no rows: nothing is compared
+
+
+# Places of what is counted in an epoch
+UPDATES, WRONG_POSITIVES, WRONG_NEGATIVES, DECODED, CAPPED, SQUARED_LOSS, RIVAL_LOSS, N_COUNTS = range(8)
+# Places of a clock
+VECTORS, EXAMPLES = range(2)
+
+
+class Tally(NamedTuple):
+    """What training counts; kernels add to it."""
+
+    clock: np.ndarray  # f64[2]       number of the next weight vector in the mean, and of the next example, from 1
+    counts: np.ndarray  # f64[N_COUNTS]
+    again: np.ndarray  # i64[cap]     negative sentences that were decoded again 0, 1, 2, ... times
+    rival: Rival
 
 
 class Workspace(NamedTuple):
-    """Space for one sentence."""
+    """Arrays for the work on one sentence."""
 
     U: np.ndarray  # f32[n, C]     scores of all states
     own: np.ndarray  # f32[n * W]  those of one view
@@ -77,12 +123,19 @@ class Workspace(NamedTuple):
     path: np.ndarray  # i32[R, n]  after the views have been combined
     kind: np.ndarray  # i32[R, n]  the chunks of each view: types,
     starts: np.ndarray  # bool[R, n]  and where they begin
-    times: np.ndarray  # i32[pairs]  how often a pair occurs
+    won: np.ndarray  # i32[n]      the chunks of a vote: types,
+    begins: np.ndarray  # bool[n]  and where they begin
+    times: np.ndarray  # i32[pairs]  how often a pair occurs; zeros between two sentences
+    list: CandidateList  # the structure found and the empty one
 
 
-class Rival(NamedTuple):
-    """Weights to compare with, as they were at the start of a pass: attributes with later rows weigh nothing."""
-
-    end: np.ndarray  # f32[2, C]
-    pair: np.ndarray  # f32[pairs]
-    w: np.ndarray  # f32[rows, C]; no rows: nothing is compared
+def make_workspace(v: Views, longest: int) -> Workspace:
+    """A workspace for sentences of at most `longest` tokens."""
+    R, C, pairs, widest = v.size.size, v.kind.size, v.forbid.size, int(v.stride.max(initial=1))
+    return Workspace(
+        np.empty((longest, C), np.float32), np.empty(longest * widest, np.float32), np.empty(pairs, np.float32),
+        np.empty((1, 0, 1, 1), np.float32), np.empty(longest * widest, np.float32),
+        np.empty((R, longest), np.int32), np.empty((R, longest), np.int32),
+        np.empty((R, longest), np.int32), np.empty((R, longest), np.bool_), np.empty(longest, np.int32),
+        np.empty(longest, np.bool_), np.zeros(pairs, np.int32), candidate_list(1),
+    )  # fmt: skip

@@ -31,32 +31,8 @@ from palmette.kernels.latent.forms import (
 
 
 @part
-def make_workspace(v: Views, x: Sentences, order: np.ndarray, first: int, last: int) -> Workspace:
-    """Room for the sentences order[first:last]."""
-    longest = 1
-    for k in range(first, last):
-        longest = max(longest, x.offset[order[k] + 1] - x.offset[order[k]])
-    return room_of(v, longest)
-
-
-@part
-def room_of(v: Views, longest: int) -> Workspace:
-    """Room for a sentence of so many tokens."""
-    R, C, pairs = v.size.size, v.kind.size, v.forbid.size
-    widest = 1
-    for r in range(R):
-        widest = max(widest, v.stride[r])
-    return Workspace(
-        np.empty((longest, C), np.float32), np.empty(longest * widest, np.float32), np.empty(pairs, np.float32),
-        np.empty((1, 0, 1, 1), np.float32), np.empty(longest * widest, np.float32),
-        np.empty((R, longest), np.int32), np.empty((R, longest), np.int32),
-        np.empty((R, longest), np.int32), np.empty((R, longest), np.bool_), np.zeros(pairs, np.int32),
-    )  # fmt: skip
-
-
-@part
 def _score(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, changed: bool) -> int:
-    """Fill U (and E, where weights have changed) for sentence s; its length."""
+    """Fill U (and E, if weights have changed) for sentence s; its length."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     U, E = room.U[:n], room.E
@@ -142,7 +118,7 @@ def _combine(v: Views, room: Workspace, n: int, how: int) -> None:
         return
     for r in range(R):
         read_chunks(v, room, r, n)
-    won, begins = np.empty(n, np.int32), np.empty(n, np.bool_)
+    won, begins = room.won, room.begins
     for r in range(R):
         if how == COTRAIN or r == 0:
             vote(room.kind, room.starts, n, r if how == COTRAIN else -1, won, begins)

@@ -1,8 +1,12 @@
-"""Passive-aggressive steps over latent structures, in compiled loops over a slice of a pass.
+"""Online learning over latent structures, in one compiled loop over some sentences; and classification.
 
-    z = the structures found;  loss = max(0, 1 - y w.f(z));  w += tau y f(z),  tau = loss / ||f(z)||^2
+The structure of a sentence competes with the empty one, which has no features and the score 0. A positive sentence has
+the structure as gold and the empty one as its candidate, a negative sentence the other way round, at a cost of 1; the
+rule (kernels/learning/coefficients.py) turns both scores into a step along the features f of the structure. PA gives
 
-A positive sentence gets one step a pass. A negative one is decoded again until its score is below 0 (0 counts as
+    loss = max(0, 1 - y w.f);  w += tau y f,  tau = loss / |f|^2
+
+A positive sentence gets one step per epoch. A negative one is decoded again until its score is below 0 (0 counts as
 wrong) or the cap is reached. With fixed structures (the batch learners) nothing is decoded.
 """
 
@@ -11,122 +15,122 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.latent.forms import Rival, Rule, Sentences, Views, Weights, Workspace
-from palmette.kernels.latent.search import make_workspace, search
-from palmette.kernels.latent.update import add_features, rival_score, score_of, squared_length, step_size
+from palmette.kernels.latent.forms import (
+    CAPPED,
+    DECODED,
+    EXAMPLES,
+    RIVAL_LOSS,
+    SQUARED_LOSS,
+    UPDATES,
+    VECTORS,
+    WRONG_NEGATIVES,
+    WRONG_POSITIVES,
+    Decoding,
+    Labelled,
+    Sentences,
+    Store,
+    Tally,
+    Training,
+    Views,
+    Weights,
+    Workspace,
+)
+from palmette.kernels.latent.search import search
+from palmette.kernels.latent.update import add_features, rival_score, score_of, squared_length
+from palmette.kernels.learning.coefficients import coefficients, updates_on_right_guesses
 
-# Places of what is counted in a slice
-UPDATES, WRONG_POSITIVES, WRONG_NEGATIVES, DECODED, CAPPED, SQUARED_LOSS, RIVAL_LOSS, N_COUNTS = range(8)
+
+@part
+def _is_wrong(y: int, score: float) -> bool:
+    """Whether a sentence of class y is classified wrongly: scores from 0 on are positive."""
+    return score < 0.0 if y > 0 else score >= 0.0
 
 
 @part
 def _step(
-    v: Views,
-    w: Weights,
-    x: Sentences,
-    s: int,
-    y: int,
-    score: float,
-    room: Workspace,
-    rule: Rule,
-    clock: float,
-    u: Rival,
-    counts: np.ndarray,
-) -> float:
-    """One step for the structures in room; the score as the loss saw it.
+    v: Views, w: Weights, data: Labelled, s: int, score: float, room: Workspace, how: Training, tally: Tally
+) -> None:
+    """One step for the structure in room.path, which has that score.
 
     What is counted are squared losses over squared lengths: with normalised features just squared losses, and without
-    the same theorem holds of them (w and the rival u meet the same vectors of length 1, with losses so scaled)."""
-    squared = squared_length(v, x, s, room)
-    length = np.sqrt(squared) if rule.normalise else 1.0
-    if squared == 0.0:
-        return score
-    score /= length
-    loss = max(0.0, 1.0 - y * score)
-    if loss > 0.0:
-        own = 1.0 if rule.normalise else squared
-        if u.w.shape[0] > 0:
-            rival = max(0.0, 1.0 - y * rival_score(v, u, w, x, s, room) / length)
-            counts[RIVAL_LOSS] += rival * rival / own
-        tau = step_size(loss, own, rule)
-        add_features(v, w, x, s, room, tau * y / length, clock)
-        counts[UPDATES] += 1
-        counts[SQUARED_LOSS] += loss * loss / own
-    return score
+    the same theorem holds for them (w and the rival meet the same vectors of length 1, with losses so scaled)."""
+    y, c = data.y[s], room.list
+    squared = squared_length(v, data.x, s, room)
+    if squared == 0.0 or not (_is_wrong(y, score) or updates_on_right_guesses(how.rule)):
+        return
+    length, own = 1.0, squared
+    if how.decoding.normalise:
+        length, own = np.sqrt(squared), 1.0
+    structure, empty = (0, 1) if y > 0 else (1, 0)
+    c.score[structure], c.score[empty] = score / length, 0.0
+    c.cost[1], c.gram[0, 0] = 1.0, own
+    if not coefficients(how.rule, c, 1, True, tally.clock[EXAMPLES], 1.0):
+        return
+    loss = max(0.0, 1.0 - (c.score[0] - c.score[1]))
+    if tally.rival.w.shape[0] > 0:
+        rival = max(0.0, 1.0 - y * rival_score(v, tally.rival, w, data.x, s, room) / length)
+        tally.counts[RIVAL_LOSS] += rival * rival / own
+    add_features(v, w, data.x, s, room, c.coefficient[structure] / length, tally.clock[VECTORS])
+    tally.counts[UPDATES] += 1
+    tally.counts[SQUARED_LOSS] += loss * loss / own
+
+
+@part
+def _copy_structure(v: Views, store: Store, entry: int, n: int, room: Workspace) -> None:
+    """A structure of the store into room.path."""
+    at = store.start[entry]
+    for r in range(v.size.size):
+        for i in range(n):
+            room.path[r, i] = store.states[at + r * n + i]
 
 
 @kernel
-def train_online(
-    v: Views, w: Weights, x: Sentences, y: np.ndarray, order: np.ndarray, first: int, last: int, clock: float,
-    rule: Rule, u: Rival, counts: np.ndarray, again: np.ndarray,
-) -> float:  # fmt: skip
-    """One slice of a pass over the sentences order[first:last] with classes y i8[S] (1, -1); the new clock.
-
-    counts f64[N_COUNTS] and again i64[cap] (how many negatives were decoded again so often) are added to."""
-    room = make_workspace(v, x, order, first, last)
+def train_latent(
+    v: Views, w: Weights, data: Labelled, store: Store, examples: np.ndarray, how: Training, room: Workspace,
+    tally: Tally,
+) -> None:  # fmt: skip
+    """Learn from the sentences `examples` i64[] in their order; if the store has structures, from its entries
+    `examples` instead, without decoding."""
+    fixed, combine = store.size[0] > 0, how.decoding.combine
+    counts, x = tally.counts, data.x
     changed = True
-    for k in range(first, last):
-        s = order[k]
-        rounds = 0
+    for k in range(examples.size):
+        s = examples[k]
+        if fixed:
+            s = store.owner[examples[k]]
+            _copy_structure(v, store, examples[k], x.offset[s + 1] - x.offset[s], room)
+        y, rounds = data.y[s], 0
         while True:
             before = counts[UPDATES]
-            score = search(v, w, x, s, room, rule.combine, changed)
-            if rounds == 0 and y[s] * score <= 0.0 and not (y[s] > 0 and score == 0.0):
-                counts[WRONG_POSITIVES if y[s] > 0 else WRONG_NEGATIVES] += 1
-            _step(v, w, x, s, y[s], score, room, rule, clock, u, counts)
+            score = score_of(v, w, x, s, room) if fixed else search(v, w, x, s, room, combine, changed)
+            if rounds == 0 and _is_wrong(y, score):
+                counts[WRONG_POSITIVES if y > 0 else WRONG_NEGATIVES] += 1
+            _step(v, w, data, s, score, room, how, tally)
             changed = counts[UPDATES] > before
             rounds += 1
-            if y[s] > 0 or score < 0.0 or not changed:
+            if y > 0 or score < 0.0 or not changed:
                 break
-            if rounds == rule.cap:
-                counts[CAPPED] += 1
+            if rounds == how.cap:
+                counts[CAPPED] += 0 if fixed else 1
                 break
-        counts[DECODED] += rounds
-        if y[s] < 0:
-            again[rounds - 1] += 1
-        clock += 1.0
-    return clock
-
-
-@kernel
-def train_fixed(
-    v: Views, w: Weights, x: Sentences, y: np.ndarray, owner: np.ndarray, start: np.ndarray, states: np.ndarray,
-    order: np.ndarray, first: int, last: int, clock: float, rule: Rule, u: Rival, counts: np.ndarray,
-) -> float:  # fmt: skip
-    """The same over fixed structures order[first:last]: of sentence owner[k], with the states of all views, one view
-    after the other, from start[k] on in states i16[]."""
-    room = make_workspace(v, x, owner[order], first, last)
-    for k in range(first, last):
-        s = owner[order[k]]
-        n = x.offset[s + 1] - x.offset[s]
-        at = start[order[k]]
-        for r in range(v.size.size):
-            for i in range(n):
-                room.path[r, i] = states[at + r * n + i]
-        for rounds in range(rule.cap):
-            before = counts[UPDATES]
-            score = score_of(v, w, x, s, room)
-            if rounds == 0 and y[s] * score <= 0.0 and not (y[s] > 0 and score == 0.0):
-                counts[WRONG_POSITIVES if y[s] > 0 else WRONG_NEGATIVES] += 1
-            _step(v, w, x, s, y[s], score, room, rule, clock, u, counts)
-            if y[s] > 0 or score < 0.0 or counts[UPDATES] == before:
-                break
-        clock += 1.0
-    return clock
+        if not fixed:
+            counts[DECODED] += rounds
+            if y < 0:
+                tally.again[rounds - 1] += 1
+        tally.clock[VECTORS] += 1.0
+        tally.clock[EXAMPLES] += 1.0
 
 
 @kernel
 def decide(
-    v: Views, w: Weights, x: Sentences, order: np.ndarray, first: int, last: int, rule: Rule, scores: np.ndarray,
+    v: Views, w: Weights, x: Sentences, examples: np.ndarray, how: Decoding, room: Workspace, scores: np.ndarray,
     states: np.ndarray,
 ) -> None:  # fmt: skip
-    """The scores f64[S] of the sentences order[first:last], and unless it is empty their structures into states
-    i16[R, N]."""
-    room = make_workspace(v, x, order, first, last)
-    for k in range(first, last):
-        s = order[k]
-        score = search(v, w, x, s, room, rule.combine, k == first)
-        if rule.normalise:
+    """The scores f64[S] of the sentences `examples`, and unless it is empty their structures into states i16[R, N]."""
+    for k in range(examples.size):
+        s = examples[k]
+        score = search(v, w, x, s, room, how.combine, k == 0)
+        if how.normalise:
             score /= max(1.0, np.sqrt(squared_length(v, x, s, room)))
         scores[s] = score
         lo = x.offset[s]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.latent.forms import PA, PA_I, Rival, Rule, Sentences, Views, Weights, Workspace
+from palmette.kernels.latent.forms import Rival, Sentences, Views, Weights, Workspace
 
 
 @kernel
@@ -96,16 +96,6 @@ def score_of(v: Views, w: Weights, x: Sentences, s: int, room: Workspace) -> flo
 def rival_score(v: Views, u: Rival, w: Weights, x: Sentences, s: int, room: Workspace) -> float:
     """u.f of the same."""
     return _score_on(v, u.end, u.pair, u.w, w.one.slot, x, s, room)
-
-
-@part
-def step_size(loss: float, squared: float, rule: Rule) -> float:
-    """How far to go along features of that squared length."""
-    if rule.step == PA:
-        return loss / squared
-    if rule.step == PA_I:
-        return min(rule.C, loss / squared)
-    return loss / (squared + 0.5 / rule.C)
 
 
 @part

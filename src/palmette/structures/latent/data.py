@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from palmette.data.corpus import Corpus
@@ -16,15 +14,13 @@ from palmette.kernels.latent.update import link_repeats
 from palmette.structures.chain.data import encode_corpus
 
 
-class Labelled(NamedTuple):
-    """Encoded sentences with their classes i8[S]: 1 or -1."""
-
-    x: Sentences
-    y: np.ndarray
-
-
 def sentences(offset: np.ndarray, active: Active, n_attributes: int) -> Sentences:
     return Sentences(offset, active, *link_repeats(offset, active.ptr, active.att, max(1, n_attributes)))
+
+
+def longest(x: Sentences) -> int:
+    """The number of tokens of the longest sentence."""
+    return int(np.diff(x.offset).max(initial=1))
 
 
 def encode(corpus: Corpus, encoder: Encoder, alphabet: FeatureIndex) -> Sentences:

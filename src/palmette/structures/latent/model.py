@@ -20,12 +20,12 @@ from palmette.features.encode import Encoder
 from palmette.features.templates import to_text
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.kernels.encode.encode import FeatureIndex
-from palmette.kernels.latent.forms import Sentences, Views, Weights
+from palmette.kernels.latent.forms import Sentences, Views, Weights, make_workspace
 from palmette.kernels.latent.train import decide
 from palmette.options.classifier_settings import Settings, checked
 from palmette.structures.chain.model import check_columns
 from palmette.structures.chain.serialise import Names, load_alphabet, load_encoder, load_names
-from palmette.structures.latent.data import encode
+from palmette.structures.latent.data import encode, longest
 from palmette.structures.latent.views import View, make_views, packed
 from palmette.structures.training_log import ClassifierEpoch
 
@@ -73,7 +73,8 @@ def scores_of(views: Views, weights: Weights, x: Sentences, settings: Settings, 
     n = x.offset.size - 1
     scores = np.zeros(n)
     if n:
-        decide(views, weights, x, np.arange(n), 0, n, settings.rule(), scores, states)
+        room = make_workspace(views, longest(x))
+        decide(views, weights, x, np.arange(n), settings.decoding(), room, scores, states)
     return scores
 
 

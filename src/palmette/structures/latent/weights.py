@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from palmette.kernels.chain.forms import FeatureWeights
-from palmette.kernels.latent.forms import Rival, Views, Weights
+from palmette.kernels.latent.forms import VECTORS, Rival, Store, Views, Weights
 from palmette.structures.chain.weights import aligned_zeros
 
 
@@ -53,11 +53,11 @@ def snapshot(weights: Weights, clock: float | None) -> Weights:
     )
 
 
-def forget_sums(weights: Weights) -> float:
-    """Begin a mean anew; the clock of its first vector."""
+def restart_mean(weights: Weights, clock: np.ndarray) -> None:
+    """Begin a mean anew."""
     for sums in (weights.end_a, weights.pair_a, weights.one.a[: used(weights)]):
         sums[...] = 0.0
-    return 1.0
+    clock[VECTORS] = 1.0
 
 
 def no_rival(weights: Weights) -> Rival:
@@ -86,3 +86,23 @@ def largest(weights: Weights) -> float:
 def n_weights(weights: Weights) -> int:
     """Weights that are not zero."""
     return int(sum(np.count_nonzero(b) for b in (weights.end, weights.pair, weights.one.w[: used(weights)])))
+
+
+def new_store(n_sentences: int) -> Store:
+    none = np.zeros(0, np.int64)
+    return Store(np.full(n_sentences, -1, np.int64), none, none, none, np.zeros(0, np.int16), np.zeros(2, np.int64))
+
+
+def with_room(store: Store, entries: int, states: int) -> Store:
+    """The same with room for more; at least half as much again, so that growing stays cheap."""
+
+    def grown(array: np.ndarray, needed: int) -> np.ndarray:
+        if array.size >= needed:
+            return array
+        more = np.zeros(max(needed, array.size * 3 // 2), array.dtype)
+        more[: array.size] = array
+        return more
+
+    size, used = (int(k) for k in store.size)
+    parts = {name: grown(getattr(store, name), size + entries) for name in ("link", "owner", "start")}
+    return store._replace(states=grown(store.states, used + states), **parts)

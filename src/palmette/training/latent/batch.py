@@ -14,42 +14,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.latent.cache import Store, add_new
-from palmette.kernels.latent.forms import Views, Weights
-from palmette.kernels.latent.train import (
+from palmette.kernels.latent.cache import add_new
+from palmette.kernels.latent.forms import (
     CAPPED,
     DECODED,
     N_COUNTS,
+    VECTORS,
     WRONG_NEGATIVES,
     WRONG_POSITIVES,
-    decide,
-    train_fixed,
+    Labelled,
+    Store,
+    Tally,
+    Views,
+    Weights,
+    make_workspace,
 )
+from palmette.kernels.latent.train import decide, train_latent
 from palmette.options.classifier_settings import Settings
-from palmette.structures.latent.data import Labelled
-from palmette.structures.latent.weights import forget_sums, no_rival, snapshot
+from palmette.structures.latent.data import longest
+from palmette.structures.latent.weights import new_store, no_rival, restart_mean, snapshot, with_room
 from palmette.training.latent.passes import Counted, Slicing, Tell
 from palmette.training.trainer import shuffled
-
-
-def new_store(n_sentences: int) -> Store:
-    none = np.zeros(0, np.int64)
-    return Store(np.full(n_sentences, -1, np.int64), none, none, none, np.zeros(0, np.int16), np.zeros(2, np.int64))
-
-
-def with_room(store: Store, entries: int, states: int) -> Store:
-    """The same with room for more; at least half as much again, so that growing stays cheap."""
-
-    def grown(array: np.ndarray, needed: int) -> np.ndarray:
-        if array.size >= needed:
-            return array
-        more = np.zeros(max(needed, array.size * 3 // 2), array.dtype)
-        more[: array.size] = array
-        return more
-
-    size, used = (int(k) for k in store.size)
-    parts = {name: grown(getattr(store, name), size + entries) for name in ("link", "owner", "start")}
-    return store._replace(states=grown(store.states, used + states), **parts)
 
 
 class BatchTrainer:
@@ -58,7 +43,8 @@ class BatchTrainer:
     def __init__(self, views: Views, weights: Weights, data: Labelled, settings: Settings) -> None:
         self.views, self.weights, self.data, self.settings = views, weights, data, settings
         self.strict = settings.learner == "lclr"
-        self.clock = 1.0
+        self.clock, self.how = np.ones(2), settings.training()
+        self.room = make_workspace(views, longest(data.x))
         self.n_sentences, self.n_tokens = data.y.size, int(data.x.offset[-1])
         self.cost = np.diff(data.x.offset)
         self.decoding = Slicing(self.cost)
@@ -68,7 +54,7 @@ class BatchTrainer:
     def one_pass(self, number: int, tell: Tell, interrupted: list[bool]) -> Counted:
         counts = np.zeros(N_COUNTS)
         if self.settings.estimator == "pass":
-            self.clock = forget_sums(self.weights)
+            restart_mean(self.weights, self.clock)
         store = new_store(self.n_sentences)
         fixed = self.positives if self.strict else np.arange(self.n_sentences)
         store = self._decode(fixed, store, tell, interrupted, counts, first=True)[0]
@@ -91,11 +77,11 @@ class BatchTrainer:
         self, which: np.ndarray, store: Store, tell: Tell, interrupted: list[bool], counts: np.ndarray, first: bool
     ) -> tuple[Store, int]:
         """The structures of some sentences, added to the store where they are new; how many were."""
-        R, x, rule = self.views.size.size, self.data.x, self.settings.rule()
+        R, x = self.views.size.size, self.data.x
         states = np.zeros((R, self.n_tokens), np.int16)
         scores = np.zeros(self.n_sentences)
         for begin, end in self.decoding.over(which, tell, interrupted):
-            decide(self.views, self.weights, x, which, begin, end, rule, scores, states)
+            decide(self.views, self.weights, x, which[begin:end], self.how.decoding, self.room, scores, states)
         if interrupted:
             return store, 0
         counts[DECODED] += which.size
@@ -107,7 +93,7 @@ class BatchTrainer:
 
     def _train(self, store: Store, tell: Tell, interrupted: list[bool], counts: np.ndarray) -> int:
         """Passes over the structures in the store, until all are labelled rightly; how many there were."""
-        n, rule, u = int(store.size[0]), self.settings.rule(), no_rival(self.weights)
+        n, u = int(store.size[0]), no_rival(self.weights)
         slicing = Slicing(self.cost[store.owner[:n]])
         done, wrong = 0, 1.0
         while wrong and done < self.settings.inner_passes and not interrupted:
@@ -116,14 +102,12 @@ class BatchTrainer:
             order = shuffled(self.settings.seed, self.inner, n)
             own = np.zeros(N_COUNTS)
             for begin, end in slicing.over(order, tell, interrupted):
-                self.clock = train_fixed(
-                    self.views, self.weights, self.data.x, self.data.y, store.owner, store.start, store.states, order,
-                    begin, end, self.clock, rule, u, own,
-                )  # fmt: skip
+                tally = Tally(self.clock, own, np.zeros(self.how.cap, np.int64), u)
+                train_latent(self.views, self.weights, self.data, store, order[begin:end], self.how, self.room, tally)
             wrong = own[WRONG_POSITIVES] + own[WRONG_NEGATIVES]
             own[WRONG_POSITIVES] = own[WRONG_NEGATIVES] = 0  # a pass tells what was wrong when it was decoded
             counts += own
         return done
 
     def snapshot(self) -> Weights:
-        return snapshot(self.weights, None if self.settings.estimator == "last" else self.clock)
+        return snapshot(self.weights, None if self.settings.estimator == "last" else self.clock[VECTORS])

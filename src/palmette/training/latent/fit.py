@@ -14,12 +14,12 @@ from palmette.features.encode import Encoder
 from palmette.features.templates import to_text
 from palmette.kernels.core.table import renumbered
 from palmette.kernels.encode.encode import FeatureIndex
-from palmette.kernels.latent.forms import Views, Weights
+from palmette.kernels.latent.forms import Labelled, Views, Weights
 from palmette.options.classifier_settings import Settings
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel, check_columns
 from palmette.structures.chain.prune import some_names
-from palmette.structures.latent.data import Labelled, check_templates, encode, sentences
+from palmette.structures.latent.data import check_templates, encode, sentences
 from palmette.structures.latent.model import NO_POS, ClassifierModel, scores_of
 from palmette.structures.latent.views import make_views, packed
 from palmette.structures.latent.weights import largest, new_weights, used

@@ -15,11 +15,11 @@ import math
 
 import numpy as np
 
-from palmette.kernels.latent.forms import Views, Weights
-from palmette.kernels.latent.train import N_COUNTS, RIVAL_LOSS, train_online
+from palmette.kernels.latent.forms import N_COUNTS, RIVAL_LOSS, VECTORS, Labelled, Tally, Views, Weights, make_workspace
+from palmette.kernels.latent.train import train_latent
 from palmette.options.classifier_settings import Settings
-from palmette.structures.latent.data import Labelled
-from palmette.structures.latent.weights import distance, forget_sums, no_rival, rival, snapshot
+from palmette.structures.latent.data import longest
+from palmette.structures.latent.weights import distance, new_store, no_rival, restart_mean, rival, snapshot
 from palmette.training.latent.passes import Counted, Slicing, Tell
 from palmette.training.trainer import shuffled
 
@@ -29,27 +29,25 @@ class OnlineTrainer:
 
     def __init__(self, views: Views, weights: Weights, data: Labelled, settings: Settings) -> None:
         self.views, self.weights, self.data, self.settings = views, weights, data, settings
-        self.clock = 1.0
+        self.clock, self.how = np.ones(2), settings.training()
+        self.room, self.store = make_workspace(views, longest(data.x)), new_store(0)
         self.n_sentences, self.n_tokens = data.y.size, int(data.x.offset[-1])
         self.slicing = Slicing(np.diff(data.x.offset))
 
     def one_pass(self, number: int, tell: Tell, interrupted: list[bool]) -> Counted:
         order = shuffled(self.settings.seed, number, self.n_sentences)
-        rule = self.settings.rule()
-        counts, again = np.zeros(N_COUNTS), np.zeros(rule.cap, np.int64)
+        counts, again = np.zeros(N_COUNTS), np.zeros(self.how.cap, np.int64)
         u, away = no_rival(self.weights), 0.0
         if self.settings.bound:
             u = rival(self.snapshot())
             away = distance(u, self.weights)
         if self.settings.estimator == "pass":
-            self.clock = forget_sums(self.weights)
+            restart_mean(self.weights, self.clock)
         for first, last in self.slicing.over(order, tell, interrupted):
-            self.clock = train_online(
-                self.views, self.weights, self.data.x, self.data.y, order, first, last, self.clock, rule, u, counts,
-                again,
-            )  # fmt: skip
+            tally = Tally(self.clock, counts, again, u)
+            train_latent(self.views, self.weights, self.data, self.store, order[first:last], self.how, self.room, tally)
         bound = (away + 2.0 * math.sqrt(counts[RIVAL_LOSS])) ** 2 if self.settings.bound else None
         return Counted(counts, again, bound)
 
     def snapshot(self) -> Weights:
-        return snapshot(self.weights, None if self.settings.estimator == "last" else self.clock)
+        return snapshot(self.weights, None if self.settings.estimator == "last" else self.clock[VECTORS])

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from palmette.kernels.latent.forms import Weights
-from palmette.kernels.latent.train import (
+from palmette.kernels.latent.forms import (
     CAPPED,
     DECODED,
     SQUARED_LOSS,
     UPDATES,
     WRONG_NEGATIVES,
     WRONG_POSITIVES,
+    Weights,
 )
 from palmette.options.classifier_settings import Settings
 from palmette.structures.training_log import ClassifierEpoch, Epoch
