@@ -20,7 +20,7 @@ from bench.measure import TEMPLATES, keep, median, process
 from bench.rival import attributes, read
 from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
-from palmette.data.read import read_corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
 from palmette.evaluation.scores import score
 

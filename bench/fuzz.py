@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from palmette import FormatSpec, Tagger
-from palmette.data.read import read_corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.errors import PalmetteError
 from palmette.features.templates import parse
 

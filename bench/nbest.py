@@ -12,7 +12,7 @@ import numpy as np
 from bench.measure import TEMPLATES, alternating, keep, median
 from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
-from palmette.data.read import read_corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.kernels.chain.astar import kbest_astar, room_for_candidates
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.kbest import kbest_lazy, room_for_lists

@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.measure import TEMPLATES, keep
 from palmette import FormatSpec, Tagger
-from palmette.data.read import read_corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.evaluation.scores import Scores
 
 SEEDS = (1, 2, 3, 4, 5)

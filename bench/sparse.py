@@ -13,7 +13,7 @@ from typing import Any
 from bench.measure import TEMPLATES, keep
 from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
-from palmette.data.read import read_corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
 from palmette.structures.chain.weights import n_weights
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.measure import data_folder
 from palmette import FormatSpec, Tagger
-from palmette.data.read import read_corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.features.templates import TemplateSet, parse
 from studies.common import (
     BROWN,

@@ -20,7 +20,7 @@ from typing import Any
 from bench.measure import data_folder
 from bench.quality import np_file
 from palmette import FormatSpec, Tagger
-from palmette.data.read import read_corpus
+from palmette.data.formats.registry import read_corpus
 from studies.common import BLUE, BROWN, DOCS, GREEN, HERE, Cell, Record, markdown, mean, plotting, publish
 
 NAME = "collins"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from bench.measure import TEMPLATES, data_folder
 from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
-from palmette.data.read import read_corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
 from palmette.options.settings import UPDATES
 from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, HERE, RED, Cell, Record, markdown, mean, plotting, publish

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from bench.measure import data_folder
 from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
-from palmette.data.read import read_corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.features.templates import parse
 from studies import bio_latent, np_latent, synthetic
 from studies.common import Cell, Record, markdown, mean, probabilistic, publish

@@ -21,7 +21,7 @@ from bench.measure import TEMPLATES, data_folder
 from bench.quality import np_file
 from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
-from palmette.data.read import read_corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
 from studies.common import (
     BLUE,

@@ -26,7 +26,7 @@ import numpy as np
 from bench.measure import data_folder
 from palmette import FormatSpec, Parser, Tagger, Treebank, read_treebank
 from palmette.data.corpus import column_of_types
-from palmette.data.read import read_corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.estimators.retag import jackknifed, retagged
 from studies.common import Cell, Record, publish
 from studies.parsing_page import (

@@ -20,8 +20,8 @@ from bench.measure import TEMPLATES, data_folder
 from bench.quality import np_file
 from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.data.labels.schemes import are_chunk_labels
-from palmette.data.read import read_corpus
 from palmette.data.subset import split
 from palmette.evaluation.significance import Tally, randomisation, span_tally, token_tally
 from palmette.evaluation.spans import ChunkTables

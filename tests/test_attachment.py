@@ -14,9 +14,9 @@ from naive_trees import trees
 from strategies import few
 from udtools.udeval import CONTENT_DEPRELS, evaluate, load_conllu
 
-from palmette.data.formats.tree_write import treebank_bytes
-from palmette.data.formats.trees import read_trees
-from palmette.data.treebank import Treebank, read_treebank, treebank_from_sentences
+from palmette.data.formats.conllu import read_treebank, treebank_bytes
+from palmette.data.formats.conllu_light import read_trees
+from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import DataError
 from palmette.evaluation.attachment import CONTENT, METRICS, compared, score_trees, tallies, universal
 from palmette.evaluation.significance import randomisation
@@ -122,7 +122,7 @@ SENTENCE = "1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n2\tb\t_\t_\t_\t_\t1\tobj\t_\t_\n"
         ("1\ta\n", r"x.conllu:1: 2 columns where 10"),
         (SENTENCE.replace("2\tb", "3\tb"), r"x.conllu:2: word number '3' where 2 is expected"),
         (SENTENCE.replace("2\tb", "2-b\tb"), r"x.conllu:2: word number '2-b'"),
-        ("\n\n# c\n" + SENTENCE.replace("1\tobj", "2\tobj"), r"x.conllu:5: sentence 1: the heads go round"),
+        ("\n\n# c\n" + SENTENCE.replace("1\tobj", "2\tobj"), r"x.conllu:5: sentence 1: the heads form a cycle"),
     ],
 )
 def test_files_that_cannot_be_scored(tmp_path: Path, text: str, message: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from cli_run import Cli, leave_demo, leftovers
 
 from palmette import load_demo
-from palmette.data.formats.classified import read_sentences, stream_sentences, two_classes
+from palmette.data.formats.classified import read_classified, stream_classified, two_classes
 from palmette.errors import DataError, PalmetteError
 
 
@@ -148,7 +148,7 @@ def test_wrong_commands(cli: Cli, line: str, message: str) -> None:
 def read(tmp_path: Path, text: str, labelled: bool = True, name: str = "data.tsv", format: str | None = None) -> list:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
-    return [(s.label, s.tokens) for s in read_sentences(path, format, labelled=labelled)]
+    return [(s.label, s.tokens) for s in read_classified(path, format, labelled=labelled)]
 
 
 def test_forms(tmp_path: Path) -> None:
@@ -196,12 +196,12 @@ def test_blocks_make_no_difference(tmp_path: Path, name: str, one: str, bad: str
     """Neither for what is read nor for the line that an error names."""
     path, format = tmp_path / name, "columns" if name == "a.columns" else None
     path.write_text(40 * one, encoding="utf-8")
-    blocks = list(stream_sentences(path, format, labelled=False, block=block))
-    assert [s for found in blocks for s in found] == read_sentences(path, format, labelled=False)
+    blocks = list(stream_classified(path, format, labelled=False, block=block))
+    assert [s for found in blocks for s in found] == read_classified(path, format, labelled=False)
     assert (len(blocks) > 1) == (block < 100)
     path.write_text(40 * one + bad, encoding="utf-8")
     with pytest.raises(DataError) as caught:
-        list(stream_sentences(path, format, labelled=False, block=block))
+        list(stream_classified(path, format, labelled=False, block=block))
     assert caught.value.line == line
 
 

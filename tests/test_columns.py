@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.columns import Layout, field_number, parse_columns
+from palmette.data.formats.columns import Layout, column_number, parse_columns
+from palmette.data.formats.conllu import parse_conllu
+from palmette.data.formats.registry import FormatSpec, read_corpus
 from palmette.data.formats.write import Writer
-from palmette.data.read import FormatSpec, read_corpus
 from palmette.errors import DataError, UsageError
 
 Sentences = list[list[list[str]]]
@@ -153,7 +154,7 @@ def test_separators() -> None:
     with pytest.raises(UsageError, match="unknown separator"):
         parse_columns(b"a b\n", Layout(separator="tabs"), "f")
     with pytest.raises(UsageError, match="no column 'upos'"):
-        field_number("upos", conllu=False)
+        column_number("upos")
 
 
 def test_not_utf8() -> None:
@@ -207,7 +208,7 @@ CONLLU = """# sent_id = 1
 
 
 def conllu(text: str = CONLLU, **reading: object) -> Corpus:
-    return parse_columns(text.encode(), Layout(True, columns=(1,), label=3, **reading), "f")  # type: ignore[arg-type]
+    return parse_conllu(text.encode(), Layout(columns=(1,), label=3, **reading), "f")  # type: ignore[arg-type]
 
 
 def test_conllu_words() -> None:
@@ -232,8 +233,8 @@ def test_conllu_written_back(labelled: bool) -> None:
 
 
 def test_conllu_without_a_field_for_the_label() -> None:
-    corpus = parse_columns(CONLLU.encode(), Layout(True, columns=(1,), label=None), "f")
-    with pytest.raises(UsageError, match="which CoNLL-U field"):
+    corpus = parse_conllu(CONLLU.encode(), Layout(columns=(1,), label=None), "f")
+    with pytest.raises(UsageError, match="name the CoNLL-U field"):
         Writer("conllu", None, ["X"]).write(corpus, np.zeros(7, np.int32))
 
 

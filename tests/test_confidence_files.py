@@ -12,9 +12,9 @@ import pytest
 from cli_run import Cli, leave_demo, rows
 
 from palmette import Tagger, load_demo
-from palmette.data.formats.confidence import Confidence, ConfidenceOutput, SpanShares, cells
-from palmette.data.read import stream
-from palmette.structures.chain import tag_file as tagging
+from palmette.data.formats.confidence import Confidence, ConfidenceOutput, SpanShares, confidence_cells
+from palmette.data.formats.registry import stream_corpus
+from palmette.structures.chain import files as tagging
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_blocks_and_threads_make_no_difference(
 ) -> None:
     tagger = Tagger.load(folder / model)
     tagger.tag_file(folder / "test.txt", tmp_path / "whole", output=output, scores=True, **options)
-    monkeypatch.setattr(tagging, "stream", partial(stream, block=300))
+    monkeypatch.setattr(tagging, "stream_corpus", partial(stream_corpus, block=300))
     tagger.tag_file(folder / "test.txt", tmp_path / "parts", output=output, scores=True, threads=2, **options)
     assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes() != b""
 
@@ -214,5 +214,5 @@ def test_wrong_usage_is_told(cli: Cli, line: str, code: int, said: str) -> None:
 def test_cells_of_a_span_at_the_end_of_a_sentence() -> None:
     of_spans = SpanShares(*(np.array([k]) for k in (1, 1, 2)), ["X"], np.array([0.5]))
     found = Confidence(np.full(4, 0.25), np.ones(2), of_spans, None)
-    made = cells(np.array([0, 2, 4]), found, ["O"], ConfidenceOutput(confidence=True))
+    made = confidence_cells(np.array([0, 2, 4]), found, ["O"], ConfidenceOutput(confidence=True))
     assert made == [["0.250000", end] for end in ("-", "-", "-", "0.500000")]

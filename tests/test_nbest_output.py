@@ -147,8 +147,8 @@ def test_objects_keep_what_they_had(trained: Cli) -> None:
 def test_blocks_of_input_make_no_difference(trained: Cli, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     trained.write("long.txt", INPUT * 300)
     whole = trained.fine("tag m.palm long.txt --nbest 2 -q")
-    monkeypatch.setattr("palmette.estimators.nbest_file.LEAST_BLOCK", 100)
-    monkeypatch.setattr("palmette.estimators.nbest_file.BLOCK", 100)
+    monkeypatch.setattr("palmette.structures.chain.files.SMALLEST_BLOCK", 100)
+    monkeypatch.setattr("palmette.structures.chain.files.BLOCK", 100)
     assert trained.fine(f"tag m.palm long.txt --nbest 2 -q --threads {threads}") == whole
     assert whole.count("# 0 ") == 600
 

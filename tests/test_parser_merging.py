@@ -16,7 +16,7 @@ from naive_parse_training import Rule, dot
 from parse_cases import TEXTS, Bank, Taught, banks
 from strategies import few
 
-from palmette.data.treebank import read_treebank
+from palmette.data.formats.conllu import read_treebank
 from palmette.estimators.parser import Parser
 from palmette.structures.tree.nbest import best_trees
 from palmette.structures.tree.templates import compile_templates

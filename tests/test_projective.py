@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from naive_trees import above, crosses, every_tree, is_tree, lifted, lowered, trees
 from strategies import few
 
-from palmette.data.treebank import Treebank, read_treebank, treebank_from_sentences
+from palmette.data.formats.conllu import read_treebank
+from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import DataError
 from palmette.kernels.tree.projective import crossing_arcs, lift_arcs, lower_arcs
 from palmette.structures.tree.projective import LIFTED, deprojectivised, projective_sentences, projectivised

@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.write import PAIRS, Writer
-from palmette.data.read import FORMATS, FormatSpec, format_by_name, read_corpus, stream
+from palmette.data.formats.registry import FORMATS, FormatSpec, format_by_name, read_corpus, stream_corpus
+from palmette.data.formats.write import Writer
 from palmette.errors import DataError, ModelError, UsageError
 
 WORD = "\t_\t_\tX\t_\t_\t_\t_\t_\t_"
@@ -57,13 +57,12 @@ def cells(corpus: Corpus) -> list[tuple[Any, ...]]:
 def same(path: Path, reading: FormatSpec, block: int) -> None:
     """A stream of blocks of that size has the same tokens, and writes the same text, as one read."""
     whole = read_corpus(path, reading)
-    parts = list(stream(path, reading, block))
+    parts = list(stream_corpus(path, reading, block))
     assert [token for part in parts for token in cells(part)] == cells(whole)
-    for source, output in PAIRS:
-        if source == reading.format:
-            writer = Writer(source, output, ["A", "B"], scores=True)
-            pieces = [writer.write(p, np.ones(p.n_tokens), np.ones(p.n_sentences)) for p in parts]
-            assert b"".join(pieces) == writer.write(whole, np.ones(whole.n_tokens), np.ones(whole.n_sentences))
+    for output in FORMATS[reading.format].outputs:
+        writer = Writer(reading.format, output, ["A", "B"], scores=True)
+        pieces = [writer.write(p, np.ones(p.n_tokens), np.ones(p.n_sentences)) for p in parts]
+        assert b"".join(pieces) == writer.write(whole, np.ones(whole.n_tokens), np.ones(whole.n_sentences))
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 20, 64, 1 << 20])
@@ -99,7 +98,9 @@ def complaint(path: Path, format: str, block: int | None) -> str | None:
     """The error that reading gives."""
     try:
         for _ in (
-            stream(path, FormatSpec(format=format), block) if block else [read_corpus(path, FormatSpec(format=format))]
+            stream_corpus(path, FormatSpec(format=format), block)
+            if block
+            else [read_corpus(path, FormatSpec(format=format))]
         ):
             pass
     except DataError as error:
@@ -124,7 +125,7 @@ def test_lines_in_errors(tmp_path: Path, format: str, text: str, line: int, bloc
     path = tmp_path / "data"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(DataError) as error:
-        list(stream(path, FormatSpec(format=format), block))
+        list(stream_corpus(path, FormatSpec(format=format), block))
     assert error.value.line == line
     assert error.value.file == str(path)
 
@@ -144,7 +145,7 @@ def test_a_pipe_is_answered_at_once(tmp_path: Path) -> None:
 
     feeder = threading.Thread(target=feed)
     feeder.start()
-    parts = stream(path)
+    parts = stream_corpus(path)
     assert next(parts).sentence(0) == [["a"]]
     answered.set()
     assert [part.sentence(0) for part in parts] == [[["b"]]]
@@ -155,10 +156,10 @@ def test_a_pipe_is_answered_at_once(tmp_path: Path) -> None:
 def test_memory_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "data.txt"
     path.write_bytes(b"word TAG\nother TAG\n\n" * 400_000)
-    list(stream(path, block=1 << 24))  # compile first
+    list(stream_corpus(path, block=1 << 24))  # compile first
     tracemalloc.start()
     try:
-        n = sum(corpus.n_tokens for corpus in stream(path, block=1 << 15))
+        n = sum(corpus.n_tokens for corpus in stream_corpus(path, block=1 << 15))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -169,10 +170,10 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
 def test_long_sentences_are_kept_whole(tmp_path: Path) -> None:
     path = tmp_path / "data.txt"
     path.write_bytes(b"w T\n" * 100_000 + b"\n" + b"x" * 10**6 + b" T\n")
-    assert [part.n_tokens for part in stream(path, block=1 << 12)] == [100_000, 1]
+    assert [part.n_tokens for part in stream_corpus(path, block=1 << 12)] == [100_000, 1]
     # A megabyte without a blank line: sentences come out all the same, and not all at the end.
     path.write_bytes(b"It is so.\nThus it is. Or\nnot. " * 4000)
-    sizes = [part.n_sentences for part in stream(path, FormatSpec(format="plain"), 1 << 12)]
+    sizes = [part.n_sentences for part in stream_corpus(path, FormatSpec(format="plain"), 1 << 12)]
     assert len(sizes) > 10
     assert sum(sizes) == read_corpus(path, FormatSpec(format="plain")).n_sentences
 
@@ -203,7 +204,7 @@ def test_any_bytes(tmp_path: Path, format: str, data: bytes, block: int, has_lab
         whole = read_corpus(path, reading)
     except DataError:
         with pytest.raises(DataError):
-            list(stream(path, reading, block))
+            list(stream_corpus(path, reading, block))
         return
     assert np.all(np.diff(whole.offset) > 0)
     same(path, reading, block)
@@ -261,7 +262,7 @@ def test_options_of_other_formats() -> None:
         FormatSpec(format="columns", tag_names=("O",)),
     ):
         with pytest.raises(UsageError, match="does not apply"):
-            list(stream("-", reading))
+            list(stream_corpus("-", reading))
     with pytest.raises(UsageError, match="unknown unit"):
         read_corpus(os.devnull, FormatSpec(format="text", unit="line"))
     with pytest.raises(UsageError, match="unknown format"):
@@ -275,6 +276,6 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     def parts() -> Iterator[Corpus]:
         with open(path) as file:
             monkeypatch.setattr(sys, "stdin", file)
-            yield from stream("-")
+            yield from stream_corpus("-")
 
     assert [cell for part in parts() for s in range(part.n_sentences) for cell in part.sentence(s)] == [["a"], ["b"]]

@@ -10,7 +10,7 @@ from naive_trees import crosses, trees
 from rich.cells import cell_len
 from strategies import few
 
-from palmette.data.formats.trees import Tree, tree_of
+from palmette.data.formats.conllu_light import Tree, tree_of
 from palmette.data.treebank import treebank_from_sentences
 from palmette.reports import tree as drawing
 from palmette.reports.tree import count_errors, draw_tree, tracks

@@ -25,8 +25,9 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from palmette.data.read import FormatSpec
-    from palmette.data.treebank import Treebank, read_treebank
+    from palmette.data.formats.conllu import read_treebank
+    from palmette.data.formats.registry import FormatSpec
+    from palmette.data.treebank import Treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.estimators.classifier import Classifier
     from palmette.estimators.hmm import HMM
@@ -43,7 +44,7 @@ _HOMES = {
     "LanguageModel": "palmette.estimators.language_model",
     "LinearClassifier": "palmette.estimators.linear_classifier",
     "Parser": "palmette.estimators.parser",
-    "FormatSpec": "palmette.data.read",
+    "FormatSpec": "palmette.data.formats.registry",
     "Tagger": "palmette.estimators.tagger",
     "Treebank": "palmette.data.treebank",
     "load_acronyms": "palmette.datasets.demo",
@@ -51,7 +52,7 @@ _HOMES = {
     "load_grammaticality": "palmette.datasets.demo",
     "load_trees": "palmette.datasets.demo",
     "load_vowels": "palmette.datasets.demo",
-    "read_treebank": "palmette.data.treebank",
+    "read_treebank": "palmette.data.formats.conllu",
 }
 
 

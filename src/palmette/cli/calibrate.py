@@ -55,8 +55,8 @@ def calibrate(
         No progress and no messages.
     """
     from palmette.cli.options import reading_from
-    from palmette.data.read import read_corpus
-    from palmette.structures.chain.tag_file import with_columns
+    from palmette.data.formats.registry import read_corpus
+    from palmette.structures.chain.files import with_columns
 
     tagger = load_tagger(model, quiet)
     reading = tagger.reading_for(data, labelled=True).overridden(reading_from(format, separator, columns, label))

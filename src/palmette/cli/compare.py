@@ -25,7 +25,7 @@ from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from palmette.data.corpus import Corpus
-    from palmette.data.read import FormatSpec
+    from palmette.data.formats.registry import FormatSpec
     from palmette.estimators.ablation import Learner
     from palmette.estimators.tagger import Tagger
     from palmette.evaluation.comparison import CompareOptions, Labelling, SystemOutputs
@@ -193,9 +193,9 @@ def names_of(files: Sequence[str]) -> list[str]:
 def _contest(files: list[str], gold: str, given: FormatSpec, helpers: dict[str, str], quiet: bool) -> SystemOutputs:
     """What all systems say about gold. Each model reads gold as it read its training data; outputs look like what the
     first model reads."""
-    from palmette.data.read import read_corpus
+    from palmette.data.formats.registry import read_corpus
     from palmette.evaluation.comparison import Labelling, SystemOutputs
-    from palmette.structures.chain.tag_file import with_columns
+    from palmette.structures.chain.files import with_columns
 
     names = names_of(files)
     taggers = {file: load_tagger(file, quiet) for file in files if is_model(file)}
@@ -255,7 +255,7 @@ def output_reading(file: str, gold: FormatSpec) -> FormatSpec:
     JSON lines. `gold` is how the gold file was read; the output's name may tell another format."""
     import msgspec
 
-    from palmette.data.read import FormatSpec, format_by_name
+    from palmette.data.formats.registry import FormatSpec, format_by_name
 
     format = format_by_name(file) or gold.format
     reading = gold if format == gold.format else FormatSpec(format=format, has_label=True)
@@ -328,7 +328,7 @@ def _learners(
     json: bool,
     quiet: bool,
 ) -> None:
-    from palmette.data.read import read_corpus
+    from palmette.data.formats.registry import read_corpus
     from palmette.estimators.ablation import Material, ablate
     from palmette.reports.comparison import print_ablation, use_of_dev
     from palmette.reports.meter import Meter

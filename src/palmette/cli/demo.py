@@ -124,7 +124,7 @@ def _train(console: Console, title: str, kind: str, data: Path, target: str, qui
 
 def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> None:
     from palmette import FormatSpec
-    from palmette.data.read import read_corpus
+    from palmette.data.formats.registry import read_corpus
     from palmette.reports.evaluation import figures_table
 
     console.print("\n[bold]3. How good are they on 80 sentences that they have never seen?[/bold]")

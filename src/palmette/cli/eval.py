@@ -13,7 +13,7 @@ from palmette.errors import DataError, UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-    from palmette.data.formats.guesses import Guesses
+    from palmette.data.formats.columns_light import Guesses
 
     # What the figures are called, at which temperature, and the tables
     Calibrated = tuple[str, float, Any]
@@ -100,7 +100,7 @@ def evaluate(
             raise UsageError("give a model and a file, or --guess FILE, not both")
         if any(option is not None for option in (label, columns, format, with_, bias, search, beam)):
             raise UsageError("--guess scores the last two columns of a file: leave the options of a model out")
-        from palmette.data.formats.guesses import certain_only, read_guesses
+        from palmette.data.formats.columns_light import certain_only, read_guesses
 
         tagged = read_guesses(guess, separator)
         _show(style, strict, guess, certain_only(tagged) if partial else tagged, None, errors)
@@ -131,9 +131,9 @@ def _with_model(
 ) -> tuple[Guesses, np.ndarray | None, Calibrated | None]:
     """Gold and guess of a labelled file, which tokens were not seen in training, and how reliable confidences are."""
     from palmette.cli.options import reading_from
-    from palmette.data.formats.guesses import Guesses
-    from palmette.data.read import read_corpus
-    from palmette.structures.chain.tag_file import with_columns
+    from palmette.data.formats.columns_light import Guesses
+    from palmette.data.formats.registry import read_corpus
+    from palmette.structures.chain.files import with_columns
 
     tagger = load_tagger(model, False, *searching)
     corpus = read_corpus(data, tagger.reading_for(data, labelled=True).overridden(reading_from(*given)))

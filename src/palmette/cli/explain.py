@@ -90,15 +90,15 @@ def _from_file(tagger: Tagger, helpers: list[Tagger], data: str, format: str | N
     import numpy as np
 
     from palmette.cli.options import reading_from
-    from palmette.data.read import stream
+    from palmette.data.formats.registry import stream_corpus
     from palmette.data.subset import take
-    from palmette.structures.chain.tag_file import with_columns
+    from palmette.structures.chain.files import with_columns
 
     reading = tagger.reading_for(data)
     if format is not None:
         reading = reading.overridden(reading_from(format, "auto", None, None))
     before = 0
-    for corpus in stream(data, reading):
+    for corpus in stream_corpus(data, reading):
         if number <= before + corpus.n_sentences:
             return with_columns(
                 take(corpus, np.array([number - 1 - before])), [helper.model_ for helper in helpers], tagger.model_

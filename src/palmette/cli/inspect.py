@@ -30,7 +30,7 @@ def inspect(
 
     tagger, found = Tagger.load(model), None
     if data is not None:
-        from palmette.data.read import read_corpus
+        from palmette.data.formats.registry import read_corpus
         from palmette.structures.chain.separation import separation
 
         announce_compiling(quiet=False)

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from palmette.data.read import FormatSpec
+    from palmette.data.formats.registry import FormatSpec
     from palmette.estimators.tagger import Tagger
 
 
@@ -132,7 +132,7 @@ def reading_from(
     format: str | None, separator: str, columns: str | None, label: str | None, tag_names: str | None = None
 ) -> FormatSpec:
     """What the user said about the input's form."""
-    from palmette.data.read import FormatSpec
+    from palmette.data.formats.registry import FormatSpec
 
     return FormatSpec(
         format=format or "auto", separator=separator, columns=listed(columns), label=label, tag_names=listed(tag_names)

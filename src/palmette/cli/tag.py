@@ -13,7 +13,7 @@ from palmette.cli.telling import Meter, tell_rate, tell_where_from
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
-    from palmette.data.read import FormatSpec
+    from palmette.data.formats.registry import FormatSpec
     from palmette.estimators.tagger import Tagger
 
 
@@ -145,9 +145,7 @@ def tag(
         "progress": None if quiet else Meter(),
     }  # fmt: skip
     if nbest is not None:
-        from palmette.estimators.nbest_file import nbest_file
-
-        n = nbest_file(tagger, data, output, nbest, **shared)
+        n = tagger.nbest_file(data, output, nbest, **shared)
     else:
         n = tagger.tag_file(
             data, output, scores=scores, states=show_states, decode=decode, cap=cap, confidence=confidence,

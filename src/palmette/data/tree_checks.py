@@ -1,7 +1,7 @@
-"""Which heads make trees: plain NumPy, for the treebank reader and for scoring alike.
+"""Checks that heads make trees, in plain NumPy: for the treebank reader and for scoring.
 
 Heads are i32[N], counted from 1 within the sentence: 0 is the root's head, UNKNOWN an empty cell, BROKEN a cell that
-is no number. A sentence may have several faults; the first of PROBLEMS that it has is told.
+is no number. If a sentence has several faults, the first in the order of PROBLEMS is reported.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ _LONGEST = 9  # digits of a head: more is no word of any sentence, and might not
 PROBLEMS = (
     "the head is not a number",
     "the head is missing",
-    "the head is beyond the sentence",
+    "the head is outside the sentence",
     "no word has head 0, so the sentence has no root",
-    "a second word has head 0, and a tree has one root",
-    "the heads go round in a circle",
+    "a second word has head 0, but a tree has one root",
+    "the heads form a cycle",
     "the relation is missing",
 )
-_HINT = "mend the tree; `palmette train` and `eval` leave such sentences out with --skip-bad (in Python skip_bad=True)"
+_HINT = "correct the tree; training and evaluation leave such sentences out with --skip-bad (in Python skip_bad=True)"
 
 
 class Fault(NamedTuple):
-    """A sentence that is no tree: its number, the token where that shows, and which of PROBLEMS it is."""
+    """A sentence that is no tree: its number, the token at fault, and which of PROBLEMS it is."""
 
     sentence: int
     token: int
     problem: int
 
     def error(self, n_before: int, file: str, line: int | None, hint: str = _HINT) -> DataError:
-        """`n_before` sentences came before this corpus, in a stream."""
+        """The error to raise; `n_before`: the sentences of the stream before this corpus."""
         message = f"sentence {n_before + self.sentence + 1}: {PROBLEMS[self.problem]}"
         return DataError(message, file=file, line=line, hint=hint)
 
 
 def heads_of_cells(types: list[str]) -> np.ndarray:
-    """The heads i32[T] that distinct cells stand for."""
+    """The heads i32[T] of distinct cells."""
     return np.array([_head(cell) for cell in types], np.int32)
 
 
@@ -84,7 +84,7 @@ def parents(heads: np.ndarray, offset: np.ndarray) -> np.ndarray:
 
 
 def _unrooted(heads: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """Tokens that never come to the root: each step doubles how far up one looks."""
+    """Tokens that the root does not dominate: each step doubles how far up it looks."""
     above = parents(heads, offset)
     for _ in range(int(np.diff(offset).max(initial=1)).bit_length()):
         above = above[above]

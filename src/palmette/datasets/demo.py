@@ -87,9 +87,9 @@ def example_files(name: str) -> dict[str, str]:
 
 def load_trees(part: str = "train") -> Treebank:
     """Short sentences with dependency trees."""
-    from palmette.data.treebank import treebank_of_bytes
+    from palmette.data.formats.conllu import parse_treebank
 
-    return treebank_of_bytes(tree_text(part).encode(), f"trees, {part}")
+    return parse_treebank(tree_text(part).encode(), f"trees, {part}")
 
 
 def tree_text(part: str) -> str:

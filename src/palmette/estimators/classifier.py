@@ -18,7 +18,14 @@ import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.files import FilePath
+from palmette.data.formats.classified import (
+    ClassifiedSentence,
+    check_classified_output,
+    classified_bytes,
+    stream_classified,
+)
 from palmette.data.items import Items, corpus_from_items
+from palmette.data.stream import Processed, process_file
 from palmette.errors import DataError, UsageError
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation.binary import BinaryScores, binary_scores
@@ -244,6 +251,37 @@ class Classifier:
         offset = items.corpus.offset.tolist()
         found = [named_tags(model.views, states[:, a:b]) for a, b in pairwise(offset)]
         return items.with_empty(found, lambda: {view.name: [] for view in model.views})
+
+    def classify_file(
+        self,
+        source: FilePath,
+        target: FilePath,
+        *,
+        format: str | None = None,
+        output: str = "lines",
+        structures: bool = False,
+        threads: int = 1,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Write the class and score of each sentence of a file, in blocks; returns the number of sentences. `format`
+        and `output`: see data/formats/classified.py; `structures` writes the latent tags of each view too."""
+        check_classified_output(output)
+
+        def work(sentences: list[ClassifiedSentence]) -> Processed:
+            return Processed(self.classified(sentences, output=output, structures=structures), (len(sentences),))
+
+        blocks = stream_classified(source, format, labelled=False)
+        return sum(process_file(blocks, work, target, threads=threads, progress=progress))
+
+    def classified(
+        self, sentences: Sequence[ClassifiedSentence], *, output: str = "lines", structures: bool = False
+    ) -> bytes:
+        """The text that `classify_file` writes for some sentences."""
+        items = [sentence.tokens for sentence in sentences]
+        scores = self.decision(items)
+        labels = [str(name) for name in self.classes_[(scores >= 0).astype(np.int64)]]
+        tags: Sequence[dict[str, list[str]] | None] = self.structures(items) if structures else [None] * len(items)
+        return classified_bytes([sentence.words for sentence in sentences], labels, scores.tolist(), tags, output)
 
     def evaluate(self, positives: Iterable[Any], negatives: Iterable[Any]) -> BinaryScores:
         """Accuracy, precision, recall, F, area under the ROC."""

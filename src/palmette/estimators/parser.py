@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.files import FilePath, write_whole
-from palmette.data.formats.tree_write import treebank_bytes
-from palmette.data.threads import in_order
-from palmette.data.treebank import Treebank, Word, read_treebank, stream_treebank, treebank_from_sentences
+from palmette.data.files import FilePath
+from palmette.data.formats.conllu import read_treebank, stream_treebank, treebank_bytes
+from palmette.data.formats.conllu_nbest import nbest_treebank_bytes
+from palmette.data.stream import Processed, process_file
+from palmette.data.treebank import Treebank, Word, treebank_from_sentences
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.evaluation.attachment import AttachmentScores, score_trees
 from palmette.options.parser_settings import ParserSettings, check_beam
@@ -121,9 +122,8 @@ class Parser:
     ) -> Parser:
         """Learn from a CoNLL-U file; `options` as for `fit`. `skip_bad`: leave out sentences that are no trees."""
         self.settings()
-        say = options.get("say")
-        treebank = read_treebank(path, skip_bad=skip_bad, say=say)
-        held_out = None if dev is None else read_treebank(dev, skip_bad=skip_bad, say=say)
+        treebank = read_treebank(path, skip_bad=skip_bad)
+        held_out = None if dev is None else read_treebank(dev, skip_bad=skip_bad)
         return self.fit(treebank, held_out, **options)
 
     # Using
@@ -180,22 +180,40 @@ class Parser:
         fields: Iterable[str] = (),
         progress: Callable[[int], None] | None = None,
     ) -> int:
-        """Parse a CoNLL-U file into another, in blocks; how many words. All but heads and relations comes back as it
-        was. `prepare` changes a block before it is parsed (tags it, say), and `fields` are what of that is written."""
-        self._fitted()
-        n_words = 0
+        """Parse a CoNLL-U file into another, in blocks; returns the number of words. All but heads and relations is
+        written as it was read. `prepare` changes a block before it is parsed (tags it, for example), and `fields` are
+        the fields that it changes."""
+        model, width, changed = self._fitted(), self._beam(beam), ("head", "deprel", *fields)
 
-        def work(treebank: Treebank) -> tuple[int, bytes]:
-            made = parsed(self._fitted(), prepare(treebank) if prepare else treebank, self._beam(beam), self.merge)
-            return treebank.n_tokens, treebank_bytes(made, fields=("head", "deprel", *fields))
+        def work(treebank: Treebank) -> Processed:
+            made = parsed(model, prepare(treebank) if prepare else treebank, width, self.merge)
+            return Processed(treebank_bytes(made, fields=changed), (treebank.n_tokens,))
 
-        with write_whole(target) as out:
-            for n, data in in_order(work, stream_treebank(source, labelled=False), threads):
-                out.write(data)
-                n_words += n
-                if progress is not None:
-                    progress(n_words)
-        return n_words
+        blocks = stream_treebank(source, labelled=False)
+        return sum(process_file(blocks, work, target, threads=threads, progress=progress))
+
+    def nbest_file(
+        self,
+        source: FilePath,
+        target: FilePath,
+        n: int = 5,
+        *,
+        beam: int | None = None,
+        prepare: Callable[[Treebank], Treebank] | None = None,
+        fields: Iterable[str] = (),
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Write the n best trees of each sentence of a CoNLL-U file, with comments `# nbest` and `# score`; returns the
+        number of words. The options are those of `parse_file`."""
+        changed = tuple(fields)
+
+        def work(treebank: Treebank) -> Processed:
+            ready = prepare(treebank) if prepare else treebank
+            return Processed(
+                nbest_treebank_bytes(ready, self.nbest(ready, n, beam=beam), changed), (treebank.n_tokens,)
+            )
+
+        return sum(process_file(stream_treebank(source, labelled=False), work, target, progress=progress))
 
     # Keeping
 

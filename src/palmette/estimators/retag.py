@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus, column_of_types
-from palmette.data.formats.columns import CONLLU_FIELDS
+from palmette.data.formats.conllu_light import CONLLU_FIELDS
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of
 from palmette.errors import UsageError
 from palmette.estimators.tagger import Tagger

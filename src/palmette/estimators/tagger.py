@@ -18,11 +18,10 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
-from palmette.data.formats.confidence import ConfidenceOutput
+from palmette.data.formats.registry import FormatSpec, read_corpus
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.automaton import CUSTOM, Step
 from palmette.data.labels.mask import certain_labels, label_names, mask_from_items, understand_labels
-from palmette.data.read import FormatSpec, read_corpus
 from palmette.data.subset import split
 from palmette.errors import DataError, UsageError
 from palmette.estimators.tagger_confidence import Confidences
@@ -30,10 +29,10 @@ from palmette.evaluation.scores import Scores, score
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.features.templates import TemplateSet
 from palmette.options.settings import Settings, is_batch, parse_latent
+from palmette.structures.chain.files import TagRequest, nbest_file, tag_file
 from palmette.structures.chain.model import CAP, ChainModel, load_chain
 from palmette.structures.chain.nbest import Candidate, nbest_lists, of_no_token
 from palmette.structures.chain.prune import pruned
-from palmette.structures.chain.tag_file import Tagging, tag_file
 from palmette.training.chain.request import TrainRequest
 from palmette.training.chain.templates import choose_templates
 from palmette.training.trainer import Progress
@@ -401,30 +400,51 @@ class Tagger(Confidences):
         return ~np.isin(corpus.columns[0].hash, model.vocabulary)[corpus.columns[0].ids]
 
     def tag_file(
-        self, source: FilePath, target: FilePath, *, reading: FormatSpec | None = None, output: str | None = None,
-        threads: int = 1, scores: bool = False, bias: dict[str, float] | None = None,
-        add: Sequence[Tagger] = (), known: str | None = None, states: bool = False, decode: str = "viterbi",
-        cap: int = CAP, confidence: bool = False, marginals: bool = False,
+        self,
+        source: FilePath,
+        target: FilePath,
+        *,
+        reading: FormatSpec | None = None,
+        add: Sequence[Tagger] = (),
+        threads: int = 1,
         progress: Callable[[int], None] | None = None,
-    ) -> int:  # fmt: skip
-        """Tag a file of any size in bounded memory; the number of tokens.
+        **options: Any,
+    ) -> int:
+        """Tag a file of any size in bounded memory; returns the number of tokens.
 
-        `known` names a column that tells what is known about the labels (a label, `A|B`, or `?`); `add` are
-        taggers that make the columns the input lacks; `states` writes the latent state, `NP#2`, for the label;
-        `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts;
-        `confidence` and `marginals` write how sure the model is: see data/formats/confidence.py.
+        `add` are taggers that make the columns the input lacks. `options` are the other fields of `TagRequest`:
+        `output` is the format to write, `scores` writes the score of each sentence, `known` names a column with what is
+        known about the labels (a label, `A|B`, or `?`), `states` writes the latent state, `NP#2`, instead of the label;
+        `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts; `confidence`
+        and `marginals` write confidences as data/formats/confidence.py describes.
         """
-        model = self._fitted()
-        reading = reading or self.reading_for(source)
-        if known is not None:
-            reading = msgspec.structs.replace(reading, label=known, has_label=True)
-        helpers = [tagger._fitted() for tagger in add]
-        how = Tagging(bias, helpers, known is not None, states, decode, cap, ConfidenceOutput(confidence, marginals))
-        done = tag_file(
-            model, source, target, reading, how, output=output, scores=scores, threads=threads, progress=progress
-        )
-        self.proven_ = (done.proven, done.sentences)
+        request = self._request(source, reading, add, options)
+        done = tag_file(self._fitted(), source, target, request, threads=threads, progress=progress)
+        self.proven_ = (done.proven, done.searched)
         return done.tokens
+
+    def nbest_file(
+        self,
+        source: FilePath,
+        target: FilePath,
+        n: int = 5,
+        *,
+        reading: FormatSpec | None = None,
+        add: Sequence[Tagger] = (),
+        threads: int = 1,
+        progress: Callable[[int], None] | None = None,
+        **options: Any,
+    ) -> int:
+        """Write the n best label sequences of each sentence of a file; returns the number of tokens. `output` is crfpp
+        (a block per candidate), columns (labels side by side) or jsonl; `known` and `bias` are those of `tag_file`."""
+        request = self._request(source, reading, add, options)
+        return nbest_file(self._fitted(), source, target, n, request, threads=threads, progress=progress)
+
+    def _request(
+        self, source: FilePath, reading: FormatSpec | None, add: Sequence[Tagger], options: dict[str, Any]
+    ) -> TagRequest:
+        helpers = [tagger._fitted() for tagger in add]
+        return TagRequest(spec=reading or self.reading_for(source), helpers=helpers, **options)
 
     def reading_for(self, source: FilePath, *, labelled: bool = False) -> FormatSpec:
         """How to read input that looks like the training data, with its labels or without."""

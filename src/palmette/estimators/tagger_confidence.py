@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import ConfidenceOutput, notes
+from palmette.data.formats.confidence import ConfidenceOutput, confidence_records
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import mask_from_items, training_mask, understand_labels
 from palmette.errors import DataError
@@ -72,7 +72,7 @@ class Confidences:
         known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
         labels = model.decode(items.corpus, decode, known=known).labels
         found = confidence_of(model, items.corpus, labels, known=known)
-        told = notes(items.corpus.offset, found, model.labels, ConfidenceOutput(confidence=True))
+        told = confidence_records(items.corpus.offset, found, model.labels, ConfidenceOutput(confidence=True))
         cuts = pairwise(items.corpus.offset.tolist())
         names = [model.labels[k] for k in labels.tolist()]
         rows = [{"tags": names[a:b], **note} for (a, b), note in zip(cuts, told, strict=True)]

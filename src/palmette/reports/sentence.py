@@ -9,14 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import ALL, ConfidenceOutput, cells
+from palmette.data.formats.confidence import CONFIDENCE, ConfidenceOutput, confidence_cells
 from palmette.data.formats.raw import parse_text
 from palmette.data.labels.schemes import Span, spans
 from palmette.errors import DataError
 from palmette.estimators.tagger import Tagger
+from palmette.structures.chain.files import with_columns
 from palmette.structures.chain.nbest import nbest_lists
 from palmette.structures.chain.posteriors import confidence_of
-from palmette.structures.chain.tag_file import with_columns
 
 
 def typed_sentence(tagger: Tagger, helpers: list[Tagger], text: str, **tokens: Any) -> Corpus:
@@ -54,8 +54,8 @@ def tagged_text(
     if tell is not None and any(tell):
         ids = np.array([tagger.labels_.index(label) for label in labels], np.int32)
         found = confidence_of(tagger.model_, corpus, ids, bias, marginals=tell.marginals)
-        head = f"# {ALL} {found.sentences[0]:.6g}\n" if tell.confidence else ""
-        further = cells(corpus.offset, found, tagger.labels_, tell)
+        head = f"# {CONFIDENCE} {found.sentences[0]:.6g}\n" if tell.confidence else ""
+        further = confidence_cells(corpus.offset, found, tagger.labels_, tell)
         rows = [[*row, *more] for row, more in zip(rows, further, strict=True)]
     return head + aligned(rows)
 

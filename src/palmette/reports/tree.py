@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from palmette.data.formats.trees import Tree
+from palmette.data.formats.conllu_light import Tree
 
 WRONG = "✗"
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from rich.cells import cell_len
 
-from palmette.data.formats.trees import Tree
+from palmette.data.formats.conllu_light import Tree
 from palmette.reports.tree import WRONG, tracks
 
 SIZE = 15  # of the words, in pixels

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
 
 from palmette.cli.classifier.common import load_with_tagger
 from palmette.cli.options import File, Flag, Output, Quiet, Text
 from palmette.cli.telling import Meter, tell_rate, tell_where_from
 from palmette.errors import UsageError
-
-if TYPE_CHECKING:
-    from palmette.data.formats.classified import Sentence
-    from palmette.estimators.classifier import Classifier
-
-OUTPUTS = ("lines", "jsonl")
 
 
 def tag_classify(
@@ -55,47 +47,22 @@ def tag_classify(
     quiet: bool
         No messages.
     """
-    if to not in OUTPUTS:
-        raise UsageError(f"--to {to}: choose one of {', '.join(OUTPUTS)}")
     if text is not None and (data != "-" or format is not None):
         raise UsageError("--text is a sentence instead of a file: leave the file and --format out")
     from palmette.data.files import write_whole
-    from palmette.data.formats.classified import parse_line, stream_sentences
+    from palmette.data.formats.classified import check_classified_output, parse_line
 
+    check_classified_output(to)
     classifier = load_with_tagger(model, tagger, quiet)
     if text is not None:
-        blocks: Iterable[list[Sentence]] = [[parse_line(text, "--text", 1, labelled=False)]]
-    else:
-        tell_where_from(data, quiet)
-        blocks = stream_sentences(data, format, labelled=False)
-    done, begun, meter = 0, time.perf_counter(), Meter("sentences")
-    with write_whole(output) as out:
-        for block in blocks:
-            out.write(_classified(classifier, block, to, structures).encode())
-            done += len(block)
-            if not quiet:
-                meter(done)
+        sentence = parse_line(text, "--text", 1, labelled=False)
+        with write_whole(output) as out:
+            out.write(classifier.classified([sentence], output=to, structures=structures))
+        return
+    tell_where_from(data, quiet)
+    begun = time.perf_counter()
+    n = classifier.classify_file(
+        data, output, format=format, output=to, structures=structures, progress=None if quiet else Meter("sentences")
+    )
     if not quiet and output != "-":
-        tell_rate(done, "sentences", time.perf_counter() - begun, [output])
-
-
-def _classified(classifier: Classifier, found: list[Sentence], to: str, structures: bool) -> str:
-    sentences = [sentence.tokens for sentence in found]
-    scores = classifier.decision(sentences)
-    tags = classifier.structures(sentences) if structures else [None] * len(found)
-    rows = zip(found, scores.tolist(), tags, strict=True)
-    return "".join(_written(classifier, sentence.words, score, own, to) for sentence, score, own in rows)
-
-
-def _written(classifier: Classifier, words: list[str], score: float, tags: dict[str, list[str]] | None, to: str) -> str:
-    label = str(classifier.classes_[int(score >= 0)])
-    if to == "jsonl":
-        import msgspec
-
-        about: dict[str, Any] = {"label": label, "score": score, "tokens": words}
-        if tags is not None:
-            about["structures"] = tags
-        return msgspec.json.encode(about).decode() + "\n"
-    lines = [f"{label}\t{score:.4f}\t{' '.join(words)}\n"]
-    lines += [f"# {name}\t{' '.join(own)}\n" for name, own in (tags or {}).items()]
-    return "".join(lines)
+        tell_rate(n, "sentences", time.perf_counter() - begun, [output])

@@ -23,7 +23,7 @@ def read_classes(
     classes: tuple[str, str] | None = None, what: str = "",
 ) -> Given:  # fmt: skip
     """What the user gave. `classes`: those of a model, which the file must have."""
-    from palmette.data.formats.classified import read_sentences, two_classes
+    from palmette.data.formats.classified import read_classified, two_classes
 
     if (data is None) == (positives is None and negatives is None) or (positives is None) != (negatives is None):
         raise UsageError(
@@ -34,9 +34,11 @@ def read_classes(
         assert negatives is not None
         if positive is not None:
             raise UsageError("--positive is for one file with classes: --positives says it of two")
-        up, down = ([s.tokens for s in read_sentences(path, format, labelled=False)] for path in (positives, negatives))
+        up, down = (
+            [s.tokens for s in read_classified(path, format, labelled=False)] for path in (positives, negatives)
+        )
         return Given(up, down, classes or ("0", "1"))
-    found = read_sentences(data, format, labelled=True)
+    found = read_classified(data, format, labelled=True)
     labels = {str(sentence.label) for sentence in found}
     if classes is not None:
         strange = next((s for s in found if s.label not in classes), None)

@@ -11,7 +11,7 @@ from palmette.cli.options import announce_compiling, load_tagger, say
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
-    from palmette.data.formats.trees import Tree
+    from palmette.data.formats.conllu_light import Tree
     from palmette.data.treebank import Treebank
     from palmette.estimators.parser import Parser
     from palmette.estimators.retag import Preparation

@@ -87,7 +87,7 @@ def _guesses(
     quiet: bool,
 ) -> tuple[HasTrees, list[HasTrees]]:  # fmt: skip
     """Gold and the trees of each system. Without a model nothing compiled is needed."""
-    from palmette.data.formats.trees import read_trees
+    from palmette.data.formats.conllu_light import read_trees
 
     right = read_trees(gold)
     words = None
@@ -96,7 +96,7 @@ def _guesses(
         if file not in models:
             found.append(read_trees(file))
             continue
-        from palmette.data.treebank import read_treebank
+        from palmette.data.formats.conllu import read_treebank
 
         words = words or read_treebank(gold, labelled=False)
         parser = load_parser(file, quiet)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.options import File, Flag, Json, MaybeFile, say
+from palmette.cli.options import File, Flag, Json, MaybeFile
 from palmette.cli.parser.common import Taggers, Watched, load_parser, numbers, preparation, show_trees
 from palmette.cli.telling import print_json
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
-    from palmette.data.formats.trees import Tree
+    from palmette.data.formats.conllu_light import Tree
     from palmette.evaluation.attachment import HasTrees
 
 
@@ -65,7 +65,7 @@ def evaluate_parse(
     if peek_task(first) is None:
         if beam is not None or tagger or threads > 1 or skip_bad:
             raise UsageError("--beam, --tagger, --skip-bad and --threads are for a model: give it before the gold file")
-        from palmette.data.formats.trees import read_trees
+        from palmette.data.formats.conllu_light import read_trees
 
         gold, guess = read_trees(first), read_trees(second)
     else:
@@ -93,10 +93,10 @@ def _parsed(
     model: str, data: str, beam: int | None, tagger: list[str] | None, threads: int, skip_bad: bool
 ) -> tuple[Any, Any]:
     """Gold, and what the parser makes of its words."""
-    from palmette.data.treebank import read_treebank
+    from palmette.data.formats.conllu import read_treebank
 
     parser = load_parser(model, quiet=False)
-    gold = read_treebank(data, skip_bad=skip_bad, say=say(False))
+    gold = read_treebank(data, skip_bad=skip_bad)
     if not gold.n_tokens:
         from palmette.errors import DataError
 
@@ -120,7 +120,7 @@ def _worst(gold: HasTrees, guess: HasTrees, n: int) -> list[int]:
 
 def _drawings(gold: HasTrees, guess: HasTrees, chosen: list[int]) -> list[tuple[str, Tree, Tree | None]]:
     """Title, guess and gold of each chosen sentence."""
-    from palmette.data.formats.trees import tree_of
+    from palmette.data.formats.conllu_light import tree_of
     from palmette.reports.tree import count_errors
 
     found: list[tuple[str, Tree, Tree | None]] = []

@@ -78,7 +78,7 @@ def tag_parse(
     if draw or svg is not None:
         n = _drawn(parser, watched, data, output, beam, threads, draw, svg, sentences, quiet)
     elif nbest is not None:
-        n = _listed(parser, watched, data, output, nbest, beam)
+        n = parser.nbest_file(data, output, nbest, beam=beam, prepare=watched, fields=ready.fields)
     else:
         n = parser.parse_file(
             data, output, beam=beam, threads=threads, prepare=watched, fields=ready.fields,
@@ -91,8 +91,8 @@ def tag_parse(
 
 def _typed(parser: Parser, ready: Preparation, text: str, beam: int | None, svg: str | None) -> None:
     """A typed sentence, drawn."""
+    from palmette.data.formats.conllu_light import tree_of
     from palmette.data.formats.raw import parse_text
-    from palmette.data.formats.trees import tree_of
     from palmette.data.treebank import treebank_from_sentences
     from palmette.errors import DataError
 
@@ -119,9 +119,8 @@ def _drawn(
     svg: str | None, sentences: str | None, quiet: bool,
 ) -> int:  # fmt: skip
     """Parse a whole file, draw some of it, and write all of it where a file is named."""
-    from palmette.data.formats.tree_write import TREE, write_treebank
-    from palmette.data.formats.trees import tree_of
-    from palmette.data.treebank import read_treebank
+    from palmette.data.formats.conllu import TREE, read_treebank, write_treebank
+    from palmette.data.formats.conllu_light import tree_of
 
     treebank = read_treebank(data, labelled=False)
     chosen = numbers(sentences, treebank.n_sentences, quiet)
@@ -131,18 +130,3 @@ def _drawn(
     field = ready.fields[0] if ready.fields else "upos"
     show_trees([(f"sentence {s + 1}", tree_of(found, s, field), None) for s in chosen], svg, draw)
     return treebank.n_tokens
-
-
-def _listed(parser: Parser, ready: Watched, data: str, output: str, n: int, beam: int | None) -> int:
-    """The n best trees of each sentence, one block after the other."""
-    from palmette.data.files import write_whole
-    from palmette.data.formats.tree_nbest import lists_bytes
-    from palmette.data.treebank import stream_treebank
-
-    words = 0
-    with write_whole(output) as out:
-        for block in stream_treebank(data, labelled=False):
-            prepared = ready(block)
-            out.write(lists_bytes(prepared, parser.nbest(prepared, n, beam=beam), ready.fields))
-            words += block.n_tokens
-    return words

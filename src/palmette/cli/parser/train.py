@@ -118,7 +118,7 @@ def train_parse(
         raise UsageError(f"--threads {threads}: at least 1")
     announce_compiling(quiet)
     from palmette.data import model_file
-    from palmette.data.treebank import read_treebank
+    from palmette.data.formats.conllu import read_treebank
     from palmette.estimators.parser import Parser
 
     model_file.check_output(output)
@@ -131,8 +131,8 @@ def train_parse(
     }  # fmt: skip
     parser = Parser(**{name: value for name, value in given.items() if value is not None})
     settings, tell = parser.settings(), say(quiet or json)
-    treebank = read_treebank(data, skip_bad=skip_bad, say=tell)
-    held_out = None if dev is None else read_treebank(dev, skip_bad=skip_bad, say=tell)
+    treebank = read_treebank(data, skip_bad=skip_bad)
+    held_out = None if dev is None else read_treebank(dev, skip_bad=skip_bad)
     treebank, held_out, about = _prepared(treebank, held_out, tagger, jackknife, listed(ignore) or (), quiet or json)
     from palmette.reports.progress import TrainingDisplay
 

@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from palmette.data.corpus import Attributes, Column, Corpus, Lines, offsets_from_lines
 from palmette.data.files import check_utf8
+from palmette.data.formats.columns import insert_comments, paste_labels
+from palmette.data.formats.format import Format, Output, Parser
+from palmette.data.formats.labelling import MARK, Labelling, write_labels
+from palmette.data.stream import BLANK_LINES
 from palmette.errors import DataError
 from palmette.kernels.io import attributes as kernels
 from palmette.kernels.io.columns import BLANK_LINE, MARK_LINE, OTHER_LINE, TOKEN_LINE, intern_cells, split_lines
+
+if TYPE_CHECKING:
+    from palmette.data.formats.registry import FormatSpec
 
 _COLON = re.compile(r"\\[:\\]|:")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -173,3 +181,27 @@ def _token_beside(line: int, lines: Lines) -> int | None:
     if after > 0 and not np.any(lines.kind[lines.tokens[after - 1] : line] == BLANK_LINE):
         return after - 1
     return None
+
+
+# Writing
+
+
+def _write(given: Labelling) -> bytes:
+    """The lines of the input, each with its label replaced."""
+    out = paste_labels(given.corpus, given.ids, [escaped(label) for label in given.labels], MARK)
+    comments = given.comments()
+    return out if comments is None else insert_comments(out, given.corpus, comments)
+
+
+def _parser(spec: FormatSpec, source: str) -> Parser:
+    return lambda data, line: parse_attributes(data, source, line, spec.has_label is not False)
+
+
+_REFUSAL = "after attributes a confidence would be read as one more attribute: leave --to attributes out"
+
+FORMAT = Format(
+    _parser,
+    BLANK_LINES,
+    {"labels": Output(write_labels), "attributes": Output(_write, {"confidence": _REFUSAL, "marginals": _REFUSAL})},
+    endings=(".crfsuite", ".attr"),
+)

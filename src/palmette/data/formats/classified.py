@@ -1,28 +1,32 @@
-"""Sentences with a class each, as files: a sentence a line, columns, or JSON lines.
+"""Sentences with a class, as files: one sentence per line, columns, or JSON lines.
 
 - lines: `CLASS<TAB>words<TAB>parts of speech`, words and parts of speech with spaces between them. Parts of speech
-  may be missing in all lines, and so may the class where none is asked for. Without a TAB the first word is the class.
-- columns: a token a line, `word` or `word POS`, a blank line between sentences; without classes.
-- jsonl: an object a line, `{"tokens": [...], "pos": [...], "label": ...}`.
+  may be missing in all lines, and so may the class if none is needed. Without a TAB the first word is the class.
+- columns: one token per line, `word` or `word POS`, a blank line between sentences; without classes.
+- jsonl: one object per line, `{"tokens": [...], "pos": [...], "label": ...}`.
+
+Predicted classes are written as lines (`CLASS<TAB>score<TAB>words`, followed by the latent tags of each view as
+comments) or as jsonl.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from palmette.data.files import FilePath, check_utf8, shown
-from palmette.data.read import BLOCK, cut_blocks, format_by_name
-from palmette.data.read import FORMATS as FILE_FORMATS
+from palmette.data.formats.registry import format_by_name
+from palmette.data.stream import BLANK_LINES, BLOCK, LINES, cut_blocks
 from palmette.errors import DataError, UsageError
 
-FORMATS = ("lines", "columns", "jsonl")
+CLASSIFIED_FORMATS = ("lines", "columns", "jsonl")
+CLASSIFIED_OUTPUTS = ("lines", "jsonl")
 
 
-class Sentence(NamedTuple):
-    """Words, their parts of speech (None: not given), the class (None: not asked for), and where it stands."""
+class ClassifiedSentence(NamedTuple):
+    """Words, their parts of speech (None: not given), the class (None: not read), and its line in the file."""
 
     words: list[str]
     pos: list[str] | None
@@ -41,22 +45,22 @@ class _Object(msgspec.Struct):
     label: str | int | float | bool | None = None
 
 
-def read_sentences(path: FilePath, format: str | None = None, *, labelled: bool) -> list[Sentence]:
-    """The sentences of a file, with their classes if they are `labelled`."""
-    return [sentence for block in stream_sentences(path, format, labelled=labelled) for sentence in block]
+def read_classified(path: FilePath, format: str | None = None, *, labelled: bool) -> list[ClassifiedSentence]:
+    """The sentences of a file, with their classes if it is `labelled`."""
+    return [sentence for block in stream_classified(path, format, labelled=labelled) for sentence in block]
 
 
-def stream_sentences(
+def stream_classified(
     path: FilePath, format: str | None = None, *, labelled: bool, block: int = BLOCK
-) -> Iterator[list[Sentence]]:
-    """The same, as many at a time as some `block` bytes have; from a pipe, as soon as they are there."""
+) -> Iterator[list[ClassifiedSentence]]:
+    """The sentences of a file in lists of about `block` bytes; from a pipe, as soon as they have arrived."""
     form = format or (format_by_name(path) == "jsonl" and "jsonl") or "lines"
-    if form not in FORMATS:
-        raise UsageError(f"format: there is no {form!r}; choose one of {', '.join(FORMATS)}")
+    if form not in CLASSIFIED_FORMATS:
+        raise UsageError(f"format: there is no {form!r}; choose one of {', '.join(CLASSIFIED_FORMATS)}")
     if form == "columns" and labelled:
-        raise UsageError("columns have no place for a class: give two files, positives and negatives")
-    name, cut = shown(path), FILE_FORMATS["columns" if form == "columns" else "text"].cut
-    first: Sentence | None = None
+        raise UsageError("columns have no field for a class: give two files, positives and negatives")
+    name, cut = shown(path), BLANK_LINES if form == "columns" else LINES
+    first: ClassifiedSentence | None = None
     for line, data in cut_blocks(path, cut, block):
         check_utf8(data, name, line)
         found = list(_READERS[form](data.decode(), name, labelled, line))
@@ -68,8 +72,8 @@ def stream_sentences(
         raise DataError("there is no sentence in it", file=name)
 
 
-def parse_line(line: str, name: str, number: int, labelled: bool) -> Sentence:
-    """One line of the form `lines`."""
+def parse_line(line: str, name: str, number: int, labelled: bool) -> ClassifiedSentence:
+    """One line of the format `lines`."""
     cells = line.split("\t")
     if labelled and len(cells) == 1:
         cells = line.split(None, 1)
@@ -86,16 +90,16 @@ def parse_line(line: str, name: str, number: int, labelled: bool) -> Sentence:
         raise DataError(f"{len(pos)} parts of speech for {len(words)} words", file=name, line=number)
     if not words:
         raise DataError("a class without a word", file=name, line=number)
-    return Sentence(words, pos, label, number)
+    return ClassifiedSentence(words, pos, label, number)
 
 
-def _lines(text: str, name: str, labelled: bool, first: int) -> Iterator[Sentence]:
+def _lines(text: str, name: str, labelled: bool, first: int) -> Iterator[ClassifiedSentence]:
     for number, line in enumerate(text.split("\n"), first):
         if line.strip():
             yield parse_line(line.rstrip("\r"), name, number, labelled)
 
 
-def _columns(text: str, name: str, labelled: bool, first: int) -> Iterator[Sentence]:
+def _columns(text: str, name: str, labelled: bool, first: int) -> Iterator[ClassifiedSentence]:
     rows: list[list[str]] = []
     begun = first
     for number, line in enumerate([*text.split("\n"), ""], first):
@@ -106,11 +110,13 @@ def _columns(text: str, name: str, labelled: bool, first: int) -> Iterator[Sente
             begun = begun if rows else number
             rows.append(cells)
         elif rows:
-            yield Sentence([r[0] for r in rows], [r[1] for r in rows] if len(rows[0]) > 1 else None, None, begun)
+            yield ClassifiedSentence(
+                [r[0] for r in rows], [r[1] for r in rows] if len(rows[0]) > 1 else None, None, begun
+            )
             rows = []
 
 
-def _jsonl(text: str, name: str, labelled: bool, first: int) -> Iterator[Sentence]:
+def _jsonl(text: str, name: str, labelled: bool, first: int) -> Iterator[ClassifiedSentence]:
     decoder = msgspec.json.Decoder(_Object)
     for number, line in enumerate(text.split("\n"), first):
         if not line.strip():
@@ -126,16 +132,16 @@ def _jsonl(text: str, name: str, labelled: bool, first: int) -> Iterator[Sentenc
             raise DataError(f"{len(made.pos)} parts of speech for {len(made.tokens)} tokens", file=name, line=number)
         if made.tokens:
             label = made.label if isinstance(made.label, str) else msgspec.json.encode(made.label).decode()
-            yield Sentence(made.tokens, made.pos, label if labelled else None, number)
+            yield ClassifiedSentence(made.tokens, made.pos, label if labelled else None, number)
 
 
-_READERS: dict[str, Callable[[str, str, bool, int], Iterator[Sentence]]] = {
+_READERS: dict[str, Callable[[str, str, bool, int], Iterator[ClassifiedSentence]]] = {
     "lines": _lines, "columns": _columns, "jsonl": _jsonl,
 }  # fmt: skip
 
 
-def _check_pos(found: list[Sentence], first: Sentence, name: str) -> None:
-    """Parts of speech stand with all sentences or with none."""
+def _check_pos(found: list[ClassifiedSentence], first: ClassifiedSentence, name: str) -> None:
+    """Either all sentences have parts of speech or none."""
     for sentence in found:
         if (sentence.pos is None) != (first.pos is None):
             here, there = ("no", "have them") if first.pos is not None else ("", "have none")
@@ -144,7 +150,40 @@ def _check_pos(found: list[Sentence], first: Sentence, name: str) -> None:
             )
 
 
-# Pairs of classes that need no telling which one is positive, negative first
+def check_classified_output(format: str) -> None:
+    if format not in CLASSIFIED_OUTPUTS:
+        raise UsageError(f"output: there is no {format!r}; choose one of {', '.join(CLASSIFIED_OUTPUTS)}")
+
+
+def classified_bytes(
+    sentences: Iterable[Sequence[str]],
+    labels: Iterable[str],
+    scores: Iterable[float],
+    structures: Iterable[Mapping[str, Sequence[str]] | None],
+    format: str = "lines",
+) -> bytes:
+    """Sentences of words with predicted classes and scores, and the latent tags of each view (None: not written)."""
+    rows = zip(sentences, labels, scores, structures, strict=True)
+    return "".join(_WRITERS[format](*row) for row in rows).encode()
+
+
+def _write_line(words: Sequence[str], label: str, score: float, tags: Mapping[str, Sequence[str]] | None) -> str:
+    lines = [f"{label}\t{score:.4f}\t{' '.join(words)}\n"]
+    lines += [f"# {name}\t{' '.join(own)}\n" for name, own in (tags or {}).items()]
+    return "".join(lines)
+
+
+def _write_object(words: Sequence[str], label: str, score: float, tags: Mapping[str, Sequence[str]] | None) -> str:
+    record: dict[str, Any] = {"label": label, "score": score, "tokens": words}
+    if tags is not None:
+        record["structures"] = tags
+    return msgspec.json.encode(record).decode() + "\n"
+
+
+_WRITERS = {"lines": _write_line, "jsonl": _write_object}
+
+
+# Pairs of classes, negative and positive, whose order is known
 _KNOWN = (
     ("0", "1"), ("-1", "1"), ("-1", "+1"), ("-", "+"), ("false", "true"), ("no", "yes"), ("neg", "pos"),
     ("negative", "positive"), ("ungrammatical", "grammatical"), ("bad", "good"),
@@ -164,4 +203,4 @@ def two_classes(labels: set[str], positive: str | None, name: str) -> tuple[str,
     for low, high in _KNOWN:
         if {label.lower() for label in labels} == {low, high}:
             return tuple(sorted(named, key=lambda label: label.lower() == high))  # type: ignore[return-value]
-    raise UsageError(f"which class is positive, {named[0]} or {named[1]}? Say --positive {named[1]}")
+    raise UsageError(f"which class is positive, {named[0]} or {named[1]}? Give --positive {named[1]}, for example")

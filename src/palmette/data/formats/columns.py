@@ -1,36 +1,43 @@
-"""Column files: one token a line, blank line between sentences; CoNLL-U is the case with ten of them.
+"""Column files: one token per line, a blank line between sentences. Labels are written after each line.
 
-The bytes go through two kernels (lines, cells) and one more a column that is wanted (interning).
+The bytes go through two kernels (lines, cells) and one more per column that is wanted (interning). CoNLL-U uses the
+same steps; see `conllu`.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from palmette.data.corpus import Column, Corpus, Lines, offsets_from_lines
+from palmette.data.corpus import Column, Corpus, Lines, bytes_of, offsets_from_lines
 from palmette.data.files import check_utf8
+from palmette.data.formats.format import Format, Output
+from palmette.data.formats.jsonl import write_objects
+from palmette.data.formats.labelling import Labelling, token_records
+from palmette.data.stream import Cut, after_blank_line
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io import columns as kernels
 
-CONLLU_FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+if TYPE_CHECKING:
+    from palmette.data.formats.registry import FormatSpec
+
 SEPARATORS = {"tab": kernels.TAB, "space": kernels.RUNS, "comma": 44, "semicolon": 59, "bar": 124}
-_LONGEST_ID = 9  # digits of a word number: more is no such number, and might not fit into an i64
+_HINT = f"every line needs as many as the first; the separator can be chosen: {', '.join(SEPARATORS)}"
 
 
 class Layout(NamedTuple):
-    """Which cells of a line are what. None means: to be seen from the file.
+    """What each cell of a line is. None: derive it from the file.
 
     `columns`: the file's columns that templates see as 0, 1, ... (negative counts from the end); default all
-    but the label. `label`: the label's column; None when there is none. `labelled` False: the labels are not
-    read. Then the last column counts as a feature, since the input may or may not have the label there; a
-    label column elsewhere is left out. In CoNLL-U the label's field is where a label will be written.
-    `n_columns`: what every line must have; default what the first one has.
+    but the label. `label`: the label's column; None: there is none. `labelled` False: labels are not read. Then the
+    last column counts as a feature, since the input may or may not have the label there; a label column elsewhere is
+    left out. In CoNLL-U the label's field is where a label will be written.
+    `n_columns`: the number that every line must have; default that of the first line.
     """
 
-    conllu: bool = False
     separator: str = "auto"
     columns: tuple[int, ...] | None = None
     label: int | None = -1
@@ -44,7 +51,6 @@ class Cells(NamedTuple):
     raw: np.ndarray  # u8[]
     start: np.ndarray  # i64[C, N]
     end: np.ndarray  # i64[C, N]
-    separator: int
 
     @property
     def n_columns(self) -> int:
@@ -55,107 +61,94 @@ class Cells(NamedTuple):
         return Column(ids, self.raw, start, end, hash, power)
 
 
-def field_number(name: str, conllu: bool) -> int:
-    """A column given by the user: a number, or in CoNLL-U also a field's name."""
-    if conllu and name.lower() in CONLLU_FIELDS:
-        return CONLLU_FIELDS.index(name.lower())
+# Reading
+
+
+class _Parser:
+    """Blocks of columns. What the first one shows holds for those that follow."""
+
+    def __init__(self, spec: FormatSpec, source: str) -> None:
+        columns = None if spec.columns is None else tuple(map(column_number, spec.columns))
+        label = None if spec.label is None else column_number(spec.label)
+        self.layout = Layout(spec.separator, columns, label, spec.has_label is not False)
+        self.source = source
+
+    def __call__(self, data: bytes, first_line: int) -> Corpus:
+        corpus = parse_columns(data, self.layout, self.source, first_line)
+        if corpus.n_tokens and corpus.lines is not None:
+            separator = _name_of(corpus.lines.between)
+            self.layout = self.layout._replace(n_columns=corpus.lines.n_columns, separator=separator)
+        return corpus
+
+
+def column_number(name: str) -> int:
+    """The number of a column that the user gives."""
     try:
         return int(name)
     except ValueError:
-        known = f"a number or one of {', '.join(CONLLU_FIELDS)}" if conllu else "a number, 0 for the first"
-        raise UsageError(f"there is no column {name!r}: give {known}") from None
+        raise UsageError(f"there is no column {name!r}: give a number, 0 for the first") from None
 
 
 def parse_columns(data: bytes, layout: Layout, source: str, first_line: int = 1) -> Corpus:
     """A corpus from the bytes of whole lines."""
+    lines = read_lines(data, source, first_line)
+    # A block of a stream may hold only a document mark, which gets a label too.
+    shown = lines.tokens if lines.tokens.size else np.flatnonzero(lines.kind == kernels.MARK_LINE)
+    if shown.size:
+        first = lines.data[lines.start[shown[0]] : lines.end[shown[0]]].tobytes()
+        lines.between = _separator(first, layout.separator)
+        lines.n_columns = layout.n_columns or _count(first, lines.between)
+        lines.separator = lines.between or (kernels.SPACE if lines.n_columns > 1 else kernels.TAB)
+    if not lines.tokens.size:
+        return Corpus(np.zeros(1, np.int64), lines=lines, source=source)
+    label = layout.label
+    if label is not None and not layout.labelled:
+        # Only a column other than the last one is certain to be the label's; see Layout.
+        label = None if label == -1 or not -lines.n_columns <= label < lines.n_columns else label
+    cells = read_cells(lines, lines.tokens, source, _HINT)
+    return make_corpus(lines, cells, layout._replace(label=label), source)
+
+
+def read_lines(data: bytes, source: str, first_line: int, *, conllu: bool = False) -> Lines:
+    """The lines of a block by their kinds. Labels go to the end of each token line."""
     check_utf8(data, source, first_line)
     raw = np.frombuffer(data, np.uint8)
-    lines = _lines(raw, data.count(b"\n") + (not data.endswith(b"\n") and len(data) > 0), layout, first_line)
-    tokens = lines.tokens
-    if tokens.size == 0:
-        return Corpus(np.zeros(1, np.int64), lines=lines, source=source)
-    cells = _cells(raw, lines, tokens, layout, source)
-    offset = offsets_from_lines(lines.kind, tokens)
-    if layout.conllu:
-        _check_conllu(cells, lines, offset, source)
-    label, features = _chosen(layout, cells.n_columns, source, first_line + int(tokens[0]))
-    wanted = [*features, label] if layout.labelled and label is not None else features
-    made = {c: cells.column(c) for c in dict.fromkeys(wanted)}
-    _place_labels(lines, cells, label, layout)
+    n_lines = data.count(b"\n") + (not data.endswith(b"\n") and len(data) > 0)
+    start, end, kind = kernels.split_lines(raw, n_lines, conllu)
+    tokens = np.flatnonzero(kind == kernels.TOKEN_LINE)
+    return Lines(raw, start, end, kind, tokens, end[tokens], end[tokens], 0, first_line)
+
+
+def read_cells(lines: Lines, which: np.ndarray, source: str, hint: str) -> Cells:
+    """The cells of some lines; DataError at the first line that has another number of them."""
+    start, end, bad, found = kernels.split_cells(
+        lines.data, lines.start, lines.end, which, lines.n_columns, lines.between
+    )
+    if bad >= 0:
+        line = lines.data[lines.start[bad] : lines.end[bad]][:60].tobytes().decode(errors="replace")
+        name = {"tab": "TAB", "space": "spaces"}.get(_name_of(lines.between), _name_of(lines.between))
+        message = f"{found} columns where {lines.n_columns} are expected (separated by {name}): {line!r}"
+        raise DataError(message, file=source, line=lines.first_line + bad, hint=hint)
+    return Cells(lines.data, start, end)
+
+
+def make_corpus(lines: Lines, cells: Cells, layout: Layout, source: str) -> Corpus:
+    """The corpus of the columns that a layout chooses."""
+    label, features = chosen_columns(layout, cells.n_columns, source, lines.first_line + int(lines.tokens[0]))
+    wanted = label if layout.labelled else None
+    made = {c: cells.column(c) for c in dict.fromkeys(features if wanted is None else [*features, wanted])}
     return Corpus(
-        offset,
+        offsets_from_lines(lines.kind, lines.tokens),
         [made[c] for c in features],
-        made[label] if layout.labelled and label is not None else None,
+        None if wanted is None else made[wanted],
         lines=lines,
         source=source,
     )
 
 
-def settled(layout: Layout, corpus: Corpus) -> Layout:
-    """The layout with what was seen in this corpus: what follows in a stream must look the same."""
-    if corpus.n_tokens == 0 or corpus.lines is None:
-        return layout
-    return layout._replace(n_columns=corpus.lines.n_columns, separator=_name_of(corpus.lines.between))
-
-
-def _lines(raw: np.ndarray, n_lines: int, layout: Layout, first_line: int) -> Lines:
-    start, end, kind = kernels.split_lines(raw, n_lines, layout.conllu)
-    tokens = np.flatnonzero(kind == kernels.TOKEN_LINE)
-    lines = Lines(raw, start, end, kind, tokens, end[tokens], end[tokens], 0, first_line)
-    # A block of a stream may hold nothing but a document mark, which gets a label too.
-    shown = tokens if tokens.size else np.flatnonzero(kind == kernels.MARK_LINE)
-    if shown.size:
-        first = raw[start[shown[0]] : end[shown[0]]].tobytes()
-        lines.between = _separator(first, layout)
-        lines.n_columns = layout.n_columns or (10 if layout.conllu else _count(first, lines.between))
-        lines.separator = lines.between or (kernels.SPACE if lines.n_columns > 1 else kernels.TAB)
-    return lines
-
-
-def _separator(first: bytes, layout: Layout) -> int:
-    if layout.conllu:
-        return kernels.TAB
-    if layout.separator == "auto":
-        return kernels.TAB if b"\t" in first else kernels.RUNS
-    if layout.separator in SEPARATORS:
-        return SEPARATORS[layout.separator]
-    if len(layout.separator) == 1 and layout.separator.isascii() and layout.separator not in " \r\n\0":
-        return ord(layout.separator)
-    raise UsageError(
-        f"unknown separator {layout.separator!r}: choose auto, {', '.join(SEPARATORS)}, or give one character"
-    )
-
-
-def _name_of(separator: int) -> str:
-    return next((name for name, byte in SEPARATORS.items() if byte == separator), chr(separator))
-
-
-def _count(line: bytes, separator: int) -> int:
-    if separator == kernels.RUNS:
-        return len(re.findall(rb"[^ \t]+", line))
-    return line.count(separator) + 1
-
-
-def _cells(raw: np.ndarray, lines: Lines, which: np.ndarray, layout: Layout, source: str) -> Cells:
-    """The cells of some lines; an error at the first line that has another number of them."""
-    start, end, bad, found = kernels.split_cells(raw, lines.start, lines.end, which, lines.n_columns, lines.between)
-    if bad >= 0:
-        line = raw[lines.start[bad] : lines.end[bad]][:60].tobytes().decode(errors="replace")
-        name = {"tab": "TAB", "space": "spaces"}.get(_name_of(lines.between), _name_of(lines.between))
-        hint = f"every line needs as many as the first; the separator can be chosen: {', '.join(SEPARATORS)}"
-        if layout.conllu:
-            hint = "CoNLL-U has ten fields with TABs between them; a tagger reads other input with --format"
-        message = f"{found} columns where {lines.n_columns} are expected (separated by {name}): {line!r}"
-        raise DataError(message, file=source, line=lines.first_line + bad, hint=hint)
-    return Cells(raw, start, end, lines.between)
-
-
-def _chosen(layout: Layout, n_columns: int, source: str, line: int) -> tuple[int | None, list[int]]:
-    """The label's column and the features' columns, counted from 0."""
+def chosen_columns(layout: Layout, n_columns: int, source: str, line: int) -> tuple[int | None, list[int]]:
+    """The label's column and those of the features, counted from 0."""
     label = layout.label
-    if label is not None and not layout.labelled and not layout.conllu:
-        # Only a column that is not the last one is surely the label's; see Layout.
-        label = None if label == -1 or not -n_columns <= label < n_columns else label
     for c in (*(layout.columns or ()), *(() if label is None else (label,))):
         if not -n_columns <= c < n_columns:
             what = "the label is in" if c == label else "there is no"
@@ -169,46 +162,99 @@ def _chosen(layout: Layout, n_columns: int, source: str, line: int) -> tuple[int
     return label, [c for c in range(n_columns) if c != label]
 
 
-def _place_labels(lines: Lines, cells: Cells, label: int | None, layout: Layout) -> None:
-    """Where a label goes: in CoNLL-U into its field (nowhere if there is none), else behind the line."""
-    if not layout.conllu:
-        return
-    lines.separator = 0
-    if label is None:
-        lines.cut = lines.resume = np.zeros(0, np.int64)
-    else:
-        lines.cut, lines.resume = cells.start[label], cells.end[label]
+def _separator(first: bytes, name: str) -> int:
+    """The byte between the cells, given the first line."""
+    if name == "auto":
+        return kernels.TAB if b"\t" in first else kernels.RUNS
+    if name in SEPARATORS:
+        return SEPARATORS[name]
+    if len(name) == 1 and name.isascii() and name not in " \r\n\0":
+        return ord(name)
+    raise UsageError(f"unknown separator {name!r}: choose auto, {', '.join(SEPARATORS)}, or give one character")
 
 
-def _check_conllu(cells: Cells, lines: Lines, offset: np.ndarray, source: str) -> None:
-    """Ranges and empty nodes have ten fields too, and words are numbered 1, 2, ...: anything else means that
-    a line was lost or doubled."""
-    others = np.flatnonzero(lines.kind == kernels.OTHER_LINE)
-    others = others[cells.raw[lines.start[others]] != kernels.HASH]
-    if others.size:
-        _cells(cells.raw, lines, others, Layout(conllu=True), source)
-    ids = cells.column(0)
-    numbers = np.array([int(t) if _is_number(t) else -1 for t in ids.types])
-    expected = np.arange(1, ids.ids.size + 1) - np.repeat(offset[:-1], np.diff(offset))
-    bad = np.flatnonzero(numbers[ids.ids] != expected)
-    if bad.size:
-        token = int(bad[0])
+def _name_of(separator: int) -> str:
+    return next((name for name, byte in SEPARATORS.items() if byte == separator), chr(separator))
+
+
+def _count(line: bytes, separator: int) -> int:
+    if separator == kernels.RUNS:
+        return len(re.findall(rb"[^ \t]+", line))
+    return line.count(separator) + 1
+
+
+# Writing
+
+
+def paste_labels(corpus: Corpus, ids: np.ndarray, texts: Sequence[str], mark: str) -> bytes:
+    """The lines of the corpus, each token line with its text (numbers i32[N]), each document mark with `mark`."""
+    at = corpus.lines
+    assert at is not None
+    text, offset = bytes_of([*texts, mark])
+    place = kernels.PasteLines(at.data, at.start, at.end, at.kind, at.cut, at.resume)
+    return kernels.paste_labels(place, np.ascontiguousarray(ids), text, offset, at.separator, len(texts)).tobytes()
+
+
+def insert_comments(out: bytes, corpus: Corpus, comments: Sequence[Sequence[str]]) -> bytes:
+    """Lines with the comments before each sentence. In CoNLL-U they go after the other comments, and before a range or
+    empty node that comes before the first word."""
+    lines = corpus.lines
+    assert lines is not None
+    rows = out.split(b"\n")
+    made: list[bytes] = []
+    done = 0
+    for token, own in zip(corpus.offset[:-1].tolist(), comments, strict=True):
+        line = int(lines.tokens[token])
+        while line > 0 and lines.kind[line - 1] == kernels.OTHER_LINE and not _is_comment(lines, line - 1):
+            line -= 1
+        made += rows[done:line]
+        made += [text.encode() for text in own]
+        done = line
+    return b"\n".join(made + rows[done:])
+
+
+def _is_comment(lines: Lines, line: int) -> bool:
+    return bool(lines.data[lines.start[line]] == kernels.HASH)
+
+
+def _write(given: Labelling) -> bytes:
+    """The lines of the input, each with its label."""
+    lines = given.corpus.lines
+    assert lines is not None
+    _check_spaces(lines, given.labels, given.corpus.source)
+    out = paste_labels(given.corpus, *given.texts(chr(lines.separator or kernels.TAB)))
+    comments = given.comments()
+    return out if comments is None else insert_comments(out, given.corpus, comments)
+
+
+def _check_spaces(lines: Lines, labels: Sequence[str], source: str) -> None:
+    spaced = next((label for label in labels if " " in label), None)
+    if lines.separator == kernels.SPACE and spaced is not None:
         raise DataError(
-            f"word number {ids.types[ids.ids[token]][:20]!r} where {expected[token]} is expected",
-            file=source, line=lines.first_line + int(lines.tokens[token]),
-            hint="CoNLL-U numbers the words of a sentence 1, 2, ... and puts a blank line behind it",
+            f"the label {spaced!r} holds a space, which separates the columns here", file=source,
+            hint="separate the input by TAB, or write jsonl",
         )  # fmt: skip
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= _LONGEST_ID
+def _rows(corpus: Corpus, labels: Sequence[str]) -> tuple[list[bytes], bytes]:
+    """The lines of the tokens as they are, and their separator."""
+    lines = corpus.lines
+    assert lines is not None
+    _check_spaces(lines, labels, corpus.source)
+    data = lines.data.tobytes()
+    start, end = lines.start[lines.tokens].tolist(), lines.end[lines.tokens].tolist()
+    return [data[a:b].rstrip(b"\r") for a, b in zip(start, end, strict=True)], bytes([lines.separator])
 
 
-def paste(corpus: Corpus, labels: np.ndarray, label_text: np.ndarray, label_offset: np.ndarray, mark: int) -> bytes:
-    """The corpus' text with a label (numbers i32[N] into the label strings) on each token line."""
-    at = corpus.lines
-    assert at is not None
-    return kernels.paste_labels(
-        at.data, at.start, at.end, at.kind, at.cut, at.resume,
-        labels, label_text, label_offset, at.separator, mark,
-    ).tobytes()  # fmt: skip
+# A document mark gets a label too, and only a token shows how the columns are separated.
+_FIRST_TOKEN = re.compile(rb"^(?!-DOCSTART-\s)[ \t]*[^ \t\r\n]", re.MULTILINE)
+
+FORMAT = Format(
+    _Parser,
+    Cut(after_blank_line, ready=_FIRST_TOKEN.search),
+    {"columns": Output(_write), "jsonl": Output(write_objects)},
+    options=("columns", "label", "separator"),
+    defaults={"label": "-1"},
+    rows=_rows,
+    records=token_records,
+)

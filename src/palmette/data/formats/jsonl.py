@@ -1,25 +1,32 @@
-"""JSON lines: one sentence an object, `{"tokens": [...], "tags": [...]}`.
+"""JSON lines: one sentence per object, `{"tokens": [...], "tags": [...]}`.
 
-Columns are lists of strings of equal length (`tokens`, and more if asked for). The labels stand under the
-first of LABEL_KEYS that the first object has, unless told: strings, or numbers as in Hugging Face data sets,
+Columns are lists of strings of equal length (`tokens`, and others if given). The labels are found under the
+first of LABEL_KEYS that the first object has, unless a key is given: strings, or numbers as in Hugging Face data sets,
 which need the list of their names. All other keys are kept when tags are written back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus, Lines, column_of_strings
 from palmette.data.files import check_utf8
+from palmette.data.formats.format import Format, Output
+from palmette.data.formats.labelling import Labelling, token_records, write_cells
+from palmette.data.stream import LINES
 from palmette.errors import DataError
 from palmette.kernels.io.columns import BLANK_LINE, OTHER_LINE, TAB, TOKEN_LINE
 
+if TYPE_CHECKING:
+    from palmette.data.formats.registry import FormatSpec
+
 LABEL_KEYS = ("tags", "ner_tags", "labels", "pos_tags", "chunk_tags", "upos", "xpos")
-TAGS, SCORE = "tags", "score"
+TAGS = "tags"
 
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _strings = msgspec.json.Decoder(list[str])
@@ -28,7 +35,7 @@ _T = TypeVar("_T")
 
 
 class Keys(NamedTuple):
-    """Where the columns and the labels stand in an object. `label` None: to be seen from the first object."""
+    """The keys of columns and labels in an object. `label` None: derive it from the first object."""
 
     columns: tuple[str, ...] = ("tokens",)
     label: str | None = None
@@ -37,7 +44,7 @@ class Keys(NamedTuple):
 
 
 class JsonlParser:
-    """Blocks of whole lines to corpora. What the first object has, all must have."""
+    """Blocks of whole lines to corpora. All objects must have the keys that the first one has."""
 
     def __init__(self, keys: Keys, source: str) -> None:
         self.keys = keys
@@ -89,12 +96,14 @@ class JsonlParser:
         if key is None:
             key = next((name for name in LABEL_KEYS if name in fields and name not in self.keys.columns), None)
             if key is None and self.keys.labelled is None:
-                # Settled: an object with labels after one without would else be half of a labelled corpus.
+                # From now on labels are not read: a corpus has labels everywhere or nowhere.
                 self.keys = self.keys._replace(labelled=False)
                 return []
             if key is None:
                 known = ", ".join(LABEL_KEYS)
-                raise self._error(f"no labels: none of the keys {known}", line, "say which key has the labels")
+                raise self._error(
+                    f"no labels: none of the keys {known}", line, "give the key of the labels: --label KEY"
+                )
             self.keys = self.keys._replace(label=key)
         found = self._decoded(_labels, self._field(fields, key, line), key, line)
         self._check_length(key, len(found), size, line)
@@ -132,9 +141,53 @@ class JsonlParser:
         return DataError(message, file=self.source, line=line, hint=hint)
 
 
-def with_tags(row: bytes, tags: list[str], notes: Mapping[str, Any]) -> bytes:
-    """The object of a line again, with these tags and notes."""
-    fields: dict[str, Any] = dict(_object.decode(row))
-    fields[TAGS] = tags
-    fields.update(notes)
-    return msgspec.json.encode(fields)
+# Writing
+
+
+def write_objects(given: Labelling) -> bytes:
+    """A JSON object per sentence, made from its tokens."""
+    return _with_tags(given, token_records(given.corpus))
+
+
+def _write(given: Labelling) -> bytes:
+    """The JSON objects of the input with their tags replaced or added; all other keys stay."""
+    return _with_tags(given, input_records(given.corpus))
+
+
+def _with_tags(given: Labelling, objects: Iterator[tuple[dict[str, Any], int]]) -> bytes:
+    tags, records, empty = given.tags(), given.records(), given.empty_record()
+    sentences = zip(pairwise(given.corpus.offset.tolist()), records, strict=True)
+    made = []
+    for fields, n_tokens in objects:
+        if n_tokens:
+            (start, end), record = next(sentences)
+            fields |= {TAGS: tags[start:end], **record}
+        else:
+            fields |= {TAGS: [], **empty}
+        made.append(msgspec.json.encode(fields) + b"\n")
+    return b"".join(made)
+
+
+def input_records(corpus: Corpus) -> Iterator[tuple[dict[str, Any], int]]:
+    """The objects that the corpus was read from; 0 tokens: it has no sentence, else some number of tokens."""
+    lines = corpus.lines
+    assert lines is not None
+    data = lines.data.tobytes()
+    for start, end, kind in zip(lines.start.tolist(), lines.end.tolist(), lines.kind.tolist(), strict=True):
+        if kind != BLANK_LINE:
+            yield dict(_object.decode(data[start:end])), int(kind != OTHER_LINE)
+
+
+def _parser(spec: FormatSpec, source: str) -> JsonlParser:
+    return JsonlParser(Keys(spec.columns or ("tokens",), spec.label, spec.has_label, spec.tag_names), source)
+
+
+FORMAT = Format(
+    _parser,
+    LINES,
+    {"jsonl": Output(_write), "columns": Output(write_cells)},
+    options=("columns", "label", "tag_names"),
+    defaults={"columns": ("tokens",)},
+    endings=(".jsonl", ".ndjson", ".jsonlines"),
+    records=input_records,
+)

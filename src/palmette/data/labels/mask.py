@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.guesses import ANYTHING
+from palmette.data.formats.columns_light import ANYTHING
 from palmette.errors import DataError
 
 

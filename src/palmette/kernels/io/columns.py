@@ -4,6 +4,8 @@ cell a number. No Python string is made for a token, only (later, if at all) for
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
@@ -185,24 +187,26 @@ def intern_cells(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple:
     return ids, type_start[:T].copy(), type_end[:T].copy(), hashes[:T].copy(), powers
 
 
+class PasteLines(NamedTuple):
+    """L lines of a text with N tokens, and where the label of each token goes."""
+
+    data: np.ndarray  # u8[]
+    start: np.ndarray  # i64[L]
+    end: np.ndarray  # i64[L]
+    kind: np.ndarray  # u8[L]
+    cut: np.ndarray  # i64[N]     the label replaces the bytes cut..resume
+    resume: np.ndarray  # i64[N]
+
+
 @kernel
 def paste_labels(
-    data: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    kind: np.ndarray,
-    cut: np.ndarray,
-    resume: np.ndarray,
-    labels: np.ndarray,
-    text: np.ndarray,
-    offset: np.ndarray,
-    separator: int,
-    mark_label: int,
+    lines: PasteLines, labels: np.ndarray, text: np.ndarray, offset: np.ndarray, separator: int, mark_label: int
 ) -> np.ndarray:
-    """The lines again, each token line with its label's text in place of the bytes cut..resume.
+    """The lines again, each token line with the text of its label in place of the bytes cut..resume.
 
     labels i32[N] number the strings text[offset[k]:offset[k+1]]; `separator` (0: none) goes before the label.
     Document marks get `mark_label` (-1: nothing), so that all lines have as many columns."""
+    data, start, end, kind, cut, resume = lines
     size = 0
     n = 0
     for line in range(start.size):

@@ -1,4 +1,4 @@
-"""N-best lists of trees as CoNLL-U: each sentence as often as it has trees, under comments that number them."""
+"""N-best lists of trees as CoNLL-U: each sentence is repeated per tree, under comments with rank and score."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.data.corpus import column_of_strings
-from palmette.data.formats.tree_write import TREE, treebank_bytes
+from palmette.data.formats.conllu import TREE, treebank_bytes
 from palmette.data.treebank import Treebank
 from palmette.kernels.io.columns import BLANK_LINE
 
 Candidate = tuple[float, np.ndarray, list[str]]  # score, heads, relations
 
 
-def lists_bytes(treebank: Treebank, lists: Sequence[Sequence[Candidate]], fields: Sequence[str] = ()) -> bytes:
-    """The text of a treebank with several trees for each sentence. Where one has fewer than others, it comes less
-    often."""
+def nbest_treebank_bytes(treebank: Treebank, lists: Sequence[Sequence[Candidate]], fields: Sequence[str] = ()) -> bytes:
+    """The text of a treebank with several trees per sentence; their numbers may differ."""
     most = max((len(found) for found in lists), default=0)
     ranked = [_ranked(treebank, lists, rank, fields) for rank in range(most)]
     made: list[bytes] = []
@@ -29,7 +28,7 @@ def lists_bytes(treebank: Treebank, lists: Sequence[Sequence[Candidate]], fields
             block = ranked[rank][start:end]
             carriage = "\r" if block[0].endswith(b"\r") else ""
             if block[-1].strip(b" \t\r"):
-                block = [*block, carriage.encode()]  # the last sentence of a file may lack its blank line
+                block = [*block, carriage.encode()]  # the last sentence of a file may have no blank line
             head = (f"# nbest = {rank + 1}{carriage}", f"# score = {score:.6g}{carriage}")
             made += [*(line.encode() for line in head), *block]
         at = end
@@ -38,7 +37,7 @@ def lists_bytes(treebank: Treebank, lists: Sequence[Sequence[Candidate]], fields
 
 
 def _ranked(treebank: Treebank, lists: Sequence[Sequence[Candidate]], rank: int, fields: Sequence[str]) -> list[bytes]:
-    """The lines with the trees of one rank (the last one where a list is shorter)."""
+    """The lines with the trees of one rank (the last tree if a list is shorter)."""
     chosen = [found[min(rank, len(found) - 1)] for found in lists]
     heads = np.concatenate([np.asarray(heads, np.int32) for _, heads, _ in chosen])
     relations = column_of_strings(name for *_, names in chosen for name in names)
@@ -46,7 +45,7 @@ def _ranked(treebank: Treebank, lists: Sequence[Sequence[Candidate]], rank: int,
 
 
 def _lines_of(treebank: Treebank, s: int) -> tuple[int, int]:
-    """The lines of a sentence, from behind the blank line before it to the one behind it."""
+    """The lines of a sentence, from after the blank line before it up to and with the one after it."""
     lines = treebank.corpus.lines
     assert lines is not None
     blank = np.flatnonzero(lines.kind == BLANK_LINE)

@@ -1,7 +1,7 @@
-"""Trees of a CoNLL-U file read without compiled code, to score one file against another; single trees, to be drawn.
+"""The rules of CoNLL-U and CoNLL-X, and a reader of trees without compiled code, to score and to draw them.
 
-`palmette eval --task parse gold.conllu guess.conllu` runs often and on small files: waiting for Numba would take
-longer than the reading. The rules are those of `treebank`.
+`palmette parser eval gold.conllu guess.conllu` runs often and on small files: loading Numba would take longer than
+reading them. `conllu` reads large files by compiled code, with the rules and messages of this module.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from palmette.data.files import FilePath, check_utf8, read_all, shown
 from palmette.data.tree_checks import faults, heads_of_cells
 from palmette.errors import DataError
 
+CONLLU_FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+FORM, UPOS, HEAD, DEPREL = map(CONLLU_FIELDS.index, ("form", "upos", "head", "deprel"))
+
 
 @dataclass
-class Cells:
-    """What stands in one column: the type of each token, and the types."""
+class LightColumn:
+    """The cells of one column: the type of each token, and the types."""
 
     ids: np.ndarray  # i32[N]
     types: list[str]
@@ -36,10 +39,10 @@ class Trees:
     source: str
     offset: np.ndarray  # i64[S+1]
     heads: np.ndarray  # i32[N]
-    relations: Cells
-    forms: Cells
-    upos: Cells
-    line: np.ndarray  # i64[N]  where each word stands in its file
+    relations: LightColumn
+    forms: LightColumn
+    upos: LightColumn
+    line: np.ndarray  # i64[N]  the line of each word in its file
 
     @cached_property
     def n_tokens(self) -> int:
@@ -51,7 +54,7 @@ class Trees:
 
 
 class Tree(NamedTuple):
-    """One sentence, for people."""
+    """The tree of one sentence, to be drawn."""
 
     forms: Sequence[str]
     tags: Sequence[str]
@@ -60,7 +63,7 @@ class Tree(NamedTuple):
 
 
 def tree_of(bank: Any, s: int, tags: str = "upos") -> Tree:
-    """Sentence s of a Treebank or of Trees (which have `upos` alone)."""
+    """Sentence s of a Treebank or of Trees (which have only `upos`)."""
     lo, hi = int(bank.offset[s]), int(bank.offset[s + 1])
     tag_cells = bank.upos if isinstance(bank, Trees) else bank.column(tags)
     rows = [[column.types[k] for k in column.ids[lo:hi].tolist()] for column in (bank.forms, tag_cells, bank.relations)]
@@ -68,7 +71,7 @@ def tree_of(bank: Any, s: int, tags: str = "upos") -> Tree:
 
 
 def read_trees(path: FilePath) -> Trees:
-    """The trees of a whole file; an error where a sentence has none."""
+    """The trees of a whole file; DataError if a sentence has none."""
     file = shown(path)
     data = read_all(path)
     check_utf8(data, file)
@@ -77,18 +80,26 @@ def read_trees(path: FilePath) -> Trees:
         raise DataError("no sentence to score", file=file)
     columns = list(zip(*rows, strict=True))
     offset = np.unique(np.array([0, *ends], np.int64))
-    heads = _interned(columns[6])
+    heads = _interned(columns[HEAD])
     made = Trees(
         file, offset, heads_of_cells(heads.types)[heads.ids],
-        _interned(columns[7]), _interned(columns[1]), _interned(columns[3]), np.array(lines, np.int64),
+        _interned(columns[DEPREL]), _interned(columns[FORM]), _interned(columns[UPOS]), np.array(lines, np.int64),
     )  # fmt: skip
     for fault in faults(made.heads, offset):
-        raise fault.error(0, file, int(made.line[fault.token]), hint="scores compare trees; mend this one first")
+        raise fault.error(0, file, int(made.line[fault.token]), hint="scores compare trees; correct this one first")
     return made
 
 
+def wrong_number(found: str, expected: int, file: str, line: int) -> DataError:
+    """The error for a word whose number is not the next one: a line was lost or doubled."""
+    return DataError(
+        f"word number {found[:20]!r} where {expected} is expected", file=file, line=line,
+        hint="CoNLL-U numbers the words of a sentence 1, 2, ... and ends it with a blank line",
+    )  # fmt: skip
+
+
 def _words(text: str, file: str) -> tuple[list[list[str]], list[int], list[int]]:
-    """The cells of each word, its line, and where sentences end. Comments, ranges and empty nodes are passed over."""
+    """The cells of each word, its line, and where sentences end. Comments, ranges and empty nodes are skipped."""
     rows: list[list[str]] = []
     lines: list[int] = []
     ends = []
@@ -102,31 +113,28 @@ def _words(text: str, file: str) -> tuple[list[list[str]], list[int], list[int]]
         if line.startswith("#"):
             continue
         cells = line.split("\t")
-        if len(cells) != 10:
+        if len(cells) != len(CONLLU_FIELDS):
             raise DataError(
                 f"{len(cells)} columns where 10 are expected (separated by TAB): {line[:60]!r}", file=file, line=number,
                 hint="gold and guess of a parser are CoNLL-U or CoNLL-X files",
             )  # fmt: skip
-        if _is_between(cells[0]):
+        if _is_range_or_empty(cells[0]):
             continue
         if cells[0] != str(expected):
-            raise DataError(
-                f"word number {cells[0][:20]!r} where {expected} is expected", file=file, line=number,
-                hint="CoNLL-U numbers the words of a sentence 1, 2, ... and puts a blank line behind it",
-            )  # fmt: skip
+            raise wrong_number(cells[0], expected, file, number)
         expected += 1
         rows.append(cells)
         lines.append(number)
     return rows, lines, [*ends, len(rows)]
 
 
-def _is_between(number: str) -> bool:
-    """A multi-word token 3-4 or an empty node 8.1."""
+def _is_range_or_empty(number: str) -> bool:
+    """Whether this is the number of a multi-word token, 3-4, or of an empty node, 8.1."""
     first, mark, second = number.partition("-" if "-" in number else ".")
     return bool(mark) and all(part.isascii() and part.isdigit() for part in (first, second))
 
 
-def _interned(cells: tuple[str, ...]) -> Cells:
+def _interned(cells: tuple[str, ...]) -> LightColumn:
     numbers: dict[str, int] = {}
     ids = np.fromiter((numbers.setdefault(cell, len(numbers)) for cell in cells), np.int32, len(cells))
-    return Cells(ids, list(numbers))
+    return LightColumn(ids, list(numbers))

@@ -1,7 +1,7 @@
-"""A file that has gold and guess in its last two columns, read without compiled code.
+"""A reader of columns without compiled code, for files that have gold and guess in their last two columns.
 
-`palmette eval --guess` and scripts around it run often and on small files: waiting for Numba to load would take
-longer than the reading. The rules are those of `columns`.
+`palmette eval --guess` and scripts around it run often and on small files: loading Numba would take longer than
+reading them. The rules are those of `columns`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Guesses(NamedTuple):
     offset: np.ndarray  # i64[S+1]
     labels: list[str]
     words: list[str]
-    known: np.ndarray | None = None  # bool[N]: where gold is fully known; None: everywhere
+    known: np.ndarray | None = None  # bool[N]: gold is a single label; None: everywhere
 
 
 def read_guesses(path: FilePath, separator: str = "auto") -> Guesses:
@@ -76,7 +76,7 @@ def _cutter(separator: str):  # type: ignore[no-untyped-def]
 def _ragged(cells: list[str], width: int, file: str, number: int) -> None:
     if width < 2:
         raise DataError(
-            "one column, and gold and guess are two", file=file, line=number, hint="see --separator tab|space"
+            "one column, but gold and guess are two", file=file, line=number, hint="see --separator tab|space"
         )
     raise DataError(
         f"{len(cells)} columns where {width} are expected", file=file, line=number,
@@ -85,7 +85,7 @@ def _ragged(cells: list[str], width: int, file: str, number: int) -> None:
 
 
 def certain_only(tagged: Guesses) -> Guesses:
-    """The same with `?`, `_` and `A|B` in gold taken as partial labels, which no score counts."""
+    """These labels with `?`, `_` and `A|B` in gold taken as partial labels, which scores ignore."""
     unsure = np.array([label in ANYTHING or "|" in label for label in tagged.labels], np.bool_)
     known = ~unsure[tagged.gold]
     used = np.unique(np.concatenate((tagged.gold[known], tagged.guess)))

@@ -1,0 +1,43 @@
+"""What a file format consists of. `registry.FORMATS` has one `Format` per format, made in the format's own module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from palmette.data.corpus import Corpus
+from palmette.data.formats.labelling import Labelling, cell_rows
+from palmette.data.stream import Cut
+
+if TYPE_CHECKING:
+    from palmette.data.formats.registry import FormatSpec
+
+Parser = Callable[[bytes, int], Corpus]
+"""From bytes that end between sentences, and the number of their first line, to a corpus."""
+
+Rows = Callable[[Corpus, Sequence[str]], tuple[list[bytes], bytes]]
+"""From a corpus and all labels to the text before the labels on the line of each token, and the separator."""
+
+Records = Callable[[Corpus], Iterator[tuple[dict[str, Any], int]]]
+"""The JSON objects of a corpus, each with the number of its tokens; one without tokens has no sentence."""
+
+
+class Output(NamedTuple):
+    """A way to write labels: from a labelling to bytes. `refuses`: options that it cannot write, each with the message
+    to raise; the options are those of `ConfidenceOutput`."""
+
+    write: Callable[[Labelling], bytes]
+    refuses: Mapping[str, str] = {}
+
+
+class Format(NamedTuple):
+    """One format: how to read it, where a stream may be cut, and what can be written from it."""
+
+    parser: Callable[[FormatSpec, str], Parser]  # the second argument names the source in messages
+    cut: Cut
+    outputs: Mapping[str, Output]  # by name; the first is the default
+    options: tuple[str, ...] = ()  # fields of FormatSpec that apply, besides those of all formats
+    defaults: Mapping[str, Any] = {}  # of fields of FormatSpec
+    endings: tuple[str, ...] = ()  # of file names
+    rows: Rows = cell_rows  # for n-best lists in columns
+    records: Records | None = None  # for n-best lists in JSON; None: there are no tokens to write

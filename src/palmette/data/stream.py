@@ -1,0 +1,134 @@
+"""Files of any size in bounded memory: cut into blocks between sentences, worked on by threads, written whole or not
+at all.
+
+`process_file` is the one loop that tagging, parsing and classifying a file go through.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
+
+from palmette.data.files import FilePath, read_blocks, write_whole
+
+BLOCK = 1 << 20
+"""Bytes of a block, about."""
+
+Progress = Callable[[int], None]
+"""Called after each block with the first count so far, such as the number of tokens."""
+
+_Block = TypeVar("_Block")
+_Result = TypeVar("_Result")
+
+
+# Reading
+
+
+class Cut(NamedTuple):
+    """Where bytes of whole lines may be cut: after the position that `last` returns; 0: nowhere.
+
+    `long` finds a place in more than one block without any, for sentences that do not end at line ends. The first block
+    is held back until `ready` accepts it.
+    """
+
+    last: Callable[[bytes], int]
+    long: Callable[[bytes], int] | None = None
+    ready: Callable[[bytes], object] = bool
+
+
+def after_blank_line(data: bytes) -> int:
+    """The position after the last blank line."""
+    at = len(data)
+    while at > 0:
+        start = data.rfind(b"\n", 0, at - 1) + 1
+        if not data[start : at - 1].removesuffix(b"\r").strip(b" \t"):
+            return at
+        at = start
+    return 0
+
+
+BLANK_LINES = Cut(after_blank_line)
+LINES = Cut(len)
+
+
+def cut_blocks(path: FilePath, cut: Cut, block: int = BLOCK) -> Iterator[tuple[int, bytes]]:
+    """Pieces of the file that end between sentences, each with the number of its first line.
+
+    Every byte is looked at once: `whole` holds lines without a place to cut, `tail` the start of the last line."""
+    line = 1
+    whole: list[bytes] = []
+    tail: list[bytes] = []
+    limit = block
+    for piece in read_blocks(path, block):
+        end = piece.rfind(b"\n") + 1
+        if end == 0:
+            tail.append(piece)
+            continue
+        fresh = b"".join([*tail, piece[:end]])
+        tail = [piece[end:]]
+        at = cut.last(fresh)
+        if at == 0 and cut.long is not None and sum(map(len, whole)) + len(fresh) >= limit:
+            fresh = b"".join([*whole, fresh])
+            whole = []
+            at = cut.long(fresh)
+            limit = block if at else 2 * len(fresh)
+        if at == 0:
+            whole.append(fresh)
+            continue
+        data = b"".join([*whole, fresh[:at]])
+        whole = [fresh[at:]]
+        if line == 1 and not cut.ready(data):
+            whole.insert(0, data)
+            continue
+        yield line, data
+        line += data.count(b"\n")
+    if rest := b"".join([*whole, *tail]):
+        yield line, rest
+
+
+# Working and writing
+
+
+class Processed(NamedTuple):
+    """The output for one block, and its counts, which are summed over all blocks."""
+
+    data: bytes
+    counts: tuple[int, ...]
+
+
+def process_file(
+    blocks: Iterable[_Block],
+    work: Callable[[_Block], Processed],
+    target: FilePath,
+    *,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> tuple[int, ...]:
+    """Write work(block) for every block, in order, to `target`: whole or not at all. Returns the sums of the counts.
+
+    `work` runs on several threads at once and must not change shared state. Few blocks are in memory at a time."""
+    totals: tuple[int, ...] = ()
+    with write_whole(target) as out:
+        for data, counts in map_in_order(work, blocks, threads):
+            out.write(data)
+            totals = tuple(map(sum, zip(totals, counts, strict=True))) if totals else counts
+            if progress is not None:
+                progress(totals[0])
+    return totals
+
+
+def map_in_order(work: Callable[[_Block], _Result], blocks: Iterable[_Block], threads: int) -> Iterator[_Result]:
+    """work(block) for each block, in order, on several threads; at most threads + 1 blocks are pending."""
+    if threads <= 1:
+        yield from map(work, blocks)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[Future[_Result]] = deque()
+        for block in blocks:
+            pending.append(pool.submit(work, block))
+            if len(pending) > threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()

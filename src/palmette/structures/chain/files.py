@@ -1,0 +1,153 @@
+"""Files of any size through a chain model, in bounded memory: labels, or n-best lists of label sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from palmette.data.corpus import Corpus, column_of_types
+from palmette.data.files import FilePath
+from palmette.data.formats.confidence import ConfidenceOutput
+from palmette.data.formats.nbest import NBestWriter
+from palmette.data.formats.registry import FormatSpec, stream_corpus
+from palmette.data.formats.write import Writer
+from palmette.data.labels.mask import LabelMask, mask_from_column
+from palmette.data.stream import BLOCK, Processed, Progress, process_file
+from palmette.errors import UsageError
+from palmette.structures.chain.model import CAP, ChainModel, Decoded
+from palmette.structures.chain.nbest import check_count, nbest_lists, of_no_token
+from palmette.structures.chain.posteriors import confidence_of
+
+SMALLEST_BLOCK = 1 << 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagRequest:
+    """How a file is read, how its labels are found, and what is written."""
+
+    spec: FormatSpec = FormatSpec()  # noqa: RUF009 (frozen)
+    helpers: Sequence[ChainModel] = ()  # they make the columns that the input lacks
+    known: str | None = None  # the column that has what is known about the labels: a label, `A|B`, or `?`
+    bias: Mapping[str, float] | None = None
+    output: str | None = None  # the format to write; None: the default for the input
+    scores: bool = False  # the score of each sentence
+    states: bool = False  # the latent state instead of the label
+    decode: str = "viterbi"  # viterbi, marginal or exact
+    cap: int = CAP  # the most paths that exact search visits per sentence
+    confidence: bool = False
+    marginals: bool = False
+
+    @property
+    def reading(self) -> FormatSpec:
+        """How to read the file: with the labels if they are known."""
+        if self.known is None:
+            return self.spec
+        return msgspec.structs.replace(self.spec, label=self.known, has_label=True)
+
+    @property
+    def biases(self) -> dict[str, float] | None:
+        return None if self.bias is None else dict(self.bias)
+
+    @property
+    def confidences(self) -> ConfidenceOutput:
+        return ConfidenceOutput(self.confidence, self.marginals)
+
+    def mask(self, corpus: Corpus, model: ChainModel) -> LabelMask | None:
+        """What is known about the labels of a block."""
+        return mask_from_column(corpus, model.labels) if self.known is not None and corpus.n_tokens else None
+
+
+class TagCounts(NamedTuple):
+    """The tokens of a file; and of how many sentences exact search has proven the labels to be best."""
+
+    tokens: int = 0
+    proven: int = 0
+    searched: int = 0  # the sentences that exact search was used for
+
+
+def tag_file(
+    model: ChainModel, source: FilePath, target: FilePath, request: TagRequest, *, threads: int = 1,
+    progress: Progress | None = None,
+) -> TagCounts:  # fmt: skip
+    """Tag a file block by block; the target is written whole or not at all."""
+    model.with_bias(request.biases or {})
+    _check(model, request)
+    spec = request.reading.resolved(source)
+    names = model.shape.state_names(model.labels) if request.states else model.labels
+    writer = Writer(spec.format, request.output, names, scores=request.scores, confidence=request.confidences)
+
+    def work(corpus: Corpus) -> Processed:
+        return _tag_block(model, writer, with_columns(corpus, request.helpers, model), request)
+
+    return TagCounts(*process_file(stream_corpus(source, spec), work, target, threads=threads, progress=progress))
+
+
+def nbest_file(
+    model: ChainModel, source: FilePath, target: FilePath, n: int, request: TagRequest, *, threads: int = 1,
+    progress: Progress | None = None,
+) -> int:  # fmt: skip
+    """Write the n best label sequences of each sentence, and return the number of tokens. `output` of the request is
+    crfpp, columns or jsonl."""
+    check_count(n)
+    _check_listed(request)
+    bias = request.biases
+    model.with_bias(bias or {})
+    spec = request.reading.resolved(source)
+    writer = NBestWriter(spec.format, request.output, model.labels, n, of_no_token(model))
+
+    def work(corpus: Corpus) -> Processed:
+        corpus = with_columns(corpus, request.helpers, model)
+        lists = nbest_lists(model, corpus, n, bias, request.mask(corpus, model))
+        return Processed(writer.write(corpus, lists), (corpus.n_tokens,))
+
+    # The output is n times as large as the input, so blocks are smaller.
+    blocks = stream_corpus(source, spec, max(SMALLEST_BLOCK, BLOCK // n))
+    return sum(process_file(blocks, work, target, threads=threads, progress=progress))
+
+
+def _check(model: ChainModel, request: TagRequest) -> None:
+    if request.states and model.shape.per == 1:
+        raise UsageError("the model has no latent states to write; train it with --latent or --label-history")
+    if request.states and request.decode != "viterbi":
+        raise UsageError("states are those of the best path: --show-states requires --decode viterbi")
+    if request.states and any(request.confidences):
+        raise UsageError("confidences are those of labels: leave --show-states out")
+
+
+def _check_listed(request: TagRequest) -> None:
+    default = TagRequest()
+    for name in ("scores", "states", "decode", "confidence", "marginals"):
+        if getattr(request, name) != getattr(default, name):
+            raise UsageError(f"{name} does not apply to n-best lists, which have labels with their scores")
+
+
+def _tag_block(model: ChainModel, writer: Writer, corpus: Corpus, request: TagRequest) -> Processed:
+    mask, bias = request.mask(corpus, model), request.biases
+    if request.states:
+        found = Decoded(*model.tag(corpus, bias, mask, states=True), None)
+    else:
+        found = model.decode(corpus, request.decode, bias, mask, request.cap)
+    sure = None
+    if any(request.confidences):
+        sure = confidence_of(
+            model, corpus, found.labels, bias, mask, marginals=request.marginals, whole=request.confidence
+        )
+    proven = (0, 0) if found.proven is None else (int(found.proven.sum()), found.proven.size)
+    return Processed(writer.write(corpus, found.labels, found.scores, sure), (corpus.n_tokens, *proven))
+
+
+def with_columns(corpus: Corpus, helpers: Sequence[ChainModel], reader: ChainModel) -> Corpus:
+    """The corpus with one more column per helper, made by it, for a reader that needs them."""
+    encoder = reader.encoder
+    if helpers and corpus.n_tokens and encoder is not None and len(corpus.columns) >= encoder.n_columns:
+        raise UsageError(
+            f"the model reads {encoder.n_columns} columns and the input has {len(corpus.columns)}: --with has nothing "
+            "to add; choose the columns of the input with --columns"
+        )
+    for model in helpers:
+        ids, _ = model.tag(corpus)
+        corpus.columns = [*corpus.columns, column_of_types(ids, model.labels)]
+    return corpus
