@@ -25,9 +25,10 @@ from palmette.kernels.chain.label_context import LABEL_BITS
 from palmette.options.settings import Settings
 from palmette.structures.chain.calibrate import fit_temperature
 from palmette.structures.chain.label_context import carried, restart_past
-from palmette.structures.chain.model import ChainModel, load_chain
+from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.prune import pruned
 from palmette.structures.chain.separation import separation
+from palmette.structures.chain.serialise import load_chain
 
 PAST_LINES = ["Y0:%y[-1]/%x[0,0]", "Y1:%y[-2]/%y[-1]", "Y2:%y[-3]/%x[-1,1]", "Y3:%x[0,1]/%y[-1]"]
 TEMPLATES = "U0:%x[0,0]\nB\n" + "".join(f"U{line}\n" for line in PAST_LINES)

@@ -25,7 +25,7 @@ from palmette import Tagger
 from palmette.data.labels.automaton import LabelAutomaton, checked_automaton, make_automaton
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.templates import parse
-from palmette.structures.chain.model import load_chain
+from palmette.structures.chain.serialise import load_chain
 from palmette.structures.chain.weights import Shape, everything_allowed, of_states
 
 KINDS = ["bigram", "trigram", "run:N:1", "run:N:2", "run:V:3"]

@@ -18,7 +18,7 @@ from palmette.errors import DataError, PalmetteError, UsageError
 from palmette.estimators.hmm import HMM
 from palmette.features.observed import UNKNOWN, word_classes
 from palmette.kernels.chain.forward import log_partitions
-from palmette.structures.chain.model import load_chain
+from palmette.structures.chain.serialise import load_chain
 from palmette.structures.hmm.linear import inner
 from palmette.structures.hmm.words import Vocabulary, learn_vocabulary
 

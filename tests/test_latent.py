@@ -31,7 +31,8 @@ from strategies import Task, few, tasks
 from palmette import Tagger
 from palmette.errors import UsageError
 from palmette.features.templates import parse
-from palmette.structures.chain.model import ChainModel, load_chain
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.serialise import load_chain
 from palmette.training.chain import start as starting
 
 SIZE = 0.05  # of the random start

@@ -25,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from palmette.data.model_file import HEADER_LIMIT, check_output, load, require, require_offsets, save
+from palmette.data.model_file import HEADER_LIMIT, check_output, load, save
 from palmette.errors import DataError, ModelError
 
 DTYPES = ["?", "u1", "i1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"]
@@ -462,41 +462,3 @@ def test_random_bytes(content: bytes, framed: bool) -> None:
         path.write_bytes(packed(b"{" + content) if framed else content)
         with pytest.raises(ModelError):
             load(path)
-
-
-# What users of the container check
-
-
-def test_require(model: Path) -> None:
-    arrays, _ = load(model)
-    assert require(arrays, "weights", np.float32, (None, 3)) is arrays["weights"]
-    assert require(arrays, "weights", "f4", (4, 3), low=0, high=12).shape == (4, 3)
-    assert require(arrays, "keys", np.uint64, (2,), low=1, high=2**64).size == 2
-    assert require({"x": np.zeros(0, np.int32)}, "x", np.int32, (0,), low=0, high=0).size == 0
-    for name, dtype, shape, message in [
-        ("none", np.float32, (None,), "no array 'none'"),
-        ("weights", np.float64, (4, 3), "'weights' is of float32, expected float64"),
-        ("weights", np.float32, (4, 4), r"'weights' has shape \(4, 3\), expected \(4, 4\)"),
-        ("weights", np.float32, (None,), r"expected \(any\)"),
-        ("weights", np.float32, (4, 3, None), r"expected \(4, 3, any\)"),
-    ]:
-        with pytest.raises(ModelError, match=message) as caught:
-            require(arrays, name, dtype, shape, file="m.palm")
-        assert str(caught.value).startswith("m.palm: ")
-    with pytest.raises(ModelError, match="not below 11"):
-        require(arrays, "weights", np.float32, (4, 3), high=11)
-    with pytest.raises(ModelError, match="below 1"):
-        require(arrays, "weights", np.float32, (4, 3), low=1)
-    with pytest.raises(ModelError, match="holds nan"):
-        require({"x": np.array([np.nan])}, "x", np.float64, (1,), low=0)
-
-
-def test_require_offsets() -> None:
-    for good, end in [([0], 0), ([0, 0, 2], 2), ([0, 1, 5, 5], 5)]:
-        offsets = {"o": np.array(good, np.uint32)}
-        assert require_offsets(offsets, "o", np.uint32, len(good), end) is offsets["o"]
-    for bad in ([], [0], [1, 5], [0, 4], [0, 6, 5], [0, 3, 2, 5]):
-        with pytest.raises(ModelError, match="'o' does not rise from 0 to 5"):
-            require_offsets({"o": np.array(bad, np.uint32)}, "o", np.uint32, None, 5)
-    with pytest.raises(ModelError, match="expected"):
-        require_offsets({"o": np.array([0, 5], np.uint32)}, "o", np.uint32, 3, 5)

@@ -14,7 +14,7 @@ from fitting import TEMPLATES, fit, noisy, same_bits
 
 from palmette import Tagger, load_demo
 from palmette.errors import UsageError
-from palmette.structures.chain.model import load_chain
+from palmette.structures.chain.serialise import load_chain
 
 LEARNERS = {
     "probperc": {"candidates": 3},

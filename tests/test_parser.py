@@ -219,7 +219,7 @@ def _described(**changes: Any) -> Any:
 
 
 DAMAGES = [
-    (_beyond, "beyond the end"), (_unclaimed, "without a feature"), (_full, "none free"), (_nan, "not a number"),
+    (_beyond, "beyond the end"), (_unclaimed, "without a feature"), (_full, "none is free"), (_nan, "not a number"),
     (_action, "does not exist"), (_negative, "does not exist"), (_odd, "power of two"), (_kind, "entry"),
     (_described(task="chain"), "not a parser"), (_described(actions=[[1, "a"]]), "one shift"),
     (_described(actions=[]), "one shift"), (_described(actions=[[0, ""], [1, "a"], [1, "a"]]), "one shift"),

@@ -10,7 +10,8 @@ The bytes are those of the safetensors format, so that its library and viewers r
 besides arrays, as JSON text) and "crc32" (of that text and the data). `load` believes nothing: each number
 of the header is checked against the size of the file before an array is made, and the arrays are views of a
 private mapping, so nothing is allocated because a header says so. What an array means (ids within bounds,
-rising offsets) only its user knows, and checks with `require` and `require_offsets`: compiled loops do not.
+rising offsets) is declared by each kind of model and checked when it is loaded; see array_specs.py. What
+`meta` holds is declared as a struct per kind of model and read by `read_metadata`.
 
 Never change a model file in place while it is in use: a mapped file that shrinks kills the process that
 reads it. `save` replaces the file, and whoever has the old one mapped keeps the old one.
@@ -26,14 +27,16 @@ import stat
 import sys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 
+import msgspec
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from palmette.data import files
 from palmette.errors import DataError, ModelError
 
+T = TypeVar("T")
 FORMAT = "palmette"
 VERSION = 1
 """The newest layout that this code reads, and the one it writes."""
@@ -44,7 +47,7 @@ HEADER_LIMIT = 16 << 20
 _ALIGN = 64
 _RANK_LIMIT = 32
 _METADATA = "__metadata__"
-_AGAIN = "copy, download or train it again"
+AGAIN = "copy, download or train it again"
 
 # In the order of the file. Wide items come first: the data begins at a multiple of 64, so each array then
 # begins at a multiple of its item size without holes. It is the order of the safetensors library as well,
@@ -214,7 +217,7 @@ def load(path: files.FilePath, *, verify: bool = True) -> tuple[dict[str, NDArra
 
 
 def _damaged(what: str, file: str) -> NoReturn:
-    raise ModelError(f"damaged model file: {what}", file=file, hint=_AGAIN)
+    raise ModelError(f"damaged model file: {what}", file=file, hint=AGAIN)
 
 
 def _opened(file: str) -> BinaryIO:
@@ -236,16 +239,16 @@ def _opened(file: str) -> BinaryIO:
 def _read_header(raw: BinaryIO, size: int, file: str) -> tuple[dict[str, Any], int]:
     """The parsed header, and where the data begins."""
     if size == 0:
-        raise ModelError("the file is empty, not a model", file=file, hint=_AGAIN)
+        raise ModelError("the file is empty, not a model", file=file, hint=AGAIN)
     first = raw.read(9)
     length = int.from_bytes(first[:8], "little")
     if first[8:] not in (b"{", b"") or (size >= 8 and not 2 <= length <= HEADER_LIMIT):
         _stranger(first, file)
     if size < 8:
-        raise ModelError(f"not a palmette model, or truncated: it has {size} bytes", file=file, hint=_AGAIN)
+        raise ModelError(f"not a palmette model, or truncated: it has {size} bytes", file=file, hint=AGAIN)
     if 8 + length > size:
         what = f"it has {size} bytes, and its header alone needs {8 + length}"
-        raise ModelError(f"truncated model file: {what}", file=file, hint=_AGAIN)
+        raise ModelError(f"truncated model file: {what}", file=file, hint=AGAIN)
     text = first[8:] + raw.read(length - 1)
     try:
         decoded = text.decode("utf-8")
@@ -326,7 +329,7 @@ def _check_tiling(entries: list[_Entry], start: int, size: int, file: str) -> No
     total = start + max((entry.end for entry in entries), default=0)
     if total > size:
         what = f"it has {size} bytes, and its header promises {str(total)[:30]}"
-        raise ModelError(f"truncated model file: {what}", file=file, hint=_AGAIN)
+        raise ModelError(f"truncated model file: {what}", file=file, hint=AGAIN)
     at = 0
     for entry in sorted(entries, key=lambda entry: (entry.start, entry.end)):
         if entry.start != at:
@@ -350,55 +353,44 @@ def _array(mapped: mmap.mmap, start: int, entry: _Entry, file: str) -> NDArray[A
     return array if sys.byteorder == "little" else array.astype(entry.dtype.newbyteorder("="))
 
 
-# What the users of a model check
+# Metadata
 
 
-def require(
-    arrays: Mapping[str, NDArray[Any]],
-    name: str,
-    dtype: DTypeLike,
-    shape: Sequence[int | None],
-    *,
-    low: int | None = None,
-    high: int | None = None,
-    file: str | None = None,
-) -> NDArray[Any]:
-    """The array `name`, or ModelError if it is missing or of another dtype or shape.
-
-    None in `shape` stands for any length. With `low` and `high` each item must be in `low <= item < high`,
-    which an array of ids needs before a compiled loop may follow it.
-    """
-    if name not in arrays:
-        raise ModelError(f"the model has no array {name!r}", file=file, hint=_AGAIN)
-    array = arrays[name]
-    if array.dtype != np.dtype(dtype):
-        _damaged_array(name, f"is of {array.dtype}, expected {np.dtype(dtype)}", file)
-    fits = len(shape) == array.ndim and all(w in (None, n) for w, n in zip(shape, array.shape, strict=True))
-    if not fits:
-        wanted = ", ".join("any" if length is None else str(length) for length in shape)
-        _damaged_array(name, f"has shape {array.shape}, expected ({wanted})", file)
-    if array.size and low is not None and not array.min() >= low:
-        _damaged_array(name, f"holds {array.min()}, below {low}", file)
-    if array.size and high is not None and not array.max() < high:
-        _damaged_array(name, f"holds {array.max()}, not below {high}", file)
-    return array
+def check_task(meta: Mapping[str, Any], task: str, what: str, file: str) -> None:
+    """ModelError unless the model is of this task; `what` is what such a model is called."""
+    if meta.get("task") != task:
+        raise ModelError(f"a model for the task {meta.get('task')!r}, not {what}", file=file)
 
 
-def require_offsets(
-    arrays: Mapping[str, NDArray[Any]],
-    name: str,
-    dtype: DTypeLike,
-    length: int | None,
-    end: int,
-    *,
-    file: str | None = None,
-) -> NDArray[Any]:
-    """The array `name`, which cuts a length of `end` into pieces: 0 first, never falling, `end` last."""
-    array = require(arrays, name, dtype, (length,), file=file)
-    if not array.size or array[0] != 0 or array[-1] != end or bool((array[1:] < array[:-1]).any()):
-        _damaged_array(name, f"does not rise from 0 to {end}", file)
-    return array
+def read_metadata(meta: Any, kind: type[T], what: str, file: str) -> T:
+    """A part of the metadata as the declared type, strictly: no number for another kind of number, no null unless
+    declared. `what` names the part in the ModelError."""
+    try:
+        return msgspec.convert(meta, kind)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # half of a surrogate pair as a key
+        raise ModelError(f"damaged model: its {what} cannot be read ({error})", file=file, hint=AGAIN) from None
 
 
-def _damaged_array(name: str, what: str, file: str | None) -> NoReturn:
-    raise ModelError(f"damaged model: array {name!r} {what}", file=file, hint=_AGAIN)
+def check_text(strings: Iterable[str], what: str, file: str) -> None:
+    """ModelError if a string is not valid Unicode: JSON can spell half of a surrogate pair."""
+    try:
+        "".join(strings).encode()
+    except UnicodeEncodeError:
+        raise ModelError(f"damaged model: {what} is not valid Unicode", file=file, hint=AGAIN) from None
+
+
+def check_field_types(values: Mapping[str, Any], kind: type[msgspec.Struct], what: str, file: str) -> None:
+    """Compare the types of values with those of the fields of the same names; names without a field are ignored."""
+    for field in msgspec.structs.fields(kind):
+        if field.name in values:
+            read_metadata(values[field.name], field.type, f"{what} {field.name!r}", file)
+
+
+def declared(meta: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The metadata to save. ValueError if it has an entry without a declaration, or lacks one."""
+    fields = msgspec.structs.fields(kind)
+    unknown = meta.keys() - {field.encode_name for field in fields}
+    missing = {field.encode_name for field in fields if field.required} - meta.keys()
+    if unknown or missing:
+        raise ValueError(f"metadata: undeclared {sorted(unknown)}, missing {sorted(missing)}")
+    return meta

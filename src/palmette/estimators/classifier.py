@@ -35,7 +35,8 @@ from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet, read_templates
 from palmette.options.classifier_settings import CAP, TYPES, Settings, checked
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.latent.model import ClassifierModel, load_classifier
+from palmette.structures.latent.model import ClassifierModel
+from palmette.structures.latent.serialise import load_classifier
 from palmette.structures.latent.views import View, check_latent, type_names, view_names
 from palmette.training.latent.fit import Task, fit_classifier
 from palmette.training.latent.start import types_of

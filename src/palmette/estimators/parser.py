@@ -23,8 +23,9 @@ from palmette.data.treebank import Treebank, Word, treebank_from_sentences
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.evaluation.attachment import AttachmentScores, score_trees
 from palmette.options.parser_settings import ParserSettings, check_beam
-from palmette.structures.tree.model import ParserModel, encode, load_parser
+from palmette.structures.tree.model import ParserModel, encode
 from palmette.structures.tree.nbest import best_trees
+from palmette.structures.tree.serialise import load_parser
 from palmette.structures.tree.templates import choose_templates
 from palmette.training.trainer import Progress
 from palmette.training.tree.fit import finished, fit_parser, parsed

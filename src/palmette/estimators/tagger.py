@@ -30,9 +30,10 @@ from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.features.templates import TemplateSet
 from palmette.options.settings import Settings, is_batch, parse_latent
 from palmette.structures.chain.files import TagRequest, nbest_file, tag_file
-from palmette.structures.chain.model import CAP, ChainModel, load_chain
+from palmette.structures.chain.model import CAP, ChainModel
 from palmette.structures.chain.nbest import Candidate, nbest_lists, of_no_token
 from palmette.structures.chain.prune import pruned
+from palmette.structures.chain.serialise import load_chain
 from palmette.training.chain.request import TrainRequest
 from palmette.training.chain.templates import choose_templates
 from palmette.training.trainer import Progress

@@ -81,10 +81,14 @@ class Resources(msgspec.Struct, frozen=True):
             resources = msgspec.convert(plain, Resources)
         except msgspec.ValidationError as error:
             raise ModelError(f"the lexicons, clusters or words of the model cannot be read: {error}") from None
-        for table in (resources.lexicons, resources.clusters, resources.observed):
+        resources.check_names()
+        return resources
+
+    def check_names(self) -> None:
+        """ModelError unless each resource is filed under its own name, which templates can use."""
+        for table in (self.lexicons, self.clusters, self.observed):
             if any(key != value.name or not _NAME.fullmatch(key) for key, value in table.items()):
                 raise ModelError("the lexicons, clusters or words of the model have wrong names")
-        return resources
 
 
 # --- reading ------------------------------------------------------------------------------------------------

@@ -16,11 +16,11 @@ from palmette.features.templates import PAST, to_text
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.options.settings import LIKELIHOOD, idle
 from palmette.reports.console import OutputConsole
+from palmette.structures.chain.array_specs import PARTS
 from palmette.structures.chain.label_context import top_past
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.posteriors import named
 from palmette.structures.chain.separation import Separation
-from palmette.structures.chain.serialise import PARTS
 from palmette.structures.chain.weights import n_weights
 
 SHOWN_LABELS = 12

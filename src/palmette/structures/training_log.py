@@ -5,6 +5,8 @@ Trainers write it, model files store it (without `seconds`), reports print it an
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 
@@ -32,3 +34,8 @@ class ClassifierEpoch(Epoch, frozen=True):
     bound: float | None = None  # what that sum cannot exceed, if the bound was asked for
     new_structures: list[int] = msgspec.field(default_factory=list)  # batch: of each inner round
     inner_passes: list[int] = msgspec.field(default_factory=list)  # batch: over fixed structures, of each round
+
+
+def without_times(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The log as it is stored. Times differ from run to run, and equal trainings make equal files."""
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]

@@ -19,7 +19,7 @@ def inspect_classify(model: File, /, *, top: int = 5, json: Json = False) -> Non
         Print one JSON object.
     """
     from palmette.reports.classification import classifier_inspection, print_classifier
-    from palmette.structures.latent.model import load_classifier
+    from palmette.structures.latent.serialise import load_classifier
 
     about = classifier_inspection(load_classifier(model), max(0, top))
     if json:

@@ -1,4 +1,4 @@
-"""Weights of templates that read earlier labels, on the side of Python: made, grown, averaged, saved and checked.
+"""Weights of templates that read earlier labels, on the side of Python: made, grown, averaged, resumed.
 
 See kernels/chain/label_context.py for what they are. The table of keys is never saved: owners and labels of the rows
 make it again.
@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.data import model_file
-from palmette.errors import ModelError
 from palmette.features.encode import Encoder
 from palmette.features.templates import PAST
 from palmette.kernels.chain.forms import Chain
@@ -37,7 +35,7 @@ def new_context_weights(
     backs = [] if encoder is None else [template.past for template in encoder.of_order(PAST)]
     first = np.cumsum([0, *(len(back) for back in backs)]).astype(np.int64)
     back = np.array([b for labels in backs for b in labels], np.int32)
-    keys, numbers, _ = table_of(np.zeros(0, np.int32), np.zeros(0, np.int64), 0, _table_size(rows))
+    keys, numbers, _ = table_of(np.zeros(0, np.int32), np.zeros(0, np.int64), 0, table_size(rows))
     return LabelContextWeights(
         template, first, back, keys, numbers, np.zeros(1, np.int64), np.zeros(rows, np.int32),
         np.zeros(rows, np.int64), aligned_zeros((rows, width), np.float32), np.zeros((rows, width)),
@@ -61,7 +59,8 @@ def makers(collected: Collected, old: LabelContextWeights | None) -> np.ndarray:
     return made
 
 
-def _table_size(rows: int) -> int:
+def table_size(rows: int) -> int:
+    """Places of a table of so many rows, at most half of them taken."""
     return 1 << max(4, int(2 * rows).bit_length())
 
 
@@ -77,7 +76,7 @@ def _with_room(past: LabelContextWeights, n: int, rows: int) -> LabelContextWeig
     bigger = new_context_weights(None, past.template, past.w.shape[1], rows)
     for old, new in zip(past[6:], bigger[6:], strict=True):
         new[: min(n, old.shape[0])] = old[:n]
-    keys, numbers, _ = table_of(past.owner, past.code, n, _table_size(rows))
+    keys, numbers, _ = table_of(past.owner, past.code, n, table_size(rows))
     return bigger._replace(first=past.first, back=past.back, keys=keys, numbers=numbers, used=np.array([n]))
 
 
@@ -100,7 +99,7 @@ def estimated_past(past: LabelContextWeights, clock: float | None) -> LabelConte
 
 
 def _tagging(past: LabelContextWeights, owner: np.ndarray, code: np.ndarray, w: np.ndarray) -> LabelContextWeights:
-    keys, numbers, _ = table_of(owner, code, owner.size, _table_size(owner.size))
+    keys, numbers, _ = table_of(owner, code, owner.size, table_size(owner.size))
     return LabelContextWeights(
         past.template, past.first, past.back, keys, numbers, np.array([owner.size]), owner, code, w,
         np.zeros((0, w.shape[1])),
@@ -183,51 +182,8 @@ def restored(past: LabelContextWeights, state: Mapping[str, np.ndarray]) -> Labe
 # --- the model file -----------------------------------------------------------------------------------------
 
 
-def packed_past(past: LabelContextWeights) -> dict[str, np.ndarray]:
-    return {
-        "past.template": past.template, "past.owner": past.owner, "past.code": past.code, "past.weights": past.w,
-    }  # fmt: skip
-
-
-def unpacked_past(
-    arrays: Mapping[str, np.ndarray], encoder: Encoder, size: int, n_labels: int, width: int, file: str
+def stored_context_weights(
+    encoder: Encoder | None, template: np.ndarray, owner: np.ndarray, code: np.ndarray, w: np.ndarray
 ) -> LabelContextWeights:
-    """The rows of a model file with `size` attributes of this kind, each number checked."""
-    n_templates = len(encoder.of_order(PAST))
-    template = model_file.require(arrays, "past.template", np.int32, (size,), low=0, high=n_templates, file=file)
-    past = new_context_weights(encoder, template, width)
-    w = model_file.require(arrays, "past.weights", np.float32, (None, width), file=file)
-    owner, code = _checked_rows(arrays, past, "past.", w.shape[0], n_labels, file)
-    return _tagging(past, owner, code, w)
-
-
-def checked_state(
-    arrays: Mapping[str, np.ndarray], past: LabelContextWeights, n_labels: int, file: str
-) -> dict[str, np.ndarray]:
-    """The part of a checkpoint."""
-    head = "checkpoint.past."
-    w = model_file.require(arrays, f"{head}w", np.float32, (None, past.w.shape[1]), file=file)
-    a = model_file.require(arrays, f"{head}a", np.float64, w.shape, file=file)
-    owner, code = _checked_rows(arrays, past, head, w.shape[0], n_labels, file)
-    return {"past.owner": owner, "past.code": code, "past.w": w, "past.a": a}
-
-
-def _checked_rows(
-    arrays: Mapping[str, np.ndarray], past: LabelContextWeights, head: str, n: int, n_labels: int, file: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Owners and labels of rows: each pair once, and as many labels as the owner's template reads."""
-    size = past.template.size
-    owner = model_file.require(arrays, f"{head}owner", np.int32, (n,), low=0, high=max(1, size), file=file)
-    code = model_file.require(arrays, f"{head}code", np.int64, (n,), low=0, file=file)
-    if n and not size:
-        raise ModelError("damaged model: rows of earlier labels without an attribute", file=file)
-    reads = np.diff(past.first)[past.template[owner]] if n else np.zeros(0, np.int64)
-    rest = code.copy()
-    for k in range(int(reads.max(initial=0))):
-        label = rest & ((1 << LABEL_BITS) - 1)
-        if (label[reads > k] > n_labels).any():
-            raise ModelError("damaged model: a row is of a label that there is not", file=file)
-        rest = np.where(reads > k, rest >> LABEL_BITS, rest)
-    if rest.any() or not table_of(owner, code, n, _table_size(n))[2]:
-        raise ModelError("damaged model: the rows of earlier labels are not those of its templates", file=file)
-    return owner, code
+    """The weights of a model file, whose arrays have been checked."""
+    return _tagging(new_context_weights(encoder, template, w.shape[1]), owner, code, w)

@@ -1,9 +1,4 @@
-"""A trained chain model: everything that tagging needs and everything that is saved.
-
-In the file (see model_file): the weights as arrays, `keys`/`numbers` of each alphabet as tables that are used
-where they are mapped, the attributes' names (unless stripped), and as JSON the labels, templates, layout,
-settings and history.
-"""
+"""A trained chain model: labels, features and weights, and how they decode. See serialise.py for its file."""
 
 from __future__ import annotations
 
@@ -13,38 +8,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palmette.data import model_file
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import Transitions
-from palmette.errors import DataError, ModelError, UsageError
+from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
-from palmette.features.resources import Resources
-from palmette.features.templates import PAST, to_text
 from palmette.kernels.chain.exact import decode_exact
-from palmette.kernels.chain.forms import Active, Chain, Data, TransitionSums, TransitionWeights, no_weights, stride_of
+from palmette.kernels.chain.forms import Active, Chain, Data, stride_of
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.kernels.chain.train import decode
 from palmette.kernels.encode.encode import FeatureIndex
 from palmette.structures.chain.beam import beam_labels
 from palmette.structures.chain.data import allow_table, encode_corpus, encode_past
-from palmette.structures.chain.label_context import Weights, checked_state, no_context_weights, packed_past
-from palmette.structures.chain.search import Searching, searched
-from palmette.structures.chain.serialise import (
-    PARTS,
-    Names,
-    check_meta,
-    load_alphabet,
-    load_checkpoint,
-    load_encoder,
-    load_names,
-    load_rows,
-    load_shape,
-    packed_attributes,
-)
+from palmette.structures.chain.label_context import Weights, no_context_weights
+from palmette.structures.chain.search import Searching
 from palmette.structures.chain.temperature import with_temperature
-from palmette.structures.chain.weights import ORDERS, Shape, new_chain, used_rows
+from palmette.structures.chain.weights import Shape
+from palmette.structures.stored_features import Names
 
 MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
 MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
@@ -185,11 +166,16 @@ class ChainModel(Searching):
         return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
 
     def save(self, path: str) -> None:
-        model_file.save(path, *_packed(self))
+        """Write a model file; see serialise.py."""
+        from palmette.structures.chain.serialise import save_chain
+
+        save_chain(self, path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds what the model file does: what is compiled or remembered is made again."""
-        return _unpacked, (*_packed(self), "a pickled model")
+        from palmette.structures.chain.serialise import pack_chain, unpack_chain
+
+        return unpack_chain, (*pack_chain(self), "a pickled model")
 
 
 def best_states(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -241,105 +227,3 @@ def check_room(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> Non
 
 def _some(labels: Sequence[str], most: int = 12) -> str:
     return ", ".join(labels[:most]) + (", ..." if len(labels) > most else "")
-
-
-def _packed(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the JSON of a model file."""
-    chain = model.chain
-    arrays: dict[str, np.ndarray] = {}
-    for order, rows in zip(ORDERS, (chain.one, chain.two, chain.three), strict=True):
-        if order not in model.alphabets:
-            continue
-        part = PARTS[order]
-        arrays |= packed_attributes(part, model.alphabets[order], model.names.get(order))
-        arrays[f"{part}.weights"] = rows.w[: used_rows(rows)]  # a loaded model counts all of them as given out
-        if rows.first.size:
-            arrays |= {f"{part}.first": rows.first, f"{part}.combo": rows.combo}
-        else:
-            arrays[f"{part}.slot"] = rows.slot
-    if model.past is not None and PAST in model.alphabets:
-        arrays |= packed_past(model.past) | packed_attributes(PARTS[PAST], model.alphabets[PAST], model.names.get(PAST))
-    arrays |= {f"bare.{name}": getattr(chain.bare, name) for name in TransitionWeights._fields}
-    arrays |= {f"allowed.{name}": getattr(model.allowed, name) for name in Transitions._fields}
-    arrays["vocabulary"] = model.vocabulary
-    arrays |= {f"checkpoint.{name}": array for name, array in model.checkpoint.items()}
-    encoder = model.encoder
-    meta = {
-        "task": "chain",
-        "labels": model.labels,
-        "shape": model.shape._asdict(),
-        "scheme": model.scheme,
-        "templates": None if encoder is None else {
-            "text": to_text(encoder.templates), "syntax": encoder.templates.syntax, "name": encoder.templates.name,
-        },
-        "resources": Resources().to_dict() if encoder is None else encoder.resources.to_dict(),
-        "sizes": {PARTS[order]: alphabet.size for order, alphabet in model.alphabets.items()},
-        "bias": model.bias,
-        **model.meta,
-    }  # fmt: skip
-    # How long it took differs from run to run, and equal trainings make equal files.
-    meta["history"] = [
-        {name: value for name, value in row.items() if name != "seconds"} for row in meta.get("history", [])
-    ]
-    return arrays, meta
-
-
-def load_chain(path: str) -> ChainModel:
-    """Read a model file. Every index is checked before a kernel may follow it."""
-    arrays, meta = model_file.load(path)
-    try:
-        return _unpacked(arrays, meta, path)
-    except (KeyError, TypeError, AttributeError, UnicodeError) as error:
-        raise ModelError(f"damaged model: its description lacks or misstates {error}", file=path) from None
-    except ModelError as error:
-        if error.file is not None:
-            raise
-        raise ModelError(str(error).partition("\n")[0], hint=error.hint, file=path) from None
-
-
-def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) -> ChainModel:
-    if meta.get("task") != "chain":
-        raise ModelError(f"a model for the task {meta.get('task')!r}, not a tagger", file=path)
-    labels = meta.pop("labels")
-    if not isinstance(labels, list) or not labels or not all(isinstance(label, str) and label for label in labels):
-        raise ModelError("damaged model: its labels are not a list of names", file=path)
-    "".join(labels).encode()  # half of a surrogate pair is no name
-    if len(set(labels)) != len(labels):
-        raise ModelError("damaged model: a label occurs twice", file=path)
-    shape = load_shape(meta.pop("shape"), len(labels), path)
-    allowed = Transitions(
-        model_file.require(arrays, "allowed.start", np.bool_, (shape.n_labels,), file=path),
-        model_file.require(arrays, "allowed.pair", np.bool_, (shape.n_labels, shape.n_labels), file=path),
-        model_file.require(arrays, "allowed.end", np.bool_, (shape.n_labels,), file=path),
-    )
-    encoder = load_encoder(meta.pop("templates"), meta.pop("resources"), path)
-    sizes = meta.pop("sizes")
-    alphabets, rows, names = {}, dict.fromkeys(ORDERS, no_weights()), {}
-    for order in (1,) if encoder is None else encoder.programs:
-        size = sizes[PARTS[order]]
-        if type(size) is not int or size < 0:
-            raise ModelError("damaged model: the number of attributes is not a number", file=path)
-        alphabets[order] = load_alphabet(arrays, PARTS[order], size, path)
-        if order != PAST:
-            rows[order] = load_rows(arrays, order, size, shape, path)
-        if f"{PARTS[order]}.names" in arrays:
-            names[order] = load_names(arrays, PARTS[order], size, path)
-    blank = new_chain(shape, {}, allowed, {})
-    bare = TransitionWeights(*(
-        model_file.require(arrays, f"bare.{name}", np.float32, getattr(blank.bare, name).shape, file=path)
-        for name in TransitionWeights._fields
-    ))  # fmt: skip
-    empty = TransitionSums(*(np.zeros((0,) * block.ndim) for block in bare))
-    chain = blank._replace(bare=bare, bare_a=empty, one=rows[1], two=rows[2], three=rows[3])
-    vocabulary = model_file.require(arrays, "vocabulary", np.uint64, (None,), file=path)
-    checkpoint = load_checkpoint(arrays, blank, {order: rows[order] for order in alphabets if order != PAST}, path)
-    past, beam = searched(arrays, meta.get("settings"), encoder, alphabets, shape, path)
-    if past is not None and checkpoint:
-        checkpoint |= checked_state(arrays, past, shape.n_labels, path)
-    bias = {str(k): float(v) for k, v in meta.pop("bias").items()}
-    scheme = meta.pop("scheme")
-    meta.pop("task")
-    check_meta(meta, path)
-    return ChainModel(
-        labels, shape, allowed, scheme, encoder, alphabets, chain, names, vocabulary, bias, meta, checkpoint, past, beam
-    )

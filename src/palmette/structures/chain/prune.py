@@ -14,8 +14,8 @@ from palmette.kernels.core.table import renumbered
 from palmette.kernels.encode.encode import FeatureIndex
 from palmette.structures.chain.label_context import kept_rows
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.serialise import Names
 from palmette.structures.chain.weights import ORDERS
+from palmette.structures.stored_features import Names
 
 
 def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-
-from palmette.errors import ModelError, UsageError
+from palmette.errors import UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import PAST
-from palmette.kernels.chain.forms import stride_of
-from palmette.kernels.chain.label_context import LabelContextWeights
-from palmette.kernels.encode.encode import FeatureIndex
 from palmette.options.settings import BEAM, MOST_BEAM, SEARCHES
-from palmette.structures.chain.label_context import no_context_weights, unpacked_past
 from palmette.structures.chain.weights import Shape
 
 
@@ -63,19 +54,3 @@ def check_searchable(encoder: Encoder | None, search: str) -> None:
             f"the template `{first.text}` (line {first.line} of {encoder.templates.name}) reads earlier labels, which "
             "exact search cannot: say --search beam, or leave templates with %y out"
         )
-
-
-def searched(
-    arrays: Mapping[str, np.ndarray], settings: Any, encoder: Encoder | None, alphabets: dict[int, FeatureIndex],
-    shape: Shape, path: str,
-) -> tuple[LabelContextWeights | None, int]:  # fmt: skip
-    """The weights of earlier labels, and the width of the beam (0: exact search)."""
-    width = stride_of(shape.n_states)
-    beam = settings.get("beam") if isinstance(settings, dict) and settings.get("search") == "beam" else 0
-    if type(beam) is not int or not 0 <= beam <= MOST_BEAM or (beam and (shape.per > 1 or shape.local)):
-        raise ModelError("damaged model: its beam is not one", file=path)
-    if encoder is None or PAST not in encoder.programs:
-        return (no_context_weights(width) if beam else None), beam
-    if not beam:
-        raise ModelError("damaged model: its templates read earlier labels, and its search is exact", file=path)
-    return unpacked_past(arrays, encoder, alphabets[PAST].size, shape.n_labels, width, path), beam

@@ -1,153 +1,229 @@
-"""The parts of a model file, each checked as it is read: no kernel follows an index that nobody has looked at."""
+"""Chain models to and from model files. Arrays are declared in array_specs.py, metadata in metadata.py.
+
+`pack_chain` and `unpack_chain` work on arrays and metadata alone, which a pickle holds too.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from palmette.data import model_file
+from palmette.data import array_specs, model_file
+from palmette.data.array_specs import Arrays
+from palmette.data.files import FilePath, shown
 from palmette.data.labels.automaton import checked_automaton
-from palmette.errors import DataError, ModelError, UsageError
+from palmette.data.labels.schemes import Transitions, scheme_named
+from palmette.errors import ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
-from palmette.features.templates import PAST, parse
-from palmette.kernels.chain.forms import Chain, FeatureWeights, TransitionWeights, no_weights
-from palmette.kernels.encode.encode import FeatureIndex
-from palmette.options.settings import MOST_STATES
-from palmette.structures.chain.temperature import Calibration
-from palmette.structures.chain.weights import Shape
-from palmette.structures.training_log import Epoch
+from palmette.features.templates import PAST
+from palmette.kernels.chain.forms import (
+    Chain,
+    FeatureWeights,
+    TransitionSums,
+    TransitionWeights,
+    no_weights,
+    stride_of,
+)
+from palmette.kernels.chain.label_context import LabelContextWeights
+from palmette.options.settings import MOST_BEAM, Settings
+from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, chain_sizes, chain_specs, layout_of
+from palmette.structures.chain.label_context import no_context_weights, stored_context_weights
+from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.weights import ORDERS, Shape, new_chain, used_rows
+from palmette.structures.stored_features import (
+    pack_attributes,
+    pack_encoder,
+    unpack_encoder,
+    unpack_index,
+    unpack_names,
+)
+from palmette.structures.training_log import without_times
 
-PARTS = {1: "label", 2: "pair", 3: "triple", PAST: "past"}
-
-
-@dataclass
-class Names:
-    """The strings of the attributes of one order."""
-
-    data: np.ndarray  # u8[]
-    offset: np.ndarray  # i64[A+1]
-
-    def __getitem__(self, attribute: int) -> str:
-        return self.data[self.offset[attribute] : self.offset[attribute + 1]].tobytes().decode(errors="replace")
-
-    def __len__(self) -> int:
-        return self.offset.size - 1
-
-
-def packed_attributes(part: str, alphabet: FeatureIndex, names: Names | None) -> dict[str, np.ndarray]:
-    """An alphabet and its names."""
-    arrays = {f"{part}.keys": alphabet.keys, f"{part}.numbers": alphabet.numbers}
-    return arrays if names is None else arrays | {f"{part}.names": names.data, f"{part}.name_offset": names.offset}
+# --- saving -------------------------------------------------------------------------------------------------
 
 
-def check_meta(meta: dict[str, Any], path: str) -> None:
-    """What is told of the training: shown, and used by a resumption."""
-    kinds: list[tuple[str, Any]] = [
-        ("settings", dict[str, Any]), ("history", list[Epoch]), ("forbidden", list[tuple[str, str]]),
-    ]  # fmt: skip
-    if "calibration" in meta:
-        kinds.append(("calibration", Calibration))
-    for name, kind in kinds:
+def save_chain(model: ChainModel, path: FilePath) -> None:
+    """Write a model file, whole or not at all."""
+    model_file.save(path, *pack_chain(model))
+
+
+def pack_chain(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the metadata of a model file."""
+    meta = _pack_meta(model)
+    parts = _pack_arrays(model)
+    specs = chain_specs(layout_of(parts, model.encoder, model.past is not None), parts)
+    return array_specs.pack(parts, specs, chain_sizes(model.shape, meta["sizes"])), meta
+
+
+def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
+    parts: dict[str, np.ndarray] = {"vocabulary": model.vocabulary}
+    parts |= {f"bare.{name}": block for name, block in model.chain.bare._asdict().items()}
+    parts |= {f"allowed.{name}": block for name, block in model.allowed._asdict().items()}
+    for arity, index in model.alphabets.items():
+        part = PARTS[arity]
+        parts |= pack_attributes(part, index, model.names.get(arity))
+        parts |= _pack_contexts(model.past) if arity == PAST else _pack_weights(part, model.chain[-3:][arity - 1])
+    return parts | {f"{CHECKPOINT}{name}": array for name, array in _checkpoint(model).items()}
+
+
+def _pack_weights(part: str, rows: FeatureWeights) -> dict[str, np.ndarray]:
+    weights = {f"{part}.weights": rows.w[: used_rows(rows)]}  # a loaded model counts all of them as given out
+    if rows.first.size:
+        return weights | {f"{part}.first": rows.first, f"{part}.combo": rows.combo}
+    return weights | {f"{part}.slot": rows.slot}
+
+
+def _pack_contexts(past: LabelContextWeights | None) -> dict[str, np.ndarray]:
+    assert past is not None
+    return {"past.template": past.template, "past.owner": past.owner, "past.code": past.code, "past.weights": past.w}
+
+
+def _checkpoint(model: ChainModel) -> dict[str, np.ndarray]:
+    """The state of training, without weights of an arity that no feature has."""
+    absent = tuple(f"{arity}." for arity in ORDERS if arity not in model.alphabets)
+    return {name: array for name, array in model.checkpoint.items() if not name.startswith(absent)}
+
+
+def _pack_meta(model: ChainModel) -> dict[str, Any]:
+    without_templates = {"templates": None, "resources": Resources().to_dict()}
+    meta = {
+        "task": TASK,
+        "labels": model.labels,
+        "shape": _pack_shape(model.shape),
+        "scheme": model.scheme,
+        **(without_templates if model.encoder is None else pack_encoder(model.encoder)),
+        "sizes": {PARTS[arity]: index.size for arity, index in model.alphabets.items()},
+        "bias": model.bias,
+        **model.meta,
+        "history": without_times(model.meta.get("history", [])),
+    }
+    return model_file.declared(meta, ChainMeta)
+
+
+def _pack_shape(shape: Shape) -> dict[str, Any]:
+    return {
+        "n_labels": shape.n_labels, "order": shape.order, "ends": shape.ends, "transitions": shape.transitions,
+        "triples": shape.triples, "per": shape.per, "states": shape.states, "history": shape.history,
+        "local": shape.local,
+    }  # fmt: skip
+
+
+# --- loading ------------------------------------------------------------------------------------------------
+
+
+def load_chain(path: FilePath) -> ChainModel:
+    """Read a model file; ModelError if it is not one of a chain, each number of it as declared."""
+    return unpack_chain(*model_file.load(path), shown(path))
+
+
+def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
+    """The model of arrays and metadata as `pack_chain` gives them, all of them checked."""
+    model_file.check_task(meta, TASK, "a tagger", file)
+    stored = model_file.read_metadata(meta, ChainMeta, "metadata", file)
+    _check_names(stored, file)
+    settings = settings_from_v1(stored.settings)
+    model_file.check_field_types(settings, Settings, "setting", file)
+    shape = _unpack_shape(stored.shape, len(stored.labels), file)
+    encoder = None if stored.templates is None else unpack_encoder(stored.templates, stored.resources, file)
+    beam = _beam_of(settings, shape, encoder, file)
+
+    layout = layout_of(arrays, encoder, beam > 0)
+    sizes = {PARTS[arity]: _attributes(stored, PARTS[arity], file) for arity in layout.arities}
+    found = array_specs.unpack(arrays, chain_specs(layout, arrays), chain_sizes(shape, sizes), file)
+    allowed = Transitions(*(found[f"allowed.{name}"] for name in Transitions._fields))
+    names = {arity: unpack_names(found, PARTS[arity]) for arity in layout.arities}
+    about = msgspec.to_builtins(stored)
+    return ChainModel(
+        stored.labels,
+        shape,
+        allowed,
+        stored.scheme,
+        encoder,
+        {arity: unpack_index(found, PARTS[arity], sizes[PARTS[arity]]) for arity in layout.arities},
+        _unpack_chain(found, layout, shape, allowed),
+        {arity: own for arity, own in names.items() if own is not None},
+        found["vocabulary"],
+        stored.bias,
+        {key: about[key] for key in ABOUT_TRAINING if key in about} | {"settings": settings},
+        {name.removeprefix(CHECKPOINT): found[name] for name in found if name.startswith(CHECKPOINT)},
+        _unpack_contexts(found, layout, shape, encoder),
+        beam,
+    )
+
+
+def settings_from_v1(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a file of version 1 as settings of today."""
+    return settings
+
+
+def _check_names(stored: ChainMeta, file: str) -> None:
+    """What the types of the metadata do not express."""
+    if len(set(stored.labels)) != len(stored.labels):
+        raise ModelError("damaged model: a label occurs twice", file=file)
+    model_file.check_text(stored.labels, "a label", file)
+    if stored.scheme is not None:
         try:
-            meta[name] = msgspec.to_builtins(msgspec.convert(meta[name] if name in meta else kind(), kind))
-        except msgspec.ValidationError as error:
-            raise ModelError(f"damaged model: its {name} cannot be read ({error})", file=path) from None
+            scheme_named(stored.scheme)
+        except UsageError as error:
+            raise ModelError(f"damaged model: {error}", file=file) from None
 
 
-def load_shape(given: dict[str, Any], n_labels: int, path: str) -> Shape:
-    shape = Shape(**given)
-    states = tuple(shape.states)
-    fits = type(shape.per) is int and 1 <= shape.per <= MOST_STATES and len(states) in (0, n_labels)
-    if shape.n_labels != n_labels or shape.order not in (0, 1, 2) or not fits:
-        raise ModelError("damaged model: its shape does not fit its labels", file=path)
-    if not all(type(count) is int and 1 <= count <= shape.per for count in states):
-        raise ModelError("damaged model: a label has no state, or more than there is room for", file=path)
-    switches = bool(shape.ends), bool(shape.transitions), bool(shape.triples)
-    history = checked_automaton(shape.history, n_labels, path)
-    if history is not None and history.counts != (states or (shape.per,) * n_labels):
-        raise ModelError("damaged model: its states are not those of its label histories", file=path)
-    return Shape(n_labels, shape.order, *switches, shape.per, states, history, bool(shape.local))
+def _unpack_shape(stored: StoredShape, n_labels: int, file: str) -> Shape:
+    if stored.n_labels != n_labels or len(stored.states) not in (0, n_labels):
+        raise ModelError("damaged model: its shape does not fit its labels", file=file)
+    if any(count > stored.per for count in stored.states):
+        raise ModelError("damaged model: a label has more states than there is room for", file=file)
+    history = checked_automaton(stored.history, n_labels, file)
+    if history is not None and history.counts != (stored.states or (stored.per,) * n_labels):
+        raise ModelError("damaged model: its states are not those of its label histories", file=file)
+    return Shape(
+        n_labels, stored.order, stored.ends, stored.transitions, stored.triples, stored.per, stored.states, history,
+        stored.local,
+    )  # fmt: skip
 
 
-def load_encoder(templates: dict[str, str] | None, resources: object, path: str) -> Encoder | None:
-    if templates is None:
-        return None
-    try:
-        made = parse(templates["text"], templates["name"], templates["syntax"])
-        return Encoder(made, Resources.from_dict(resources))
-    except (DataError, UsageError) as error:
-        raise ModelError(f"damaged model: its templates cannot be read ({error})", file=path) from None
+def _beam_of(settings: dict[str, Any], shape: Shape, encoder: Encoder | None, file: str) -> int:
+    """The width of the beam; 0: exact search."""
+    beam = settings.get("beam") if settings.get("search") == "beam" else 0
+    if beam is None or not 0 <= beam <= MOST_BEAM or (beam and (shape.per > 1 or shape.local)):
+        raise ModelError(f"damaged model: its beam is {beam!r}", file=file)
+    if not beam and encoder is not None and PAST in encoder.programs:
+        raise ModelError("damaged model: its templates read earlier labels, and its search is exact", file=file)
+    return int(beam)
 
 
-def load_alphabet(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> FeatureIndex:
-    keys = model_file.require(arrays, f"{part}.keys", np.uint64, (None,), file=path)
-    numbers = model_file.require(arrays, f"{part}.numbers", np.int32, (keys.size,), low=-1, high=size, file=path)
-    full = int(np.count_nonzero(keys))
-    if keys.size < 2 or keys.size & (keys.size - 1) or full >= keys.size or full > size:
-        raise ModelError(f"damaged model: the table {part}.keys is not a table", file=path)
-    if full and int(numbers[keys != 0].min()) < 0:
-        raise ModelError(f"damaged model: the table {part}.keys has a key without a number", file=path)
-    return FeatureIndex(keys, numbers, size)
+def _attributes(stored: ChainMeta, part: str, file: str) -> int:
+    if part not in stored.sizes:
+        raise ModelError(f"damaged model: its metadata lacks the number of attributes of {part!r}", file=file)
+    return stored.sizes[part]
 
 
-def load_names(arrays: dict[str, np.ndarray], part: str, size: int, path: str) -> Names:
-    data = model_file.require(arrays, f"{part}.names", np.uint8, (None,), file=path)
-    offset = model_file.require_offsets(arrays, f"{part}.name_offset", np.int64, size + 1, data.size, file=path)
-    return Names(data, offset)
+def _unpack_chain(arrays: Arrays, layout: Layout, shape: Shape, allowed: Transitions) -> Chain:
+    rows = {arity: no_weights() for arity in ORDERS}
+    rows |= {arity: _unpack_weights(arrays, PARTS[arity]) for arity in layout.arities if arity != PAST}
+    bare = TransitionWeights(*(arrays[f"bare.{name}"] for name in TransitionWeights._fields))
+    sums = TransitionSums(*(np.zeros((0,) * block.ndim) for block in bare))
+    blank = new_chain(shape, {}, allowed, {})
+    return blank._replace(bare=bare, bare_a=sums, one=rows[1], two=rows[2], three=rows[3])
 
 
-def load_rows(arrays: dict[str, np.ndarray], order: int, size: int, shape: Shape, path: str) -> FeatureWeights:
-    base, part, width = no_weights(), PARTS[order], shape.width(order)
-    if f"{part}.first" in arrays:
-        most = shape.combinations(order)
-        combo = model_file.require(arrays, f"{part}.combo", np.int32, (None,), low=0, high=most, file=path)
-        first = model_file.require_offsets(arrays, f"{part}.first", np.int64, size + 1, combo.size, file=path)
-        w = model_file.require(arrays, f"{part}.weights", np.float32, (combo.size, shape.block(order)), file=path)
-        return base._replace(slot=np.zeros(size, np.int32), first=first, combo=combo, w=w)
-    w = model_file.require(arrays, f"{part}.weights", np.float32, (None, width), file=path)
-    slot = model_file.require(arrays, f"{part}.slot", np.int32, (size,), low=0, high=w.shape[0], file=path)
-    if not w.shape[0] or w[0].any():
-        raise ModelError(f"damaged model: row 0 of {part}.weights is not zero", file=path)
-    _check_owners(slot, w.shape[0], f"{part}.slot", path)
-    return base._replace(slot=slot, used=np.array([w.shape[0]], np.int64), w=w)
+def _unpack_weights(arrays: Arrays, part: str) -> FeatureWeights:
+    w = arrays[f"{part}.weights"]
+    if f"{part}.slot" in arrays:
+        return no_weights()._replace(slot=arrays[f"{part}.slot"], used=np.array([w.shape[0]], np.int64), w=w)
+    first = arrays[f"{part}.first"]
+    slot = np.zeros(first.size - 1, np.int32)
+    return no_weights()._replace(slot=slot, first=first, combo=arrays[f"{part}.combo"], w=w)
 
 
-def _check_owners(slot: np.ndarray, n_rows: int, name: str, path: str) -> None:
-    """Every row but the first has one owner, so that more training finds room for the others."""
-    owned = slot[slot != 0]
-    if owned.size != n_rows - 1 or np.unique(owned).size != owned.size:
-        raise ModelError(f"damaged model: {name} does not give each row to one attribute", file=path)
-
-
-def load_checkpoint(
-    arrays: dict[str, np.ndarray], blank: Chain, rows: dict[int, FeatureWeights], path: str
-) -> dict[str, np.ndarray]:
-    """What an exact resumption needs, each number checked; empty when the model was saved without."""
-    if not any(name.startswith("checkpoint.") for name in arrays):
-        return {}
-
-    def part(name: str, dtype: type, shape: tuple[int | None, ...], **bounds: int) -> np.ndarray:
-        return model_file.require(arrays, f"checkpoint.{name}", dtype, shape, file=path, **bounds)
-
-    state = {"clock": part("clock", np.float64, (1,))}
-    if not 1 <= state["clock"][0] < np.inf:
-        raise ModelError("damaged model: the clock of its checkpoint is not a number of steps", file=path)
-    heads: list[tuple[str, type]] = [("bare", np.float32), ("sums", np.float64)]
-    if "checkpoint.start.pair" in arrays:
-        heads.append(("start", np.float32))
-    for head, dtype in heads:
-        for field_name in TransitionWeights._fields:
-            shape = getattr(blank.bare, field_name).shape
-            state[f"{head}.{field_name}"] = part(f"{head}.{field_name}", dtype, shape)
-    for order, own in rows.items():
-        w = part(f"{order}.w", np.float32, (own.w.shape[0] if own.first.size else None, own.w.shape[1]))
-        state[f"{order}.w"], state[f"{order}.a"] = w, part(f"{order}.a", np.float64, w.shape)
-        slot = part(f"{order}.slot", np.int32, own.slot.shape, low=0, high=max(1, w.shape[0]))
-        if not own.first.size:
-            _check_owners(slot, w.shape[0], f"checkpoint.{order}.slot", path)
-        state[f"{order}.slot"] = slot
-    return state
+def _unpack_contexts(
+    arrays: Arrays, layout: Layout, shape: Shape, encoder: Encoder | None
+) -> LabelContextWeights | None:
+    if PAST in layout.arities:
+        names = ("past.template", "past.owner", "past.code", "past.weights")
+        return stored_context_weights(encoder, *(arrays[name] for name in names))
+    return no_context_weights(stride_of(shape.n_states)) if layout.beam else None

@@ -27,10 +27,10 @@ from palmette.features.templates import TemplateSet, parse
 from palmette.kernels.chain.forms import Chain, FeatureWeights
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.serialise import Names
 from palmette.structures.chain.weights import Shape, estimated, new_chain
 from palmette.structures.hmm.tables import Tables, log
 from palmette.structures.hmm.words import BEFORE, NAME, Vocabulary
+from palmette.structures.stored_features import Names
 
 TEMPLATES = {1: "U0:%x[0,0{atom}]\nB\n", 2: "U0:%x[0,0{atom}]\nB1:%x[-2,0{atom}]\nT\n"}
 

@@ -1,8 +1,4 @@
-"""A trained parser: what parsing needs and what is saved.
-
-In the file: the table of features and their lists of weights as arrays, and as JSON the templates, actions, settings
-and history.
-"""
+"""A trained parser: templates, actions and weights, and how they parse. See serialise.py for its file."""
 
 from __future__ import annotations
 
@@ -14,15 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data import model_file
 from palmette.data.corpus import bytes_of, column_of_types
 from palmette.data.treebank import Treebank
-from palmette.errors import ModelError
 from palmette.kernels.core.hashing import hash_pieces
-from palmette.kernels.tree.forms import LEFT, RIGHT, SHIFT, Grammar, Weights, Words
+from palmette.kernels.tree.forms import SHIFT, Grammar, Weights, Words
 from palmette.kernels.tree.train import parse
-from palmette.kernels.tree.weights import CLASSES, MOST_ACTIONS, lists_of
-from palmette.structures.tree.templates import Templates, compile_templates, read_cells
+from palmette.kernels.tree.weights import CLASSES
+from palmette.structures.tree.templates import Templates, read_cells
 
 Action = tuple[int, str]  # a move and a relation; the shift has none
 SHIFTING: Action = (SHIFT, "")
@@ -72,7 +66,10 @@ class ParserModel:
         return treebank.with_trees((heads + 1).astype(np.int32), column_of_types(numbers, names))
 
     def save(self, path: str) -> None:
-        model_file.save(path, *_packed(self))
+        """Write a model file; see serialise.py."""
+        from palmette.structures.tree.serialise import save_parser
+
+        save_parser(self, path)
 
 
 @dataclass
@@ -129,62 +126,3 @@ def frozen_weights(table: np.ndarray, entry: np.ndarray) -> Weights:
     return Weights(
         table, entry, entry.view(np.float32), np.zeros(0), np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
     )
-
-
-def _packed(model: ParserModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    meta = {
-        "task": "parse",
-        "templates": {"name": model.templates.name, "text": model.templates.text},
-        "actions": [list(action) for action in model.actions],
-        "root": model.root,
-        **model.meta,
-    }
-    # How long it took differs from run to run, and equal trainings make equal files.
-    meta["history"] = [
-        {name: value for name, value in row.items() if name != "seconds"} for row in meta.get("history", [])
-    ]
-    return {"table": model.weights.table, "entry": model.weights.entry}, meta
-
-
-def load_parser(path: str) -> ParserModel:
-    """Read a model file. Every number that a kernel follows is checked."""
-    arrays, meta = model_file.load(path)
-    try:
-        return _unpacked(arrays, meta, path)
-    except (KeyError, TypeError, AttributeError, ValueError, UnicodeError) as error:
-        raise ModelError(f"damaged model: its description lacks or misstates {error}", file=path) from None
-
-
-def _unpacked(arrays: dict[str, np.ndarray], meta: dict[str, Any], path: str) -> ParserModel:
-    if meta.get("task") != "parse":
-        raise ModelError(f"a model for the task {meta.get('task')!r}, not a parser", file=path)
-    described = meta.pop("templates")
-    templates = compile_templates(described["text"], described["name"])
-    actions: list[Action] = [(int(move), str(relation)) for move, relation in meta.pop("actions")]
-    moves = {move for move, _ in actions[1:]}
-    if not actions or actions[0] != SHIFTING or not moves <= {LEFT, RIGHT} or len(set(actions)) < len(actions):
-        raise ModelError("damaged model: its actions are not one shift and arcs", file=path)
-    if len(actions) > MOST_ACTIONS:
-        raise ModelError(f"damaged model: {len(actions)} actions; at most {MOST_ACTIONS}", file=path)
-    table = model_file.require(arrays, "table", np.uint64, (None,), file=path)
-    entry = model_file.require(arrays, "entry", np.int32, (None,), file=path)
-    _check_lists(table, entry, len(actions), path)
-    root = meta.pop("root")
-    if not isinstance(root, str):
-        raise ModelError("damaged model: the relation of the root is no name", file=path)
-    return ParserModel(templates, actions, root, frozen_weights(table, entry), meta)
-
-
-def _check_lists(table: np.ndarray, entry: np.ndarray, n_actions: int, path: str) -> None:
-    places = table.size // 2
-    if table.size % 2 or places & (places - 1) or places < 2 or not (table[::2] == 0).any():
-        raise ModelError("damaged model: its table of features has no power of two of places, or none free", file=path)
-    if table[1::2][table[::2] == 0].any():  # a search that finds no feature reads the place all the same
-        raise ModelError("damaged model: a list of weights without a feature", file=path)
-    start, length = lists_of(table)
-    if entry.size % 2 or entry.size < 2 or (start + length > entry.size // 2).any():
-        raise ModelError("damaged model: a list of weights goes beyond the end", file=path)
-    if (entry[::2] < 0).any() or (entry[::2] >= n_actions).any():
-        raise ModelError("damaged model: a weight is of an action that does not exist", file=path)
-    if not np.isfinite(entry.view(np.float32)[1::2]).all():
-        raise ModelError("damaged model: a weight is not a number", file=path)

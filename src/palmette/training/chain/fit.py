@@ -30,8 +30,8 @@ from palmette.structures.chain.label_context import drop_unmoved_past
 from palmette.structures.chain.model import ChainModel, check_columns, check_room
 from palmette.structures.chain.prune import some_names
 from palmette.structures.chain.search import check_searchable
-from palmette.structures.chain.serialise import Names
 from palmette.structures.chain.weights import Shape, forget_forbidden
+from palmette.structures.stored_features import Names
 from palmette.training.chain.beam import check_beam, for_beam
 from palmette.training.chain.exact import Dev
 from palmette.training.chain.request import TrainingData, TrainRequest

@@ -1,0 +1,58 @@
+"""The metadata of a chain model's file, declared once. Fields are named as the keys of the file (version 1)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from palmette.data.formats.registry import FormatSpec
+from palmette.data.labels.automaton import LabelAutomaton
+from palmette.features.resources import Resources
+from palmette.options.settings import MOST_STATES
+from palmette.structures.chain.temperature import Calibration
+from palmette.structures.stored_features import Count, Name, StoredTemplates
+from palmette.structures.training_log import Epoch
+
+TASK = "chain"
+States = Annotated[int, msgspec.Meta(ge=1, le=MOST_STATES)]
+
+
+class StoredShape(msgspec.Struct, frozen=True):
+    """`structures.chain.weights.Shape`."""
+
+    n_labels: int
+    order: Literal[0, 1, 2]
+    ends: bool = True
+    transitions: bool = True
+    triples: bool = False
+    per: States = 1
+    states: tuple[States, ...] = ()
+    history: LabelAutomaton | None = None
+    local: bool = False
+
+
+class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
+    """Everything of a chain model that is not an array."""
+
+    task: str
+    labels: Annotated[list[Name], msgspec.Meta(min_length=1)]
+    shape: StoredShape
+    scheme: str | None
+    templates: StoredTemplates | None  # None: ready-made attributes
+    resources: Resources
+    sizes: dict[str, Count]  # attributes of each part
+    bias: dict[str, float]
+    # What `ChainModel.meta` holds
+    settings: dict[str, Any] = {}
+    history: list[Epoch] = []
+    forbidden: list[tuple[str, str]] = []
+    best_pass: int | UnsetType = UNSET
+    ended: str | UnsetType = UNSET
+    features: str | UnsetType | None = UNSET
+    reading: FormatSpec | UnsetType | None = UNSET
+    calibration: Calibration | UnsetType = UNSET
+
+
+ABOUT_TRAINING = ("settings", "history", "forbidden", "best_pass", "ended", "features", "reading", "calibration")

@@ -1,0 +1,157 @@
+"""Classifiers to and from model files. The views follow from the settings.
+
+Letters: A attributes, C columns of all views side by side; see kernels/latent/forms.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, UnsetType
+
+from palmette.data import array_specs, model_file
+from palmette.data.array_specs import Arrays, ArraySpec, ZeroRow, if_present
+from palmette.data.files import FilePath, shown
+from palmette.errors import ModelError, UsageError
+from palmette.features.encode import Encoder
+from palmette.features.resources import Resources
+from palmette.kernels.chain.forms import FeatureWeights
+from palmette.kernels.latent.forms import Views, Weights
+from palmette.options.classifier_settings import Settings, checked
+from palmette.structures.latent.model import ClassifierModel
+from palmette.structures.latent.views import make_views, packed
+from palmette.structures.stored_features import (
+    Count,
+    Name,
+    StoredTemplates,
+    index_specs,
+    name_specs,
+    pack_attributes,
+    pack_encoder,
+    unpack_encoder,
+    unpack_index,
+    unpack_names,
+)
+from palmette.structures.training_log import ClassifierEpoch, without_times
+
+TASK = "classify"
+PART = "attribute"
+
+
+class ClassifierMeta(msgspec.Struct, kw_only=True, frozen=True):
+    """Everything of a classifier that is not an array. Fields are named as the keys of the file (version 1)."""
+
+    task: str
+    classes: tuple[Name, Name]  # the negative one first
+    settings: dict[str, Any]
+    templates: StoredTemplates
+    resources: Resources
+    attributes: Count
+    # What `ClassifierModel.meta` holds
+    history: list[ClassifierEpoch] = []
+    best_pass: int | UnsetType = UNSET
+    ended: str | UnsetType = UNSET
+    sentences: list[int] | UnsetType = UNSET
+    start: float | UnsetType | None = UNSET
+    tagger: str | UnsetType = UNSET
+
+
+ABOUT_TRAINING = ("history", "best_pass", "ended", "sentences", "start", "tagger")
+
+
+def classifier_specs(arrays: Arrays) -> tuple[ArraySpec, ...]:
+    """All arrays of a classifier's file; `arrays` shows whether attributes have names."""
+    return (
+        *index_specs(PART),
+        *if_present(name_specs(PART), arrays),
+        ArraySpec("weights", np.float32, ("rows", "C"), finite=True, rules=(ZeroRow(),)),
+        ArraySpec("slot", np.int32, (f"{PART}.A",), low=0, high="rows"),
+        ArraySpec("end", np.float32, (2, "C"), finite=True),
+        ArraySpec("pair", np.float32, ("pairs",), finite=True),
+    )
+
+
+def classifier_sizes(views: Views, attributes: int) -> dict[str, int]:
+    return {f"{PART}.A": attributes, "C": views.kind.size, "pairs": views.forbid.size}
+
+
+# --- saving -------------------------------------------------------------------------------------------------
+
+
+def save_classifier(model: ClassifierModel, path: FilePath) -> None:
+    """Write a model file, whole or not at all."""
+    weights = model.weights
+    parts = pack_attributes(PART, model.alphabet, model.names)
+    parts |= {"slot": weights.one.slot, "weights": weights.one.w, "end": weights.end, "pair": weights.pair}
+    sizes = classifier_sizes(model.packed, model.alphabet.size)
+    model_file.save(path, array_specs.pack(parts, classifier_specs(parts), sizes), _pack_meta(model))
+
+
+def _pack_meta(model: ClassifierModel) -> dict[str, Any]:
+    meta = {
+        "task": TASK,
+        "classes": list(model.classes),
+        "settings": msgspec.to_builtins(model.settings),
+        **pack_encoder(model.encoder),
+        "attributes": model.alphabet.size,
+        **model.meta,
+        "history": without_times(model.meta.get("history", [])),
+    }
+    return model_file.declared(meta, ClassifierMeta)
+
+
+# --- loading ------------------------------------------------------------------------------------------------
+
+
+def load_classifier(path: FilePath) -> ClassifierModel:
+    """Read a model file; ModelError if it is not one of a classifier, each number of it as declared."""
+    file = shown(path)
+    arrays, meta = model_file.load(path)
+    model_file.check_task(meta, TASK, "a classifier", file)
+    stored = model_file.read_metadata(meta, ClassifierMeta, "metadata", file)
+    if stored.classes[0] == stored.classes[1]:
+        raise ModelError("damaged model: its classes have the same name", file=file)
+    model_file.check_text(stored.classes, "a class", file)
+    settings = _unpack_settings(settings_from_v1(stored.settings), file)
+    encoder = _unpack_encoder(stored, file)
+    views = packed(make_views(settings.latent, settings.views, settings.types), settings.types, settings.pairs)
+    sizes = classifier_sizes(views, stored.attributes)
+    found = array_specs.unpack(arrays, classifier_specs(arrays), sizes, file)
+    about = msgspec.to_builtins(stored)
+    return ClassifierModel(
+        stored.classes,
+        settings,
+        encoder,
+        unpack_index(found, PART, stored.attributes),
+        _unpack_weights(found),
+        unpack_names(found, PART),
+        {key: about[key] for key in ABOUT_TRAINING if key in about},
+    )
+
+
+def settings_from_v1(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a file of version 1 as settings of today."""
+    return settings
+
+
+def _unpack_settings(settings: dict[str, Any], file: str) -> Settings:
+    try:
+        return checked(model_file.read_metadata(settings, Settings, "settings", file))
+    except UsageError as error:
+        raise ModelError(f"damaged model: its settings are wrong ({error})", file=file) from None
+
+
+def _unpack_encoder(stored: ClassifierMeta, file: str) -> Encoder:
+    encoder = unpack_encoder(stored.templates, stored.resources, file)
+    if set(encoder.programs) != {1}:
+        raise ModelError("damaged model: its templates are not for a classifier", file=file)
+    return encoder
+
+
+def _unpack_weights(arrays: Arrays) -> Weights:
+    w, none = arrays["weights"], np.zeros((0, arrays["weights"].shape[1]))
+    used = np.array([w.shape[0]], np.int64)
+    rows = FeatureWeights(arrays["slot"], used, np.zeros(0, np.int64), np.zeros(0, np.int32), w, none)
+    return Weights(arrays["end"], arrays["pair"], none, np.zeros(0), rows)

@@ -1,0 +1,159 @@
+"""Parsers to and from model files.
+
+In the file: the table of features and their lists of weights as arrays (see kernels/tree/weights.py), and as metadata
+templates, actions, settings and training log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
+
+from palmette.data import array_specs, model_file
+from palmette.data.array_specs import ArraySpec, Found
+from palmette.data.files import FilePath, shown
+from palmette.errors import DataError, ModelError, UsageError
+from palmette.kernels.tree.forms import LEFT, RIGHT
+from palmette.kernels.tree.weights import MOST_ACTIONS, lists_of
+from palmette.options.parser_settings import ParserSettings
+from palmette.structures.training_log import Epoch, without_times
+from palmette.structures.tree.model import SHIFTING, Action, ParserModel, frozen_weights
+from palmette.structures.tree.templates import Templates, compile_templates
+
+TASK = "parse"
+
+
+class StoredParserTemplates(msgspec.Struct, frozen=True):
+    """Templates as text."""
+
+    name: str
+    text: str
+
+
+class ParserMeta(msgspec.Struct, kw_only=True, frozen=True):
+    """Everything of a parser that is not an array. Fields are named as the keys of the file (version 1)."""
+
+    task: str
+    templates: StoredParserTemplates
+    actions: list[tuple[int, str]]  # a move and a relation; the shift first
+    root: str  # the relation of the root
+    # What `ParserModel.meta` holds
+    settings: dict[str, Any] = {}
+    history: list[Epoch] = []
+    best_pass: int | UnsetType = UNSET
+    ignored: list[str] | UnsetType = UNSET  # columns that training did not see
+    tags: dict[str, str] | UnsetType = UNSET  # where the tags of a column came from
+
+
+ABOUT_TRAINING = ("settings", "history", "best_pass", "ignored", "tags")
+
+
+@dataclass(frozen=True)
+class FeatureLists:
+    """A hash table of pairs (feature, packed place of its list of weights); the feature 0 marks an empty place.
+
+    The number of places is a power of two and one of them is empty, or a search would not end. An empty place has an
+    empty list, since a search that finds no feature reads it too. All lists lie within the array `entries`.
+    """
+
+    entries: str
+
+    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+        places = array.size // 2
+        if array.size % 2 or places & (places - 1) or places < 2 or not (array[::2] == 0).any():
+            return "is not a table of features: its places are not a power of two, or none is free"
+        if array[1::2][array[::2] == 0].any():
+            return "has a list of weights without a feature"
+        start, length = lists_of(array)
+        if (start + length > found.arrays[self.entries].size // 2).any():
+            return f"has a list of weights that goes beyond the end of {self.entries!r}"
+        return None
+
+
+@dataclass(frozen=True)
+class ActionWeights:
+    """Pairs of an action and a float32 weight in the same bytes."""
+
+    actions: str  # the size that is their number
+
+    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+        if array.size % 2 or array.size < 2:
+            return "is not a list of pairs"
+        if (array[::2] < 0).any() or (array[::2] >= found.sizes[self.actions]).any():
+            return "has a weight of an action that does not exist"
+        return None if np.isfinite(array.view(np.float32)[1::2]).all() else "has a weight that is not a number"
+
+
+PARSER_SPECS = (
+    ArraySpec("entry", np.int32, ("entry cells",), rules=(ActionWeights("actions"),)),
+    ArraySpec("table", np.uint64, ("table cells",), rules=(FeatureLists("entry"),)),
+)
+
+
+# --- saving -------------------------------------------------------------------------------------------------
+
+
+def save_parser(model: ParserModel, path: FilePath) -> None:
+    """Write a model file, whole or not at all."""
+    parts = {"table": model.weights.table, "entry": model.weights.entry}
+    meta = {
+        "task": TASK,
+        "templates": {"name": model.templates.name, "text": model.templates.text},
+        "actions": [list(action) for action in model.actions],
+        "root": model.root,
+        **model.meta,
+        "history": without_times(model.meta.get("history", [])),
+    }
+    arrays = array_specs.pack(parts, PARSER_SPECS, {"actions": len(model.actions)})
+    model_file.save(path, arrays, model_file.declared(meta, ParserMeta))
+
+
+# --- loading ------------------------------------------------------------------------------------------------
+
+
+def load_parser(path: FilePath) -> ParserModel:
+    """Read a model file; ModelError if it is not one of a parser, each number of it as declared."""
+    file = shown(path)
+    arrays, meta = model_file.load(path)
+    model_file.check_task(meta, TASK, "a parser", file)
+    stored = model_file.read_metadata(meta, ParserMeta, "metadata", file)
+    settings = settings_from_v1(stored.settings)
+    model_file.check_field_types(settings, ParserSettings, "setting", file)
+    _check_actions(stored.actions, file)
+    model_file.check_text([stored.root], "the relation of the root", file)
+    templates = _unpack_templates(stored.templates, file)
+    found = array_specs.unpack(arrays, PARSER_SPECS, {"actions": len(stored.actions)}, file)
+    about = msgspec.to_builtins(stored)
+    return ParserModel(
+        templates,
+        stored.actions,
+        stored.root,
+        frozen_weights(found["table"], found["entry"]),
+        {key: about[key] for key in ABOUT_TRAINING if key in about} | {"settings": settings},
+    )
+
+
+def settings_from_v1(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a file of version 1 as settings of today."""
+    return settings
+
+
+def _check_actions(actions: list[Action], file: str) -> None:
+    moves = {move for move, _ in actions[1:]}
+    if not actions or actions[0] != SHIFTING or not moves <= {LEFT, RIGHT} or len(set(actions)) < len(actions):
+        raise ModelError("damaged model: its actions are not one shift and arcs", file=file)
+    model_file.check_text((relation for _, relation in actions), "a relation", file)
+    if len(actions) > MOST_ACTIONS:
+        raise ModelError(f"damaged model: {len(actions)} actions; at most {MOST_ACTIONS}", file=file)
+
+
+def _unpack_templates(stored: StoredParserTemplates, file: str) -> Templates:
+    try:
+        return compile_templates(stored.text, stored.name)
+    except (DataError, UsageError) as error:
+        raise ModelError(f"damaged model: its templates cannot be read ({error})", file=file) from None

@@ -1,0 +1,494 @@
+"""Every declaration of a stored array is broken in every way it can be, and each time the file is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from stored_models import FILES, unpacked
+
+from palmette.data import array_specs, model_file
+from palmette.data.array_specs import (
+    ArraySpec,
+    Found,
+    HashTable,
+    Offsets,
+    OneOwnerPerRow,
+    RisingWithin,
+    ZeroRow,
+    size_of,
+)
+from palmette.errors import ModelError
+from palmette.structures.chain.array_specs import CHECKPOINT, LabelCodes, chain_sizes, chain_specs, layout_of
+from palmette.structures.chain.serialise import load_chain
+from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, load_classifier
+from palmette.structures.lm.serialise import (
+    ByOrder,
+    NeverBegins,
+    OneWordShorter,
+    Words,
+    WordsFirst,
+    lm_specs,
+)
+from palmette.structures.lm.serialise import load as load_lm
+from palmette.structures.tree.serialise import PARSER_SPECS, ActionWeights, FeatureLists, load_parser
+
+Arrays = dict[str, np.ndarray]
+Damage = Callable[[Arrays, ArraySpec, Any], None]
+LOADERS: dict[str, Callable[[Path], Any]] = {
+    "chain": load_chain, "parse": load_parser, "classify": load_classifier, "lm": load_lm,
+}  # fmt: skip
+
+
+def declarations(path: Path) -> tuple[tuple[ArraySpec, ...], dict[str, int]]:
+    """The specs of a model file, and the sizes that follow from its metadata."""
+    arrays, meta = model_file.load(path)
+    model = LOADERS[meta["task"]](path)
+    if meta["task"] == "chain":
+        layout = layout_of(arrays, model.encoder, model.past is not None)
+        return chain_specs(layout, arrays), chain_sizes(model.shape, meta["sizes"])
+    if meta["task"] == "classify":
+        return classifier_specs(arrays), classifier_sizes(model.packed, meta["attributes"])
+    if meta["task"] == "parse":
+        return PARSER_SPECS, {"actions": len(meta["actions"])}
+    return lm_specs(tuple(meta["sizes"]), arrays), {"V": meta["sizes"][0], "M": sum(meta["sizes"])}
+
+
+def bound_sizes(arrays: Arrays, specs: Sequence[ArraySpec], sizes: dict[str, int]) -> dict[str, int]:
+    found = dict(sizes)
+    for spec in specs:
+        for size, length in zip(spec.shape, arrays[spec.name].shape, strict=True):
+            if isinstance(size, str) and "+" not in size:
+                found.setdefault(size, length)
+    return found
+
+
+# --- damages of form and range ------------------------------------------------------------------------------
+
+
+def mentions(spec: ArraySpec, size: str) -> bool:
+    """Whether the length of an array, or a rule of it, depends on a size. A bound does not: more is right."""
+    name = size.partition("+")[0]
+    own = [str(other).partition("+")[0] for other in spec.shape]
+    return name in own or any(name in vars(rule).values() for rule in spec.rules)
+
+
+def form_damages(
+    arrays: Arrays, spec: ArraySpec, specs: Sequence[ArraySpec], sizes: dict[str, int]
+) -> Iterator[tuple[Arrays, set[str]]]:
+    """Arrays with a wrong presence, dtype or shape of one, and the names of arrays one of which is to be named."""
+    array, own = arrays[spec.name], {spec.name}
+    if spec.name != "seen":  # of a language model: a file may lack it
+        yield {name: a for name, a in arrays.items() if name != spec.name}, own
+    other = np.float64 if array.dtype != np.float64 else np.float32
+    yield arrays | {spec.name: array.astype(other)}, own
+    yield arrays | {spec.name: array[None]}, own
+    for axis, size in enumerate(spec.shape):
+        others = own if isinstance(size, int) else own | {s.name for s in specs if mentions(s, size)}
+        if isinstance(size, str) and size.partition("+")[0] not in sizes and others == own:
+            continue  # any length is right
+        if array.shape[axis]:
+            longer = np.concatenate((array, array.take([-1], axis=axis)), axis=axis)
+            shorter = array.take(range(array.shape[axis] - 1), axis=axis)
+            for changed in (longer, shorter):
+                yield arrays | {spec.name: np.ascontiguousarray(changed)}, others
+
+
+def range_damages(arrays: Arrays, spec: ArraySpec, sizes: dict[str, int]) -> Iterator[np.ndarray]:
+    """Values outside of the declared range, in the last place of an array."""
+    array = arrays[spec.name]
+    wrong: list[Any] = []
+    if spec.low is not None:
+        low = size_of(spec.low, sizes) if isinstance(spec.low, str) else spec.low
+        wrong.append(low - 1)
+    if spec.high is not None:
+        wrong.append(size_of(spec.high, sizes) if isinstance(spec.high, str) else spec.high)
+    if array.dtype.kind == "f" and (spec.low is not None or spec.high is not None or spec.finite):
+        wrong.append(np.nan)
+    if spec.finite:
+        wrong += [np.inf, -np.inf]
+    for value in wrong:
+        if array.size:
+            changed = array.copy()
+            changed.reshape(-1)[-1] = value
+            yield changed
+
+
+# --- damages of rules ---------------------------------------------------------------------------------------
+
+
+def at(place: Any, value: Any) -> Damage:
+    def damage(arrays: Arrays, spec: ArraySpec, rule: Any) -> None:
+        arrays[spec.name][place] = value
+
+    return damage
+
+
+def _falling(arrays: Arrays, spec: ArraySpec, rule: Any) -> None:
+    offsets = arrays[spec.name]
+    k = next(k for k in range(1, offsets.size - 1) if offsets[k] > 0)
+    offsets[k] = offsets[-1] if offsets[k] < offsets[-1] else 0
+
+
+def _group(arrays: Arrays, spec: ArraySpec, rule: RisingWithin) -> int:
+    """The first place of a group of two or more."""
+    first = arrays[rule.offsets]
+    return int(next(a for a, b in itertools.pairwise(first) if b - a > 1))
+
+
+def _equal(arrays: Arrays, spec: ArraySpec, rule: RisingWithin) -> None:
+    k = _group(arrays, spec, rule)
+    arrays[spec.name][k + 1] = arrays[spec.name][k]
+
+
+def _swapped(arrays: Arrays, spec: ArraySpec, rule: RisingWithin) -> None:
+    k = _group(arrays, spec, rule)
+    arrays[spec.name][[k, k + 1]] = arrays[spec.name][[k + 1, k]]
+
+
+def _two_owners(arrays: Arrays, spec: ArraySpec, rule: Any) -> None:
+    slot = arrays[spec.name]
+    a, b = np.flatnonzero(slot)[:2]
+    slot[a] = slot[b]
+
+
+def _no_owner(arrays: Arrays, spec: ArraySpec, rule: Any) -> None:
+    slot = arrays[spec.name]
+    slot[np.flatnonzero(slot)[0]] = 0
+
+
+def _no_empty_place(arrays: Arrays, spec: ArraySpec, rule: HashTable) -> None:
+    keys = arrays[spec.name]
+    keys[keys == 0] = 1
+
+
+def _not_a_power(arrays: Arrays, spec: ArraySpec, rule: HashTable) -> None:
+    for name in (spec.name, rule.numbers):
+        arrays[name] = np.concatenate((arrays[name], arrays[name][-1:]))
+
+
+def _too_many_keys(arrays: Arrays, spec: ArraySpec, rule: HashTable) -> None:
+    keys = arrays[spec.name]
+    keys[np.flatnonzero(keys == 0)[0]] = 1
+
+
+def _no_number(arrays: Arrays, spec: ArraySpec, rule: HashTable) -> None:
+    arrays[rule.numbers][np.flatnonzero(arrays[spec.name])[0]] = -1
+
+
+def _same_number(arrays: Arrays, spec: ArraySpec, rule: HashTable) -> None:
+    a, b = np.flatnonzero(arrays[spec.name])[:2]
+    arrays[rule.numbers][a] = arrays[rule.numbers][b]
+
+
+def _many_labels(arrays: Arrays, spec: ArraySpec, rule: LabelCodes) -> None:
+    arrays[spec.name][0] |= 1 << 60
+
+
+def _strange_label(arrays: Arrays, spec: ArraySpec, rule: LabelCodes) -> None:
+    arrays[spec.name][0] |= (1 << 15) - 1
+
+
+def _pair_twice(arrays: Arrays, spec: ArraySpec, rule: LabelCodes) -> None:
+    for name in (spec.name, rule.owner):
+        arrays[name][0] = arrays[name][1]
+
+
+def _full_table(arrays: Arrays, spec: ArraySpec, rule: FeatureLists) -> None:
+    keys = arrays[spec.name][::2]
+    keys[keys == 0] = 1
+
+
+def _list_without_feature(arrays: Arrays, spec: ArraySpec, rule: FeatureLists) -> None:
+    table = arrays[spec.name]
+    table[2 * int(np.flatnonzero(table[::2] == 0)[0]) + 1] = 1 << 40
+
+
+def _beyond_the_end(arrays: Arrays, spec: ArraySpec, rule: FeatureLists) -> None:
+    table = arrays[spec.name]
+    table[2 * int(np.flatnonzero(table[::2])[0]) + 1] |= np.uint64(1 << 39)
+
+
+def _odd(arrays: Arrays, spec: ArraySpec, rule: Any) -> None:
+    arrays[spec.name] = arrays[spec.name][:-1].copy()
+
+
+def _half(arrays: Arrays, spec: ArraySpec, rule: FeatureLists) -> None:
+    arrays[spec.name] = arrays[spec.name][:-2].copy()
+
+
+def _no_number_as_weight(arrays: Arrays, spec: ArraySpec, rule: ActionWeights) -> None:
+    arrays[spec.name].view(np.float32)[1] = np.nan
+
+
+def _other_word(arrays: Arrays, spec: ArraySpec, rule: Words) -> None:
+    arrays[spec.name][0] = ord("x")
+
+
+def _word_twice(arrays: Arrays, spec: ArraySpec, rule: Words) -> None:
+    text, offset = arrays[spec.name], arrays[rule.offset]
+    lengths = np.diff(offset)
+    a, b = next((a, b) for b in range(len(lengths)) for a in range(3, b) if lengths[a] == lengths[b])
+    text[offset[a] : offset[a + 1]] = text[offset[b] : offset[b + 1]]
+
+
+DAMAGES: dict[type, list[Damage]] = {
+    Offsets: [at(0, 1), at(-1, 0), _falling],
+    RisingWithin: [_equal, _swapped],
+    ZeroRow: [at((0, 0), 1)],
+    OneOwnerPerRow: [_two_owners, _no_owner],
+    HashTable: [_no_empty_place, _not_a_power, _too_many_keys, _no_number, _same_number],
+    LabelCodes: [_many_labels, _strange_label, _pair_twice],
+    FeatureLists: [_full_table, _list_without_feature, _beyond_the_end, _odd, _half],
+    ActionWeights: [at(0, -1), at(0, 1 << 20), _no_number_as_weight, _odd],
+    WordsFirst: [at(slice(2), [1, 0])],
+    ByOrder: [at(0, 10**6), at(-1, 10**6), at(5, 0)],
+    OneWordShorter: [at(0, 1), at(-1, -1), at(-1, 0)],
+    NeverBegins: [at(1, 0.5)],
+    Words: [_other_word, _word_twice, at(0, 0xFF)],
+}
+
+
+# --- all of them --------------------------------------------------------------------------------------------
+
+
+def refused(path: Path, arrays: Arrays, meta: dict[str, Any], names: set[str]) -> None:
+    """Assert that loading raises a ModelError that names the file and one of the arrays."""
+    model_file.save(path, arrays, meta)
+    with pytest.raises(ModelError) as caught:
+        LOADERS[meta["task"]](path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: damaged model: array "), message
+    assert any(repr(name) in message for name in names), (message, names)
+
+
+def test_every_declaration_is_checked(tmp_path: Path) -> None:
+    """Each declaration that a file shows is broken in every way, once."""
+    done: set[Any] = set()
+    for name in FILES:
+        path = unpacked(name, tmp_path)
+        arrays, meta = model_file.load(path)
+        specs, sizes = declarations(path)
+        everything = bound_sizes(arrays, specs, sizes)
+        bad = tmp_path / f"bad-{name}.palm"
+        for spec in specs:
+            if spec in done or not arrays[spec.name].size:
+                continue
+            done.add(spec)
+            for changed, names in form_damages(arrays, spec, specs, sizes):
+                refused(bad, changed, meta, names)
+            for array in range_damages(arrays, spec, everything):
+                refused(bad, arrays | {spec.name: array}, meta, {spec.name})
+            for rule, damage in rule_damages(spec):
+                if (damaged := damaged_by(damage, arrays, spec, rule)) is not None:
+                    refused(bad, damaged, meta, {spec.name, *(str(value) for value in vars(rule).values())})
+                    done.add((type(rule), damage))
+    never = [(rule.__name__, k) for rule, all_ in DAMAGES.items() for k, d in enumerate(all_) if (rule, d) not in done]
+    assert never == []
+
+
+def rule_damages(spec: ArraySpec) -> list[tuple[Any, Damage]]:
+    return [(rule, damage) for rule in spec.rules for damage in DAMAGES[type(rule)]]
+
+
+def damaged_by(damage: Damage, arrays: Arrays, spec: ArraySpec, rule: Any) -> Arrays | None:
+    """A damaged copy; None if the arrays of this file are too small to be damaged like that."""
+    changed = {key: array.copy() for key, array in arrays.items()}
+    try:
+        damage(changed, spec, rule)
+    except (StopIteration, IndexError, ValueError):
+        return None
+    return changed
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_array_has_a_declaration(name: str, tmp_path: Path) -> None:
+    path = unpacked(name, tmp_path)
+    arrays, _ = model_file.load(path)
+    specs, sizes = declarations(path)
+    names = {spec.name for spec in specs}
+    assert len(names) == len(specs)
+    assert names <= arrays.keys()
+    # Files of version 1 have the zeros of arities without features in their checkpoints.
+    assert {n for n in arrays.keys() - names if not n.startswith((f"{CHECKPOINT}2.", f"{CHECKPOINT}3."))} == set()
+    packed = array_specs.pack({n: arrays[n] for n in names}, specs, sizes)
+    assert packed.keys() == names
+
+
+def test_files_of_version_1_are_written_again(tmp_path: Path) -> None:
+    """What is loaded is saved as the same bytes, but for checkpoints of arities without features."""
+    for name in FILES:
+        path = unpacked(name, tmp_path)
+        arrays, meta = model_file.load(path)
+        if meta["task"] == "lm":
+            continue
+        LOADERS[meta["task"]](path).save(str(tmp_path / "again.palm"))
+        again, meta_again = model_file.load(tmp_path / "again.palm")
+        assert meta_again == meta
+        assert again.keys() <= arrays.keys()
+        for key, array in again.items():
+            assert array.dtype == arrays[key].dtype
+            assert np.array_equal(array, arrays[key]), (name, key)
+
+
+# --- the declarations themselves ----------------------------------------------------------------------------
+
+
+def test_packing_what_is_not_declared_is_an_error_of_ours() -> None:
+    specs = (ArraySpec("x", np.int32, ("A", 2)),)
+    good = np.zeros((3, 2), np.int32)
+    assert array_specs.pack({"x": good}, specs, {"A": 3})["x"] is good
+    for parts, message in [
+        ({"x": good, "y": good}, "without a declaration: y"), ({}, "'x' is missing"),
+        ({"x": good.astype(np.int64)}, "int64, expected int32"),
+        ({"x": good[:2]}, r"shape \(2, 2\), expected \(3, 2\)"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            array_specs.pack(parts, specs, {"A": 3})
+
+
+def test_groups_rise_strictly_only_inside() -> None:
+    found = Found({"first": np.array([0, 2, 2, 3, 5])}, {})
+    for good in ([1, 4, 0, 2, 3], [0, 1, 1, 0, 9]):
+        assert RisingWithin("first").fault(np.array(good), found) is None
+    for bad in ([4, 1, 0, 2, 3], [1, 4, 0, 2, 2], [1, 1, 0, 2, 3]):
+        assert RisingWithin("first").fault(np.array(bad), found) is not None
+    empty = Found({"first": np.array([0, 0])}, {})
+    assert RisingWithin("first").fault(np.zeros(0, np.int32), empty) is None
+
+
+def test_sizes_are_compared_before_anything_is_allocated(tmp_path: Path) -> None:
+    """560 labels of 64 states each: their pairs alone would take 5 GB, and the file has 0.9 MB."""
+    path = unpacked("latent", tmp_path)
+    arrays, meta = model_file.load(path)
+    n = 560
+    allowed = {"start": np.ones(n, np.bool_), "pair": np.ones((n, n), np.bool_), "end": np.ones(n, np.bool_)}
+    changed = arrays | {f"allowed.{name}": array for name, array in allowed.items()}
+    shape = meta["shape"] | {"n_labels": n, "per": 64, "order": 2, "states": []}
+    model_file.save(path, changed, meta | {"labels": [f"L{k}" for k in range(n)], "shape": shape})
+    assert path.stat().st_size < 1_000_000
+    tracemalloc.start()
+    with pytest.raises(ModelError, match=r"array 'bare\.end' has shape"):
+        load_chain(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_weights_of_seen_label_bigrams_are_for_pairs_and_triples(tmp_path: Path) -> None:
+    """Arity 1 has a weight per label, whatever arrays there are besides."""
+    path = unpacked("edge_seen", tmp_path)
+    arrays, meta = model_file.load(path)
+    places, part = arrays["label.weights"].shape[0], meta["sizes"]["label"]
+    more = {"label.first": np.zeros(part + 1, np.int64), "label.combo": np.zeros(places, np.int32)}
+    without = {name: array for name, array in arrays.items() if name != "label.slot"}
+    refused(tmp_path / "bad.palm", without | more, meta, {"label.slot"})
+    model_file.save(tmp_path / "both.palm", arrays | more, meta)
+    again = load_chain(tmp_path / "both.palm").chain.one
+    assert again.first.size == 0
+    assert np.array_equal(again.slot, arrays["label.slot"])
+
+
+# --- metadata -----------------------------------------------------------------------------------------------
+
+
+def edited(meta: dict[str, Any], place: Sequence[Any], value: Any) -> dict[str, Any]:
+    """A copy with another value at a place; ... removes it."""
+    copy = json.loads(json.dumps(meta))
+    within = copy
+    for key in place[:-1]:
+        within = within[key]
+    if value is ...:
+        del within[place[-1]]
+    else:
+        within[place[-1]] = value
+    return copy
+
+
+def places_of(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """All places of a JSON value, the first item of a list for all."""
+    if place:
+        yield place
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from places_of(inner, (*place, key))
+    elif isinstance(value, list) and value:
+        yield from places_of(value[0], (*place, 0))
+
+
+def test_any_metadata_gives_a_model_or_a_model_error(tmp_path: Path) -> None:
+    """Never a KeyError or a TypeError, whatever a file says of itself. Each place of each kind of model once."""
+    done: set[Any] = set()
+    messages: list[str] = []
+    for name in FILES:
+        path = unpacked(name, tmp_path)
+        arrays, meta = model_file.load(path)
+        for place in places_of(meta):
+            if (meta["task"], place) not in done:
+                done.add((meta["task"], place))
+                messages += refusals(arrays, meta, place, tmp_path / "bad.palm")
+    assert len(messages) > 1000
+    assert all(message.startswith(f"{tmp_path / 'bad.palm'}: ") for message in messages)
+
+
+def refusals(arrays: Arrays, meta: dict[str, Any], place: tuple[Any, ...], path: Path) -> list[str]:
+    """The messages of ModelErrors for other values at a place of the metadata; any other exception is a fault."""
+    found = []
+    for value in (..., None, 1.0, 7, -1, True, "x", "", "\ud800", [], {}, [None], {"\ud800": 1}):
+        model_file.save(path, arrays, edited(meta, place, value))
+        try:
+            LOADERS[meta["task"]](path)
+        except ModelError as error:
+            found.append(str(error))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "said"),
+    [
+        ("chain_order1", ("shape", "order"), 1.0, r"Expected `int`, got `float` - at `\$.shape.order`"),
+        ("chain_order1", ("shape", "order"), 3, r"\$.shape.order"),
+        ("chain_order1", ("shape", "per"), 65, r"\$.shape.per"),
+        ("chain_order1", ("shape", "ends"), 1, r"\$.shape.ends"),
+        ("chain_order1", ("labels", 0), "", r"\$.labels"),
+        ("chain_order1", ("labels", 0), "\ud800", "a label is not valid Unicode"),
+        ("chain_order1", ("labels", 0), "O", "a label occurs twice"),
+        ("chain_order1", ("scheme",), "IOB9", "unknown tag scheme"),
+        ("chain_order1", ("settings", "passes"), "many", "setting 'passes'"),
+        ("chain_order1", ("history", 0, "wrong"), None, r"\$.history\[0\].wrong"),
+        ("chain_order1", ("sizes", "label"), ..., "number of attributes of 'label'"),
+        ("calibrated", ("calibration", "temperature"), -1.0, r"\$.calibration.temperature"),
+        ("label_history", ("shape", "history", 0, 0), [], "label histories"),
+        ("beam_past", ("settings", "beam"), None, "its beam is None"),
+        ("resources", ("resources", "lexicons", "place", "name"), "city", "wrong names"),
+        ("parser", ("settings", "merge"), None, "setting 'merge'.*got `null`"),
+        ("parser", ("actions", 0), [0], r"\$.actions"),
+        ("parser", ("root",), 3, r"\$.root"),
+        ("classifier", ("attributes",), 3.0, r"\$.attributes"),
+        ("classifier", ("classes",), ["a", "a"], "same name"),
+        ("classifier", ("settings", "views"), ["iob3"], "settings are wrong"),
+        ("language_model", ("order",), 3.0, r"\$.order"),
+        ("language_model", ("sizes",), [], r"\$.sizes"),
+        ("language_model", ("order",), 2, "do not fit its order"),
+    ],
+)
+def test_metadata_is_read_strictly(name: str, place: tuple[Any, ...], value: Any, said: str, tmp_path: Path) -> None:
+    path = unpacked(name, tmp_path)
+    arrays, meta = model_file.load(path)
+    model_file.save(path, arrays, edited(meta, place, value))
+    with pytest.raises(ModelError, match=said) as caught:
+        LOADERS[meta["task"]](path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_metadata_to_save_is_declared(tmp_path: Path) -> None:
+    model = load_chain(unpacked("chain_order1", tmp_path))
+    model.meta["note"] = "mine"
+    with pytest.raises(ValueError, match="undeclared \\['note'\\]"):
+        model.save(str(tmp_path / "m.palm"))
