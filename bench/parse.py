@@ -20,7 +20,7 @@ def bench_parse(data: Path, times: int) -> None:
     result: dict[str, dict[str, float]] = {"words_per_second": {}, "pass_seconds": {}}
     for features in ("rich", "basic"):
         parser = Parser(features, passes=PASSES).fit(train)
-        result["pass_seconds"][f"{features}, beam 8"] = min(row.seconds for row in parser.outcome_.history)
+        result["pass_seconds"][f"{features}, beam 8"] = min(row.seconds for row in parser.outcome_.training_log)
         speeds = _speeds(parser, dev, features, times)
         result["words_per_second"] |= speeds
         for name, speed in speeds.items():

@@ -102,7 +102,7 @@ def trained(
 def searched(data: Path, states: int, settings: dict[str, Any], cut: int = 15, seed: int = 1) -> Cell:
     tagger = trained(data, states, cut, 1, seed, **settings)
     curve = [round(100 * row["dev"], 3) for row in tagger.training_log_]
-    return {"dev": curve, "best": max(curve), "passes": tagger.outcome_.best_pass, "pass_seconds": _typical(tagger)}
+    return {"dev": curve, "best": max(curve), "passes": tagger.outcome_.best_epoch, "pass_seconds": _typical(tagger)}
 
 
 def _typical(tagger: Tagger) -> float:
@@ -116,7 +116,7 @@ def tested(data: Path, states: int, cut: int, order: int, seed: int, settings: d
     return {
         "f1": 100 * f1,
         "dev": max(100 * row["dev"] for row in tagger.training_log_),
-        "passes": tagger.outcome_.best_pass,
+        "passes": tagger.outcome_.best_epoch,
         "pass_seconds": _typical(tagger),
         "seconds": sum(row["seconds"] for row in tagger.training_log_),
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,

@@ -78,7 +78,7 @@ def tagging(files: Material, estimator: str, cut: int, seed: int) -> Cell:
     took = time.perf_counter() - begun
     dev = [100 * (1 - row["dev"]) for row in tagger.training_log_]
     error = _error(tagger, files.ewt["test"])
-    return {"error": error, "passes": tagger.outcome_.best_pass, "seconds": took, "dev_error": dev}
+    return {"error": error, "passes": tagger.outcome_.best_epoch, "seconds": took, "dev_error": dev}
 
 
 def chunking(files: Material, estimator: str, cut: int, seed: int) -> Cell:
@@ -89,7 +89,7 @@ def chunking(files: Material, estimator: str, cut: int, seed: int) -> Cell:
     begun = time.perf_counter()
     train = files.np["train"]
     chooser = Tagger(**settings, passes=MOST_PASSES["chunking"], patience=10, dev_share=0.1).fit_file(train)
-    passes = chooser.outcome_.best_pass
+    passes = chooser.outcome_.best_epoch
     tagger = Tagger(**settings, passes=passes).fit_file(train)
     took = time.perf_counter() - begun
     dev = [100 * row["dev"] for row in chooser.training_log_]
@@ -109,7 +109,7 @@ def tagging_by_maxent(files: Material, cut: int) -> Cell:
         if dev[-1] == min(dev):
             best = tagger
     assert best is not None
-    error, passes = _error(best, files.ewt["test"]), best.outcome_.best_pass
+    error, passes = _error(best, files.ewt["test"]), best.outcome_.best_epoch
     return {"error": error, "l2": best.l2, "passes": passes, "seconds": time.perf_counter() - begun, "dev_error": dev}
 
 
@@ -122,7 +122,7 @@ def chunking_by_maxent(files: Material, cut: int) -> Cell:
         chooser = Tagger(**settings, l2=l2, passes=ITERATIONS, dev_share=0.1).fit_file(train)
         dev.append(100 * max(row["dev"] for row in chooser.training_log_))
         if dev[-1] == max(dev):
-            chosen = l2, chooser.outcome_.best_pass
+            chosen = l2, chooser.outcome_.best_epoch
     tagger = Tagger(**settings, l2=chosen[0], passes=chosen[1]).fit_file(train)
     took = time.perf_counter() - begun
     return {

@@ -139,7 +139,7 @@ def trained(data: Data, settings: dict[str, Any]) -> tuple[Cell, Classifier]:
         data.train.corpus, data.train.y, (data.dev.corpus, data.dev.y), names=False, progress=Watch(settings["passes"])
     )
     took, history = time.perf_counter() - begun, classifier.training_log_
-    best = classifier.outcome_.best_pass
+    best = classifier.outcome_.best_epoch
     tests: Cell = {}
     for name, own in data.tests.items():
         tests |= tested(name, [classifier.model_.decide(corpus)[0] for corpus in own])
@@ -149,7 +149,7 @@ def trained(data: Data, settings: dict[str, Any]) -> tuple[Cell, Classifier]:
             again[k] += n
     return {
         "dev": [100 * row["dev"] for row in history], "passes": best, "seconds": took,
-        "pass_seconds": [round(row.seconds, 3) for row in classifier.outcome_.history],
+        "pass_seconds": [round(row.seconds, 3) for row in classifier.outcome_.training_log],
         "updates": [row["updates"] for row in history], "decoded": [row["decoded"] for row in history],
         "again": again, "new_structures": [row["new_structures"] for row in history], **tests,
     }, classifier  # fmt: skip

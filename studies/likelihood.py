@@ -120,7 +120,7 @@ def swept(name: str, data: Path, row: Row, variance: float) -> Cell:
     own = problem(name, data)
     tagger = made(own, row, variance, row.passes, 1).fit_corpus(own.rest, own.dev)
     curve = [round(100 * line["dev"], 3) for line in tagger.training_log_]
-    return {"dev": curve, "best": max(curve), "passes": tagger.outcome_.best_pass}
+    return {"dev": curve, "best": max(curve), "passes": tagger.outcome_.best_epoch}
 
 
 def tested(name: str, data: Path, row: Row, variance: float, passes: int, seed: int) -> Cell:

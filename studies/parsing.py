@@ -66,7 +66,7 @@ def small_dev() -> Treebank:
 def trained(train: Treebank, dev: Treebank, passes: int, **settings: Any) -> tuple[Parser, Cell]:
     """A parser and what its passes were like."""
     parser = Parser(passes=passes, **settings).fit(train, dev)
-    rows = parser.outcome_.history
+    rows = parser.outcome_.training_log
     return parser, {
         "las": [round(100 * float(row.dev or 0), 3) for row in rows],
         "uas": [round(100 * row.figures["dev_uas"], 3) for row in rows],

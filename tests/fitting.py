@@ -12,7 +12,8 @@ from palmette.options.settings import Settings
 from palmette.structures.chain.model import ChainModel
 from palmette.training.chain.fit import fit_chain
 from palmette.training.chain.request import TrainRequest
-from palmette.training.trainer import TrainResult, shuffled
+from palmette.training.result import TrainResult
+from palmette.training.trainer import shuffled
 
 TEMPLATES = {
     0: "U0:%x[0,0]\nU1:%x[-1,0]",
@@ -57,13 +58,13 @@ def assert_equal_weights(found: dict[Feature, float], expected: dict[Feature, fl
 
 
 def orders(seed: int, outcome: TrainResult, n: int) -> list[np.ndarray]:
-    return [shuffled(seed, p.number, n) for p in outcome.history]
+    return [shuffled(seed, p.number, n) for p in outcome.training_log]
 
 
 def assert_counts(outcome: TrainResult, trained: TrainedChain, n_tokens: int) -> None:
-    assert sum(p.updates for p in outcome.history) == trained.updates
-    assert sum(p.wrong for p in outcome.history) == trained.wrong
-    last = outcome.history[-1]
+    assert sum(p.updates for p in outcome.training_log) == trained.updates
+    assert sum(p.wrong for p in outcome.training_log) == trained.wrong
+    last = outcome.training_log[-1]
     assert last.train_accuracy == pytest.approx(1 - last.wrong / n_tokens)
 
 

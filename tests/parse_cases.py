@@ -99,7 +99,7 @@ class Taught:
             self.twin.learn(self.sentences[s], self.bank.trees[s])
 
     def learns(self, order: Sequence[int]) -> None:
-        self.learning.learn(np.array(order, np.int64), 0, len(order))
+        self.learning.learn(np.array(order, np.int64))
 
     def model(self) -> ParserModel:
         return ParserModel(self.templates, self.actions, self.root, self.learning.snapshot())

@@ -108,7 +108,7 @@ def test_whole_trainings_are_those_of_the_definition(task: Task, lines: list[str
     observed = {feature: w for feature, w in twin.mean.items() if feature[0] != "past"}
     assert_equal_weights(weights_by_name(model), labelled(observed, names))
     assert_equal_weights(past_by_name(model), {f: w for f, w in twin.mean.items() if f[0] == "past"})
-    assert sum(row.updates for row in outcome.history) == twin.updates
+    assert sum(row.updates for row in outcome.training_log) == twin.updates
 
 
 def past_by_name(model: ChainModel) -> dict:

@@ -61,12 +61,12 @@ def test_updates_stay_within_the_bound_on_separable_data(order: int, seed: int) 
     corpus = column_corpus(sentences, [["NVD"[y] for y in gold] for gold in golds])
     bound = R * R / (d * d)
     model, outcome = fit(corpus, SIMPLE[order], passes=math.ceil(bound) + 2, estimator="last", seed=seed)
-    updates = [p.updates for p in outcome.history]
+    updates = [p.updates for p in outcome.training_log]
     assert 0 < sum(updates) <= bound
     assert updates[-1] == 0
     assert all(updates[:-1])
-    assert outcome.why == f"no error was left after {len(updates)} passes"
-    assert outcome.history[-1].train_accuracy == 1.0
+    assert outcome.ended == f"converged after {len(updates)} epochs (no training errors)"
+    assert outcome.training_log[-1].train_accuracy == 1.0
     guessed, _ = model.tag(corpus)
     assert [model.labels[y] for y in guessed] == ["NVD"[y] for gold in golds for y in gold]
 

@@ -119,7 +119,7 @@ def test_a_stage_tells_the_figures_of_the_pass_that_is_kept() -> None:
     dev = demo("test", 30)
     Tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=15).fit(*demo("train", 60), dev=dev, say=said.append)
     alone = Tagger(**PLAIN, l1=0.4, passes=15).fit(*demo("train", 60), dev=dev)
-    kept = next(row for row in alone.training_log_ if row["number"] == alone.outcome_.best_pass)
+    kept = next(row for row in alone.training_log_ if row["number"] == alone.outcome_.best_epoch)
     told = next(message for message in said if message.startswith("L1:"))
     assert told.endswith(f"{100 * kept['train_accuracy']:.2f}% right in training, dev {100 * kept['dev']:.2f}")
 

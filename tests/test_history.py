@@ -202,14 +202,14 @@ def test_weights_are_those_of_the_definition(task: Task, kind: str, share: float
     wanted = [[{label} for label in own] for own in task.labels]
     examples = state_examples(parse(task.templates), task.sentences, wanted, states)
     learnt = latent_perceptron(
-        twin, examples, pass_orders(seed, len(outcome.history), len(examples)), share=share, states=states
+        twin, examples, pass_orders(seed, len(outcome.training_log), len(examples)), share=share, states=states
     )
     assert model.shape._replace(history=None) == shape
     for feature in ban:  # shared updates go there too, and no path does
         for part in (learnt.last, learnt.total, learnt.steps):
             part.pop(feature, None)
     assert_learnt(weights_of(model), learnt, estimator)
-    assert [p.updates for p in outcome.history] == learnt.updates
+    assert [p.updates for p in outcome.training_log] == learnt.updates
     assert not learnt.infeasible
 
 

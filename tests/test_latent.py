@@ -78,15 +78,15 @@ def test_weights_are_those_of_the_definition(task: Task, estimator: str, edges: 
     wanted = [[{label} for label in own] for own in task.labels]
     examples = state_examples(parse(task.templates), task.sentences, wanted, states)
     twin.seen = seen_states(examples, twin.order, states) if edges == "seen" else None
-    orders = pass_orders(seed, len(outcome.history), len(examples))
+    orders = pass_orders(seed, len(outcome.training_log), len(examples))
     try:
         learnt = latent_perceptron(twin, examples, orders, exact=rounded, share=share, states=states)
     except Tie:
         assume(False)
     assert model.shape == shape
     assert_learnt(state_weights(model), learnt, estimator, exact=rounded)
-    assert [p.updates for p in outcome.history] == learnt.updates
-    assert [p.wrong for p in outcome.history] == learnt.wrong
+    assert [p.updates for p in outcome.training_log] == learnt.updates
+    assert [p.wrong for p in outcome.training_log] == learnt.wrong
     tagged, _ = model.tag(column_corpus(task.sentences), states=True)
     assert not set(tagged.tolist()) & set(states.missing)
     lost = [feature for feature in state_weights(model) if set(_states_in(feature)) & set(states.missing)]
@@ -106,8 +106,8 @@ def test_one_state_a_label_is_the_plain_model(order: int, edges: str, latent: in
     model, outcome = fit(corpus, TEMPLATES[order], passes=3, edge_features=edges, latent=latent, init_size=0.7)
     assert same_bits(model, plain)
     assert model.shape == plain.shape
-    assert [p.wrong for p in outcome.history] == [p.wrong for p in history.history]
-    assert history.history[0].wrong > 0
+    assert [p.wrong for p in outcome.training_log] == [p.wrong for p in history.training_log]
+    assert history.training_log[0].wrong > 0
 
 
 # --- states that a label has ---------------------------------------------------------------------------------
@@ -262,8 +262,8 @@ def test_two_passes_and_three_more_are_five(
     more, resumed = fit(corpus, None, passes=3, resume=reloaded(two, tmp_path), **options)
     assert same_bits(more, five)
     assert not same_bits(more, two)
-    assert [p.wrong for p in resumed.history] == [p.wrong for p in outcome.history]
-    assert outcome.history[-1].updates > 0
+    assert [p.wrong for p in resumed.training_log] == [p.wrong for p in outcome.training_log]
+    assert outcome.training_log[-1].updates > 0
 
 
 def test_a_label_that_comes_later_gets_states_of_its_own(tmp_path: Path) -> None:

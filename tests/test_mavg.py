@@ -92,10 +92,10 @@ def test_weights_are_those_of_the_definition(
             latent=counts, init_size=SIZE, share=SHARE,
         )  # fmt: skip
     try:
-        learnt = twin_of(task, order, counts, seed, len(outcome.history), every)
+        learnt = twin_of(task, order, counts, seed, len(outcome.training_log), every)
     except Tie:
         assume(False)
-    assert [p.updates for p in outcome.history] == learnt.updates
+    assert [p.updates for p in outcome.training_log] == learnt.updates
     assert_learnt(state_weights(model), learnt, "mavg", exact=False)
 
 
@@ -166,8 +166,8 @@ def test_means_are_right_after_many_small_steps(every: int | None, start: float)
         right = 0  # the mean may have the first example right, and then nothing but the first
         if every is not None and number % every == 0:
             low, high, right = (mean - 0.25, mean, 1) if mean > 0 else (mean, mean + 0.25, 0)
-        learning.begin_pass(number)
-        assert learning.learn(order, 0, n).updates == n - right
+        learning.begin_epoch(number)
+        assert learning.learn(order).updates == n - right
         total += (high + low) * n / 2
         vectors += n
     found = features_of(learning.snapshot())[("one", 0, 1)]
@@ -208,7 +208,7 @@ def test_the_best_on_dev_is_chosen(asked: dict, latent: int, seed: int) -> None:
     choices: list[tuple[str, int | None]] = [("avg", None)] if asked["estimator"] == "auto" else []
     choices += [("mavg", k) for k in EVERY]
     by_hand = [Tagger(estimator=name, mavg_every=k, **options).fit(*train, dev=dev) for name, k in choices]
-    figures = [max(p.dev for p in tagger.outcome_.history) for tagger in by_hand]
+    figures = [max(p.dev for p in tagger.outcome_.training_log) for tagger in by_hand]
     best = figures.index(max(figures))  # of equals the first
     assert len(set(figures)) > 1
     assert chosen(found) == choices[best]

@@ -100,7 +100,7 @@ def test_the_passes_that_dev_chooses() -> None:
     odd = [("We", "PRON", 2, "strange"), ("saw", "VERB", 0, "root")]
     parser = quick().fit(bank(SEA, GO, BIG), bank(odd, GO))
     rows = parser.training_log_
-    assert rows[parser.outcome_.best_pass - 1]["dev"] == max(row["dev"] for row in rows) == pytest.approx(2 / 3)
+    assert rows[parser.outcome_.best_epoch - 1]["dev"] == max(row["dev"] for row in rows) == pytest.approx(2 / 3)
     assert parser.evaluate(bank(odd, GO)).uas == 1.0
 
 

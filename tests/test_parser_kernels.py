@@ -37,7 +37,7 @@ def test_the_perceptron(bank: Bank, order: list[int], templates: str, update: st
     both = Taught(bank, templates, Rule(update, beam), estimator=estimator)
     order = [s % len(bank.trees) for s in order]
     for half in (order[:7], order[7:]):
-        both.learning.begin_pass(1)
+        both.learning.begin_epoch(1)
         both.learns(half)
         before = both.twin.updates, both.twin.bad, both.twin.infeasible
         both.twin_learns(half)
@@ -95,7 +95,7 @@ def test_restarts_from_the_average(bank: Bank, order: list[int], beam: int) -> N
     both.twin_learns(order[:7])
     both.learns(order[:7])
     both.twin.restart_from_average()
-    both.learning.begin_pass(2)
+    both.learning.begin_epoch(2)
     both.twin_learns(order[7:])
     both.learns(order[7:])
     assert both.parses(beam) == expected_parses(both, both.twin.averaged(), beam)
@@ -127,7 +127,7 @@ def test_an_arc_that_no_action_makes() -> None:
     words = both.learning.words
     for relation, head in ((-1, 1), (both.relations.index("root"), 1)):
         words.relation[0], words.head[0] = relation, head
-        both.learning.begin_pass(1)
+        both.learning.begin_epoch(1)
         both.learns([0, 1])
         assert both.learning.infeasible == 1
 

@@ -107,11 +107,11 @@ def test_weights_are_those_of_the_definition(task: Task, estimator: str, edges: 
             column_corpus(task.sentences, as_cells(wanted)), task.templates, partial=True, latent=per,
             estimator=estimator, passes=passes, seed=seed, edge_features=edges, init_size=SIZE,
         )  # fmt: skip
-    orders = pass_orders(seed, len(outcome.history), len(examples))
+    orders = pass_orders(seed, len(outcome.training_log), len(examples))
     learnt = latent_perceptron(twin, examples, orders, share=1.0 if per > 1 else 0.0, states=states)
     assert model.labels == names
-    assert [p.updates for p in outcome.history] == learnt.updates
-    assert [p.wrong for p in outcome.history] == learnt.wrong
+    assert [p.updates for p in outcome.training_log] == learnt.updates
+    assert [p.wrong for p in outcome.training_log] == learnt.wrong
     assert_learnt(state_weights(model), learnt, estimator)
 
 
@@ -274,7 +274,7 @@ def test_development_data_with_partial_labels() -> None:
     half = [[None if s % 2 and rng.random() < 0.5 else label for label in own] for s, own in enumerate(y_dev)]
     for metric in ("f1", "accuracy"):
         tagger = Tagger("chunk", passes=4, metric=metric).fit(X[:60], y[:60], dev=(X_dev, half))
-        told = max(p.dev for p in tagger.outcome_.history)
+        told = max(p.dev for p in tagger.outcome_.training_log)
         found = tagger.evaluate(corpus_from_items(X_dev, half, mode="columns").corpus)
         assert told == pytest.approx(found.f1 if metric == "f1" else found.accuracy)
         assert found.left_out > 0

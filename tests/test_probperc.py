@@ -158,7 +158,7 @@ def test_whole_trainings_are_those_of_the_perceptron(order: int, latent: int, es
     options = {"latent": latent, "passes": 4, "edge_features": edges, **estimator}
     one, outcome = fit(corpus, TEMPLATES[order], **options)
     other, _ = fit(corpus, TEMPLATES[order], learner="probperc", **FLAT, **options)
-    assert outcome.history[-1].updates > 0
+    assert outcome.training_log[-1].updates > 0
     assert same_bits(one, other)
 
 
@@ -183,8 +183,8 @@ def test_gold_in_the_list_makes_the_step_smaller() -> None:
             chain, data_of(case), "last", None,
             rule=PathLearner(rule_for(Settings(learner="probperc", **{**FLAT, "add_gold": add_gold}), 1)),
         )  # fmt: skip
-        learning.begin_pass(1)
-        learning.learn(np.zeros(1, np.int64), 0, 1)
+        learning.begin_epoch(1)
+        learning.learn(np.zeros(1, np.int64))
         steps.append(features_of(chain)["one", 0, 1])
     assert steps == [1.0, 0.5]
 

@@ -26,7 +26,8 @@ from palmette.features.templates import parse
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.prune import pruned
 from palmette.structures.chain.serialise import load_chain
-from palmette.training.trainer import TrainResult, shuffled
+from palmette.training.result import TrainResult
+from palmette.training.trainer import shuffled
 
 
 def reloaded(model: ChainModel, folder: Path) -> ChainModel:
@@ -44,7 +45,7 @@ def ready_made(seed: int = 0) -> Corpus:
 
 
 def dev_figures(outcome: TrainResult) -> list[float]:
-    return [p.dev for p in outcome.history if p.dev is not None]
+    return [p.dev for p in outcome.training_log if p.dev is not None]
 
 
 # --- early stopping -----------------------------------------------------------------------------------------
@@ -56,9 +57,9 @@ def test_the_best_pass_on_dev_is_kept(seed: int) -> None:
     model, outcome = fit(corpus, TEMPLATES[1], dev, passes=15, seed=seed, estimator="last")
     figures = dev_figures(outcome)
     assert len(figures) == 15
-    assert outcome.best_pass == 1 + figures.index(max(figures))  # of equals the first
-    assert outcome.best_pass < 15
-    short, _ = fit(corpus, TEMPLATES[1], passes=outcome.best_pass, seed=seed, estimator="last")
+    assert outcome.best_epoch == 1 + figures.index(max(figures))  # of equals the first
+    assert outcome.best_epoch < 15
+    short, _ = fit(corpus, TEMPLATES[1], passes=outcome.best_epoch, seed=seed, estimator="last")
     assert weights_by_name(model) == weights_by_name(short)
     gold = [label for sentence in noisy(1)[1] for label in sentence]
     right = sum(model.labels[y] == label for y, label in zip(model.tag(dev)[0], gold, strict=True))
@@ -70,9 +71,9 @@ def test_patience_ends_training(patience: int) -> None:
     corpus, dev = column_corpus(*noisy(0)), column_corpus(*noisy(1))
     _, outcome = fit(corpus, TEMPLATES[1], dev, passes=40, patience=patience, estimator="last")
     figures = dev_figures(outcome)
-    assert len(figures) == outcome.best_pass + patience < 40
-    assert max(figures[outcome.best_pass :]) <= figures[outcome.best_pass - 1]
-    assert outcome.why == f"no better pass than {outcome.best_pass} in {patience} passes"
+    assert len(figures) == outcome.best_epoch + patience < 40
+    assert max(figures[outcome.best_epoch :]) <= figures[outcome.best_epoch - 1]
+    assert outcome.ended == f"no better epoch than {outcome.best_epoch} in {patience}"
 
 
 def test_patience_without_dev_is_an_error() -> None:
@@ -125,8 +126,8 @@ def test_five_passes_and_five_more_are_ten(order: int, edges: str, estimator: st
     more, resumed = fit(corpus, None, passes=5, resume=reloaded(five, tmp_path), **options)
     assert same_bits(more, ten)
     assert not same_bits(more, five)
-    assert [p.updates for p in resumed.history] == [p.updates for p in outcome.history]
-    assert [p.number for p in resumed.history] == list(range(1, 11))
+    assert [p.updates for p in resumed.training_log] == [p.updates for p in outcome.training_log]
+    assert [p.number for p in resumed.training_log] == list(range(1, 11))
 
 
 def test_ready_made_attributes_go_on_exactly(tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_with_dev_the_best_of_both_parts_is_kept(first: int, tmp_path: Path) -> 
     loaded = reloaded(part, tmp_path)
     more, resumed = fit(corpus, None, dev, passes=15 - first, estimator="last", resume=loaded)
     assert dev_figures(resumed) == dev_figures(outcome)
-    assert resumed.best_pass == outcome.best_pass
+    assert resumed.best_epoch == outcome.best_epoch
     assert weights_by_name(more) == weights_by_name(whole)
 
 
@@ -158,7 +159,7 @@ def test_a_best_pass_that_was_carried_over_can_be_resumed_again(tmp_path: Path) 
     one, _ = fit(corpus, text, dev, passes=12, estimator="last", checkpoint=True)
     two, outcome = fit(corpus, None, dev, passes=1, estimator="last", resume=reloaded(one, tmp_path))
     assert np.count_nonzero(one.chain.one.slot == 0) > 10
-    assert outcome.best_pass < 12  # the weights come from the first part
+    assert outcome.best_epoch < 12  # the weights come from the first part
     assert weights_by_name(two) == weights_by_name(one)
     loaded = reloaded(two, tmp_path)
     assert loaded.chain.one.w.shape == one.chain.one.w.shape
@@ -190,7 +191,7 @@ def test_new_data_labels_and_attributes(task: Task, other: Task, edges: str, est
         twin = twin_of(templates, known)
         seen |= seen_features(examples, twin.order)
         twin.seen = seen if edges == "seen" else None
-        new = outcome.history if trained is None else outcome.history[len(first.history) :]
+        new = outcome.training_log if trained is None else outcome.training_log[len(first.training_log) :]
         orders = [shuffled(1, p.number, len(examples)) for p in new]
         trained = perceptron(twin, examples, orders, trained)
     assert trained is not None
@@ -236,7 +237,7 @@ def test_without_a_checkpoint_training_starts_from_what_came_out(tmp_path: Path)
         for feature, weight in weights_by_name(one).items()
     }
     examples = gold_examples([tokens_of(templates, s) for s in sentences], labels, names)
-    assert [p.number for p in outcome.history] == [1, 2, 3, 4]
+    assert [p.number for p in outcome.training_log] == [1, 2, 3, 4]
     trained = perceptron(twin, examples, [shuffled(1, number, len(examples)) for number in (3, 4)])
     assert_equal_weights(weights_by_name(two), labelled(trained.mean, names))
 

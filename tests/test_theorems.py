@@ -122,8 +122,8 @@ def mistakes(case: Case, seed: int, most_passes: int | None = None) -> list[int]
     n = len(case.sentences)
     made = []
     for number in count(1):
-        learning.begin_pass(number)
-        made.append(learning.learn(shuffled(seed, number, n), 0, n).updates)
+        learning.begin_epoch(number)
+        made.append(learning.learn(shuffled(seed, number, n)).updates)
         if made[-1] == 0 or len(made) == (most_passes or 10_000):
             return made
     raise AssertionError

@@ -40,7 +40,7 @@ from strategies import Task, cases, few, tasks
 from palmette.features.templates import parse
 from palmette.kernels.chain.train import train_perceptron
 from palmette.structures.chain.weights import estimated
-from palmette.training import trainer as online
+from palmette.training import slices
 from palmette.training.trainer import shuffled
 
 # --- the definition -----------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def test_the_size_of_a_slice_does_not_matter(size: int, monkeypatch: pytest.Monk
         ends.append(min(order.size, first + size))
         return ends[-1]
 
-    monkeypatch.setattr(online.Slices, "after", after)
+    monkeypatch.setattr(slices.Slices, "end", after)
     sliced, _ = fit(corpus, TEMPLATES[2], passes=3)
     assert len(ends) == 3 * math.ceil(corpus.n_sentences / size)
     assert same_bits(whole, sliced)
@@ -184,14 +184,14 @@ def test_the_size_of_a_slice_does_not_matter(size: int, monkeypatch: pytest.Monk
 def test_slices_cover_a_pass_whatever_the_speed() -> None:
     rng = np.random.default_rng(0)
     cost = rng.integers(1, 900, 200)
-    slices = online.Slices(cost)
+    cut = slices.Slices(cost)
     order = rng.permutation(200)
     first, seen = 0, []
     while first < order.size:
-        last = slices.after(order, first)
+        last = cut.end(order, first)
         assert first < last <= order.size
         seen += order[first:last].tolist()
-        slices.took(int(cost[order[first:last]].sum()), float(rng.choice([1e-9, 1e-3, 5.0])))
+        cut.took(int(cost[order[first:last]].sum()), float(rng.choice([1e-9, 1e-3, 5.0])))
         first = last
     assert seen == order.tolist()
 
@@ -210,7 +210,7 @@ def test_seen_and_all_are_the_same_when_everything_was_seen(order: int) -> None:
     seen, _ = fit(corpus, text, passes=3, edge_features="seen")
     assert seen.chain.two.first.size > 0
     assert everything.chain.two.first.size == 0
-    assert outcome.history[-1].updates > 0
+    assert outcome.training_log[-1].updates > 0
     assert weights_by_name(seen) == weights_by_name(everything)
     assert np.array_equal(seen.tag(corpus)[0], everything.tag(corpus)[0])
 

@@ -111,13 +111,13 @@ def _train(console: Console, title: str, kind: str, data: Path, target: str, qui
     with TrainingDisplay(15, "F1" if kind == "chunk" else "accuracy", quiet) as display:
         tagger.fit_file(data / "train.txt", data / "dev.txt", reading=reading, progress=display)
     tagger.save(target)
-    history = tagger.outcome_.history
+    history = tagger.outcome_.training_log
     seconds = sum(p.seconds for p in history)
     model = tagger.model_
     n = sum(alphabet.size for alphabet in model.alphabets.values())
     console.print(
         f"{len(model.labels)} labels, {n:,} attributes, {len(history)} passes in {seconds:.2f} s; "
-        f"pass {tagger.outcome_.best_pass} is best on dev and kept: {target}"
+        f"pass {tagger.outcome_.best_epoch} is best on dev and kept: {target}"
     )
     return tagger
 

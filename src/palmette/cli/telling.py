@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from palmette.training.trainer import TrainResult
+    from palmette.training.result import TrainResult
 
 WIDTH = 70  # of a line that is written over
 
@@ -65,18 +65,18 @@ def tell_training(
     score: str = "dev",
 ) -> None:  # fmt: skip
     """How a training ended: a line; or as JSON, with what there is `about` the model, which only then is looked for."""
-    best = next((row.dev for row in outcome.history if row.number == outcome.best_pass), None)
+    best = next((row.dev for row in outcome.training_log if row.number == outcome.best_epoch), None)
     if json:
         ending = {
             "model": output,
             "bytes": os.path.getsize(output) if os.path.isfile(output) else None,
-            "best_pass": outcome.best_pass,
+            "best_pass": outcome.best_epoch,
             "dev": best,
             "interrupted": outcome.interrupted,
-            "ended": outcome.why,
+            "ended": outcome.ended,
             "seconds": round(seconds, 3),
         }
         print_json(ending | about())
     elif not quiet:
-        kept = f"pass {outcome.best_pass}" + (f" ({score} {100 * best:.2f})" if best is not None else "")
-        print(f"ended: {outcome.why}; kept {kept}; {seconds:.1f} s in all; saved {output}")
+        kept = f"pass {outcome.best_epoch}" + (f" ({score} {100 * best:.2f})" if best is not None else "")
+        print(f"ended: {outcome.ended}; kept {kept}; {seconds:.1f} s in all; saved {output}")

@@ -24,7 +24,7 @@ from palmette.evaluation.comparison import CompareOptions, Pair, Runs, paired
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.settings import IDLE
-from palmette.training.trainer import Progress
+from palmette.training.result import Progress
 
 # A name for a learner with one setting, whose value may follow a colon: (learner, setting, default).
 SHORT = {"latent": ("perceptron", "latent", 2)}
@@ -213,9 +213,9 @@ def _train(
     tallies = {"accuracy": test.token_tally(gold, guess, offset, known)}
     if are_chunk_labels(labels):
         tallies["f1"] = test.span_tally(gold, guess, offset, ChunkTables.of(labels), known)
-    dev = next((one.dev for one in outcome.history if one.number == outcome.best_pass), None)
+    dev = next((one.dev for one in outcome.training_log if one.number == outcome.best_epoch), None)
     f1 = tallies["f1"].value if "f1" in tallies else None
-    run = Run(seed, tallies["accuracy"].value, f1, seconds, outcome.best_pass, dev)
+    run = Run(seed, tallies["accuracy"].value, f1, seconds, outcome.best_epoch, dev)
     watcher.ended(learner, run)
     return run, tallies
 

@@ -40,7 +40,7 @@ from palmette.structures.latent.serialise import load_classifier
 from palmette.structures.latent.views import View, check_latent, type_names, view_names
 from palmette.training.latent.fit import Task, fit_classifier
 from palmette.training.latent.start import types_of
-from palmette.training.trainer import Progress, TrainResult
+from palmette.training.result import Progress, TrainResult
 
 Say = Callable[[str], None]
 POSITIVE, NEGATIVE = "1", "0"

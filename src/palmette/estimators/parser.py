@@ -27,7 +27,7 @@ from palmette.structures.tree.model import ParserModel, encode
 from palmette.structures.tree.nbest import best_trees
 from palmette.structures.tree.serialise import load_parser
 from palmette.structures.tree.templates import choose_templates
-from palmette.training.trainer import Progress
+from palmette.training.result import Progress
 from palmette.training.tree.fit import finished, fit_parser, parsed
 
 Say = Callable[[str], None]

@@ -36,7 +36,7 @@ from palmette.structures.chain.prune import pruned
 from palmette.structures.chain.serialise import load_chain
 from palmette.training.chain.request import TrainRequest
 from palmette.training.chain.templates import choose_templates
-from palmette.training.trainer import Progress
+from palmette.training.result import Progress
 
 Say = Callable[[str], None]
 _SETTINGS = tuple(Settings.__struct_fields__)

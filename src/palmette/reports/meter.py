@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from palmette.estimators.ablation import Learner, Run
     from palmette.structures.training_log import Epoch
-    from palmette.training.trainer import Progress
+    from palmette.training.result import Progress
 
 
 class Meter:

@@ -22,7 +22,7 @@ from palmette.structures.hmm.linear import to_chain
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.fit import held_out, tuned_bias
 from palmette.training.chain.request import TrainRequest
-from palmette.training.trainer import TrainResult
+from palmette.training.result import TrainResult
 
 
 def check_no_features(given: dict[str, Any]) -> None:
@@ -60,9 +60,9 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, wish: TrainRequest) -> tuple[Cha
     model.meta = {
         "settings": msgspec.to_builtins(settings),
         "forbidden": forbidden,
-        "history": msgspec.to_builtins(outcome.history),
-        "best_pass": outcome.best_pass,
-        "ended": outcome.why,
+        "history": msgspec.to_builtins(outcome.training_log),
+        "best_pass": outcome.best_epoch,
+        "ended": outcome.ended,
     }
     if not wish.names:
         model.names = {}

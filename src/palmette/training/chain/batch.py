@@ -22,8 +22,9 @@ from palmette.training.chain.exact import Dev
 from palmette.training.chain.objective import ChainObjective, give_all
 from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
 from palmette.training.chain.start import starting_weights
+from palmette.training.interrupt import Interrupt, interruptible
 from palmette.training.lbfgs.minimise import ENDINGS, minimise
-from palmette.training.trainer import Progress, TrainResult, interruptible
+from palmette.training.result import EpochLog, Progress, TrainResult
 
 VECTORS = 26  # of L-BFGS, beside the weights themselves
 
@@ -36,35 +37,23 @@ class Penalty(NamedTuple):
 
 
 class _Watch:
-    """What happens after each iteration: history, development data, Ctrl-C."""
+    """Called after each iteration: scores development data, adds to the log, and decides whether to go on."""
 
-    def __init__(
-        self, objective: ChainObjective, dev: Dev | None, patience: int | None, most: int, progress: Progress | None,
-        pressed: list[bool],
-    ) -> None:  # fmt: skip
-        self.objective, self.dev, self.patience, self.most = objective, dev, patience, most
-        self.progress, self.pressed = progress, pressed
+    def __init__(self, objective: ChainObjective, dev: Dev | None, log: EpochLog, interrupt: Interrupt) -> None:
+        self.objective, self.dev, self.log, self.interrupt = objective, dev, log, interrupt
         self.tokens = int(objective.data.known.size)
-        self.history: list[Epoch] = []
-        self.best: Chain | None = None
-        self.best_pass, self.best_score, self.waited = 0, -np.inf, False
         self.begun = time.perf_counter()
 
     def __call__(self, number: int, value: float, norm: float, evaluations: int, point: np.ndarray) -> bool:
         now = time.perf_counter()
-        self.objective.put(point)  # the last one that was looked at may be another
+        self.objective.put(point)  # the last point that was evaluated may be another one
         dev = None if self.dev is None else self.dev.figure(self.objective.chain)
         accuracy = 1.0 - self.objective.wrong / max(1, self.tokens)
         figures = {"objective": value, "gradient": norm}
         line = Epoch(number, evaluations, self.objective.wrong, accuracy, now - self.begun, dev, figures)
         self.begun = time.perf_counter()
-        self.history.append(line)
-        if dev is not None and dev > self.best_score:
-            self.best, self.best_pass, self.best_score = estimated(self.objective.chain, None), number, dev
-        if self.progress is not None:
-            self.progress(number, self.tokens, self.tokens, line)
-        self.waited = dev is not None and self.patience is not None and number - self.best_pass >= self.patience
-        return bool(self.pressed) or self.waited
+        self.log.add(line, self.tokens, lambda: estimated(self.objective.chain, None))
+        return bool(self.interrupt) or self.log.is_stuck
 
 
 def train_likelihood(
@@ -74,18 +63,19 @@ def train_likelihood(
     """Weights that minimise the penalised negative log-likelihood; only those of `only` move, if it is given."""
     _check_memory(sum(rows.slot.size * rows.w.shape[-1] if not rows.first.size else rows.w.size for rows in chain[-3:]))
     objective = ChainObjective(chain, data, penalty.l2, threads, only)
-    with interruptible() as pressed:
-        watch = _Watch(objective, dev, patience, iterations, progress, pressed)
+    log = EpochLog(patience, progress, unit="iteration")
+    with interruptible() as interrupt:
+        watch = _Watch(objective, dev, log, interrupt)
         found = minimise(
             objective, objective.start(), l1=penalty.l1, iterations=iterations, tolerance=tolerance, report=watch
         )
     objective.put(found.point)
-    why = f"no better iteration than {watch.best_pass} in {patience}" if watch.waited else ENDINGS[found.ending]
-    if pressed:
-        why = f"interrupted after iteration {found.iterations}"
-    best = watch.best if watch.best is not None else estimated(objective.chain, None)
-    best_pass = watch.best_pass if watch.best is not None else found.iterations
-    return objective, TrainResult(_compact(best), best_pass, watch.history, bool(pressed), why)
+    ended = log.stuck if log.is_stuck else ENDINGS[found.ending]
+    if interrupt:
+        ended = f"stopped: interrupted after iteration {found.iterations}"
+    best = log.best if log.best is not None else estimated(objective.chain, None)
+    best_epoch = log.best_epoch if log.best is not None else found.iterations
+    return objective, TrainResult(_compact(best), best_epoch, log.epochs, bool(interrupt), ended)
 
 
 def _check_memory(size: int) -> None:
@@ -130,7 +120,7 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
 
 def _tell_stage(name: str, objective: ChainObjective, outcome: TrainResult, wish: TrainRequest) -> None:
     """Size and accuracy of one of two stages."""
-    kept = next((row for row in outcome.history if row.number == outcome.best_pass), None)
+    kept = next((row for row in outcome.training_log if row.number == outcome.best_epoch), None)
     accuracy = "no iteration" if kept is None else f"{100 * kept.train_accuracy:.2f}% right in training"
     dev = "" if kept is None or kept.dev is None else f", dev {100 * kept.dev:.2f}"
     wish.say(f"{name}: {np.count_nonzero(objective.start()):,} weights that are not zero, {accuracy}{dev}")

@@ -60,7 +60,7 @@ class BeamLearning(ChainLearning):
 
     rule: BeamRule
 
-    def begin_pass(self, number: int) -> None:
+    def begin_epoch(self, number: int) -> None:
         self.infeasible = 0
         self.rule.begin_pass()
         if self.every is not None and number % self.every == 0:

@@ -12,7 +12,7 @@ from palmette.structures.chain.model import best_labels
 from palmette.structures.chain.weights import estimated, norm, restart_from_average
 from palmette.training.chain.rules import Learner, Perceptron
 from palmette.training.chain.state_roles import StateRoles
-from palmette.training.trainer import Counts
+from palmette.training.trainer import Counts, Learning
 
 
 @dataclass
@@ -34,8 +34,8 @@ class Dev:
         return float(found.f1 if self.metric == "f1" and found.f1 is not None else found.accuracy)
 
 
-class ChainLearning:
-    """Weights, training data and clock of a chain; `Learning` for the online trainer."""
+class ChainLearning(Learning):
+    """Weights, training data and clock of a chain."""
 
     def __init__(
         self,
@@ -61,17 +61,17 @@ class ChainLearning:
         self.roles = StateRoles(data) if latent else None
 
     @property
-    def cost(self) -> np.ndarray:
+    def costs(self) -> np.ndarray:
         return np.diff(self.data.offset)
 
-    def begin_pass(self, number: int) -> None:
+    def begin_epoch(self, number: int) -> None:
         self.infeasible = 0
         self.rule.begin_pass()
         if self.every is not None and number % self.every == 0:
             restart_from_average(self.chain, self.clock)
 
-    def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
-        step = self.rule.learn(self.chain, self.data, order, first, last, self.clock)
+    def learn(self, examples: np.ndarray) -> Counts:
+        step = self.rule.learn(self.chain, self.data, examples, 0, examples.size, self.clock)
         self.clock = step.clock
         self.infeasible += step.infeasible
         return Counts(step.updates, step.wrong)

@@ -36,7 +36,7 @@ from palmette.training.chain.beam import check_beam, for_beam
 from palmette.training.chain.exact import Dev
 from palmette.training.chain.request import TrainingData, TrainRequest
 from palmette.training.chain.restarts import train
-from palmette.training.trainer import TrainResult
+from palmette.training.result import TrainResult
 
 LARGE = 2 << 30  # bytes of weights that are worth a warning
 SAME_COLUMNS = "it needs the columns of the data that training began with"
@@ -97,9 +97,9 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, wish: TrainRequest) -> tuple[C
     model.meta = {
         "settings": msgspec.to_builtins(settings),
         "forbidden": _forbidden(wish),
-        "history": msgspec.to_builtins(outcome.history),
-        "best_pass": outcome.best_pass,
-        "ended": outcome.why,
+        "history": msgspec.to_builtins(outcome.training_log),
+        "best_pass": outcome.best_epoch,
+        "ended": outcome.ended,
     }
     if wish.checkpoint and outcome.interrupted:
         wish.say("no checkpoint is kept: training was interrupted in the middle of a pass")

@@ -17,7 +17,8 @@ from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.rules import learner_for
 from palmette.training.chain.split import split_states
 from palmette.training.chain.start import random_start, starting_weights, training_log_of
-from palmette.training.trainer import TrainResult, train_online
+from palmette.training.result import EpochLog, TrainResult
+from palmette.training.trainer import train_epochs
 
 
 def train_by_examples(problem: TrainingData) -> TrainedChain:
@@ -49,17 +50,10 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
             rule = learner_for(settings, chain, problem.data, problem.labels)
             learning = ChainLearning(chain, problem.data, estimator, dev, clock, every, start, latent, rule)
         if plain is not None and plain.interrupted:
-            outcome = TrainResult(learning.snapshot(), 0, [], True, plain.why)
+            outcome = TrainResult(learning.snapshot(), 0, [], True, plain.ended)
         else:
-            outcome = train_online(
-                learning,
-                settings.seed,
-                len(history) + n_passes(settings),
-                settings.patience,
-                history,
-                wish.progress,
-                best,
-            )
+            log = EpochLog(settings.patience, wish.progress, history, best)
+            outcome = train_epochs(learning, settings.seed, len(history) + n_passes(settings), log)
         if found is None or _best_score(outcome) > _best_score(found[1]):
             settled = msgspec.structs.replace(settings, estimator=estimator, mavg_every=every)
             found = learning, outcome, settled
@@ -88,8 +82,8 @@ def _plain_passes(problem: TrainingData) -> TrainResult | None:
     chain, clock, _ = starting_weights(problem._replace(shape=shape._replace(per=1, states=())))
     rule = learner_for(settings, chain, problem.data, problem.labels)
     learning = ChainLearning(chain, problem.data, "avg", None, clock, rule=rule)
-    return train_online(learning, settings.seed, settings.split_after, None, [], wish.progress)
+    return train_epochs(learning, settings.seed, settings.split_after, EpochLog(None, wish.progress))
 
 
 def _best_score(outcome: TrainResult) -> float:
-    return max((p.dev for p in outcome.history if p.dev is not None), default=0.0)
+    return max((p.dev for p in outcome.training_log if p.dev is not None), default=0.0)

@@ -18,7 +18,7 @@ from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape
 from palmette.training.chain.exact import Dev
-from palmette.training.trainer import Progress, TrainResult
+from palmette.training.result import Progress, TrainResult
 
 
 @dataclass

@@ -42,7 +42,7 @@ def _trained(problem: TrainingData) -> TrainedChain:
 
 def _how_good(trained: TrainedChain, has_dev: bool) -> float:
     """The larger the better."""
-    history = trained.outcome.history
+    history = trained.outcome.training_log
     if has_dev:
         return max((p.dev for p in history if p.dev is not None), default=0.0)
     return -history[-1].figures["objective"] if history else -float("inf")

@@ -24,11 +24,11 @@ from palmette.structures.latent.model import NO_POS, ClassifierModel, scores_of
 from palmette.structures.latent.views import make_views, packed
 from palmette.structures.latent.weights import largest, new_weights, used
 from palmette.training.chain.fit import LARGE, attribute_names
-from palmette.training.latent.batch import BatchTrainer
-from palmette.training.latent.online import OnlineTrainer
-from palmette.training.latent.passes import Trainer, run
+from palmette.training.latent.batch import BatchLearning
+from palmette.training.latent.online import LatentLearning
 from palmette.training.latent.start import check_chunker, start_from
-from palmette.training.trainer import Progress, TrainResult
+from palmette.training.result import EpochLog, Progress, TrainResult
+from palmette.training.trainer import train_epochs
 
 SAME_COLUMNS = "development data needs the columns of the training data"
 
@@ -72,9 +72,9 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
         if task.chunker is not None and size is not None:
             factor = start_from(task.chunker, views, tables, weights, size)
             task.say(f"started from the chunker's weights times {factor:.4g}, the largest being {size:.4g}")
-        kind = OnlineTrainer if settings.learner == "pa" else BatchTrainer
-        trainer: Trainer = kind(tables, weights, data, settings)
-        return run(trainer, settings, _accuracy_on(held_out, tables, settings), task.progress)
+        kind = LatentLearning if settings.learner == "pa" else BatchLearning
+        learning = kind(tables, weights, data, settings, _accuracy_on(held_out, tables, settings))
+        return train_epochs(learning, settings.seed, settings.passes, EpochLog(settings.patience, task.progress))
 
     size, outcome = task.range, None
     if task.chunker is not None and size is None:
@@ -89,7 +89,7 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
     alphabet, weights = _moved_only(alphabet, outcome.best)
     model = ClassifierModel(task.classes, settings, task.encoder, alphabet, weights, names)
     model.meta = {
-        "history": msgspec.to_builtins(outcome.history), "best_pass": outcome.best_pass, "ended": outcome.why,
+        "history": msgspec.to_builtins(outcome.training_log), "best_pass": outcome.best_epoch, "ended": outcome.ended,
         "sentences": [int((task.y < 0).sum()), int((task.y > 0).sum())],
         "start": None if task.chunker is None else size,
     }  # fmt: skip

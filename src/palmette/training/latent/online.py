@@ -1,53 +1,125 @@
-"""The online learner: a passive-aggressive step a sentence, negatives again until they are labelled so.
+"""A classifier over latent structures in training, sentence by sentence.
 
-The bound that can be measured: from weights w at the start of a pass and for any u,
+The bound that can be measured: from weights w at the start of an epoch and for any u,
 
     sum of l_t^2  <=  (||u - w|| + 2 sqrt(sum of u's own losses squared))^2
 
 for plain PA steps along vectors of length 1, u's loss being taken at the learner's structure. (For a negative sentence
 u's loss at its own best structure is larger still, for a positive one it is not.) Without normalised features the same
-holds of losses divided by ||f||. As u serves the estimate at the start of the pass.
+holds for losses divided by ||f||. As u serves the estimate at the start of the epoch.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from palmette.kernels.latent.forms import N_COUNTS, RIVAL_LOSS, VECTORS, Labelled, Tally, Views, Weights, make_workspace
+from palmette.kernels.latent.forms import (
+    CAPPED,
+    DECODED,
+    N_COUNTS,
+    RIVAL_LOSS,
+    SQUARED_LOSS,
+    UPDATES,
+    VECTORS,
+    WRONG_NEGATIVES,
+    WRONG_POSITIVES,
+    Labelled,
+    Store,
+    Tally,
+    Views,
+    Weights,
+    make_workspace,
+)
 from palmette.kernels.latent.train import train_latent
 from palmette.options.classifier_settings import Settings
 from palmette.structures.latent.data import longest
 from palmette.structures.latent.weights import distance, new_store, no_rival, restart_mean, rival, snapshot
-from palmette.training.latent.passes import Counted, Slicing, Tell
-from palmette.training.trainer import shuffled
+from palmette.structures.training_log import ClassifierEpoch
+from palmette.training.trainer import Counts, Learning
+
+Evaluate = Callable[[Weights], float]
 
 
-class OnlineTrainer:
-    """Weights under training."""
+class LatentLearning(Learning):
+    """Weights, sentences and clock of a classifier that learns sentence by sentence, negative ones again until they are
+    classified as negative."""
 
-    def __init__(self, views: Views, weights: Weights, data: Labelled, settings: Settings) -> None:
+    def __init__(
+        self, views: Views, weights: Weights, data: Labelled, settings: Settings, evaluate: Evaluate | None = None
+    ) -> None:
         self.views, self.weights, self.data, self.settings = views, weights, data, settings
-        self.clock, self.how = np.ones(2), settings.training()
-        self.room, self.store = make_workspace(views, longest(data.x)), new_store(0)
-        self.n_sentences, self.n_tokens = data.y.size, int(data.x.offset[-1])
-        self.slicing = Slicing(np.diff(data.x.offset))
+        self.how, self.clock = settings.training(), np.ones(2)
+        self.room = make_workspace(views, longest(data.x))
+        self._evaluate = evaluate
+        self._costs = np.diff(data.x.offset)
+        self._clear()
 
-    def one_pass(self, number: int, tell: Tell, interrupted: list[bool]) -> Counted:
-        order = shuffled(self.settings.seed, number, self.n_sentences)
-        counts, again = np.zeros(N_COUNTS), np.zeros(self.how.cap, np.int64)
-        u, away = no_rival(self.weights), 0.0
+    def _clear(self) -> None:
+        """Start the counts of an epoch."""
+        again = np.zeros(self.how.cap, np.int64)
+        self.tally = Tally(self.clock, np.zeros(N_COUNTS), again, no_rival(self.weights))
+        self.away = 0.0  # between the weights and the rival
+        self.new_structures: list[int] = []
+        self.inner_epochs: list[int] = []
+
+    @property
+    def costs(self) -> np.ndarray:
+        return self._costs
+
+    def begin_epoch(self, number: int) -> None:
+        self._clear()
         if self.settings.bound:
-            u = rival(self.snapshot())
-            away = distance(u, self.weights)
+            self.tally = self.tally._replace(rival=rival(self.snapshot()))
+            self.away = distance(self.tally.rival, self.weights)
         if self.settings.estimator == "pass":
             restart_mean(self.weights, self.clock)
-        for first, last in self.slicing.over(order, tell, interrupted):
-            tally = Tally(self.clock, counts, again, u)
-            train_latent(self.views, self.weights, self.data, self.store, order[first:last], self.how, self.room, tally)
-        bound = (away + 2.0 * math.sqrt(counts[RIVAL_LOSS])) ** 2 if self.settings.bound else None
-        return Counted(counts, again, bound)
+
+    def learn(self, examples: np.ndarray) -> Counts:
+        return self.learn_from(new_store(0), examples, self.tally)
+
+    def learn_from(self, store: Store, examples: np.ndarray, tally: Tally) -> Counts:
+        """Learn from sentences, or from structures of the store if it has any."""
+        before = counts_of(tally)
+        train_latent(self.views, self.weights, self.data, store, examples, self.how, self.room, tally)
+        now = counts_of(tally)
+        return Counts(now.updates - before.updates, now.wrong - before.wrong)
 
     def snapshot(self) -> Weights:
         return snapshot(self.weights, None if self.settings.estimator == "last" else self.clock[VECTORS])
+
+    @property
+    def has_dev(self) -> bool:
+        return self._evaluate is not None
+
+    def evaluate(self, snapshot: Weights) -> float:
+        """Accuracy."""
+        assert self._evaluate is not None
+        return self._evaluate(snapshot)
+
+    def record(self, number: int, counts: Counts, seconds: float, dev: float | None) -> ClassifierEpoch:
+        found, again = self.tally.counts, self.tally.again
+        return ClassifierEpoch(
+            number,
+            counts.updates,
+            counts.wrong,
+            1.0 - counts.wrong / max(1, self.data.y.size),
+            seconds,
+            dev,
+            wrong_positives=int(found[WRONG_POSITIVES]),
+            wrong_negatives=int(found[WRONG_NEGATIVES]),
+            decoded=int(found[DECODED]),
+            again=np.trim_zeros(again, "b").tolist(),
+            capped=int(found[CAPPED]),
+            squared_loss=float(found[SQUARED_LOSS]),
+            bound=(self.away + 2.0 * math.sqrt(found[RIVAL_LOSS])) ** 2 if self.settings.bound else None,
+            new_structures=self.new_structures,
+            inner_passes=self.inner_epochs,
+        )
+
+
+def counts_of(tally: Tally) -> Counts:
+    counts = tally.counts
+    return Counts(int(counts[UPDATES]), int(counts[WRONG_POSITIVES] + counts[WRONG_NEGATIVES]))

@@ -17,7 +17,8 @@ from palmette.options.parser_settings import ParserSettings
 from palmette.structures.tree.model import SHIFTING, Action, ParserModel, encode, make_grammar, relations_of
 from palmette.structures.tree.projective import deprojectivised, projective_sentences, projectivised
 from palmette.structures.tree.templates import Templates
-from palmette.training.trainer import Progress, TrainResult, train_online
+from palmette.training.result import EpochLog, Progress, TrainResult
+from palmette.training.trainer import train_epochs
 from palmette.training.tree.learning import ParserLearning
 
 Say = Callable[[str], None]
@@ -54,9 +55,9 @@ def fit_parser(
 
     grammar = make_grammar(templates, actions, relations)
     learning = ParserLearning(grammar, words, settings, evaluate if dev is not None else None)
-    outcome = train_online(learning, settings.seed, settings.n_passes, settings.patience, [], progress)
-    history = [msgspec.to_builtins(row) for row in outcome.history]
-    meta = {"settings": chosen, "history": history, "best_pass": outcome.best_pass}
+    outcome = train_epochs(learning, settings.seed, settings.n_passes, EpochLog(settings.patience, progress))
+    log = msgspec.to_builtins(outcome.training_log)
+    meta = {"settings": chosen, "history": log, "best_pass": outcome.best_epoch}
     return ParserModel(templates, actions, root, outcome.best, meta), outcome
 
 

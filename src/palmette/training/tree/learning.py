@@ -1,4 +1,4 @@
-"""A parser in training: what the online trainer asks of a structure."""
+"""A parser in training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from palmette.kernels.tree.weights import CLASSES, frozen, larger_table, restart
 from palmette.options.parser_settings import ParserSettings
 from palmette.options.settings import UPDATES
 from palmette.structures.tree.model import frozen_weights
-from palmette.training.trainer import Counts
+from palmette.training.trainer import Counts, Learning
 
 PLACES = 1 << 16
 ROOM = 1 << 18
@@ -32,8 +32,8 @@ def roomier(w: Weights) -> Weights:
     return w._replace(entry=entry, value=entry.view(np.float32), sums=sums)
 
 
-class ParserLearning:
-    """Weights, training data and clock of a parser; `Learning` for the online trainer."""
+class ParserLearning(Learning):
+    """Weights, training data and clock of a parser."""
 
     def __init__(
         self,
@@ -49,23 +49,23 @@ class ParserLearning:
         self.clock = 1.0
         self._evaluate = evaluate
         self._dev: dict[str, float] = {}
-        self.begin_pass(1)
+        self.begin_epoch(1)
 
     @property
-    def cost(self) -> np.ndarray:
+    def costs(self) -> np.ndarray:
         return np.diff(self.words.offset)
 
-    def begin_pass(self, number: int) -> None:
+    def begin_epoch(self, number: int) -> None:
         self.updates = self.bad = self.merges = self.infeasible = 0
         self.places = 0.0
         if self.settings.estimator == "mavg" and number % self.settings.mavg_every == 0:
             restart_from_average(self.weights, self.clock)
 
-    def learn(self, order: np.ndarray, first: int, last: int) -> Counts:
-        counts = Counts()
+    def learn(self, examples: np.ndarray) -> Counts:
+        counts, first = Counts(), 0
         while True:
             done, self.clock, updates, wrong, bad, places, merges, infeasible, lacks = train_tree(
-                self.grammar, self.weights, self.words, order, first, last, self.clock, self.settings.beam,
+                self.grammar, self.weights, self.words, examples, first, examples.size, self.clock, self.settings.beam,
                 self.settings.merge, self.update, self.rule,
             )  # fmt: skip
             counts = counts + Counts(updates, wrong)
@@ -75,7 +75,7 @@ class ParserLearning:
             self.merges += merges
             self.infeasible += infeasible
             first += done
-            if first == last:
+            if first == examples.size:
                 return counts
             self._grow(lacks)
 
