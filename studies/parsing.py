@@ -27,7 +27,7 @@ from bench.measure import data_folder
 from palmette import FormatSpec, Parser, Tagger, Treebank, read_treebank
 from palmette.data.corpus import column_of_types
 from palmette.data.formats.registry import read_corpus
-from palmette.estimators.retag import jackknifed, retagged
+from palmette.estimators.retag import jackknife, retagged
 from studies.common import Cell, Record, publish
 from studies.parsing_page import (
     BEAMS,
@@ -143,7 +143,7 @@ def predicted_cell(seed: int) -> Cell:
     for field in ("upos", "xpos"):
         tagger = Tagger("pos", passes=5).fit_corpus(read_corpus(path, FormatSpec(label=field)), None, names=False)
         tagger.model_.meta["reading"] = {"format": "conllu", "label": field, "columns": ("form",)}
-        made["train"] = jackknifed(made["train"], field, seed=seed)
+        made["train"] = jackknife(made["train"], [field], seed=seed)
         for part in ("dev", "test"):
             gold = treebank(part).column(field).cells()
             made[part] = retagged(made[part], tagger, field)

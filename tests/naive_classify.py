@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from palmette.data.labels.schemes import convert, is_wellformed
+from palmette.data.labels.schemes import convert_labels, is_wellformed
 
 Sentence = Sequence[Sequence[int]]  # the attributes of each token
 Tags = tuple[str, ...]
@@ -59,21 +59,21 @@ def ranked(view: View, sentence: Sentence, weights: dict, pairs: bool) -> list[t
 def vote(structures: Sequence[Sequence[str]]) -> list[str]:
     """Token by token in IOB2; a tie goes to the first of the structures that has one of the most frequent labels. An I
     after O or after another type is repaired to B."""
-    common = [convert(list(tags), "IOB2") for tags in structures]
+    common = [convert_labels(list(tags), "IOB2") for tags in structures]
     won = []
     for labels in zip(*common, strict=True):
         count = Counter(labels)
         won.append(next(label for label in labels if count[label] == max(count.values())))
-    return convert(won, "IOB2")
+    return convert_labels(won, "IOB2")
 
 
 def combined(views: Sequence[View], found: Sequence[Tags], how: str) -> list[Tags]:
     if how == "add":
         return list(found)
     if how == "vote":
-        return [tuple(convert(vote(found), view.scheme)) for view in views]
+        return [tuple(convert_labels(vote(found), view.scheme)) for view in views]
     others = [[tags for q, tags in enumerate(found) if q != r] for r in range(len(views))]
-    return [tuple(convert(vote(rest), view.scheme)) for view, rest in zip(views, others, strict=True)]
+    return [tuple(convert_labels(vote(rest), view.scheme)) for view, rest in zip(views, others, strict=True)]
 
 
 @dataclass

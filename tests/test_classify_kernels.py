@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from naive_classify import Twin, length, vote
 from strategies import few
 
-from palmette.data.labels.schemes import convert, is_wellformed
+from palmette.data.labels.schemes import convert_labels, is_wellformed
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.latent import search as classify_search
 from palmette.kernels.latent.cache import add_new
@@ -202,7 +202,7 @@ def test_conversion_of_anything(source: str, target: str, numbers: list[int]) ->
     names = chunk_view(source, types).tags
     tags = [names[k % len(names)] for k in numbers]
     found = in_other_view(tags, types, source, target)
-    assert found == convert(tags, chunk_view(target, types).scheme)
+    assert found == convert_labels(tags, chunk_view(target, types).scheme)
     assert is_wellformed(found, chunk_view(target, types).scheme)
     if is_wellformed(tags, chunk_view(source, types).scheme):
         assert in_other_view(found, types, target, source) == tags
@@ -212,7 +212,7 @@ def test_conversion_of_anything(source: str, target: str, numbers: list[int]) ->
 @few()
 def test_votes(drawn: list[list[int]], without: int) -> None:
     labels = ["O", "B-X", "I-X", "B-Y", "I-Y"]
-    sequences = [convert([labels[k] for k in row], "IOB2") for row in drawn]
+    sequences = [convert_labels([labels[k] for k in row], "IOB2") for row in drawn]
     rest = [tags for r, tags in enumerate(sequences) if r != without]
     if not rest:
         return

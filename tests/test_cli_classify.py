@@ -128,7 +128,7 @@ def test_parts_of_speech_and_a_chunker(cli: Cli) -> None:
         ),
         ("train --task classify train.tsv -o nowhere/m.palm", "nowhere"),
         ("train --task classify three.tsv -o m.palm", "3 classes"),
-        ("train --task classify ab.tsv -o m.palm", "Say --positive b"),
+        ("train --task classify ab.tsv -o m.palm", "Give --positive b"),
         ("train --task classify train.tsv --format columns -o m.palm", "two files"),
         ("train --task classify train.tsv --dev ab.tsv -o m.palm", "not one of no, yes"),
     ],

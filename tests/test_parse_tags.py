@@ -13,7 +13,7 @@ from palmette.data.formats.conllu import write_treebank
 from palmette.data.formats.registry import FormatSpec
 from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import UsageError
-from palmette.estimators.retag import jackknifed, retagged, tag_field
+from palmette.estimators.retag import jackknife, prepare_training, retagged, tag_field
 
 WORDS = {"the": "DET", "a": "DET", "sea": "NOUN", "moon": "NOUN", "shines": "VERB", "falls": "VERB"}
 
@@ -51,7 +51,7 @@ def test_a_tagger_fills_the_field_it_was_trained_on(file: Path) -> None:
 def test_a_tagger_that_does_not_say_what_it_makes(file: Path) -> None:
     tagger = Tagger(features="pos", passes=2).fit([["the", "sea"]], [["DET", "NOUN"]])
     bare = treebank_from_sentences([["the", "sea"]])
-    with pytest.raises(UsageError, match="say which of them"):
+    with pytest.raises(UsageError, match="name the field that it makes"):
         retagged(bare, tagger)
     assert retagged(bare, tagger, "upos").column("upos").cells() == ["DET", "NOUN"]
     wide = Tagger(features="chunk", passes=2).fit([[["the", "DT"]]], [["B-NP"]])
@@ -59,20 +59,38 @@ def test_a_tagger_that_does_not_say_what_it_makes(file: Path) -> None:
         retagged(bare, wide, "upos")
 
 
-def test_no_fold_sees_its_own_tags() -> None:
+def test_no_fold_sees_its_own_tags(caplog: pytest.LogCaptureFixture) -> None:
     """One word has a tag that no other has: whoever tags it cannot know it."""
     bank = sample()
     expected = bank.column("upos").cells()
     tags = [*expected[:15], "ODD", *expected[16:]]
     forms = [*bank.forms.cells()[:15], "zork", *bank.forms.cells()[16:]]
     given = bank.with_column("form", column_of_strings(forms)).with_column("upos", column_of_strings(tags))
-    told: list[tuple[int, int, float]] = []
-    made = jackknifed(given, "upos", 3, passes=2, progress=lambda *about: told.append(about)).column("upos").cells()
+    with caplog.at_level("INFO", logger="palmette.estimators.retag"):
+        made = jackknife(given, ["upos"], 3, passes=2).column("upos").cells()
     assert made[15] != "ODD"
     assert made[:15] + made[16:] == expected[:15] + expected[16:]
-    assert [(k, folds) for k, folds, _ in told] == [(1, 3), (2, 3), (3, 3)]
-    assert sorted(share == 1.0 for *_, share in told) == [False, True, True]
-    assert jackknifed(given, "upos", 3, passes=2).column("upos").cells() == made
+    told = [message for message in caplog.messages if "fold" in message]
+    assert [message.partition(":")[2][1:19] for message in told] == [f"upos, fold {k} of 3:" for k in (1, 2, 3)]
+    assert sorted("100.00%" in message for message in told) == [False, True, True]
+    both = jackknife(given, None, 3, passes=2)
+    assert both.column("upos").cells() == made
+    assert both.column("xpos").cells() != given.column("xpos").cells()
+
+
+def test_training_and_dev_data_get_the_tags_of_other_taggers() -> None:
+    bank = sample()
+    dev = treebank_from_sentences([[("the", "X"), ("moon", "X"), ("falls", "X")]])
+    made = prepare_training(bank, dev, folds=3, ignored=["lemma"])
+    assert made.about == {"ignored": ["lemma"], "tags": dict.fromkeys(("upos", "xpos"), "jackknifed, 3 folds")}
+    assert made.training.column("upos").cells() == bank.column("upos").cells()
+    assert made.dev is not None
+    assert made.dev.column("upos").cells() == ["DET", "NOUN", "VERB"]
+    plain = prepare_training(bank, dev, ignored=["upos"])
+    assert plain.training.column("upos").types == ["_"]
+    assert plain.about == {"ignored": ["upos"], "tags": {}}
+    with pytest.raises(UsageError, match="no tags to learn from"):
+        prepare_training(treebank_from_sentences([["a"], ["b"]]), folds=2)
 
 
 @pytest.mark.parametrize(
@@ -82,4 +100,4 @@ def test_no_fold_sees_its_own_tags() -> None:
 def test_what_cannot_be_jackknifed(field: str, folds: int, message: str) -> None:
     bank = treebank_from_sentences([[("the", "DET")], [("sea", "NOUN")], [("a", "DET")]])
     with pytest.raises(UsageError, match=message):
-        jackknifed(bank, field, folds)
+        jackknife(bank, [field], folds)

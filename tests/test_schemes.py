@@ -17,7 +17,7 @@ from palmette.data.labels.schemes import (
     SCHEMES,
     Span,
     allowed_transitions,
-    convert,
+    convert_labels,
     from_spans,
     is_wellformed,
     recognise,
@@ -90,7 +90,7 @@ def test_split_label(label: str, parts: tuple[str, str]) -> None:
 @pytest.mark.parametrize("source", NAMES)
 @pytest.mark.parametrize("target", NAMES)
 def test_five_views_convert_into_each_other(source: str, target: str) -> None:
-    assert convert(FIVE_VIEWS[source].split(), target) == FIVE_VIEWS[target].split()
+    assert convert_labels(FIVE_VIEWS[source].split(), target) == FIVE_VIEWS[target].split()
 
 
 @pytest.mark.parametrize("scheme", NAMES)
@@ -132,7 +132,7 @@ def test_wellformed_is_what_conversion_leaves_alone(scheme: str) -> None:
         for path in itertools.product(range(len(labels)), repeat=n):
             names = [labels[y] for y in path]
             allowed = start[path[0]] and end[path[-1]] and all(pair[a, b] for a, b in itertools.pairwise(path))
-            assert allowed == (convert(names, scheme) == names), names
+            assert allowed == (convert_labels(names, scheme) == names), names
 
 
 def test_is_wellformed_agrees_with_the_transitions() -> None:
@@ -158,9 +158,9 @@ def test_spans_equal_seqeval_also_on_illformed_labels(labels: list[str]) -> None
 def test_spans_of_illformed_labels_by_hand() -> None:
     assert spans(["O", "I-X", "I-Y", "I-Y", "B-Y"]) == [Span("X", 1, 2), Span("Y", 2, 4), Span("Y", 4, 5)]
     assert spans(["B", "I", "O", "I"]) == [Span("", 0, 2), Span("", 3, 4)]
-    with pytest.raises(UsageError, match="'NN' at token 1"):
+    with pytest.raises(UsageError, match="'NN' of token 1"):
         spans(["O", "NN"])
-    with pytest.raises(UsageError, match="'E-X' at token 0"):
+    with pytest.raises(UsageError, match="'E-X' of token 0"):
         spans(["E-X"], "IOB2")
 
 
@@ -272,6 +272,6 @@ def test_conll2000_is_iob2() -> None:
     assert recognised(phrases) == "IOB2"
     assert sum(len(spans(sentence)) for sentence in sentences) == 23852
     for scheme in NAMES:
-        there = [convert(sentence, scheme) for sentence in sentences[:200]]
+        there = [convert_labels(sentence, scheme) for sentence in sentences[:200]]
         assert recognised(there) == scheme
-        assert [convert(sentence, "IOB2") for sentence in there] == sentences[:200]
+        assert [convert_labels(sentence, "IOB2") for sentence in there] == sentences[:200]

@@ -16,6 +16,9 @@ __all__ = [
     "Tagger",
     "Treebank",
     "__version__",
+    "convert_file",
+    "convert_labels",
+    "jackknife",
     "load_acronyms",
     "load_demo",
     "load_grammaticality",
@@ -25,8 +28,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from palmette.data.convert import convert_file
     from palmette.data.formats.conllu import read_treebank
     from palmette.data.formats.registry import FormatSpec
+    from palmette.data.labels.schemes import convert_labels
     from palmette.data.treebank import Treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.estimators.classifier import Classifier
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
     from palmette.estimators.language_model import LanguageModel
     from palmette.estimators.linear_classifier import LinearClassifier
     from palmette.estimators.parser import Parser
+    from palmette.estimators.retag import jackknife
     from palmette.estimators.tagger import Tagger
     from palmette.structures.hypergraph import Hypergraph
 
@@ -47,6 +53,9 @@ _HOMES = {
     "FormatSpec": "palmette.data.formats.registry",
     "Tagger": "palmette.estimators.tagger",
     "Treebank": "palmette.data.treebank",
+    "convert_file": "palmette.data.convert",
+    "convert_labels": "palmette.data.labels.schemes",
+    "jackknife": "palmette.estimators.retag",
     "load_acronyms": "palmette.datasets.demo",
     "load_demo": "palmette.datasets.demo",
     "load_grammaticality": "palmette.datasets.demo",

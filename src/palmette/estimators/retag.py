@@ -1,15 +1,16 @@
-"""Word classes for a parser from a tagger: at parsing time, and for the training data.
+"""Predicted part-of-speech tags for a parser: at parsing time, and for its training data.
 
-A parser meets guessed tags in use. Trained on gold tags it trusts them too much; trained on the tags of a tagger that
-has seen the same sentences, which are nearly as good as gold, it does so too. `jackknifed` tags each part of the
-training data with a tagger that has learnt from the other parts.
+A parser in use gets predicted tags. Trained on gold tags it relies on them too much; so does one trained on the tags of
+a tagger that has seen the same sentences, which are nearly as good as gold. `jackknife` tags each part of the training
+data with a tagger trained on the other parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,28 +20,27 @@ from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of
 from palmette.errors import UsageError
 from palmette.estimators.tagger import Tagger
 
-TAGS = ("upos", "xpos")
-_TOGETHER = 20  # sentences that go into one fold as they stand: neighbours share a topic and its words
+logger = logging.getLogger(__name__)
 
-Told = Callable[[int, int, float], None]
-"""Called after each fold: its number, how many there are, the share of its tags that are as they were."""
+TAGS = ("upos", "xpos")
+_TOGETHER = 20  # consecutive sentences that go into one fold: neighbours share a topic and its words
 
 
 def tag_field(tagger: Tagger) -> str:
-    """Which field a tagger makes: the one of its training data."""
+    """The field that a tagger makes: the label of its training data."""
     trained = tagger.model_.meta.get("reading") or {}
     label = str(trained.get("label")).lower()
     label = CONLLU_FIELDS[int(label)] if label.isdigit() and int(label) < len(CONLLU_FIELDS) else label
     if trained.get("format") != "conllu" or label not in TAGS:
         raise UsageError(
-            "the tagger was not trained on upos or xpos of a CoNLL-U file: say which of them it makes "
+            "the tagger was not trained on upos or xpos of a CoNLL-U file: name the field that it makes "
             "(--tagger upos=MODEL, in Python field='upos')"
         )
     return label
 
 
 def retagged(treebank: Treebank, tagger: Tagger, field: str | None = None) -> Treebank:
-    """The treebank with upos or xpos by a tagger; `field` says which of them where the model does not."""
+    """The treebank with upos or xpos predicted by a tagger; `field` None: the field of the tagger's training data."""
     field = _checked(field) if field is not None else tag_field(tagger)
     if treebank.n_tokens == 0:
         return treebank
@@ -51,14 +51,14 @@ def retagged(treebank: Treebank, tagger: Tagger, field: str | None = None) -> Tr
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to sentences before they are parsed: taggers first, then fields that the parser is not to see."""
+    """Steps before parsing: taggers predict tags, then the fields that the parser ignores are emptied."""
 
-    taggers: Sequence[tuple[str, Tagger]] = ()  # field and who makes it, in this order
+    taggers: Sequence[tuple[str, Tagger]] = ()  # (field, its tagger), applied in this order
     ignored: Sequence[str] = ()
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What is made anew, and written."""
+        """The fields that change, and are written."""
         return tuple(dict.fromkeys(field for field, _ in self.taggers))
 
     def __call__(self, treebank: Treebank) -> Treebank:
@@ -68,7 +68,7 @@ class Preparation:
 
 
 def blanked(treebank: Treebank, fields: Iterable[str]) -> Treebank:
-    """The treebank as if some of FIELDS were empty in every line."""
+    """The treebank with some of FIELDS empty everywhere."""
     for field in fields:
         if field not in FIELDS[1:]:
             raise UsageError(f"cannot ignore {field!r}: choose from {', '.join(FIELDS[1:])}")
@@ -92,7 +92,7 @@ def _inputs(tagger: Tagger) -> list[str]:
         names = ["form"]
     if not names or any(name not in FIELDS for name in names):
         raise UsageError(
-            "the tagger reads more than the words; for a parser train it on CoNLL-U: palmette train FILE.conllu "
+            "the tagger reads more than the words; for a parser, train it on CoNLL-U: palmette train FILE.conllu "
             f"--label upos (and --columns with any of {','.join(FIELDS)})"
         )
     return names
@@ -101,33 +101,82 @@ def _inputs(tagger: Tagger) -> list[str]:
 def trained_tagger(
     treebank: Treebank, field: str, *, features: str = "pos", passes: int = 5, seed: int = 1, **tagger: Any
 ) -> Tagger:
-    """A tagger of the words, trained on a treebank. More about it in `tagger`, as Tagger takes it."""
+    """A tagger that reads the words, trained on one field of a treebank. `tagger`: further parameters of Tagger."""
     if treebank.column(_checked(field)).types == [NOTHING]:
         raise UsageError(f"there is no {field} to learn: every cell of it is {NOTHING!r}")
     learner = Tagger(features=features, passes=passes, seed=seed, **tagger)
     return learner.fit_corpus(_labelled(treebank, field), None, names=False)
 
 
-def jackknifed(
-    treebank: Treebank, field: str, folds: int = 10, *, seed: int = 1, progress: Told | None = None, **tagger: Any
+def jackknife(
+    treebank: Treebank, fields: Sequence[str] | None = None, folds: int = 10, *, seed: int = 1, **tagger: Any
 ) -> Treebank:
-    """The treebank with upos or xpos guessed, each fold by a tagger of the words that was trained on the others;
-    `tagger` as for `trained_tagger`."""
+    """The treebank with predicted tags: each fold is tagged by a tagger trained on the other folds.
+
+    fields: upos, xpos or both; None: those that have tags. `tagger`: further parameters of `trained_tagger`."""
+    made = treebank
+    for field in fields if fields is not None else tagged_fields(treebank):
+        made = made.with_column(field, _jackknifed_column(treebank, field, folds, seed, tagger))
+    return made
+
+
+def tagged_fields(treebank: Treebank) -> list[str]:
+    """The fields of TAGS that are not empty."""
+    fields = [field for field in TAGS if treebank.column(field).types != [NOTHING]]
+    if not fields:
+        raise UsageError(f"the training data has no tags to learn from: {' and '.join(TAGS)} are empty")
+    return fields
+
+
+def _jackknifed_column(treebank: Treebank, field: str, folds: int, seed: int, tagger: dict[str, Any]) -> Column:
     column = treebank.column(_checked(field))
     if not 2 <= folds <= max(2, treebank.n_sentences):
         raise UsageError(f"{folds} folds of {treebank.n_sentences} sentences: choose 2 or more, at most as many")
     fold = _dealt(treebank.n_sentences, folds, seed)
     made = np.empty(treebank.n_tokens, np.int32)
     number = {name: k for k, name in enumerate(column.types)}
+    shares = []
     for k in range(folds):
         part = np.flatnonzero(fold == k)
         learner = trained_tagger(treebank.take(np.flatnonzero(fold != k)), field, seed=seed, **tagger)
         guess, _ = learner.model_.tag(_labelled(treebank.take(part), field))
         tokens = tokens_of(treebank.offset, part)
         made[tokens] = np.array([number[label] for label in learner.labels_], np.int32)[guess]
-        if progress is not None:
-            progress(k + 1, folds, float((made[tokens] == column.ids[tokens]).mean()))
-    return treebank.with_column(field, _used(made, column.types))
+        shares.append(100 * float((made[tokens] == column.ids[tokens]).mean()))
+        logger.info("jackknife: %s, fold %d of %d: %.2f%% as in the file", field, k + 1, folds, shares[-1])
+    logger.info("jackknife: %s: %.2f%% as in the file", field, sum(shares) / folds)
+    return _used(made, column.types)
+
+
+class PreparedTraining(NamedTuple):
+    """Training and development data with the tags that the parser sees, and what its model records about them."""
+
+    training: Treebank
+    dev: Treebank | None
+    about: dict[str, Any]
+
+
+def prepare_training(
+    treebank: Treebank, dev: Treebank | None = None, *, taggers: Sequence[tuple[str, Tagger]] = (),
+    folds: int | None = None, ignored: Sequence[str] = (),
+) -> PreparedTraining:  # fmt: skip
+    """Data for a parser that gets predicted tags in use.
+
+    taggers: (field, tagger) that predict tags of both treebanks. folds: the training data gets jackknifed tags instead,
+    of the taggers' fields or else of all that have tags; development data is then tagged by the taggers, or else by
+    taggers trained on all the training data. ignored: fields that the parser does not see."""
+    about: dict[str, Any] = {"ignored": list(ignored), "tags": {field: "tagger" for field, _ in taggers}}
+    ready = Preparation(taggers, ignored)
+    if folds is None:
+        return PreparedTraining(ready(treebank), None if dev is None else ready(dev), about)
+    fields = [field for field, _ in taggers] or tagged_fields(treebank)
+    made = blanked(jackknife(treebank, fields, folds), ignored)
+    about["tags"] = dict.fromkeys(fields, f"jackknifed, {folds} folds")
+    if dev is not None:
+        if not taggers:
+            ready = Preparation([(field, trained_tagger(treebank, field)) for field in fields], ignored)
+        dev = ready(dev)
+    return PreparedTraining(made, dev, about)
 
 
 def _labelled(treebank: Treebank, field: str) -> Corpus:
@@ -135,7 +184,7 @@ def _labelled(treebank: Treebank, field: str) -> Corpus:
 
 
 def _dealt(n_sentences: int, folds: int, seed: int) -> np.ndarray:
-    """The fold i64[S] of each sentence; all folds have about the same number of sentences."""
+    """The fold i64[S] of each sentence; all folds have about as many sentences."""
     together = min(_TOGETHER, max(1, n_sentences // (4 * folds)))
     groups = -(-n_sentences // together)
     dealt = np.random.default_rng([seed, 3]).permutation(groups) % folds
@@ -143,7 +192,7 @@ def _dealt(n_sentences: int, folds: int, seed: int) -> np.ndarray:
 
 
 def _used(ids: np.ndarray, types: list[str]) -> Column:
-    """A column of the types that occur, in the order they come."""
+    """A column of the types that occur, in order of first occurrence."""
     used, first, new = np.unique(ids, return_index=True, return_inverse=True)
     rank = np.empty(used.size, np.int32)
     order = np.argsort(first, kind="stable")

@@ -13,9 +13,7 @@ from palmette.cli.telling import tell_training
 from palmette.errors import UsageError
 
 if TYPE_CHECKING:
-    from palmette.data.treebank import Treebank
     from palmette.estimators.parser import Parser
-    from palmette.estimators.retag import Preparation
 
 
 def train_parse(
@@ -120,6 +118,7 @@ def train_parse(
     from palmette.data import model_file
     from palmette.data.formats.conllu import read_treebank
     from palmette.estimators.parser import Parser
+    from palmette.estimators.retag import prepare_training
 
     model_file.check_output(output)
     begun = time.perf_counter()
@@ -133,7 +132,9 @@ def train_parse(
     settings, tell = parser.settings(), say(quiet or json)
     treebank = read_treebank(data, skip_bad=skip_bad)
     held_out = None if dev is None else read_treebank(dev, skip_bad=skip_bad)
-    treebank, held_out, about = _prepared(treebank, held_out, tagger, jackknife, listed(ignore) or (), quiet or json)
+    treebank, held_out, about = prepare_training(
+        treebank, held_out, taggers=taggers_of(tagger, quiet or json), folds=jackknife, ignored=listed(ignore) or ()
+    )
     from palmette.reports.progress import TrainingDisplay
 
     with TrainingDisplay(settings.n_passes, None if dev is None else "LAS", quiet or json) as display:
@@ -150,50 +151,3 @@ def _about(parser: Parser) -> dict[str, Any]:
     from palmette.reports.parser_inspection import parser_inspection
 
     return parser_inspection(parser)
-
-
-def _prepared(
-    treebank: Treebank, dev: Treebank | None, given: list[str] | None, folds: int | None, ignored: tuple[str, ...],
-    quiet: bool,
-) -> tuple[Treebank, Treebank | None, dict[str, Any]]:  # fmt: skip
-    """Training and development data with the tags that the parser is to see, and what the model remembers of it."""
-    from palmette.estimators.retag import Preparation, blanked
-
-    taggers = taggers_of(given, quiet)
-    about: dict[str, Any] = {"ignored": list(ignored), "tags": {field: "tagger" for field, _ in taggers}}
-    if folds is None:
-        ready = Preparation(taggers, ignored)
-        return ready(treebank), None if dev is None else ready(dev), about
-    made, fields = _jackknifed(treebank, [field for field, _ in taggers], folds, quiet)
-    about["tags"] = dict.fromkeys(fields, f"jackknifed, {folds} folds")
-    if dev is not None:
-        dev = (Preparation(taggers, ignored) if taggers else _of_all(treebank, fields, ignored))(dev)
-    return blanked(made, ignored), dev, about
-
-
-def _jackknifed(treebank: Treebank, fields: list[str], folds: int, quiet: bool) -> tuple[Treebank, list[str]]:
-    """The training data with tags of its own parts: the fields of the taggers, or all that have tags."""
-    from palmette.data.treebank import NOTHING
-    from palmette.estimators.retag import TAGS, jackknifed
-
-    fields = fields or [field for field in TAGS if treebank.column(field).types != [NOTHING]]
-    if not fields:
-        raise UsageError("--jackknife: the training data has no tags to learn from")
-    made, tell = treebank, say(quiet)
-    for field in fields:
-        shares: list[float] = []
-
-        def told(number: int, folds: int, share: float, field: str = field, shares: list[float] = shares) -> None:
-            shares.append(share)
-            tell(f"jackknife: {field}, fold {number} of {folds}: {100 * share:.2f}% as in the file")
-
-        made = made.with_column(field, jackknifed(treebank, field, folds, progress=told).column(field))
-        tell(f"jackknife: {field}: {100 * sum(shares) / len(shares):.2f}% as in the file")
-    return made, fields
-
-
-def _of_all(treebank: Treebank, fields: list[str], ignored: tuple[str, ...]) -> Preparation:
-    """Taggers of all the training data, for development data."""
-    from palmette.estimators.retag import Preparation, trained_tagger
-
-    return Preparation([(field, trained_tagger(treebank, field)) for field in fields], ignored)

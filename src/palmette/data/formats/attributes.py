@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from palmette.data.corpus import Attributes, Column, Corpus, Lines, offsets_from_lines
 from palmette.data.files import check_utf8
-from palmette.data.formats.columns import insert_comments, paste_labels
+from palmette.data.formats.columns import insert_comments, paste_labels, replace_cells
 from palmette.data.formats.format import Format, Output, Parser
 from palmette.data.formats.labelling import MARK, Labelling, write_labels
 from palmette.data.stream import BLANK_LINES
@@ -193,6 +194,11 @@ def _write(given: Labelling) -> bytes:
     return out if comments is None else insert_comments(out, given.corpus, comments)
 
 
+def _relabel(corpus: Corpus, spec: FormatSpec, ids: np.ndarray, labels: Sequence[str]) -> bytes:
+    assert corpus.lines is not None
+    return replace_cells(corpus.lines, corpus.lines.cut, corpus.lines.resume, ids, [escaped(label) for label in labels])
+
+
 def _parser(spec: FormatSpec, source: str) -> Parser:
     return lambda data, line: parse_attributes(data, source, line, spec.has_label is not False)
 
@@ -204,4 +210,5 @@ FORMAT = Format(
     BLANK_LINES,
     {"labels": Output(write_labels), "attributes": Output(_write, {"confidence": _REFUSAL, "marginals": _REFUSAL})},
     endings=(".crfsuite", ".attr"),
+    relabel=_relabel,
 )

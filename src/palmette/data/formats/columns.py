@@ -20,6 +20,7 @@ from palmette.data.formats.labelling import Labelling, token_records
 from palmette.data.stream import Cut, after_blank_line
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io import columns as kernels
+from palmette.kernels.io.splice import splice
 
 if TYPE_CHECKING:
     from palmette.data.formats.registry import FormatSpec
@@ -246,6 +247,23 @@ def _rows(corpus: Corpus, labels: Sequence[str]) -> tuple[list[bytes], bytes]:
     return [data[a:b].rstrip(b"\r") for a, b in zip(start, end, strict=True)], bytes([lines.separator])
 
 
+def replace_cells(lines: Lines, start: np.ndarray, end: np.ndarray, ids: np.ndarray, texts: Sequence[str]) -> bytes:
+    """The text with the stretches start..end (i64[N], in order) replaced by the texts with these numbers i32[N]."""
+    text, offset = bytes_of(texts)
+    return splice(lines.data, start, end, ids.astype(np.int64), text, offset).tobytes()
+
+
+def _relabel(corpus: Corpus, spec: FormatSpec, ids: np.ndarray, labels: Sequence[str]) -> bytes:
+    lines = corpus.lines
+    assert lines is not None
+    if not ids.size:
+        return lines.data.tobytes()
+    assert spec.label is not None
+    cells = read_cells(lines, lines.tokens, corpus.source, _HINT)
+    c = column_number(spec.label) % cells.n_columns
+    return replace_cells(lines, cells.start[c], cells.end[c], ids, labels)
+
+
 # A document mark gets a label too, and only a token shows how the columns are separated.
 _FIRST_TOKEN = re.compile(rb"^(?!-DOCSTART-\s)[ \t]*[^ \t\r\n]", re.MULTILINE)
 
@@ -257,4 +275,5 @@ FORMAT = Format(
     defaults={"label": "-1"},
     rows=_rows,
     records=token_records,
+    relabel=_relabel,
 )

@@ -25,6 +25,7 @@ from palmette.data.formats.columns import (
     paste_labels,
     read_cells,
     read_lines,
+    replace_cells,
 )
 from palmette.data.formats.confidence import NO_SPAN
 from palmette.data.formats.conllu_light import CONLLU_FIELDS, DEPREL, HEAD, wrong_number
@@ -234,6 +235,11 @@ def _with_misc(out: bytes, lines: Lines, misc: Sequence[str]) -> bytes:
     return b"\n".join(rows)
 
 
+def _relabel(corpus: Corpus, spec: FormatSpec, ids: np.ndarray, labels: Sequence[str]) -> bytes:
+    assert corpus.lines is not None
+    return replace_cells(corpus.lines, corpus.lines.cut, corpus.lines.resume, ids, labels)
+
+
 _NO_ROOM = "CoNLL-U has no field for all labels: write them with --to jsonl or --to columns"
 
 FORMAT = Format(
@@ -248,6 +254,7 @@ FORMAT = Format(
     defaults={"label": "upos", "columns": ("form",)},
     endings=(".conllu", ".conllx"),
     records=token_records,
+    relabel=_relabel,
 )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from palmette.data.corpus import Corpus
 from palmette.data.formats.labelling import Labelling, cell_rows
 from palmette.data.stream import Cut
@@ -20,6 +22,9 @@ Rows = Callable[[Corpus, Sequence[str]], tuple[list[bytes], bytes]]
 
 Records = Callable[[Corpus], Iterator[tuple[dict[str, Any], int]]]
 """The JSON objects of a corpus, each with the number of its tokens; one without tokens has no sentence."""
+
+Relabel = Callable[[Corpus, "FormatSpec", np.ndarray, Sequence[str]], bytes]
+"""The text that a labelled corpus was read from, with other labels (numbers i32[N] of names) in place of its own."""
 
 
 class Output(NamedTuple):
@@ -41,3 +46,4 @@ class Format(NamedTuple):
     endings: tuple[str, ...] = ()  # of file names
     rows: Rows = cell_rows  # for n-best lists in columns
     records: Records | None = None  # for n-best lists in JSON; None: there are no tokens to write
+    relabel: Relabel | None = None  # None: the format has no labels

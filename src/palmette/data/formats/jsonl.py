@@ -7,8 +7,8 @@ which need the list of their names. All other keys are kept when tags are writte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -178,6 +178,22 @@ def input_records(corpus: Corpus) -> Iterator[tuple[dict[str, Any], int]]:
             yield dict(_object.decode(data[start:end])), int(kind != OTHER_LINE)
 
 
+def _relabel(corpus: Corpus, spec: FormatSpec, ids: np.ndarray, labels: Sequence[str]) -> bytes:
+    """The lines of the input with the labels replaced under their own key. Labels that were numbers become names."""
+    lines = corpus.lines
+    assert lines is not None
+    data, tags = lines.data.tobytes(), iter([labels[k] for k in ids.tolist()])
+    sizes = iter(np.diff(corpus.offset).tolist())
+    made = []
+    for row, kind in zip(data.split(b"\n"), lines.kind.tolist(), strict=False):
+        if kind == TOKEN_LINE:
+            fields: dict[str, Any] = dict(_object.decode(row))
+            fields[spec.label or next(name for name in LABEL_KEYS if name in fields)] = list(islice(tags, next(sizes)))
+            row = msgspec.json.encode(fields)
+        made.append(row)
+    return b"\n".join(made) + (b"\n" if data.endswith(b"\n") else b"")
+
+
 def _parser(spec: FormatSpec, source: str) -> JsonlParser:
     return JsonlParser(Keys(spec.columns or ("tokens",), spec.label, spec.has_label, spec.tag_names), source)
 
@@ -190,4 +206,5 @@ FORMAT = Format(
     defaults={"columns": ("tokens",)},
     endings=(".jsonl", ".ndjson", ".jsonlines"),
     records=input_records,
+    relabel=_relabel,
 )

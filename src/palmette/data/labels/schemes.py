@@ -1,9 +1,9 @@
-"""Tag schemes: how a chunking is written as one label a token, and how it is read back.
+"""Tag schemes: how a chunking is written as one label per token, and how it is read back.
 
-A label is a letter and a type ("B-NP"), a bare letter where there is only one type ("B"), or "O". A
-scheme says which letters exist, where a chunk gets which one, and which neighbours a letter needs; all
-of it is data, one row of `SCHEMES` each. From those rows follow the transitions a search may take, the
-scheme a corpus is written in, and the conversion from one scheme to another, always through spans.
+A label is a letter and a type ("B-NP"), a bare letter if there is only one type ("B"), or "O". A scheme
+defines which letters exist, which letter a token of a chunk gets, and which neighbours a letter needs; each scheme is
+one row of `SCHEMES`. From those rows follow the transitions that a search may take, the scheme that a corpus is
+written in, and the conversion from one scheme to another, always through spans.
 
 BILOU, BMES and the like are IOBES in other letters: L is E, U and W are S, M is I.
 Y is the number of labels, N of tokens, S of sentences.
@@ -12,7 +12,7 @@ Y is the number of labels, N of tokens, S of sentences.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast, overload
 
 import numpy as np
 
@@ -28,10 +28,10 @@ LETTERS: Mapping[str, str] = {
 class Scheme(NamedTuple):
     """A row of the table: how chunks are written, and what each letter needs beside it.
 
-    Inside a chunk stands I. `only_beside` ("previous" or "next"): the first or last letter is written
-    only where the chunk touches one of the same type on that side, elsewhere it is I too.
-    `before`: a letter -> the letters of the same type one of which must stand before it; `after`: the
-    same for the next token. Start and end of a sentence count as O.
+    Inside a chunk the letter is I. `only_beside` ("previous" or "next"): the first or last letter is written
+    only if the chunk touches one of the same type on that side, otherwise it is I too.
+    `before`: a letter -> the letters of the same type one of which must precede it; `after`: a letter -> those one of
+    which must follow it. Start and end of a sentence count as O.
     """
 
     letters: str
@@ -55,10 +55,14 @@ _OTHER_NAMES = {
     "BIO": "IOB2", "BIOES": "IOBES", "BILOU": "IOBES", "BILUO": "IOBES",
     "BMES": "IOBES", "BMEWO": "IOBES", "O+C": "IOBES",
 }  # fmt: skip
+# Letters of these schemes that are not those of IOBES
+_SPELLINGS = {
+    "BILOU": {"E": "L", "S": "U"}, "BILUO": {"E": "L", "S": "U"}, "BMES": {"I": "M"}, "BMEWO": {"I": "M", "S": "W"},
+}  # fmt: skip
 
 
 class Transitions(NamedTuple):
-    """What may follow what."""
+    """The allowed transitions between labels."""
 
     start: np.ndarray  # bool[Y]: may open a sentence
     pair: np.ndarray  # bool[Y, Y]: (previous, current)
@@ -85,7 +89,7 @@ def scheme_named(name: str) -> Scheme:
 def split_label(label: str) -> tuple[str, str]:
     """Letter (B, I, O, E or S) and type: "B-NP" -> ("B", "NP"), "U-PER" -> ("S", "PER"), "B" -> ("B", "").
 
-    What is no chunk label ("NN", "O-x") has no letter: ("", "NN"). The type may itself contain "-".
+    Other labels ("NN", "O-x") have no letter: ("", "NN"). The type may itself contain "-".
     """
     written, dash, kind = label.partition("-")
     letter = LETTERS.get(written, "")
@@ -121,11 +125,11 @@ def with_boundaries(ids: np.ndarray, offset: np.ndarray, outside: int) -> np.nda
 
 
 def recognise(labels: Sequence[str], ids: np.ndarray | None = None, offset: np.ndarray | None = None) -> str | None:
-    """The strictest scheme that fits, or None where there is none (word classes, ill-formed chunks).
+    """The strictest scheme that fits; None if none does (word classes, ill-formed chunks).
 
     `ids` (i32[N]; from Y on: not known) and `offset` (i64[S+1]) are the label sequences: a scheme fits only if every
-    one of them is well-formed in it, so that no gold path is ever forbidden. Without them the letters alone
-    decide: IOB1 then shows only where a type has no B, and IOE1 not at all.
+    one of them is well-formed in it, so that no gold path is ever forbidden. Without them only the letters
+    decide: IOB1 is then recognised only if a type has no B, and IOE1 never.
     """
     if not are_chunk_labels(labels):
         return None
@@ -135,8 +139,8 @@ def recognise(labels: Sequence[str], ids: np.ndarray | None = None, offset: np.n
 
 
 def fits(labels: Sequence[str], scheme: str, ids: np.ndarray | None = None, offset: np.ndarray | None = None) -> bool:
-    """Whether label sequences (as for `recognise`) are well-formed in a scheme. Where some labels are not known, what
-    was not seen proves little, so every label must also have a use in the scheme."""
+    """Whether label sequences (as for `recognise`) are well-formed in a scheme. If some labels are unknown, unseen
+    pairs prove little, so every label must also have a use in the scheme."""
     row = SCHEMES[scheme]
     if not {split_label(label)[0] for label in labels} <= set(row.letters):
         return False
@@ -148,7 +152,7 @@ def fits(labels: Sequence[str], scheme: str, ids: np.ndarray | None = None, offs
 
 
 def _seen_pairs(ids: np.ndarray, offset: np.ndarray, labels: Sequence[str]) -> np.ndarray | None:
-    """bool[Y+1, Y+1], index Y = outside of the sentence; None if there is no chunk to learn from."""
+    """bool[Y+1, Y+1], index Y = outside of the sentence; None if there is no chunk."""
     Y = len(labels)
     marked = with_boundaries(np.minimum(ids, Y), offset, Y + 1)
     seen = np.zeros((Y + 2, Y + 2), dtype=bool)
@@ -165,7 +169,7 @@ def _every_pair_allowed(seen: np.ndarray, labels: Sequence[str], scheme: str) ->
 
 
 def _every_label_usable(labels: Sequence[str], row: Scheme) -> bool:
-    """Whether each label can stand in some well-formed sentence: in IOB2 an I-NP needs a B-NP, say."""
+    """Whether each label can occur in some well-formed sentence: in IOB2 an I-NP needs a B-NP, for example."""
     of_type: dict[str, set[str]] = {}
     for label in labels:
         letter, kind = split_label(label)
@@ -173,7 +177,7 @@ def _every_label_usable(labels: Sequence[str], row: Scheme) -> bool:
     for letters in of_type.values():
         for needs in (row.before, row.after):
             for letter in letters & needs.keys():
-                # A chain of needs (I after I after I) must end in a letter that needs nothing.
+                # A chain of requirements (I after I after I) must end in a letter that requires nothing.
                 if letters.isdisjoint(set(needs[letter]) - needs.keys()):
                     return False
     return True
@@ -219,8 +223,7 @@ def spans(labels: Sequence[str], scheme: str | None = None) -> list[Span]:
     """The chunks of one sentence by conlleval's rules, which read all five schemes.
 
     Ill-formed sequences are read as conlleval does: an I after O or after another type opens a chunk.
-    `scheme`, if given, only checks that the letters are its own. A label that is no chunk label is an
-    error.
+    `scheme`, if given, only checks that the letters are its own. Other labels are an error.
     """
     letters = scheme_named(scheme).letters if scheme else "BIESO"
     found: list[Span] = []
@@ -229,8 +232,11 @@ def spans(labels: Sequence[str], scheme: str | None = None) -> list[Span]:
     for i, label in enumerate([*labels, "O"]):
         letter, kind = split_label(label)
         if not letter or letter not in letters:
-            raise UsageError(f"label {label!r} at token {i} is no chunk label with a letter of {letters}")
-        # The same test closes the chunk on the left and opens the one on the right.
+            raise UsageError(
+                f"the label {label!r} of token {i} is no chunk label: expected O, or a letter of {letters} and a "
+                "type, such as B-NP"
+            )
+        # One test closes the chunk on the left and opens the one on the right.
         if before in "OES" or letter in "OBS" or before_type != kind:
             if before != "O":
                 found.append(Span(before_type, start, i))
@@ -261,7 +267,7 @@ def from_spans(chunks: Iterable[Span], n: int, scheme: str) -> list[str]:
 
 def letter_at(scheme: str, starts: bool, ends: bool, after: bool, before: bool) -> str:
     """The letter of a token that starts or ends its chunk; the chunk may touch one of the same type that ends before
-    this token (`after`) or starts behind it (`before`)."""
+    this token (`after`) or starts after it (`before`)."""
     row = scheme_named(scheme)
     if not {"previous": after, "next": before}.get(row.only_beside, True):
         return "I"
@@ -276,6 +282,27 @@ def _letters(length: int, row: Scheme) -> str:
     return row.single if length == 1 else row.first + "I" * (length - 2) + row.last
 
 
-def convert(labels: Sequence[str], scheme: str) -> list[str]:
-    """The same chunks written in another scheme; ill-formed input is read by conlleval's rules."""
-    return from_spans(spans(labels), len(labels), scheme)
+@overload
+def convert_labels(labels: Sequence[str], to: str = "iobes") -> list[str]: ...
+@overload
+def convert_labels(labels: Sequence[list[str]], to: str = "iobes") -> list[list[str]]: ...
+def convert_labels(labels: Sequence[str] | Sequence[list[str]], to: str = "iobes") -> list[str] | list[list[str]]:
+    """The labels of a sentence, or of several sentences, in another tag scheme, whose name also chooses the letters
+    (iobes: E and S; bilou: L and U). Any scheme is read; ill-formed input is read by conlleval's rules.
+
+    >>> convert_labels(["B-NP", "I-NP", "O"])
+    ['B-NP', 'E-NP', 'O']
+    """
+    if isinstance(labels, str):
+        raise UsageError("labels are a list of strings, or a list of such lists")
+    if all(isinstance(label, str) for label in labels):
+        return _converted(cast(Sequence[str], labels), to)
+    return [_converted(sentence, to) for sentence in labels]
+
+
+def _converted(labels: Sequence[str], to: str) -> list[str]:
+    made = from_spans(spans(labels), len(labels), to)
+    letters = _SPELLINGS.get(to.upper())
+    if letters is None:
+        return made
+    return [letters.get(label[0], label[0]) + label[1:] for label in made]
