@@ -6,6 +6,8 @@ imports anything, so that every other module may raise them.
 
 from __future__ import annotations
 
+import sys
+
 
 class PalmetteError(Exception):
     """Base of all errors that are the input's fault and not ours."""
@@ -13,13 +15,13 @@ class PalmetteError(Exception):
     exit_code = 1
 
 
-class UsageError(PalmetteError):
-    """Wrong option or argument; also a wrong parameter in Python."""
+class UsageError(PalmetteError, ValueError):
+    """A wrong option or argument on the command line, or a wrong parameter in Python."""
 
     exit_code = 2
 
 
-class DataError(PalmetteError):
+class DataError(PalmetteError, ValueError):
     """A file or a value that cannot be read as what it should be.
 
     `file` and `line` (counted from 1) tell where; `hint` tells what to do about it.
@@ -44,3 +46,14 @@ class TemplateError(DataError):
 
 class ModelError(DataError):
     """A model file that is damaged, hostile, too new, or not a model."""
+
+
+def not_fitted(estimator: str) -> UsageError:
+    """The error for using an estimator before it is trained: scikit-learn's NotFittedError too, if that is imported."""
+    message = f"this {estimator} is not trained yet: call fit, or {estimator}.load"
+    exceptions = sys.modules.get("sklearn.exceptions")
+    if exceptions is None:
+        return UsageError(message)
+    kind = type("NotFittedError", (UsageError, exceptions.NotFittedError), {})
+    made: UsageError = kind(message)
+    return made

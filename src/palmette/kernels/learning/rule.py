@@ -16,6 +16,8 @@ import numpy as np
 PERCEPTRON, PROBPERC, PA, MIRA = range(4)
 # Variants of PA: the whole step, at most the aggressiveness, a soft limit
 HARD, CAPPED, SOFT = range(3)
+# Where prefixes are cut when inexact search has lost gold; see violation.py
+STANDARD, EARLY, MAX_VIOLATION, LATEST, HYBRID, LASO = range(6)
 # How probPerc turns scores into probabilities
 SOFTMAX, LINEAR, POLYNOMIAL = range(3)
 

@@ -4,6 +4,13 @@ A beam goes step by step. After step i it has a best prefix with the score best[
 scored by itself once it has left the beam. An update adds f(gold) - f(best), both cut after the same step. It mends
 something only if it is a violation, best[i] >= gold[i]: then w.df <= 0, and the proof of the perceptron holds. When
 gold has fallen out of a beam, the whole sequence may have gold[n] > best[n], and a standard update is a bad one.
+
+STANDARD       the whole sequence, violation or not
+EARLY          the first step after which gold is not in the beam; the whole sequence if it never left
+MAX_VIOLATION  the step with the largest best[i] - gold[i], the latest of equal ones
+LATEST         the last step that is a violation
+HYBRID         the whole sequence if it is a violation, else as EARLY
+LASO           as EARLY, but the search continues from gold after each update
 """
 
 from __future__ import annotations
@@ -11,14 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import part
-
-# The numbers of the updates, in the order of options/settings.py:UPDATES
-STANDARD = 0  # the whole sequence, violation or not
-EARLY = 1  # the first step after which gold is not in the beam; the whole if it never left
-MAX_VIOLATION = 2  # the step with the largest best[i] - gold[i], the latest of equal ones
-LATEST = 3  # the last step that is a violation
-HYBRID = 4  # the whole sequence if it is a violation, else the early one
-LASO = 5  # as early, but the search goes on from gold after each update
+from palmette.kernels.learning.rule import EARLY, HYBRID, LASO, MAX_VIOLATION, STANDARD
 
 
 @part

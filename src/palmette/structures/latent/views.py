@@ -13,16 +13,12 @@ import msgspec
 import numpy as np
 
 from palmette.data.labels.schemes import Transitions, allowed_transitions, letter_at, scheme_named, split_label
-from palmette.errors import UsageError
 from palmette.kernels.chain.forms import stride_of
 from palmette.kernels.latent.forms import AFTER, BEFORE, ENDS, STARTS
 from palmette.kernels.latent.forms import Views as Packed
+from palmette.options.latent import VIEWS
 from palmette.structures.chain.weights import everything_allowed, forbidding
 
-VIEWS = {"iob1": "IOB1", "iob2": "IOB2", "ioe1": "IOE1", "ioe2": "IOE2", "o+c": "IOBES"}
-_OTHER_NAMES = {"iobes": "o+c", "bioes": "o+c", "bio": "iob2"}
-MOST_TYPES = 200
-MOST_LATENT = 256
 _OF_PART = (STARTS, ENDS, AFTER, BEFORE)
 
 
@@ -36,35 +32,6 @@ class View(msgspec.Struct, frozen=True):
     @property
     def allowed(self) -> Transitions:
         return allowed_transitions(self.tags, self.scheme) if self.scheme else everything_allowed(len(self.tags))
-
-
-def view_names(given: str | Sequence[str]) -> tuple[str, ...]:
-    """`all`, names with commas, or a list of names; each once."""
-    asked = given.replace(",", " ").split() if isinstance(given, str) else list(given)
-    if asked == ["all"]:
-        return tuple(VIEWS)
-    names = tuple(_OTHER_NAMES.get(str(name).lower(), str(name).lower()) for name in asked)
-    strange = [name for name in names if name not in VIEWS]
-    if strange or not names:
-        raise UsageError(
-            f"views: {strange[0] if strange else 'none given'!r}: choose all, or some of {', '.join(VIEWS)}"
-        )
-    if len(set(names)) < len(names):
-        raise UsageError(f"views: {', '.join(names)}: each view once")
-    return names
-
-
-def type_names(given: int | Sequence[str]) -> tuple[str, ...]:
-    """Chunk types: so many, or by name. One type has no name: its tags are bare letters."""
-    if isinstance(given, int):
-        if not 1 <= given <= MOST_TYPES:
-            raise UsageError(f"types: {given} is not between 1 and {MOST_TYPES}")
-        return ("",) if given == 1 else tuple(f"T{k}" for k in range(1, given + 1))
-    names = tuple(given)
-    fit = names and len(set(names)) == len(names) <= MOST_TYPES and all(isinstance(name, str) for name in names)
-    if not fit or any(not name for name in names[1:]) or any(" " in name for name in names):
-        raise UsageError(f"types: {given!r} is not a number or a list of different names")
-    return names
 
 
 def chunk_view(name: str, types: Sequence[str]) -> View:
@@ -82,12 +49,6 @@ def make_views(latent: str | int, names: Sequence[str], types: Sequence[str]) ->
     if latent == "none":
         return [View("none", ("X",))]
     return [View("states", tuple(f"H{k}" for k in range(1, int(latent) + 1)))]
-
-
-def check_latent(latent: object) -> None:
-    if latent in ("chunks", "none") or (type(latent) is int and 2 <= latent <= MOST_LATENT):
-        return
-    raise UsageError(f"latent: {latent!r}: choose chunks, none, or a number of states from 2 to {MOST_LATENT}")
 
 
 def packed(views: Sequence[View], types: Sequence[str], pairs: bool) -> Packed:

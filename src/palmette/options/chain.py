@@ -1,0 +1,167 @@
+"""Options of a chain model: its states, search, learner, features and training, and how they go together."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from palmette.options.declare import OptionError, Value, option
+from palmette.options.learners import BEAM, TAGGER_LEARNERS, Crf, Dplvm, HiddenMarkov, Learner, MaxEnt, learners_of
+from palmette.options.search import LIST_UPDATES, TAGGER_SEARCHES, Beam, Search
+from palmette.options.states import TAGGER_STATES, LabelHistory, Latent, States
+from palmette.options.training import AVERAGES, MOST_PASSES, TrainingOptions
+
+EVERY = (2, 4, 8)  # what `mavg_every="auto"` tries
+ESTIMATORS = {
+    "auto": "avg; a latent model with development data: the best of avg and mavg every 2, 4, 8 passes",
+    **AVERAGES,
+}
+COMBINATIONS = {"all": "every combination has a weight", "seen": "only combinations that occur in the training data"}
+
+
+class ChainOptions(TrainingOptions):
+    """Options that a chain model is trained with and remembers."""
+
+    learner: Learner | str = option(default="perceptron", variants=TAGGER_LEARNERS, help="How weights are learnt.")
+    search: Search | str = option(
+        default="viterbi", variants=TAGGER_SEARCHES, group="model", help="How label sequences are searched."
+    )
+    states: States | str = option(
+        default="plain", variants=TAGGER_STATES, group="model", help="What the states of the model stand for."
+    )
+    estimator: str = option(
+        default="auto", choices=ESTIMATORS, group="training", help="Which weights come out of the training."
+    )
+    mavg_every: int | str | None = option(
+        default=None, low=1, choices=("auto",), metavar="K|auto", group="training",
+        help="The k of mavg: a number of passes, or auto (2, 4 or 8, by the development data).",
+    )  # fmt: skip
+    partial: bool | None = option(
+        default=None, group="data",
+        help="Labels may be partly known: `?` is any label, `A|B` one of several (off: these are labels).",
+    )  # fmt: skip
+    metric: str = option(
+        default="auto", choices=("auto", "f1", "accuracy"), group="training",
+        help="Score on the development data: f1 of spans, accuracy of tokens, or auto (f1 if labels are spans).",
+    )  # fmt: skip
+    tune_bias: bool = option(
+        default=False, group="training", help="Choose the bias of label O that gives the best F1 on development data."
+    )
+    min_count: int = option(default=1, low=1, group="features", help="Leave out attributes that occur less often.")
+    max_attributes: int | None = option(
+        default=None, low=1, group="features", help="Keep at most so many attributes per arity, the most frequent ones."
+    )
+    edge_features: str = option(
+        default="all", choices=COMBINATIONS, group="features", help="Weights of observations on label pairs and triples."
+    )
+    state_features: str = option(
+        default="all", choices=COMBINATIONS, group="features",
+        help="Weights of observations on single labels (seen: crf, dplvm and maxent by lbfgs).",
+    )  # fmt: skip
+    constraints: str = option(
+        default="auto", group="model", metavar="auto|none|SCHEME",
+        help="Tag scheme that label sequences must follow: auto (found in the labels), none, or its name (iob2, ...).",
+    )  # fmt: skip
+
+
+class ChainSettings(ChainOptions, Value):
+    """Checked options of one training, every variant as a value."""
+
+    @property
+    def chosen_learner(self) -> Learner:
+        return cast(Learner, self.learner)
+
+    @property
+    def latent(self) -> Latent | None:
+        """The hidden states, if a label has several."""
+        return self.states if isinstance(self.states, Latent) and self.states.hidden else None
+
+    @property
+    def beam(self) -> Beam | None:
+        """The beam with its update, or None for exact search."""
+        if not isinstance(self.search, Beam):
+            return None
+        return self.search if self.search.update is not None else self.search.replace(update="max-violation")
+
+    def n_passes(self) -> int:
+        if self.passes is None and isinstance(self.learner, HiddenMarkov):
+            return 1
+        return MOST_PASSES if self.passes is None and self.chosen_learner.full_batch else super().n_passes()
+
+    def validate(self) -> None:
+        _check_unused(self)
+        _check_states(self)
+        _check_beam(self)
+        learner = self.chosen_learner
+        if self.mavg_every is not None and self.estimator != "mavg":
+            raise OptionError("mavg_every", "applies to the estimator mavg")
+        if learner.full_batch and self.estimator != "auto":
+            raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
+        if self.state_features != "all" and not learner.full_batch:
+            raise OptionError("state_features", "seen applies to crf, dplvm and maxent by lbfgs")
+        if not isinstance(self.constraints, str):
+            raise OptionError("constraints", f"{self.constraints!r} is not auto, none or the name of a tag scheme")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value.to_dict() if isinstance(value, Value) else value for name, value in self.values().items()}
+
+    def estimators_to_try(self, has_dev: bool) -> list[tuple[str, int | None]]:
+        """Estimators with the k of mavg; the best of several is chosen on development data."""
+        mavg: list[tuple[str, int | None]] = [("mavg", k) for k in EVERY]
+        if self.estimator == "auto" and self.chosen_learner.maximises_likelihood:
+            return [("last", None)]
+        if self.estimator == "auto":
+            return [("avg", None), *mavg] if self.latent and has_dev else [("avg", None)]
+        if self.estimator != "mavg":
+            return [(self.estimator, None)]
+        if isinstance(self.mavg_every, int):
+            return [("mavg", self.mavg_every)]
+        if has_dev:
+            return mavg
+        if self.mavg_every == "auto":
+            raise OptionError("mavg_every", "auto chooses on development data: give --dev FILE or --dev-share 0.1")
+        return [("mavg", EVERY[1])]
+
+
+def _check_unused(settings: ChainSettings) -> None:
+    """Options that have no effect with the learner must be left alone."""
+    learner, changed = settings.chosen_learner, settings.changed()
+    for name in learner.unused:
+        if name in changed and not (name == "partial" and settings.partial is False):
+            raise OptionError(name, f"has no effect with the learner {learner.kind}; leave it out")
+
+
+def _check_states(settings: ChainSettings) -> None:
+    learner, latent = settings.chosen_learner, settings.latent
+    if isinstance(learner, Dplvm) and latent is None:
+        raise OptionError("learner", "dplvm needs hidden states, for instance --latent 2 (states=Latent(2))")
+    if type(learner) is Crf and latent is not None:
+        raise OptionError("learner", "a crf with hidden states is called dplvm")
+    if isinstance(learner, MaxEnt) and (latent is not None or isinstance(settings.states, LabelHistory)):
+        raise OptionError("states", "maxent is given the labels before a token: use order 2, or dplvm for hidden states")
+    if isinstance(settings.states, Latent) and latent is None:
+        for name in ("split_after", "restarts"):
+            if getattr(settings.states, name) != Latent.__options__[name].default:
+                raise OptionError(name, "needs a label with several states")
+    if latent is not None and learner.maximises_likelihood and (latent.split_after or latent.tied_update != 1.0):
+        raise OptionError("split_after, tied_update", f"they do not apply to {learner.kind}")
+
+
+def _check_beam(settings: ChainSettings) -> None:
+    beam, learner = settings.beam, settings.chosen_learner
+    if beam is None:
+        return
+    if BEAM not in learner.structures:
+        raise OptionError(
+            "search",
+            f"{learner.kind} sums over all label sequences, which a beam does not have; with a beam use "
+            + ", ".join(learners_of(BEAM)),
+        )
+    if settings.states.kind != "plain":  # type: ignore[union-attr]
+        raise OptionError("search", "hidden states and label histories need exact search; leave the beam out")
+    if settings.tune_bias:
+        raise OptionError("tune_bias", "needs exact search; leave the beam out, or use --bias when tagging")
+    if learner.kind != "perceptron" and beam.update not in LIST_UPDATES:
+        raise OptionError("update", f"{beam.update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}")
+    nbest = getattr(learner, "nbest", None)
+    if nbest is not None and nbest > beam.width:
+        raise OptionError("nbest", f"{nbest} candidates, and the beam has {beam.width} prefixes")

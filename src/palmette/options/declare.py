@@ -1,0 +1,389 @@
+"""Options declared once, and everything that follows from a declaration.
+
+    class Mira(Learner):
+        nbest: int = option(default=1, help="Candidates per sentence.", low=1, high=1000)
+
+declares a constructor parameter, its check, its stored value, a command-line flag with help, and an entry in the
+reference pages. `Options` is the base of learners, searches, state spaces, formats, estimators and commands.
+
+An option whose value is one of several `Options` classes (a learner, a search) names them in `variants`; a name stands
+for the class with its defaults: `learner="mira"` is `learner=Mira()`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Self, Union, dataclass_transform, get_args, get_origin, get_type_hints
+
+from palmette.errors import UsageError
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED: Any = _Required()
+
+
+class OptionError(UsageError):
+    """A wrong value of an option. `option` is its Python name; the command line shows its flag instead."""
+
+    def __init__(self, option: str, problem: str) -> None:
+        super().__init__(f"{option}: {problem}")
+        self.option = option
+        self.problem = problem
+
+
+@dataclass(frozen=True)
+class Option:
+    """The declaration of one option; see `option` for the fields."""
+
+    default: Any
+    help: str
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    choices: Mapping[str, str] | tuple[str, ...] | None = None
+    variants: Mapping[str, type[Options]] | None = None
+    kw_only: bool = True
+    selects: bool = False
+    flag: str | None = None
+    short: str | None = None
+    metavar: str | None = None
+    parse: Callable[[str], Any] | None = None
+    check: Callable[[Any], None] | None = None
+    repeat: bool = False
+    argument: bool = False
+    python_only: bool = False
+    group: str | None = None
+    name: str = ""
+    owner: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def flag_name(self) -> str:
+        """The flag on the command line, without the two hyphens."""
+        return self.flag or self.name.replace("_", "-")
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED
+
+    def kinds(self) -> tuple[type, ...]:
+        """The types that a value may have, None included if it may be left open."""
+        assert self.owner is not None
+        return _kinds(self.owner).get(self.name, (object,))
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the option is a truth value, which a flag sets without an argument."""
+        return bool in self.kinds()
+
+    def variant(self, value: Any) -> Options:
+        """The value of an option with variants, a name being short for the class with its defaults."""
+        assert self.variants is not None
+        if isinstance(value, str):
+            if value not in self.variants:
+                raise OptionError(self.name, f"there is no {value!r}; choose one of {', '.join(self.variants)}")
+            return self.variants[value]()
+        if isinstance(value, type) and issubclass(value, Options):
+            value = value()
+        if not isinstance(value, Options) or type(value) not in self.variants.values():
+            shown = getattr(value, "kind", None) or repr(value)
+            raise OptionError(
+                self.name, f"{shown} does not apply to {self._where()}; choose one of {', '.join(self.variants)}"
+            )
+        return value
+
+    def _where(self) -> str:
+        return "this structure" if self.owner is None else f"a {self.owner.__name__}"
+
+    def checked(self, value: Any) -> Any:
+        """The value, with NumPy scalars as Python numbers; OptionError if it is not allowed."""
+        if self.variants is not None:
+            return self.variant(value)
+        value = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
+        kinds = self.kinds()
+        if value is None and NoneType in kinds:
+            return value
+        named = isinstance(value, str) or not any(kind in kinds for kind in (int, float))
+        if self.choices is not None and named and value not in self.choices:
+            raise OptionError(self.name, f"there is no {value!r}; choose one of {', '.join(self.choices)}")
+        self._check_number(value, kinds)
+        if self.check is not None:
+            self.check(value)
+        return value
+
+    def _check_number(self, value: Any, kinds: tuple[type, ...]) -> None:
+        if bool in kinds and isinstance(value, bool):
+            return
+        if object in kinds or any(kind in kinds and isinstance(value, kind) for kind in (str, list, tuple, dict)):
+            return
+        whole = int in kinds and float not in kinds
+        number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        if not (int in kinds or float in kinds) or not number or not self._in_bounds(value):
+            raise OptionError(self.name, f"{value!r} is not {self.range_text()}")
+
+    def _in_bounds(self, value: float) -> bool:
+        return (
+            math.isfinite(value)
+            and (self.low is None or value >= self.low)
+            and (self.high is None or value <= self.high)
+            and (self.above is None or value > self.above)
+        )
+
+    def range_text(self) -> str:
+        """The allowed values in words: "a whole number of at least 1"."""
+        kinds = self.kinds()
+        if bool in kinds:
+            return "true or false"
+        what = "a whole number" if float not in kinds else "a number"
+        if int not in kinds and float not in kinds:
+            return "a text" if str in kinds else "one of the allowed types"
+        if self.above is not None and self.high is None:
+            return f"{what} above {self.above:g}"
+        if self.low is not None and self.high is not None:
+            return f"{what} from {self.low:,.15g} to {self.high:,.15g}"
+        if self.low is not None:
+            return f"{what} of at least {self.low:g}"
+        return what
+
+    def from_text(self, text: str) -> Any:
+        """A value typed on a command line."""
+        if self.parse is not None:
+            return self.parse(text)
+        kinds = self.kinds()
+        if self.choices is not None and text in self.choices:
+            return text
+        for kind in (int, float):
+            if kind in kinds:
+                try:
+                    return kind(text)
+                except ValueError:
+                    continue
+        if str in kinds or not (int in kinds or float in kinds):
+            return text
+        raise OptionError(self.name, f"{text!r} is not {self.range_text()}")
+
+
+def option(
+    *,
+    default: Any = REQUIRED,
+    help: str,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: Mapping[str, str] | tuple[str, ...] | None = None,
+    variants: Mapping[str, type[Options]] | None = None,
+    kw_only: bool = True,
+    selects: bool = False,
+    flag: str | None = None,
+    short: str | None = None,
+    metavar: str | None = None,
+    parse: Callable[[str], Any] | None = None,
+    check: Callable[[Any], None] | None = None,
+    repeat: bool = False,
+    argument: bool = False,
+    python_only: bool = False,
+    group: str | None = None,
+) -> Any:
+    """Declare an option of an `Options` class.
+
+    default: left out, the option must be given. help: one or two plain sentences.
+    low, high: inclusive bounds of a number; above: an exclusive lower bound.
+    choices: the allowed names, with a line of help each if a mapping. variants: `Options` classes by name.
+    kw_only: False for parameters that may be given by position. selects: giving the flag chooses this variant.
+    flag, short: the names on the command line if they are not the option's own (`--flag`, `-s`).
+    parse: from the text of a flag to the value. check: a further check, which raises OptionError.
+    repeat: the flag may be given several times, for a list of values. argument: a positional argument of a command.
+    python_only: no flag on the command line. group: heading under which help lists the option.
+    """
+    return Option(
+        default, help, low, high, above, choices, variants, kw_only, selects, flag, short, metavar, parse, check,
+        repeat, argument, python_only, group,
+    )  # fmt: skip
+
+
+@cache
+def _kinds(owner: Any) -> dict[str, tuple[type, ...]]:
+    """The types of the annotations of a class."""
+    return {name: tuple(_plain(hint)) for name, hint in get_type_hints(owner).items() if name in owner.__options__}
+
+
+def _plain(hint: Any) -> Iterator[type]:
+    if get_origin(hint) in (Union, UnionType):
+        for part in get_args(hint):
+            yield from _plain(part)
+    elif hint is Any:
+        yield object
+    else:
+        made = get_origin(hint) or hint
+        yield made if isinstance(made, type) else object
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(option,))
+class Options:
+    """Base of everything that declares options. Instances hold the values under the options' names."""
+
+    __options__: ClassVar[dict[str, Option]] = {}
+    __signature__: ClassVar[inspect.Signature]
+
+    def __init_subclass__(cls, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        found: dict[str, Option] = {}
+        for base in reversed(cls.__mro__[1:]):
+            found |= base.__dict__.get("__options__", {})
+        for name, value in list(vars(cls).items()):
+            if isinstance(value, Option):
+                found[name] = replace(value, name=name, owner=cls)
+                setattr(cls, name, None if value.required else value.default)
+        cls.__options__ = found
+        cls.__signature__ = inspect.Signature(_parameters(found))
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        positional = [name for name, option in self.__options__.items() if not option.kw_only]
+        if len(given) > len(positional):
+            raise TypeError(f"{type(self).__name__} takes at most {len(positional)} arguments by position")
+        for name, value in zip(positional, given, strict=False):
+            if name in named:
+                raise TypeError(f"{type(self).__name__}: {name} is given twice")
+            named[name] = value
+        for name in named:
+            if name not in self.__options__:
+                raise UnknownOption(self.unknown(name))
+        for name, option in self.__options__.items():
+            if option.required and name not in named:
+                raise TypeError(f"{type(self).__name__} needs {name}")
+            object.__setattr__(self, name, named.get(name, option.default))
+
+    @classmethod
+    def unknown(cls, name: str) -> str:
+        """What is wrong with a parameter that the class does not have: a variant may have it."""
+        for option in cls.__options__.values():
+            owners = [
+                (kind, variant) for kind, variant in (option.variants or {}).items() if name in variant.__options__
+            ]
+            if owners:
+                kinds = " and ".join(kind for kind, _ in owners)
+                example = owners[0][1].__name__
+                return (
+                    f"{cls.__name__} has no parameter {name!r}: it is an option of {kinds}, "
+                    f"as in {option.name}={example}({name}=...)"
+                )
+        return f"{cls.__name__} has no parameter {name!r}; it has {', '.join(cls.__options__)}"
+
+    def values(self) -> dict[str, Any]:
+        """The values by name, as they were given."""
+        return {name: getattr(self, name) for name in self.__options__}
+
+    def check(self) -> None:
+        """Raise OptionError (a ValueError) if a value is wrong."""
+        for name, option in self.__options__.items():
+            option.checked(getattr(self, name))
+
+    def changed(self) -> dict[str, Any]:
+        """The values that are not the defaults."""
+        return {
+            name: value
+            for name, value in self.values().items()
+            if not _same(value, self.__options__[name].default, self.__options__[name])
+        }
+
+    def __repr__(self) -> str:
+        changed = self.changed()
+        positional = [name for name, option in self.__options__.items() if not option.kw_only]
+        leading: list[str] = []
+        for name in positional:
+            if name not in changed:
+                break
+            leading.append(repr(changed.pop(name)))
+        return f"{type(self).__name__}({', '.join([*leading, *(f'{k}={v!r}' for k, v in changed.items())])})"
+
+
+def _same(value: Any, default: Any, option: Option) -> bool:
+    if option.variants is not None and isinstance(value, str) != isinstance(default, str):
+        try:
+            return option.variant(value) == option.variant(default)
+        except OptionError:
+            return False
+    try:
+        return bool(value == default)
+    except ValueError:  # an array
+        return False
+
+
+class UnknownOption(UsageError, TypeError):
+    """A parameter that a class does not have."""
+
+
+def _parameters(options: Mapping[str, Option]) -> list[inspect.Parameter]:
+    made = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY if option.kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=inspect.Parameter.empty if option.required else option.default,
+        )
+        for name, option in options.items()
+    ]
+    return sorted(made, key=lambda parameter: parameter.kind)
+
+
+class Value(Options):
+    """Options as an immutable value, checked when it is made: learners, searches, state spaces, formats."""
+
+    kind: ClassVar[str] = ""  # its name among the variants
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        for name, option in self.__options__.items():
+            object.__setattr__(self, name, option.checked(getattr(self, name)))
+        self.validate()
+
+    def validate(self) -> None:
+        """Check what several options have to do with each other."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: make a new one with .replace({name}=...)")
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with some options changed."""
+        return type(self)(**(self.values() | changes))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return self.values()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.values() == other.values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The value as plain data: its kind, and all options."""
+        return {"kind": self.kind, **self.values()}
+
+
+def _rebuilt(kind: type[Value], values: dict[str, Any]) -> Value:
+    return kind(**values)
+
+
+def from_dict(data: object, variants: Mapping[str, type[Options]], name: str) -> Value:
+    """The value that `to_dict` wrote. OptionError if it is none of the variants."""
+    if not isinstance(data, dict) or data.get("kind") not in variants:
+        raise OptionError(name, f"{data!r} is none of {', '.join(variants)}")
+    made = variants[data["kind"]]
+    known = {key: value for key, value in data.items() if key in made.__options__}
+    strange = [key for key in data if key not in known and key != "kind"]
+    if strange:
+        raise OptionError(name, f"{data['kind']} has no option {strange[0]!r}")
+    value = made(**known)
+    assert isinstance(value, Value)
+    return value

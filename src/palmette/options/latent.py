@@ -1,0 +1,131 @@
+"""Options of a classifier over latent structures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from palmette.options.declare import OptionError, Value, option
+from palmette.options.learners import CLASSIFIER_LEARNERS, Learner, PassiveAggressive
+from palmette.options.training import AVERAGES, PASSES, TrainingOptions
+
+# Representations of a chunking, and other names that people use for them
+VIEWS = {"iob1": "IOB1", "iob2": "IOB2", "ioe1": "IOE1", "ioe2": "IOE2", "o+c": "IOBES"}
+_OTHER_NAMES = {"iobes": "o+c", "bioes": "o+c", "bio": "iob2"}
+MOST_TYPES = 200
+MOST_LATENT = 256
+TYPES = 4  # of chunks by default: on real data five views gain much from several, see docs/grammaticality.md
+COMBINE = {
+    "add": "each view has its own structure",
+    "vote": "all views take the majority's structure",
+    "cotrain": "each view takes the structure of the others",
+}
+
+
+def view_names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """`all`, names separated by commas, or a list of names; each at most once."""
+    asked = given.replace(",", " ").split() if isinstance(given, str) else list(given)
+    if asked == ["all"]:
+        return tuple(VIEWS)
+    names = tuple(_OTHER_NAMES.get(str(name).lower(), str(name).lower()) for name in asked)
+    strange = [name for name in names if name not in VIEWS]
+    if strange or not names:
+        found = strange[0] if strange else "nothing"
+        raise OptionError("views", f"{found!r}: choose all, or some of {', '.join(VIEWS)}")
+    if len(set(names)) < len(names):
+        raise OptionError("views", f"{', '.join(names)}: name each view once")
+    return names
+
+
+def type_names(given: int | Sequence[str]) -> tuple[str, ...]:
+    """Chunk types: a number of them, or their names. A single type has no name: its tags are bare letters."""
+    if isinstance(given, int):
+        if not 1 <= given <= MOST_TYPES:
+            raise OptionError("types", f"{given} is not between 1 and {MOST_TYPES}")
+        return ("",) if given == 1 else tuple(f"T{k}" for k in range(1, given + 1))
+    names = tuple(given)
+    fit = names and len(set(names)) == len(names) <= MOST_TYPES and all(isinstance(name, str) for name in names)
+    if not fit or any(not name for name in names[1:]) or any(" " in name for name in names):
+        raise OptionError("types", f"{given!r} is not a number or a list of different names")
+    return names
+
+
+def check_latent(latent: object) -> None:
+    if latent in ("chunks", "none") or (type(latent) is int and 2 <= latent <= MOST_LATENT):
+        return
+    raise OptionError("latent", f"{latent!r}: choose chunks, none, or a number of states from 2 to {MOST_LATENT}")
+
+
+def _parse_types(text: str) -> int | tuple[str, ...]:
+    return int(text) if text.isdecimal() else tuple(text.replace(",", " ").split())
+
+
+def _parse_latent(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+class LatentOptions(TrainingOptions):
+    """Options that a classifier is trained with and remembers."""
+
+    # The margin of a class is 1 and features are normalised, so the whole step of PA is the sensible default here.
+    learner: Learner | str = option(
+        default=PassiveAggressive(pa_type="PA", aggressiveness=1.0), variants=CLASSIFIER_LEARNERS,
+        help="How weights are learnt (default: pa with the whole step).",
+    )  # fmt: skip
+    views: str | tuple = option(
+        default=("iob2",), group="model", metavar="all|NAME,...", check=lambda given: void(view_names(given)),
+        help=f"Representations of the latent chunking: all, or some of {', '.join(VIEWS)}.",
+    )  # fmt: skip
+    combine: str = option(default="add", choices=COMBINE, group="model", help="How several views are combined.")
+    types: int | tuple | None = option(
+        default=None, group="model", metavar="N|NAME,...", parse=_parse_types,
+        check=lambda given: void(type_names(given)),
+        help=f"Chunk types: how many, or their names (default: {TYPES}, or those of the chunker that it starts from).",
+    )  # fmt: skip
+    latent: str | int = option(
+        default="chunks", group="model", metavar="chunks|none|N", parse=_parse_latent, check=check_latent,
+        help="The latent structure: chunks, a number of general states, or none (words alone).",
+    )  # fmt: skip
+    pairs: bool = option(default=True, group="model", help="Weights for pairs of tags.")
+    normalise: bool = option(default=True, group="model", help="Divide the features of a sentence by their length.")
+    # A mean over the last pass: negatives are decoded until they are right, so early passes weigh down a mean of all.
+    estimator: str = option(
+        default="pass", group="training", help="Which weights come out of the training.",
+        choices={"avg": AVERAGES["avg"], "pass": "mean over the last pass", "last": AVERAGES["last"]},
+    )  # fmt: skip
+    cap: int = option(
+        default=20, low=1, high=10_000, group="training", help="Decodings of a negative sentence per pass, at most."
+    )
+    bound: bool = option(default=False, group="training", help="Measure the bound on the squared loss (pa, PA).")
+    min_count: int = option(default=1, low=1, group="features", help="Leave out attributes that occur less often.")
+
+    def n_passes(self) -> int:
+        return self.passes if self.passes is not None else PASSES
+
+
+def void(given: object) -> None:
+    """Use a function that returns something as a check."""
+
+
+class LatentSettings(LatentOptions, Value):
+    """Checked options of one training; views and types as tuples of names, every variant as a value."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        views, types = named.get("views", ("iob2",)), named.get("types")
+        named["views"] = view_names(views)
+        named["types"] = type_names(TYPES if types is None else types)
+        super().__init__(*given, **named)
+
+    @property
+    def chosen_learner(self) -> Learner:
+        return cast(Learner, self.learner)
+
+    def validate(self) -> None:
+        if self.combine != "add" and (self.latent != "chunks" or len(self.views) < 2):
+            raise OptionError("combine", f"{self.combine} needs two chunk views or more, such as views=all")
+        learner = self.chosen_learner
+        if self.bound and not (learner.kind == "pa" and learner.values()["pa_type"] == "PA"):
+            raise OptionError("bound", "the bound on the squared loss holds for the learner pa with pa_type PA")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value.to_dict() if isinstance(value, Value) else value for name, value in self.values().items()}

@@ -1,0 +1,278 @@
+"""The learners: one class per learner, with its options, the structures that it applies to, and its rule as numbers.
+
+To add a learner that works on gold and candidates: a class here, and a branch in kernels/learning/coefficients.py.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from palmette.kernels.learning.rule import (
+    CAPPED,
+    HARD,
+    LINEAR,
+    MIRA,
+    PA,
+    PERCEPTRON,
+    POLYNOMIAL,
+    PROBPERC,
+    SOFT,
+    SOFTMAX,
+    Rule,
+)  # fmt: skip
+from palmette.options.declare import OptionError, Value, option
+
+# Structures that a learner may apply to
+CHAIN, BEAM, TREE, LATENT, ROW = "chain", "beam", "tree", "latent", "row"
+STRUCTURES = {
+    CHAIN: "taggers with exact search",
+    BEAM: "taggers with a beam",
+    TREE: "parsers",
+    LATENT: "classifiers over latent structures",
+    ROW: "linear classifiers",
+}
+MOST_CANDIDATES = 1000
+PA_VARIANTS = {"PA": HARD, "PA-I": CAPPED, "PA-II": SOFT}
+FUNCTIONS = {"softmax": SOFTMAX, "linear": LINEAR, "polynomial": POLYNOMIAL}
+OPTIMISERS = {
+    "lbfgs": "L-BFGS, all data per step (with L1: OWL-QN)",
+    "sgd": "a step per sentence with a decaying rate",
+    "adagrad": "a step per sentence with a rate per weight that adapts to how much it has moved",
+}
+RATES = {"sgd": 0.1, "adagrad": 0.1}
+
+
+class Learner(Value):
+    """How weights are learnt."""
+
+    structures: ClassVar[tuple[str, ...]] = ()
+    maximises_likelihood: ClassVar[bool] = False  # has an objective to minimise
+    probabilistic: ClassVar[bool] = False  # posteriors of paths are probabilities without calibration
+    unused: ClassVar[tuple[str, ...]] = ()  # options of the estimator that have no effect with it
+
+    @property
+    def full_batch(self) -> bool:
+        """Whether every step looks at all data."""
+        return False
+
+    def rule(self, n_examples: int, listed: int | None = None) -> Rule:
+        """The learner as numbers for compiled loops. listed: outputs that a beam holds, None for exact search."""
+        raise NotImplementedError
+
+
+def _limited(wanted: int | None, default: int, listed: int | None) -> int:
+    """The number of candidates: at most what a beam holds."""
+    return (wanted or default) if listed is None else min(wanted or listed, listed)
+
+
+class Perceptron(Learner):
+    """Structured perceptron (Collins 2002): after an error gold goes up and the guess down by 1."""
+
+    kind = "perceptron"
+    structures = (CHAIN, BEAM, TREE, LATENT, ROW)
+
+    def rule(self, n_examples: int, listed: int | None = None) -> Rule:
+        return Rule(PERCEPTRON)
+
+
+class ProbPerc(Learner):
+    """Probabilistic perceptron: gold goes up by the rate, each of the n best outputs down by its probability."""
+
+    kind = "probperc"
+    structures = (CHAIN, BEAM, TREE, LATENT)
+    nbest: int | None = option(
+        default=None, low=1, high=MOST_CANDIDATES,
+        help="Best outputs that are looked at (default: 5; a parser: all in its beam).",
+    )  # fmt: skip
+    rate: float = option(default=0.2, above=0.0, help="Step size.")
+    rate_schedule: str = option(
+        default="falling", help="How the rate develops.",
+        choices={"falling": "rate / (1 + passes done)", "constant": "the same throughout"},
+    )  # fmt: skip
+    probability_function: str = option(
+        default="softmax", help="From scores to probabilities.",
+        choices={"softmax": "exp(score)", "linear": "by score between worst and best", "polynomial": "its power"},
+    )  # fmt: skip
+    degree: float = option(default=2.0, low=0.0, high=100.0, help="Degree of the probability function polynomial.")
+    add_gold: bool = option(default=True, help="Count gold among the candidates even if the search did not list it.")
+    when: str = option(
+        default="always", help="Which examples change weights.",
+        choices={"always": "all", "errors": "only those whose best output is wrong"},
+    )  # fmt: skip
+
+    def validate(self) -> None:
+        if self.degree != 2.0 and self.probability_function != "polynomial":
+            raise OptionError(
+                "degree", f"applies to the probability function polynomial, not {self.probability_function}"
+            )
+
+    def rule(self, n_examples: int, listed: int | None = None) -> Rule:
+        return Rule(
+            PROBPERC, candidates=_limited(self.nbest, 5, listed), rate=float(self.rate),
+            decay=1.0 / max(1, n_examples) if self.rate_schedule == "falling" else 0.0,
+            function=FUNCTIONS[self.probability_function], degree=float(self.degree), add_gold=self.add_gold,
+            on_errors=self.when == "errors",
+        )  # fmt: skip
+
+
+class Mira(Learner):
+    """MIRA (Crammer et al. 2006): the smallest change after which gold beats the n best outputs by their costs."""
+
+    kind = "mira"
+    structures = (CHAIN, BEAM, TREE, LATENT)
+    nbest: int | None = option(
+        default=None, low=1, high=MOST_CANDIDATES,
+        help="Best outputs that are looked at (default: 1; a parser: all in its beam).",
+    )  # fmt: skip
+    aggressiveness: float = option(default=0.1, above=0.0, help="Largest step per candidate.")
+    cost: str = option(
+        default="hamming", help="Cost of a wrong output (taggers).",
+        choices={"hamming": "wrong tokens", "span": "spans that only one of the two has"},
+    )  # fmt: skip
+
+    def rule(self, n_examples: int, listed: int | None = None) -> Rule:
+        return Rule(MIRA, candidates=_limited(self.nbest, 1, listed), aggressiveness=float(self.aggressiveness))
+
+
+class PassiveAggressive(Learner):
+    """Passive-aggressive (Crammer et al. 2006): the smallest change after which gold beats the worst violator."""
+
+    kind = "pa"
+    structures = (CHAIN, BEAM, TREE, LATENT)
+    pa_type: str = option(
+        default="PA-I", help="How far a step goes.",
+        choices={"PA": "the whole step", "PA-I": "at most the aggressiveness", "PA-II": "with a soft limit"},
+    )  # fmt: skip
+    aggressiveness: float = option(default=0.1, above=0.0, help="Largest step (PA-I), or its softness (PA-II).")
+
+    def rule(self, n_examples: int, listed: int | None = None) -> Rule:
+        return Rule(PA, variant=PA_VARIANTS[self.pa_type], aggressiveness=float(self.aggressiveness))
+
+
+class _Likelihood(Learner):
+    """Learners that minimise a penalised negative log-likelihood."""
+
+    maximises_likelihood = True
+    probabilistic = True
+    l2: float | None = option(default=None, low=0.0, help="Penalty l2 * |w|^2 (default: 1; 0 if --l1 is given).")
+    l1: float = option(default=0.0, low=0.0, help="Penalty l1 * sum |w|, which makes most weights zero (lbfgs).")
+    l1_then_l2: bool = option(default=False, help="Select weights with L1, then train those with L2 alone (lbfgs).")
+    tolerance: float = option(
+        default=1e-5, low=0.0, help="lbfgs stops when ten iterations improve the objective by less than this share."
+    )
+
+    @property
+    def penalty(self) -> float:
+        """The L2 penalty in effect."""
+        return self.l2 if self.l2 is not None else 0.0 if self.l1 else 1.0
+
+    @property
+    def full_batch(self) -> bool:
+        return True
+
+    def validate(self) -> None:
+        if self.l1_then_l2 and not (self.l1 and self.l2):
+            raise OptionError("l1_then_l2", "needs both penalties, for instance l1=0.5 and l2=0.5")
+
+
+class Crf(_Likelihood):
+    """Conditional random field: the regularised likelihood of all label sequences."""
+
+    kind = "crf"
+    structures: ClassVar[tuple[str, ...]] = (CHAIN, ROW)
+    optimiser: str = option(default="lbfgs", choices=OPTIMISERS, help="How the objective is minimised.")
+    rate: float | None = option(default=None, above=0.0, help="Step size of sgd and adagrad (default: 0.1).")
+
+    @property
+    def full_batch(self) -> bool:
+        return self.optimiser == "lbfgs"
+
+    def validate(self) -> None:
+        super().validate()
+        if self.full_batch and self.rate is not None:
+            raise OptionError("rate", "applies to the optimisers sgd and adagrad")
+        if not self.full_batch:
+            for name, value in (("l1", self.l1), ("l1_then_l2", self.l1_then_l2)):
+                if value:
+                    raise OptionError(name, f"applies to the optimiser lbfgs, not {self.optimiser}")
+            if self.tolerance != self.__options__["tolerance"].default:
+                raise OptionError("tolerance", f"applies to the optimiser lbfgs, not {self.optimiser}")
+
+    @property
+    def step_size(self) -> float:
+        """The rate in effect of sgd and adagrad."""
+        return RATES[self.optimiser] if self.rate is None else self.rate
+
+
+class Dplvm(Crf):
+    """Latent CRF (Morency et al. 2007): a CRF with hidden states; needs `Latent` states."""
+
+    kind = "dplvm"
+    structures = (CHAIN,)
+
+
+class MaxEnt(_Likelihood):
+    """Maximum entropy Markov model (McCallum et al. 2000): a classifier per label given the labels before it."""
+
+    kind = "maxent"
+    structures = (CHAIN,)
+
+
+class HiddenMarkov(Learner):
+    """Hidden Markov model: probabilities counted from words and labels in one pass, no features."""
+
+    kind = "hmm"
+    structures = (CHAIN,)
+    probabilistic = True
+    smoothing: float = option(default=0.001, low=0.0, high=1e9, help="Added to the count of each word with each label.")
+    rare: int = option(
+        default=1, low=1, help="Words seen at most so often are replaced by word-shape classes, and so are new words."
+    )
+    dictionary: int | None = option(
+        default=None, low=1,
+        help="Words seen at least so often have only the labels they were seen with (default: no dictionary).",
+    )  # fmt: skip
+    unused = (
+        "features", "template", "lexicons", "clusters", "states", "estimator", "mavg_every", "partial", "passes",
+        "patience", "min_count", "max_attributes", "edge_features", "state_features", "search",
+    )  # fmt: skip
+
+
+class Lclr(Learner):
+    """Batch learning over latent structures (Chang et al. 2010): positives fixed per pass, negatives cached until no
+    new structure is found."""
+
+    kind = "lclr"
+    structures = (LATENT,)
+    pa_type: str = option(default="PA", choices=tuple(PA_VARIANTS), help="How far an inner step goes.")
+    aggressiveness: float = option(default=1.0, above=0.0, help="Largest inner step (PA-I), or its softness (PA-II).")
+    inner_rounds: int = option(default=50, low=1, high=100_000, help="Rounds of decoding negatives per pass, at most.")
+    inner_passes: int = option(default=10, low=1, high=100_000, help="Passes over fixed structures, at most.")
+
+    def rule(self, n_examples: int, listed: int | None = None) -> Rule:
+        return Rule(PA, variant=PA_VARIANTS[self.pa_type], aggressiveness=float(self.aggressiveness))
+
+
+class LclrVariant(Lclr):
+    """Batch learning with the structures of all sentences fixed for a pass."""
+
+    kind = "lclr-variant"
+
+
+LEARNERS: dict[str, type[Learner]] = {
+    learner.kind: learner
+    for learner in (
+        Perceptron, ProbPerc, Mira, PassiveAggressive, Crf, Dplvm, MaxEnt, HiddenMarkov, Lclr, LclrVariant,
+    )
+}  # fmt: skip
+
+
+def learners_of(*structures: str) -> dict[str, type[Learner]]:
+    """The learners that apply to any of the structures, by name."""
+    return {kind: made for kind, made in LEARNERS.items() if set(structures) & set(made.structures)}
+
+
+TAGGER_LEARNERS = learners_of(CHAIN, BEAM)
+PARSER_LEARNERS = learners_of(TREE)
+CLASSIFIER_LEARNERS = learners_of(LATENT)
+ROW_LEARNERS = learners_of(ROW)

@@ -1,0 +1,50 @@
+"""How a structure is searched: exactly, or with a beam."""
+
+from __future__ import annotations
+
+from palmette.kernels.learning import rule
+from palmette.options.declare import Value, option
+
+MOST_BEAM = 4096
+
+UPDATES = {
+    "standard": "the whole sequence, violation or not",
+    "early": "up to the first step after which gold is not in the beam",
+    "max-violation": "up to the step where the best prefix is furthest above gold",
+    "latest": "up to the last step where the best prefix is not below gold",
+    "hybrid": "the whole sequence if that is a violation, else early",
+    "laso": "early, and the search continues from gold",
+}
+UPDATE_NUMBERS = {
+    "standard": rule.STANDARD, "early": rule.EARLY, "max-violation": rule.MAX_VIOLATION, "latest": rule.LATEST,
+    "hybrid": rule.HYBRID, "laso": rule.LASO,
+}  # fmt: skip
+LIST_UPDATES = ("standard", "early", "max-violation")  # of learners that look at several candidates
+
+
+class Search(Value):
+    """How the best output is found, in training and in use."""
+
+
+class Viterbi(Search):
+    """Exact search: the best of all label sequences."""
+
+    kind = "viterbi"
+
+
+class Beam(Search):
+    """Search from left to right that keeps the best prefixes; templates may read any earlier labels (`%y[-3]`)."""
+
+    kind = "beam"
+    width: int = option(
+        default=8, help="Prefixes that the beam keeps; 1 is greedy search.", low=1, high=MOST_BEAM, kw_only=False,
+        flag="beam", selects=True,
+    )  # fmt: skip
+    update: str | None = option(
+        default=None, choices=UPDATES,
+        help="What is updated when the beam has lost gold (default: max-violation; a parser trained with the "
+        "perceptron and without merging: laso).",
+    )  # fmt: skip
+
+
+TAGGER_SEARCHES: dict[str, type[Search]] = {search.kind: search for search in (Viterbi, Beam)}

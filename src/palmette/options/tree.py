@@ -1,0 +1,59 @@
+"""Options of a dependency parser."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from palmette.options.declare import OptionError, Value, option
+from palmette.options.learners import PARSER_LEARNERS, Learner
+from palmette.options.search import LIST_UPDATES, Beam, Search
+from palmette.options.training import AVERAGES, TrainingOptions
+
+MAVG_EVERY = 4
+
+
+class TreeOptions(TrainingOptions):
+    """Options that a parser is trained with and remembers."""
+
+    learner: Learner | str = option(default="perceptron", variants=PARSER_LEARNERS, help="How weights are learnt.")
+    search: Search | str = option(
+        default="beam", variants={"beam": Beam}, group="model", help="How trees are searched: always with a beam."
+    )
+    merge: bool = option(
+        default=False, group="model", help="Merge states that no template can distinguish, by dynamic programming."
+    )
+    estimator: str = option(
+        default="avg", choices=AVERAGES, group="training", help="Which weights come out of the training."
+    )
+    mavg_every: int | None = option(default=None, low=1, group="training", help="The k of mavg (default: 4).")
+    non_projective: str = option(
+        default="pseudo", group="data", help="Trees whose arcs cross.",
+        choices={"pseudo": "lift arcs, and put them back after parsing", "skip": "leave the trees out"},
+    )  # fmt: skip
+
+
+class TreeSettings(TreeOptions, Value):
+    """Checked options of one training, every variant as a value."""
+
+    @property
+    def chosen_learner(self) -> Learner:
+        return cast(Learner, self.learner)
+
+    @property
+    def beam(self) -> Beam:
+        """The beam with its update: laso for the perceptron without merging, else max-violation."""
+        beam = cast(Beam, self.search)
+        if beam.update is not None:
+            return beam
+        laso = self.chosen_learner.kind == "perceptron" and not self.merge
+        return beam.replace(update="laso" if laso else "max-violation")
+
+    def validate(self) -> None:
+        learner, update = self.chosen_learner, self.beam.update
+        if learner.kind != "perceptron" and update not in LIST_UPDATES:
+            raise OptionError("update", f"{update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}")
+        if self.merge and update == "laso":
+            raise OptionError("update", "laso continues from gold, where merged states have no scores; do not merge")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value.to_dict() if isinstance(value, Value) else value for name, value in self.values().items()}
