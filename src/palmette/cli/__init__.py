@@ -1,85 +1,100 @@
-"""The command `palmette`, a file a verb. Nothing heavy is imported before a verb runs."""
+"""The command `palmette`: a table of commands, one class and module each. Nothing heavy is imported before one runs."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from palmette import __version__
-from palmette.cli.tasks import function_of, other_tasks, routed
 from palmette.errors import PalmetteError, UsageError
+from palmette.options.declare import OptionError
 
 if TYPE_CHECKING:
-    from cyclopts import App
+    from palmette.cli.command import Command
 
-ABOUT = "Structured prediction on CPUs: taggers, chunkers, entity recognisers and dependency parsers."
-VERBS = {
-    "demo": "Train and show a tagger on a small corpus that ships with palmette.",
-    "train": "Train a tagger from a labelled file, a parser (--task parse) or a classifier (--task classify).",
-    "tag": "Tag a file, standard input or a typed sentence with a model.",
-    "eval": "Score a model on gold labels, or a file that has gold and guess.",
-    "calibrate": "Fit a temperature on labelled data, so that a model's confidences are probabilities.",
-    "compare": "Set models, outputs or learners side by side on the same gold, with significance tests.",
-    "inspect": "Look into a model: settings, history, strongest weights, transitions.",
-    "explain": "Why a sentence got its labels: the best sequence, the runner-up, and what tipped the balance.",
-    "features": "Print a named template set, or check a template file.",
-    "lm": "Language models: train one, score text with it, draw sentences from it.",
-    "check": "Is telling two files of sentences apart too easy? Words, lengths, overlap, repetitions.",
-    "synth": "Draw labelled sequences from a hidden Markov model, with their Bayes limit.",
-    "warmup": "Compile everything ahead of the first use.",
-    "doctor": "Tell versions, cache place, threads and what is missing.",
+ABOUT = (
+    "Structured prediction on CPUs: taggers, chunkers, entity recognisers, dependency parsers, sentence classifiers."
+)
+# What is typed -> (module:class, one line of help)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("demo:Demo", "Train and show a tagger on a small corpus that ships with palmette."),
+    "train": ("train:Train", "Train a tagger from a labelled file."),
+    "tag": ("tag:Tag", "Tag a file, standard input or a typed sentence with a model."),
+    "eval": ("eval:Eval", "Score a tagger on gold labels, or a file that has gold and guess."),
+    "calibrate": ("calibrate:Calibrate", "Fit a temperature, so that a tagger's confidences are probabilities."),
+    "compare": ("compare:Compare", "Compare taggers, outputs or learners on the same gold, with significance tests."),
+    "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights, transitions."),
+    "explain": ("explain:Explain", "Explain the labels of a sentence: best sequence, runner-up, what decided."),
+    "features": ("features:Features", "Print a named template set, or check a template file."),
+    "parser train": ("parser.train:TrainParser", "Train a dependency parser from a treebank."),
+    "parser parse": ("parser.parse:Parse", "Parse a file, standard input or a typed sentence."),
+    "parser eval": ("parser.eval:EvalParser", "Score a parser on gold trees, or one CoNLL-U file against another."),
+    "parser inspect": ("parser.inspect:InspectParser", "Show a parser: settings, training log, actions, templates."),
+    "parser compare": ("parser.compare:CompareParsers", "Compare parsers or parsed files, with significance tests."),
+    "parser features": ("parser.features:ParserFeatures", "Print a template set of the parser, or check a file."),
+    "classifier train": ("classifier.train:TrainClassifier", "Train a classifier of sentences."),
+    "classifier classify": ("classifier.classify:Classify", "Classify sentences of a file or standard input."),
+    "classifier eval": ("classifier.eval:EvalClassifier", "Score a classifier on labelled sentences."),
+    "classifier inspect": ("classifier.inspect:InspectClassifier", "Show a classifier: settings and strongest weights."),
+    "classifier cues": (
+        "classifier.cues:Cues", "Check two corpora for shallow cues: vocabulary, length, overlap, duplicates.",
+    ),
+    "lm train": ("lm:TrainLanguageModel", "Train an n-gram language model from sentences."),
+    "lm score": ("lm:ScoreText", "Score text with a language model."),
+    "lm sample": ("lm:Sample", "Draw sentences from a language model."),
+    "synth": ("synth:Synth", "Draw labelled sequences from a hidden Markov model, with their Bayes limit."),
+    "warmup": ("warmup:Warmup", "Compile all kernels ahead of the first use."),
+    "doctor": ("doctor:Doctor", "Report versions, cache folder, threads and what is missing."),
+    "completion": ("completion:Completion", "Print or install shell completion for bash, zsh or fish."),
+}  # fmt: skip
+GROUPS = {
+    "parser": "Dependency parsers: train, parse, eval, inspect, compare, features.",
+    "classifier": "Classifiers of sentences: train, classify, eval, inspect, cues.",
+    "lm": "Language models: train, score, sample.",
 }
+# A verb for taggers that is given a model of another structure: the command of that structure
+OTHER_STRUCTURES = {
+    ("tag", "parse"): "parser parse", ("eval", "parse"): "parser eval", ("inspect", "parse"): "parser inspect",
+    ("compare", "parse"): "parser compare", ("tag", "classify"): "classifier classify",
+    ("eval", "classify"): "classifier eval", ("inspect", "classify"): "classifier inspect",
+}  # fmt: skip
+MODEL_VERBS = ("tag", "eval", "calibrate", "compare", "inspect", "explain")
 
 
-def overview() -> str:
-    """What `palmette --help` prints: by hand, because the parser alone takes longer to import."""
-    rows = "\n".join(f"  {verb:10}{about}" for verb, about in VERBS.items())
-    return (
-        f"palmette {__version__}: {ABOUT}\n\nUsage: palmette VERB ...    (palmette VERB --help tells its options)\n\n"
-        f"{rows}\n\nTwo minutes: palmette demo"
-    )
-
-
-def _app(needs_help: bool, task: str) -> App:
-    from cyclopts import App
-
-    console = None
-    if needs_help:
-        from palmette.reports.console import OutputConsole
-
-        console = OutputConsole(100)
-    app = App(
-        name="palmette", help=ABOUT, version=__version__, help_format="plaintext", result_action="return_value",
-        suppress_keyboard_interrupt=False, console=console,
-    )  # fmt: skip
-    for verb, about in VERBS.items():
-        app.command(function_of(verb, task), name=verb, help=about + other_tasks(verb, task))
-    return app
+def overview(group: str | None = None) -> str:
+    """What `palmette --help` and `palmette parser --help` print."""
+    names = [name for name in COMMANDS if (" " in name) == (group is not None) and name.startswith(group or "")]
+    rows = [f"  {name.partition(' ')[2] or name:11}{COMMANDS[name][1]}" for name in names]
+    if group is not None:
+        head = f"Usage: palmette {group} COMMAND ...    (palmette {group} COMMAND --help lists its options)"
+        return f"{GROUPS[group]}\n\n{head}\n\n" + "\n".join(rows)
+    rows += ["", *(f"  {name:11}{about}" for name, about in GROUPS.items())]
+    head = "Usage: palmette COMMAND ...    (palmette COMMAND --help lists its options)"
+    return f"palmette {__version__}: {ABOUT}\n\n{head}\n\n" + "\n".join(rows) + "\n\nTwo minutes: palmette demo"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exits with 0 (fine), 1 (bad data or model), 2 (wrong usage), 130 (Ctrl-C)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
-        # Numba imports SciPy where it finds it, for linear algebra that no kernel of ours uses: half a second. A
-        # program that calls us may need it.
+        # Numba imports SciPy if it is there, for linear algebra that no kernel uses: half a second. A program that
+        # calls this function may need it.
         sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
     try:
-        if not given or given in (["--help"], ["-h"], ["help"]):
-            print(overview())
-        elif given == ["--version"]:
-            print(__version__)
-        else:
-            _run(given)
+        _run(given)
         sys.stdout.flush()
+    except OptionError as error:
+        flags = ", ".join(f"--{name.strip()}" for name in error.flag.split(","))
+        _end(f"{flags}: {error.problem}", error.exit_code)
     except PalmetteError as error:
         _end(str(error), error.exit_code)
-    except BrokenPipeError:  # the reader of our output is gone, as with `| head`: nothing to say
+    except BrokenPipeError:  # the reader of the output is gone, as with `| head`
         _forget_output()
         sys.exit(0)
-    except OSError as error:  # all other files have told by now which they are: this is standard output
+    except OSError as error:  # files report their own names: this is standard output
         _forget_output()
         _end(f"cannot write: {error.strerror or error}", 1)
     except KeyboardInterrupt:
@@ -89,24 +104,103 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(given: list[str]) -> None:
-    from cyclopts import CycloptsError, UnusedCliTokensError
+    if not given or given in (["--help"], ["-h"], ["help"]):
+        print(overview())
+        return
+    if given == ["--version"]:
+        print(__version__)
+        return
+    name, rest = find_command(given)
+    if name in GROUPS:
+        print(overview(name))
+        return
+    command = load_command(name)
+    if "--help" in rest or "-h" in rest:
+        from palmette.cli.help import command_help
 
-    task, rest = routed(given)
+        print(command_help(command, rest))
+        return
+    made = command.parsed(rest)
+    _show_messages(made)
+    _interruptible(made)
+
+
+def find_command(given: Sequence[str]) -> tuple[str, list[str]]:
+    """The name of the command (or of a group of commands) and the words after it."""
+    first, rest = given[0], list(given[1:])
+    if first in GROUPS:
+        if not rest or rest[0] in ("--help", "-h"):
+            return first, []
+        name = f"{first} {rest[0]}"
+        if name not in COMMANDS:
+            commands = ", ".join(each.partition(" ")[2] for each in COMMANDS if each.startswith(f"{first} "))
+            raise UsageError(f"there is no command `palmette {name}`; {first} has {commands}")
+        return name, rest[1:]
+    if first not in COMMANDS:
+        import difflib
+
+        near = difflib.get_close_matches(first, [*COMMANDS, *GROUPS], 1)
+        hint = f"; did you mean `palmette {near[0]}`?" if near else ""
+        raise UsageError(f"there is no command `palmette {first}`{hint}\n  see `palmette --help`")
+    return _by_model(first, rest), rest
+
+
+def _by_model(verb: str, rest: Sequence[str]) -> str:
+    """The command for the structure of the first model file among the words, if that is not a tagger."""
+    if verb not in MODEL_VERBS or "--help" in rest or "-h" in rest:
+        return verb
+    for word in rest:
+        if not word.startswith("-") and os.path.isfile(word):
+            from palmette.data.model_file import peek_task  # imports NumPy, which `--help` does not wait for
+
+            task = peek_task(word)
+            if task in ("chain", None):
+                continue
+            if (verb, task) in OTHER_STRUCTURES:
+                return OTHER_STRUCTURES[verb, task]
+            kind = {"parse": "parser", "classify": "classifier", "lm": "language model"}.get(task, task)
+            group = {"parse": "parser", "classify": "classifier"}.get(task, task)
+            raise UsageError(f"{word} is a {kind}, and `palmette {verb}` is for taggers; see `palmette {group} --help`")
+    return verb
+
+
+def load_command(name: str) -> type[Command]:
+    """The class of a command."""
+    from importlib import import_module
+
+    module, _, made = COMMANDS[name][0].partition(":")
+    command: type[Command] = getattr(import_module(f"palmette.cli.{module}"), made)
+    command.path = name
+    return command
+
+
+def _interruptible(command: Command) -> None:
     try:
-        _app("--help" in given or "-h" in given, task)(rest, exit_on_error=False, print_error=False)
-    except CycloptsError as error:
-        verb = f" {given[0]}" if given[0] in VERBS else ""
-        message = str(error)
-        if isinstance(error, UnusedCliTokensError):
-            message = f"too many arguments: {' '.join(error.unused_tokens or ())}"
-        raise UsageError(f"{message}\n  see `palmette{verb} --help`") from None
-    except SystemError as error:
+        command.run()
+    except SystemError as error:  # Ctrl-C inside of compiled code
         cause: BaseException | None = error
         while isinstance(cause, SystemError):
             cause = cause.__cause__
-        if isinstance(cause, KeyboardInterrupt):  # Ctrl-C inside of compiled code
+        if isinstance(cause, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
+
+
+class _Handler(logging.Handler):
+    """Messages of the library on stderr, as plain lines."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        prefix = "warning: " if record.levelno >= logging.WARNING else ""
+        print(f"{prefix}{record.getMessage()}", file=sys.stderr)
+
+
+def _show_messages(command: Command) -> None:
+    """Show what the library logs, unless --quiet or --json is given."""
+    logger = logging.getLogger("palmette")
+    silent = bool(getattr(command, "quiet", False) or getattr(command, "json", False))
+    logger.handlers = [_Handler()]
+    logger.propagate = False
+    logger.setLevel(logging.CRITICAL if silent else logging.INFO)
 
 
 def _end(message: str, code: int) -> NoReturn:
@@ -115,7 +209,7 @@ def _end(message: str, code: int) -> NoReturn:
 
 
 def _forget_output() -> None:
-    """What standard output still holds goes to the null device: Python would try again at exit, and complain."""
+    """Send what standard output still holds to the null device: Python would try again at exit, and complain."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):  # replaced by an object in memory

@@ -26,7 +26,7 @@ from palmette.errors import DataError, UsageError
 if TYPE_CHECKING:
     from palmette.data.corpus import Corpus
     from palmette.data.formats.registry import FormatSpec
-    from palmette.estimators.ablation import Learner
+    from palmette.estimators.ablation import LearnerSpec
     from palmette.estimators.tagger import Tagger
     from palmette.evaluation.comparison import CompareOptions, Labelling, SystemOutputs
 
@@ -320,7 +320,7 @@ def _place(corpus: Corpus, token: int) -> str:
 
 def _learners(
     files: tuple[str, str | None, str],
-    learners: list[Learner],
+    learners: list[LearnerSpec],
     common: dict[str, Any],
     seeds: int,
     reading: FormatSpec,

@@ -23,7 +23,8 @@ from palmette.evaluation import significance as test
 from palmette.evaluation.comparison import CompareOptions, Pair, Runs, paired
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.spans import ChunkTables
-from palmette.options.settings import IDLE
+from palmette.options.assemble import assemble, flat_options
+from palmette.options.learners import LEARNERS
 from palmette.training.result import Progress
 
 # A name for a learner with one setting, whose value may follow a colon: (learner, setting, default).
@@ -37,22 +38,22 @@ _SHARED = {
 _FORM = "write NAME or NAME:key=value,key=value, such as perceptron:estimator=last"
 
 
-class Learner(NamedTuple):
-    """A learner as it was typed, and what it means as parameters of `Tagger`."""
+class LearnerSpec(NamedTuple):
+    """A learner as it was typed, and the options that it means, by flat name (see options/assemble.py)."""
 
     name: str
     params: dict[str, Any]
 
     def tagger(self, common: Mapping[str, Any], seed: int) -> Tagger:
-        """Its tagger; what is wrong with the parameters is told here, before anything is trained."""
-        idle = IDLE.get(self.params["learner"], frozenset())
-        shared = {name: value for name, value in common.items() if name not in idle}
-        tagger = Tagger().set_params(**{**shared, **self.params, "seed": seed})
+        """Its tagger; wrong options are reported here, before anything is trained."""
+        unused = LEARNERS[self.params["learner"]].unused if self.params["learner"] in LEARNERS else ()
+        shared = {name: value for name, value in common.items() if name not in unused}
+        tagger = Tagger(**assemble(Tagger, self.params, shared)).set_params(seed=seed)
         tagger.settings()
         return tagger
 
 
-def parse_learners(given: Sequence[str]) -> list[Learner]:
+def parse_learners(given: Sequence[str]) -> list[LearnerSpec]:
     """Learners written NAME[:key=value[,key=value...]], with commas or spaces between them.
 
     A comma before `key=` goes on with the same learner, any other comma begins the next: no name of a learner has an
@@ -72,7 +73,7 @@ def parse_learners(given: Sequence[str]) -> list[Learner]:
     return learners
 
 
-def _learner(text: str) -> Learner:
+def _learner(text: str) -> LearnerSpec:
     name, colon, rest = text.partition(":")
     if not name or "=" in name or (colon and not rest):
         raise UsageError(f"--learners {text!r}: {_FORM}")
@@ -89,20 +90,20 @@ def _learner(text: str) -> Learner:
         key = key.replace("-", "_")
         if key in _SHARED:
             raise UsageError(f"--learners {text}: leave {key} out; {_SHARED[key]}")
-        params[key] = _value(value)
-    return Learner(text, params)
+        params[key] = _value(text, key, value)
+    return LearnerSpec(text, params)
 
 
-def _value(text: str) -> Any:
-    """A whole number, a number, true, false, or else the text, where + stands for the commas of A=1,B=2."""
-    if text.lower() in ("true", "false"):
+def _value(learner: str, key: str, text: str) -> Any:
+    """The value of an option; + stands for the commas of A=1,B=2."""
+    options = flat_options(Tagger).get(key)
+    if options is None:
+        raise UsageError(f"--learners {learner}: there is no option {key!r}; see `palmette train --help`")
+    if options[0].is_switch:
+        if text.lower() not in ("true", "false"):
+            raise UsageError(f"--learners {learner}: {key} is true or false, not {text}")
         return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text.replace("+", ",") if "=" in text else text
+    return options[0].from_text(text.replace("+", ",") if "=" in text else text)
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -123,7 +124,7 @@ class Spread(msgspec.Struct, frozen=True):
     sd: float | None
 
 
-class TrainedChain(msgspec.Struct, frozen=True):
+class LearnerRuns(msgspec.Struct, frozen=True):
     """A learner over its seeds."""
 
     name: str
@@ -140,7 +141,7 @@ class Ablation(msgspec.Struct, frozen=True):
     tokens: int
     sentences: int
     rounds: int
-    learners: list[TrainedChain]
+    learners: list[LearnerRuns]
     pairs: list[Pair]
 
 
@@ -155,10 +156,10 @@ class Material(NamedTuple):
 class Watcher(Protocol):
     """Who is told how far it is."""
 
-    def begins(self, learner: Learner, seed: int) -> Progress | None:
+    def begins(self, learner: LearnerSpec, seed: int) -> Progress | None:
         """A training begins; what this returns is told of its passes."""
 
-    def ended(self, learner: Learner, run: Run) -> None:
+    def ended(self, learner: LearnerSpec, run: Run) -> None:
         """A training has ended."""
 
     def tell(self, message: str) -> None:
@@ -169,7 +170,7 @@ class Watcher(Protocol):
 
 
 def ablate(
-    learners: Sequence[Learner], data: Material, common: Mapping[str, Any], seeds: Sequence[int], wish: CompareOptions,
+    learners: Sequence[LearnerSpec], data: Material, common: Mapping[str, Any], seeds: Sequence[int], wish: CompareOptions,
     watcher: Watcher,
 ) -> Ablation:  # fmt: skip
     """Train each learner with each seed, score all on gold, and compare the means over the seeds."""
@@ -186,7 +187,7 @@ def ablate(
     return Ablation(data.gold.n_tokens, data.gold.n_sentences, wish.rounds, trained, pairs)
 
 
-def _compile(learner: Learner, data: Material, common: Mapping[str, Any]) -> None:
+def _compile(learner: LearnerSpec, data: Material, common: Mapping[str, Any]) -> None:
     """Compile on two sentences, so that the seconds shown are those of learning. They may be too few for some setting;
     what is truly wrong shows in the training itself."""
     few = take(data.train, np.arange(min(2, data.train.n_sentences)))
@@ -198,12 +199,12 @@ def _compile(learner: Learner, data: Material, common: Mapping[str, Any]) -> Non
 
 
 def _train(
-    learner: Learner, data: Material, common: Mapping[str, Any], seed: int, watcher: Watcher
+    learner: LearnerSpec, data: Material, common: Mapping[str, Any], seed: int, watcher: Watcher
 ) -> tuple[Run, dict[str, Tally]]:
     tagger = learner.tagger(common, seed)
     progress = watcher.begins(learner, seed)
     begun = time.perf_counter()
-    tagger.fit_corpus(data.train, data.dev, names=False, progress=progress, say=watcher.say)
+    tagger.fit_corpus(data.train, data.dev, names=False, progress=progress)
     seconds = time.perf_counter() - begun
     outcome = tagger.outcome_
     if outcome.interrupted:
@@ -220,9 +221,9 @@ def _train(
     return run, tallies
 
 
-def _trained(learner: Learner, runs: list[Run]) -> TrainedChain:
+def _trained(learner: LearnerSpec, runs: list[Run]) -> LearnerRuns:
     spans = [run.f1 for run in runs if run.f1 is not None]
-    return TrainedChain(
+    return LearnerRuns(
         learner.name, learner.params, _spread([run.accuracy for run in runs]), _spread(spans) if spans else None,
         _spread([run.seconds for run in runs]), runs,
     )  # fmt: skip

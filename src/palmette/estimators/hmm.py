@@ -1,15 +1,14 @@
-"""`HMM`: a hidden Markov model in the scikit-learn manner, over words and their labels.
+"""`HMM`: a hidden Markov model in the manner of scikit-learn, over words and their labels.
 
     hmm = HMM(order=2).fit(sentences, tags)
     hmm.predict([["Time", "flies"]])
 
-`__init__` only stores; `fit` counts; learnt things end in `_`. Searches and sums run on the linear chain that the model
-is turned into (see `linear`); joint probabilities come from the tables themselves.
+Searches and sums run on the linear chain that the model is turned into (see structures/hmm/linear.py); joint
+probabilities come from the tables themselves.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -20,9 +19,12 @@ import numpy as np
 from palmette.data.corpus import Column, Corpus, column_of_types
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import check_feasible
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, not_fitted
+from palmette.estimators.base import Estimator
 from palmette.kernels.chain.forward import log_partitions
 from palmette.kernels.chain.marginals import decode_marginal
+from palmette.options.declare import option
+from palmette.options.learners import CountingOptions
 from palmette.structures.chain.model import ChainModel, check_room
 from palmette.structures.hmm.counts import count, estimate
 from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
@@ -33,39 +35,14 @@ from palmette.training.chain.fit import check_labelled
 DECODINGS = ("viterbi", "marginal")
 
 
-class HMM:
-    """A hidden Markov model of words and labels, counted from labelled sentences.
+class HMM(CountingOptions, Estimator):
+    """A hidden Markov model of words and labels, counted from labelled sentences."""
 
-    order: labels that the next one hangs on, 1 or 2.
-    smoothing: added to the count of each observation with each label; 0 leaves shares of what was seen.
-    interpolate: mix the shares of steps with those of shorter contexts (deleted interpolation); False: shares alone.
-    rare: words seen at most so often are replaced by word classes, and so are unknown ones; 0: no classes, and a word
-        that was not seen in training cannot be tagged.
-    dictionary: words seen at least so often have no other labels than those they were seen with; None: no dictionary.
-    ends: whether the last label matters; without, the sequences of each length have probabilities that sum to 1.
-    """
-
-    labels_: list[str]
-    vocabulary_: Vocabulary
-    tables_: Tables
-    model_: ChainModel
-
-    def __init__(
-        self,
-        order: int = 1,
-        *,
-        smoothing: float = 0.001,
-        interpolate: bool = True,
-        rare: int = 1,
-        dictionary: int | None = None,
-        ends: bool = True,
-    ) -> None:
-        self.order = order
-        self.smoothing = smoothing
-        self.interpolate = interpolate
-        self.rare = rare
-        self.dictionary = dictionary
-        self.ends = ends
+    order: int = option(default=1, kw_only=False, low=1, high=2, help="Previous labels that the next label depends on.")
+    ends: bool = option(
+        default=True,
+        help="Probabilities for the last label; without them the sequences of each length sum to 1.",
+    )  # fmt: skip
 
     @classmethod
     def from_tables(
@@ -88,25 +65,11 @@ class HMM:
         return made._with(labels, vocabulary, tables)
 
     def _with(self, labels: list[str], vocabulary: Vocabulary, tables: Tables) -> HMM:
-        self.labels_, self.vocabulary_, self.tables_ = labels, vocabulary, tables
-        self.model_ = to_chain(labels, vocabulary, tables)
+        self.labels_: list[str] = labels
+        self.vocabulary_: Vocabulary = vocabulary
+        self.tables_: Tables = tables
+        self.model_: ChainModel = to_chain(labels, vocabulary, tables)
         return self
-
-    # Parameters, as scikit-learn wants them
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _parameters()}
-
-    def set_params(self, **params: Any) -> HMM:
-        for name, value in params.items():
-            if name not in _parameters():
-                raise UsageError(f"HMM has no parameter {name!r}; it has {', '.join(_parameters())}")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        default = {n: p.default for n, p in inspect.signature(type(self).__init__).parameters.items()}
-        return f"HMM({', '.join(f'{k}={v!r}' for k, v in self.get_params().items() if v != default[k])})"
 
     # Training
 
@@ -116,7 +79,7 @@ class HMM:
 
     def fit_corpus(self, corpus: Corpus) -> HMM:
         """Count a labelled corpus; its column 0 has the words."""
-        self._check_parameters()
+        self.check()
         check_labelled(corpus, "training")
         _check_countable(corpus)
         assert corpus.labels is not None
@@ -134,16 +97,6 @@ class HMM:
         self._with(labels, vocabulary, tables)
         self.model_.vocabulary = np.sort(words.hash)  # rare ones were seen too
         return self
-
-    def _check_parameters(self) -> None:
-        if self.order not in (1, 2):
-            raise UsageError(f"order: {self.order!r}; a hidden Markov model has order 1 or 2")
-        if not 0 <= self.smoothing < np.inf:
-            raise UsageError(f"smoothing: {self.smoothing!r} is added to counts: at least 0")
-        if self.rare < 0:
-            raise UsageError(f"rare: {self.rare!r} occurrences; at least 0")
-        if self.dictionary is not None and self.dictionary < 1:
-            raise UsageError(f"dictionary: {self.dictionary!r} occurrences; at least 1, or None for no dictionary")
 
     # Using
 
@@ -173,7 +126,7 @@ class HMM:
         items, sequences = self._labelled(X, y)
         return items.with_empty([self.tables_.log_joint(*pair) for pair in sequences], float)
 
-    def log_probability(self, X: Iterable[Any]) -> list[float]:
+    def log_likelihood(self, X: Iterable[Any]) -> list[float]:
         """log P(words) of each sentence: the sum over all label sequences, which is Z of the linear model."""
         items = self._items(X)
         corpus = self._readable(items.corpus)
@@ -183,10 +136,10 @@ class HMM:
             log_partitions(self.model_.chain, self.model_.encode(corpus), log_z, False)
         return items.with_empty(log_z.tolist(), float)
 
-    def log_conditional(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
-        """log P(labels | words) of each sentence; -inf where both are impossible together."""
+    def log_probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
+        """log P(labels | words) of each sentence; -inf if the labels are impossible."""
         X, y = list(X), list(y)
-        pairs = zip(self.log_joint(X, y), self.log_probability(X), strict=True)
+        pairs = zip(self.log_joint(X, y), self.log_likelihood(X), strict=True)
         return [joint - of_words if joint > -np.inf else joint for joint, of_words in pairs]
 
     def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
@@ -235,7 +188,7 @@ class HMM:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "tables_"):
-            raise UsageError("this HMM has learnt nothing yet: call fit, or make it with HMM.from_tables")
+            raise not_fitted("HMM")
 
     def _items(self, X: Iterable[Any]) -> Items:
         self._check_fitted()
@@ -259,10 +212,6 @@ class HMM:
 
     def _named(self, labels: np.ndarray, items: Items) -> list[list[str]]:
         return items.with_empty(_cut([self.labels_[k] for k in labels.tolist()], items), list)
-
-
-def _parameters() -> list[str]:
-    return [name for name in inspect.signature(HMM.__init__).parameters if name != "self"]
 
 
 def _cut(values: list[Any], items: Items) -> list[list[Any]]:

@@ -9,7 +9,8 @@ Estimates: structures/lm/estimate.py. Files: palmette's own (serialise.py there)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -17,60 +18,53 @@ import numpy as np
 
 from palmette.data.files import FilePath
 from palmette.data.formats.sentences import AnySentence, Sentences, read_sentences, sentences_of
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, not_fitted
+from palmette.estimators.base import Estimator
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams, score_words
 from palmette.kernels.lm.text import sentence_hashes
+from palmette.options.declare import option
 from palmette.structures.lm.estimate import estimate
 from palmette.structures.lm.sample import Drawn, Progress, Wishes, allowed_words, direct_masses, draw
 from palmette.structures.lm.scores import SentenceScores, TextScore, sentence_scores
 from palmette.structures.lm.vocabulary import Vocabulary, check_words, vocabulary_of
 
-ORDERS = range(1, 6)
+logger = logging.getLogger(__name__)
 MAX_LENGTH, LONGEST = 100, 10_000  # words of a sampled sentence: unless told, and at most
 Texts = Iterable[AnySentence] | Sentences
 
 
-class LanguageModel:
+class LanguageModel(Estimator):
     """N-grams with interpolated modified Kneser-Ney smoothing.
-
-    order: words of an n-gram, 1 to 5; min_count: rarer words are unknown ones, <unk>.
 
     After `fit`: `vocabulary_` (with <unk>, <s> and </s> first), `sizes_` (n-grams of each order), `discounts_`, and
     `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
     """
 
-    def __init__(self, order: int = 3, *, min_count: int = 1) -> None:
-        self.order = order
-        self.min_count = min_count
-
-    def __repr__(self) -> str:
-        return f"LanguageModel(order={self.order}, min_count={self.min_count})"
+    order: int = option(default=3, kw_only=False, low=1, high=5, help="Words of an n-gram.")
+    min_count: int = option(default=1, low=1, help="Rarer words count as unknown, <unk>.")
 
     # --- learning ---------------------------------------------------------------------------------------------
 
-    def fit(self, sentences: Texts, *, say: Callable[[str], None] | None = None) -> LanguageModel:
+    def fit(self, sentences: Texts) -> LanguageModel:
         """Learn from sentences: strings that are cut at white space, or lists of words."""
-        if self.order not in ORDERS:
-            raise UsageError(f"order {self.order}: choose 1 to {ORDERS[-1]}")
-        if self.min_count < 1:
-            raise UsageError(f"min_count {self.min_count}: choose 1 or more")
+        self.check()
         text = _texts(sentences)
         if not text.n_tokens:
             raise DataError("no word to learn from", file=text.source)
         check_words(text)
-        tell = say or (lambda message: None)
         vocabulary = vocabulary_of(text, self.min_count)
-        tell(f"{text.n_sentences:,} sentences, {text.n_tokens:,} tokens, {len(vocabulary) - 3:,} words")
+        size = f"{text.n_sentences:,} sentences, {text.n_tokens:,} tokens, {len(vocabulary) - 3:,} words"
+        logger.info("%s", size)
         ids = vocabulary.of(text.words)
-        found = estimate(ids, text.offset, len(vocabulary), self.order, tell)
+        found = estimate(ids, text.offset, len(vocabulary), self.order, logger.info)
         self._set(vocabulary, found.grams, found.sizes)
         self.discounts_, self.fell_back_ = found.discounts, found.fell_back
         self.seen_: np.ndarray | None = np.unique(sentence_hashes(ids, text.offset))
         return self
 
-    def fit_file(self, *paths: FilePath, say: Callable[[str], None] | None = None) -> LanguageModel:
-        """Learn from files, a sentence a line."""
-        return self.fit(read_sentences(*paths), say=say)
+    def fit_file(self, *paths: FilePath) -> LanguageModel:
+        """Learn from files with one sentence per line."""
+        return self.fit(read_sentences(*paths))
 
     def _set(self, vocabulary: Vocabulary, grams: Grams, sizes: Sequence[int]) -> None:
         self._vocabulary, self._grams, self.sizes_ = vocabulary, grams, list(sizes)
@@ -79,12 +73,12 @@ class LanguageModel:
 
     def _fitted(self) -> tuple[Vocabulary, Grams]:
         if not hasattr(self, "_grams"):
-            raise UsageError("this LanguageModel has not been trained: call fit")
+            raise not_fitted("LanguageModel")
         return self._vocabulary, self._grams
 
     # --- probabilities ----------------------------------------------------------------------------------------
 
-    def logprob(self, sentence: AnySentence) -> float:
+    def log_likelihood(self, sentence: AnySentence) -> float:
         """The natural logarithm of a sentence's probability, its end included."""
         return float(self.sentence_scores([sentence]).logprob[0])
 

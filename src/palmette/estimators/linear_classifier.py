@@ -8,70 +8,37 @@ A row is a list or array of numbers, a dict of attributes and their values, or a
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from palmette.data.items import corpus_from_items
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, not_fitted
+from palmette.estimators.base import Estimator
 from palmette.estimators.tagger import Tagger
-from palmette.options.settings import LIKELIHOOD, TOLERANCE
+from palmette.options.chain import ESTIMATORS
+from palmette.options.declare import option
+from palmette.options.learners import ROW_LEARNERS, Learner
+from palmette.options.training import TrainingOptions
 from palmette.structures.chain.model import best_labels
 
 BIAS = "bias"
-LEARNERS = ("crf", "maxent", "perceptron", "probperc", "pa", "mira")  # without states and with attributes
 
 
-class LinearClassifier:
+class LinearClassifier(TrainingOptions, Estimator):
     """A linear classifier: each label scores the attributes of a row, the best one wins.
 
-    learner: crf (multinomial logistic regression, by L-BFGS) or perceptron (averaged; estimator="last" for the plain
-        one). What l2, l1, passes, estimator, seed and tolerance mean is told in `palmette train --help`.
-    bias: add an attribute `bias` with the value 1 to each row.
-
+    learner="crf" is multinomial logistic regression, "perceptron" the averaged perceptron.
     `tagger_` is the chain inside: save it and `palmette inspect` it, or tag files of attributes with it.
     """
 
+    learner: Learner | str = option(default="crf", kw_only=False, variants=ROW_LEARNERS, help="How weights are learnt.")
+    bias: bool = option(default=True, help="Add an attribute `bias` with the value 1 to each row.")
+    estimator: str = option(default="auto", choices=ESTIMATORS, help="Which weights come out of the training.")
+
     _width: int | None = None  # of rows of numbers
-
-    def __init__(
-        self,
-        learner: str = "crf",
-        *,
-        bias: bool = True,
-        l2: float | None = None,
-        l1: float = 0.0,
-        passes: int | None = None,
-        estimator: str = "auto",
-        seed: int = 1,
-        tolerance: float = TOLERANCE,
-    ) -> None:
-        self.learner = learner
-        self.bias = bias
-        self.l2 = l2
-        self.l1 = l1
-        self.passes = passes
-        self.estimator = estimator
-        self.seed = seed
-        self.tolerance = tolerance
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _parameters()}
-
-    def set_params(self, **params: Any) -> LinearClassifier:
-        for name, value in params.items():
-            if name not in _parameters():
-                raise UsageError(f"LinearClassifier has no parameter {name!r}; it has {', '.join(_parameters())}")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        default = {n: p.default for n, p in inspect.signature(type(self).__init__).parameters.items()}
-        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != default[name]]
-        return f"LinearClassifier({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
@@ -81,10 +48,9 @@ class LinearClassifier:
             input_tags=InputTags(two_d_array=True, string=True, dict=True),
         )  # fmt: skip
 
-    def fit(self, X: Iterable[Any], y: Iterable[Any], *, say: Callable[[str], None] | None = None) -> LinearClassifier:
+    def fit(self, X: Iterable[Any], y: Iterable[Any]) -> LinearClassifier:
         """Learn from rows X and their labels y, which may be strings or numbers."""
-        if self.learner not in LEARNERS:
-            raise UsageError(f"learner: {self.learner!r}; choose one of {', '.join(LEARNERS)}")
+        self.check()
         labels = np.asarray(list(y))
         if labels.ndim != 1 or not labels.size or labels.dtype.kind not in "Ubiuf":
             raise DataError("y must hold a string or a number for each row, and at least one")
@@ -97,11 +63,11 @@ class LinearClassifier:
         self.classes_, numbers = np.unique(labels, return_inverse=True)
         names = [str(label) for label in self.classes_.tolist()]
         self.tagger_ = Tagger(
-            order=0, constraints="none", partial=False, learner=self.learner, l2=self.l2, l1=self.l1,
-            passes=self.passes, estimator=self.estimator, seed=self.seed, tolerance=self.tolerance,
+            order=0, constraints="none", partial=False, learner=self.learner, passes=self.passes,
+            patience=self.patience, estimator=self.estimator, seed=self.seed,
             ends=False,  # they would be a second and a third bias
         )  # fmt: skip
-        self.tagger_.fit(sentences, [[names[k]] for k in numbers.tolist()], say=say)
+        self.tagger_.fit(sentences, [[names[k]] for k in numbers.tolist()])
         self._places = np.array([self.tagger_.labels_.index(name) for name in names])
         return self
 
@@ -127,14 +93,15 @@ class LinearClassifier:
     def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
         """The probability of each label f64[rows, labels]: exp(score) over the sum of all. A perceptron's scores were
         not learnt as such."""
-        if self.learner not in LIKELIHOOD:
-            raise UsageError(f"predict_proba: the {self.learner} has no probabilities; choose the learner crf")
+        learner = cast(Learner, self.__options__["learner"].variant(self.learner))
+        if not learner.probabilistic:
+            raise UsageError(f"predict_proba: the scores of the {learner.kind} are not probabilities; use crf")
         scores = self.decision_function(X)
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
-        """The share of the rows whose label is right."""
+        """Accuracy."""
         return float(np.mean(self.predict(X) == np.asarray(list(y))))
 
     def _sentences(self, X: Iterable[Any]) -> list[list[Any]]:
@@ -173,9 +140,5 @@ class LinearClassifier:
 
     def _fitted(self) -> Tagger:
         if not hasattr(self, "tagger_"):
-            raise UsageError("this LinearClassifier has not been trained: call fit")
+            raise not_fitted("LinearClassifier")
         return self.tagger_
-
-
-def _parameters() -> list[str]:
-    return [name for name in inspect.signature(LinearClassifier.__init__).parameters if name != "self"]

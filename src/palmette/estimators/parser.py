@@ -1,15 +1,15 @@
 """`Parser`: a dependency parser over treebanks, files or Python sentences.
 
-    parser = Parser().fit_file("train.conllu", "dev.conllu")
-    parser.parse_file("text.conllu", "parsed.conllu")
+    parser = Parser(search=Beam(8)).fit(read_treebank("train.conllu"), dev=read_treebank("dev.conllu"))
+    parser.predict([[("Time", "NOUN"), ("flies", "VERB")]])
 
-`__init__` only stores; `fit` learns; learnt things end in `_`. The command line is built on the same class.
+The command line is built on this class.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -21,120 +21,78 @@ from palmette.data.formats.conllu_nbest import nbest_treebank_bytes
 from palmette.data.stream import Processed, process_file
 from palmette.data.treebank import Treebank, Word, treebank_from_sentences
 from palmette.errors import DataError, ModelError, UsageError
+from palmette.estimators.base import Estimator
 from palmette.evaluation.attachment import AttachmentScores, score_trees
-from palmette.options.parser_settings import ParserSettings, check_beam
-from palmette.structures.tree.model import ParserModel, encode
+from palmette.options.flat import flat_tree_settings
+from palmette.options.search import Beam
+from palmette.options.tree import ParserOptions, TreeOptions, TreeSettings
+from palmette.options.version1 import params_from_version1
+from palmette.structures.tree.model import encode
 from palmette.structures.tree.nbest import best_trees
 from palmette.structures.tree.serialise import load_parser
 from palmette.structures.tree.templates import choose_templates
 from palmette.training.result import Progress
 from palmette.training.tree.fit import finished, fit_parser, parsed
 
-Say = Callable[[str], None]
-_SETTINGS = tuple(ParserSettings.__struct_fields__)
+logger = logging.getLogger(__name__)
+Tree = Sequence[tuple[int, str]]  # (head, relation) per word; heads count from 1, 0 is the root
 Sentences = Treebank | Iterable[Iterable[Word]]
+Labelled = Treebank | tuple[Iterable[Iterable[Word]], Iterable[Tree]]
 
 
-class Parser:
+class Parser(ParserOptions, Estimator):
     """An arc-standard parser with a beam.
 
-    features: a named template set (basic, rich), or a file; see docs/parsing.md.
-    learner: perceptron, probperc, pa or mira. update: where guess and gold are cut when the search went wrong:
-        standard, early, max-violation, latest, hybrid, laso. None: laso, and with merging or another learner than the
-        perceptron max-violation.
-    beam: how many states are kept at each step. merge: unite those that look alike to all templates.
-    non_projective: pseudo (transform crossing arcs, and put them back after parsing) or skip.
-    The others are explained in `palmette train --task parse --help`.
+    Parameters are declared options; `palmette parser train --help` and the reference pages explain all of them.
     """
 
-    def __init__(
-        self,
-        features: str | FilePath = "rich",
-        *,
-        learner: str = "perceptron",
-        update: str | None = None,
-        beam: int = 8,
-        merge: bool = False,
-        passes: int | None = None,
-        patience: int | None = None,
-        estimator: str = "avg",
-        mavg_every: int = 4,
-        seed: int = 1,
-        non_projective: str = "pseudo",
-        candidates: int | None = None,
-        aggressiveness: float = 0.1,
-        pa_type: str = "PA-I",
-        rate: float | None = None,
-        rate_schedule: str = "falling",
-        probability_function: str = "softmax",
-    ) -> None:
-        self.features = features
-        self.learner = learner
-        self.update = update
-        self.beam = beam
-        self.merge = merge
-        self.passes = passes
-        self.patience = patience
-        self.estimator = estimator
-        self.mavg_every = mavg_every
-        self.seed = seed
-        self.non_projective = non_projective
-        self.candidates = candidates
-        self.aggressiveness = aggressiveness
-        self.pa_type = pa_type
-        self.rate = rate
-        self.rate_schedule = rate_schedule
-        self.probability_function = probability_function
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _parameters()}
-
-    def __repr__(self) -> str:
-        default = {n: p.default for n, p in inspect.signature(type(self).__init__).parameters.items()}
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v != default[k]]
-        return f"Parser({', '.join(changed)})"
-
-    def settings(self) -> ParserSettings:
-        """What was chosen about learning, checked."""
-        return ParserSettings(**{name: getattr(self, name) for name in _SETTINGS})
+    def settings(self) -> TreeSettings:
+        """The options of learning, checked, every variant as a value."""
+        self.check()
+        return TreeSettings(**{name: getattr(self, name) for name in TreeSettings.__options__})
 
     # Training
 
     def fit(
         self,
         sentences: Sentences,
-        dev: Sentences | None = None,
+        trees: Iterable[Tree] | None = None,
         *,
+        dev: Labelled | None = None,
         threads: int = 1,
         progress: Progress | None = None,
-        say: Say | None = None,
     ) -> Parser:
-        """Learn from sentences with trees: a treebank, or lists of dictionaries with form, upos, head, deprel ..."""
+        """Learn from a treebank, or from sentences and their trees.
+
+        sentences: a Treebank; or sentences of words, each a form, (form, upos), (form, upos, xpos) or a dictionary.
+        trees: per sentence a list of (head, relation); left out if the words are dictionaries with head and deprel.
+        dev: development data that chooses the pass: a Treebank, or a pair (sentences, trees).
+        threads: to parse development data with."""
         settings, templates = self.settings(), choose_templates(self.features)
-        held_out = None if dev is None else _treebank(dev)
+        held_out = None if dev is None else _labelled(*dev) if isinstance(dev, tuple) else _treebank(dev)
         self.model_, self.outcome_ = fit_parser(
-            _treebank(sentences), held_out, templates, settings, threads=threads, progress=progress,
-            say=say or (lambda message: None),
+            _labelled(sentences, trees), held_out, templates, flat_tree_settings(settings), threads=threads,
+            progress=progress, say=_log,
         )  # fmt: skip
         return self
 
     def fit_file(
         self, path: FilePath, dev: FilePath | None = None, *, skip_bad: bool = False, **options: Any
     ) -> Parser:
-        """Learn from a CoNLL-U file; `options` as for `fit`. `skip_bad`: leave out sentences that are no trees."""
-        self.settings()
+        """Learn from a CoNLL-U file; `options` as for `fit`. skip_bad: leave out sentences that are not trees."""
+        self.settings()  # wrong parameters are reported before any file is read
         treebank = read_treebank(path, skip_bad=skip_bad)
         held_out = None if dev is None else read_treebank(dev, skip_bad=skip_bad)
-        return self.fit(treebank, held_out, **options)
+        return self.fit(treebank, dev=held_out, **options)
 
     # Using
 
     def parse(self, sentences: Sentences, *, beam: int | None = None, threads: int = 1) -> Treebank:
         """The sentences with guessed trees. Another beam than that of training is allowed."""
-        return parsed(self._fitted(), _treebank(sentences), self._beam(beam), self.merge, threads)
+        return parsed(self._fitted(), _treebank(sentences), self._width(beam), self.merge, threads)
 
     def predict(self, sentences: Sentences) -> list[list[tuple[int, str]]]:
-        """Of each word its head (counted from 1; 0: the root) and its relation."""
+        """The tree of each sentence: per word its head (from 1; 0 is the root) and its relation."""
         found = self.parse(sentences)
         names = found.relations.cells()
         heads = found.heads.tolist()
@@ -147,8 +105,8 @@ class Parser:
         beam; with merging, from all that the search has seen."""
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise UsageError(f"nbest: {n!r} is not a whole number of at least 1")
-        model, treebank, width = self._fitted(), _treebank(sentences), max(n, self._beam(beam))
-        check_beam(width)
+        model, treebank, width = self._fitted(), _treebank(sentences), max(n, self._width(beam))
+        Beam(width)
         words, grammar = encode(treebank, model.templates, model.relations, gold=False), model.grammar()
         return [
             [
@@ -170,6 +128,10 @@ class Parser:
             raise DataError("scores compare trees, and some sentence has none", file=treebank.corpus.source)
         return score_trees(treebank, self.parse(treebank, beam=beam, threads=threads))
 
+    def score(self, sentences: Sentences, trees: Iterable[Tree] | None = None) -> float:
+        """Labelled attachment score (LAS)."""
+        return self.evaluate(_labelled(sentences, trees)).las
+
     def parse_file(
         self,
         source: FilePath,
@@ -184,7 +146,7 @@ class Parser:
         """Parse a CoNLL-U file into another, in blocks; returns the number of words. All but heads and relations is
         written as it was read. `prepare` changes a block before it is parsed (tags it, for example), and `fields` are
         the fields that it changes."""
-        model, width, changed = self._fitted(), self._beam(beam), ("head", "deprel", *fields)
+        model, width, changed = self._fitted(), self._width(beam), ("head", "deprel", *fields)
 
         def work(treebank: Treebank) -> Processed:
             made = parsed(model, prepare(treebank) if prepare else treebank, width, self.merge)
@@ -228,9 +190,9 @@ class Parser:
         model = load_parser(str(path))
         settings = model.meta.get("settings", {})
         if not isinstance(settings, dict):
-            raise ModelError("damaged model: its settings are no list of names and values", file=str(path))
-        parser = cls(model.templates.name, **{name: settings[name] for name in _SETTINGS if name in settings})
+            raise ModelError("damaged model: its settings are not a table of names and values", file=str(path))
         try:
+            parser = cls(model.templates.name, **params_from_version1(TreeOptions, settings))
             parser.settings()
         except UsageError as error:
             raise ModelError(f"damaged model: {error}", file=str(path)) from None
@@ -245,23 +207,44 @@ class Parser:
     def training_log_(self) -> list[dict[str, Any]]:
         return self._fitted().meta["history"]
 
-    def _beam(self, beam: int | None) -> int:
-        if beam is None:
-            return self.beam
-        check_beam(beam)
-        return beam
-
-    def _fitted(self) -> ParserModel:
-        if not hasattr(self, "model_"):
-            raise UsageError("this Parser has not been trained: call fit, or Parser.load")
-        return self.model_
-
-
-def _parameters() -> list[str]:
-    return [name for name in inspect.signature(Parser.__init__).parameters if name != "self"]
+    def _width(self, beam: int | None) -> int:
+        """The width of the beam: as in training, or as given."""
+        return self.settings().beam.width if beam is None else Beam(beam).width
 
 
 def _treebank(sentences: Sentences) -> Treebank:
     if isinstance(sentences, str):
         raise DataError("a list of sentences is expected, and this is a string")
     return sentences if isinstance(sentences, Treebank) else treebank_from_sentences(sentences)
+
+
+def _labelled(sentences: Sentences, trees: Iterable[Tree] | None = None) -> Treebank:
+    """Sentences with their trees."""
+    if trees is None:
+        return _treebank(sentences)
+    if isinstance(sentences, Treebank):
+        raise UsageError("trees: a Treebank has its own trees; leave them out")
+    given, arcs = [list(words) for words in sentences], [list(tree) for tree in trees]
+    if len(given) != len(arcs):
+        raise DataError(f"{len(given)} sentences and {len(arcs)} trees")
+    made = []
+    for s, (words, tree) in enumerate(zip(given, arcs, strict=True)):
+        if len(words) != len(tree):
+            raise DataError(f"sentence {s + 1} has {len(words)} words and its tree {len(tree)} (head, relation) pairs")
+        made.append([_with_arc(word, arc) for word, arc in zip(words, tree, strict=True)])
+    return treebank_from_sentences(made)
+
+
+def _with_arc(word: Word, arc: tuple[int, str]) -> dict[str, Any]:
+    if isinstance(word, str):
+        fields: dict[str, Any] = {"form": word}
+    elif isinstance(word, Mapping):
+        fields = dict(word)
+    else:
+        fields = dict(zip(("form", "upos", "xpos"), word, strict=False))
+    return fields | {"head": arc[0], "deprel": arc[1]}
+
+
+def _log(message: str) -> None:
+    text = message.removeprefix("warning: ")
+    logger.log(logging.INFO if text == message else logging.WARNING, "%s", text)

@@ -1,15 +1,15 @@
-"""`Tagger`: a sequence labeller in the scikit-learn manner, over Python data or files.
+"""`Tagger`: a sequence labeller in the manner of scikit-learn, over Python data or files.
 
-    tagger = Tagger(features="pos").fit(sentences, tags)
-    tagger.predict([["Time", "flies"]])
+    tagger = Tagger("ner", learner=Mira(nbest=5, cost="span"), search=Beam(8, update="early"))
+    tagger.fit(sentences, tags).predict([["Time", "flies"]])
 
-`__init__` only stores; `fit` learns; learnt things end in `_`. The command line is built on the same class.
+The command line is built on this class.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -20,15 +20,18 @@ from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
 from palmette.data.formats.registry import FormatSpec, read_corpus
 from palmette.data.items import Items, corpus_from_items
-from palmette.data.labels.automaton import CUSTOM, Step
 from palmette.data.labels.mask import certain_labels, label_names, mask_from_items, understand_labels
 from palmette.data.subset import split
 from palmette.errors import DataError, UsageError
+from palmette.estimators.base import Estimator
 from palmette.estimators.tagger_confidence import Confidences
 from palmette.evaluation.scores import Scores, score
 from palmette.features.resources import Resources, read_clusters, read_lexicon
-from palmette.features.templates import TemplateSet
-from palmette.options.settings import Settings, is_batch, parse_latent
+from palmette.options.chain import ChainOptions, ChainSettings, TaggerOptions
+from palmette.options.flat import flat_chain_settings
+from palmette.options.learners import HiddenMarkov
+from palmette.options.states import LabelHistory
+from palmette.options.version1 import params_from_version1
 from palmette.structures.chain.files import TagRequest, nbest_file, tag_file
 from palmette.structures.chain.model import CAP, ChainModel
 from palmette.structures.chain.nbest import Candidate, nbest_lists, of_no_token
@@ -38,145 +41,14 @@ from palmette.training.chain.request import TrainRequest
 from palmette.training.chain.templates import choose_templates
 from palmette.training.result import Progress
 
-Say = Callable[[str], None]
-_SETTINGS = tuple(Settings.__struct_fields__)
+logger = logging.getLogger(__name__)
 
 
-class Tagger(Confidences):
-    """A chain model with its features: train it, tag with it, save it, look into it.
+class Tagger(Confidences, TaggerOptions, Estimator):
+    """A chain model with its features: train it, tag with it, save it, inspect it.
 
-    features: a named template set (pos, chunk, ner, char, ngrams); None chooses by the labels.
-    template: a CRF++ or Wapiti template file (or a TemplateSet) instead of a named set.
-    order: 0, 1 or 2 for a named set or ready-made attributes; a template file says it itself.
-    lexicons, clusters: name -> file, for the atoms lexicon:NAME and cluster:NAME.
-    latent: hidden states of every label (5), or of some ({"B-NP": 2} or "B-NP=2,O=3").
-    label_history: what states remember of the labels before: "bigram", "trigram", "run:O:3", or a function
-        (memory before, label) -> memory, which gets None before the first token.
-    partial: y may hold sets of labels and None (anything); in files, `A|B` and `?` are meant so.
-    dev_share: hold out this share of the training sentences as development data.
-    The others are explained in `palmette train --help`.
+    Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
     """
-
-    def __init__(
-        self,
-        features: str | None = None,
-        *,
-        template: FilePath | TemplateSet | None = None,
-        order: int | None = None,
-        learner: str = "perceptron",
-        latent: int | str | Mapping[str, int] = 1,
-        label_history: str | Step | None = None,
-        estimator: str = "auto",
-        mavg_every: int | str | None = None,
-        init_size: float = 0.01,
-        share: float = 1.0,
-        split_after: int = 0,
-        partial: bool | None = None,
-        passes: int | None = None,
-        seed: int = 1,
-        patience: int | None = None,
-        dev_share: float | None = None,
-        metric: str = "auto",
-        min_count: int = 1,
-        max_attributes: int | None = None,
-        edge_features: str = "all",
-        state_features: str = "all",
-        constraints: str = "auto",
-        forbidden: Sequence[tuple[str, str]] = (),
-        lexicons: Mapping[str, FilePath] | None = None,
-        clusters: Mapping[str, FilePath] | None = None,
-        ends: bool = True,
-        tune_bias: bool = False,
-        l2: float | None = None,
-        l1: float = 0.0,
-        l1_then_l2: bool = False,
-        tolerance: float = 1e-5,
-        optimiser: str = "lbfgs",
-        rate: float | None = None,
-        restarts: int = 1,
-        candidates: int | None = None,
-        rate_schedule: str = "falling",
-        probability_function: str = "softmax",
-        degree: float = 2.0,
-        add_gold: bool = True,
-        when: str = "always",
-        search: str = "viterbi",
-        beam: int | None = None,
-        update: str | None = None,
-        aggressiveness: float = 0.1,
-        pa_type: str = "PA-I",
-        cost: str = "hamming",
-        smoothing: float = 0.001,
-        rare: int = 1,
-        dictionary: int | None = None,
-    ) -> None:
-        self.features = features
-        self.template = template
-        self.order = order
-        self.learner = learner
-        self.latent = latent
-        self.label_history = label_history
-        self.estimator = estimator
-        self.mavg_every = mavg_every
-        self.init_size = init_size
-        self.share = share
-        self.split_after = split_after
-        self.partial = partial
-        self.passes = passes
-        self.seed = seed
-        self.patience = patience
-        self.dev_share = dev_share
-        self.metric = metric
-        self.min_count = min_count
-        self.max_attributes = max_attributes
-        self.edge_features = edge_features
-        self.state_features = state_features
-        self.constraints = constraints
-        self.forbidden = forbidden
-        self.lexicons = lexicons
-        self.clusters = clusters
-        self.ends = ends
-        self.tune_bias = tune_bias
-        self.l2 = l2
-        self.l1 = l1
-        self.l1_then_l2 = l1_then_l2
-        self.tolerance = tolerance
-        self.optimiser = optimiser
-        self.rate = rate
-        self.restarts = restarts
-        self.candidates = candidates
-        self.rate_schedule = rate_schedule
-        self.probability_function = probability_function
-        self.degree = degree
-        self.add_gold = add_gold
-        self.when = when
-        self.search = search
-        self.beam = beam
-        self.update = update
-        self.aggressiveness = aggressiveness
-        self.pa_type = pa_type
-        self.cost = cost
-        self.smoothing = smoothing
-        self.rare = rare
-        self.dictionary = dictionary
-
-    # Parameters, as scikit-learn wants them
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _parameters()}
-
-    def set_params(self, **params: Any) -> Tagger:
-        for name, value in params.items():
-            if name not in _parameters():
-                raise UsageError(f"Tagger has no parameter {name!r}; it has {', '.join(_parameters())}")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        default = {n: p.default for n, p in inspect.signature(type(self).__init__).parameters.items()}
-        given = self.get_params() | ({"template": self.template.name} if isinstance(self.template, TemplateSet) else {})
-        changed = [f"{k}={v!r}" for k, v in given.items() if v != default[k]]
-        return f"Tagger({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
@@ -196,9 +68,10 @@ class Tagger(Confidences):
         sample_weight: Sequence[float] | None = None,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         progress: Progress | None = None,
-        say: Say | None = None,
     ) -> Tagger:
-        """Learn from sentences X and their labels y; `dev` are sentences and labels to choose the pass by."""
+        """Learn from sentences X and their labels y; `dev` is a pair (X, y) of development data that chooses the pass.
+
+        sample_weight: a number per sentence that scales its updates."""
         items = corpus_from_items(X, y, mode=self._wanted())
         corpus = items.corpus
         if sample_weight is not None:
@@ -208,22 +81,23 @@ class Tagger(Confidences):
             if len(dev) != 2:
                 raise UsageError("dev is a pair of sentences and their labels: dev=(X, y)")
             held_out = corpus_from_items(*dev, mode=self._wanted()).corpus
-        return self.fit_corpus(corpus, held_out, progress=progress, say=say)
+        return self.fit_corpus(corpus, held_out, progress=progress)
 
-    def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, say: Say | None = None) -> Tagger:
-        """Go on training with more data, which may bring new labels and attributes."""
-        settings = self.settings()
-        again = is_batch(settings) or settings.optimiser == "adagrad" or settings.learner == "hmm"
-        exactly = not again  # those start again from their weights, or count at once
+    def partial_fit(self, X: Iterable[Any], y: Iterable[Any]) -> Tagger:
+        """Continue training with more data, which may bring new labels and attributes."""
+        learner = self.settings().chosen_learner
+        # L-BFGS and AdaGrad start again from the weights, and an HMM is counted at once: no checkpoint for these.
+        counted = isinstance(learner, HiddenMarkov)
+        exactly = not (counted or learner.full_batch or learner.values().get("optimiser") == "adagrad")
         old = getattr(self, "model_", None)
-        return self.fit_corpus(self._corpus(X, y), None, resume=old, checkpoint=exactly, say=say)
+        return self.fit_corpus(self._corpus(X, y), None, resume=old, checkpoint=exactly)
 
     def fit_file(
         self, path: FilePath, dev: FilePath | None = None, *, reading: FormatSpec | None = None, **options: Any
     ) -> Tagger:
         """Learn from a labelled file; `options` as for `fit_corpus`."""
         reading = reading or FormatSpec()
-        self.settings()  # what is wrong with them is told before anything is read
+        self.settings()  # wrong parameters are reported before any file is read
         corpus = read_corpus(path, reading)
         held_out = read_corpus(dev, reading) if dev is not None else None
         self.fit_corpus(corpus, held_out, **options)
@@ -240,11 +114,9 @@ class Tagger(Confidences):
         names: bool = True,
         threads: int = 1,
         progress: Progress | None = None,
-        say: Say | None = None,
     ) -> Tagger:
-        """Learn from a corpus. `checkpoint` keeps what an exact resumption needs; `names` the attributes' names;
-        `threads` make a batch learner faster and nothing else."""
-        say = say or (lambda message: None)
+        """Learn from a corpus. `checkpoint` keeps what an exact resumption needs, `names` the attributes' names;
+        `threads` make L-BFGS faster and change nothing else."""
         settings = self.settings()
         from palmette.training.chain.fit import (  # tagging does not wait for what training needs
             check_labelled,
@@ -255,19 +127,20 @@ class Tagger(Confidences):
         check_labelled(corpus, "training")
         if dev is None and self.dev_share is not None:
             corpus, dev = split(corpus, self.dev_share, self.seed)
-        counted = settings.learner == "hmm"
+        counted = isinstance(settings.learner, HiddenMarkov)
         if counted:
             check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})
         resources = self._resources()
         templates = None
         if resume is None and not counted:
-            templates = choose_templates(self.features, self.template, self.order, corpus, resources, say)
-        wish = TrainRequest(
-            templates, settings, 1 if self.order is None else self.order, resources, tuple(self.forbidden), resume,
-            checkpoint, names, self.ends, progress, say, threads,
-            self.label_history if callable(self.label_history) else None,
+            templates = choose_templates(self.features, self.template, self.order, corpus, resources, _log)
+        memory = settings.states.memory if isinstance(settings.states, LabelHistory) else None
+        request = TrainRequest(
+            templates, flat_chain_settings(settings), 1 if self.order is None else self.order, resources,
+            tuple(self.forbidden), resume, checkpoint, names, self.ends, progress, _log, threads,
+            memory if callable(memory) else None,
         )  # fmt: skip
-        self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, wish)
+        self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, request)
         if resume is None:
             self.model_.meta["features"] = self.features
         else:
@@ -284,24 +157,14 @@ class Tagger(Confidences):
         return self._wanted()
 
     def _wanted(self) -> str:
-        """The same for a training that begins anew."""
+        """The kind of tokens that a new training expects: columns, or whatever the data shows."""
         named = self.features is not None or self.template is not None
-        return "columns" if named or self.learner == "hmm" else "auto"
+        return "columns" if named or isinstance(self.settings().learner, HiddenMarkov) else "auto"
 
-    def settings(self) -> Settings:
-        """What was chosen about learning, checked."""
-        values = {name: getattr(self, name) for name in _SETTINGS}
-        # Grids are often NumPy's numbers.
-        values = {name: v.item() if isinstance(v, np.generic) else v for name, v in values.items()}
-        if callable(values["label_history"]):
-            values["label_history"] = CUSTOM
-        latent = values["latent"]
-        if isinstance(latent, str):
-            values["latent"] = parse_latent(latent)
-        elif isinstance(latent, Mapping):
-            counts = {str(k): v.item() if isinstance(v, np.generic) else v for k, v in latent.items()}
-            values["latent"] = counts
-        return Settings(**values)
+    def settings(self) -> ChainSettings:
+        """The options of learning, checked, every variant as a value."""
+        self.check()
+        return ChainSettings(**{name: getattr(self, name) for name in ChainSettings.__options__})
 
     def _resources(self) -> Resources:
         return Resources(
@@ -360,9 +223,18 @@ class Tagger(Confidences):
         self._fitted().search_with(search, beam)
         return self
 
-    def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Any = None) -> float:
-        """Token accuracy."""
-        return self.evaluate(self._corpus(X, y)).accuracy
+    def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Sequence[float] | None = None) -> float:
+        """Token accuracy; sample_weight: a number per sentence that weighs its tokens."""
+        items = corpus_from_items(X, y, mode=self._mode())
+        if sample_weight is None:
+            return self.evaluate(items.corpus).accuracy
+        weight = np.repeat(_weights(sample_weight, items), np.diff(items.corpus.offset)).astype(np.float64)
+        gold, guess, _ = self.gold_and_guess(items.corpus)
+        certain = self.certain(items.corpus)
+        weight *= 1.0 if certain is None else certain
+        if not weight.sum() > 0:
+            raise DataError("the sample weights of all scored tokens are 0")
+        return float(np.average(gold == guess, weights=weight))
 
     def evaluate(self, corpus: Corpus, bias: dict[str, float] | None = None) -> Scores:
         """All scores on a labelled corpus."""
@@ -465,14 +337,13 @@ class Tagger(Confidences):
         """Read a model file."""
         model = load_chain(str(path))
         settings = model.meta["settings"]
-        if settings.get("update") in ("always", "errors"):  # what `when` was called before
-            settings["when"] = settings.pop("update")
+        params = params_from_version1(ChainOptions, settings)
         features, template, encoder = model.meta.get("features"), None, model.encoder
         if settings.get("learner") == "hmm":
             features = None  # its templates are its own
         elif encoder is not None and (not features or encoder.resources.lexicons or encoder.resources.clusters):
-            features, template = None, encoder.templates  # a file's templates, or a set with words from elsewhere
-        tagger = cls(features, template=template, **{name: settings[name] for name in _SETTINGS if name in settings})
+            features, template = None, encoder.templates  # a file's templates, or a set with further resources
+        tagger = cls(features, template=template, **params)
         tagger.forbidden, tagger.ends = tuple(model.meta["forbidden"]), model.shape.ends
         if template is None and model.shape.order != 1:
             tagger.order = model.shape.order
@@ -498,14 +369,10 @@ class Tagger(Confidences):
     def training_log_(self) -> list[dict[str, Any]]:
         return self._fitted().meta["history"]
 
-    def _fitted(self) -> ChainModel:
-        if not hasattr(self, "model_"):
-            raise UsageError("this Tagger has not been trained: call fit, or Tagger.load")
-        return self.model_
 
-
-def _parameters() -> list[str]:
-    return [name for name in inspect.signature(Tagger.__init__).parameters if name != "self"]
+def _log(message: str) -> None:
+    text = message.removeprefix("warning: ")
+    logger.log(logging.INFO if text == message else logging.WARNING, "%s", text)
 
 
 def _explicit(reading: FormatSpec, corpus: Corpus) -> FormatSpec:

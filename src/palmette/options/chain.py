@@ -18,6 +18,17 @@ ESTIMATORS = {
 COMBINATIONS = {"all": "every combination has a weight", "seen": "only combinations that occur in the training data"}
 
 
+NAMED_FEATURES = ("pos", "chunk", "ner", "char", "ngrams")
+
+
+def _named_file(text: str) -> tuple[str, str]:
+    """NAME=FILE."""
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise OptionError("lexicons, clusters", f"{text!r}: write NAME=FILE")
+    return name, path
+
+
 class ChainOptions(TrainingOptions):
     """Options that a chain model is trained with and remembers."""
 
@@ -51,7 +62,10 @@ class ChainOptions(TrainingOptions):
         default=None, low=1, group="features", help="Keep at most so many attributes per arity, the most frequent ones."
     )
     edge_features: str = option(
-        default="all", choices=COMBINATIONS, group="features", help="Weights of observations on label pairs and triples."
+        default="all",
+        choices=COMBINATIONS,
+        group="features",
+        help="Weights of observations on label pairs and triples.",
     )
     state_features: str = option(
         default="all", choices=COMBINATIONS, group="features",
@@ -60,6 +74,39 @@ class ChainOptions(TrainingOptions):
     constraints: str = option(
         default="auto", group="model", metavar="auto|none|SCHEME",
         help="Tag scheme that label sequences must follow: auto (found in the labels), none, or its name (iob2, ...).",
+    )  # fmt: skip
+
+
+class TaggerOptions(ChainOptions):
+    """All options of a `Tagger`."""
+
+    features: str | None = option(
+        default=None, kw_only=False, choices=NAMED_FEATURES, short="f", group="features",
+        help="A named template set (default: chosen by the labels; `palmette features` shows them).",
+    )  # fmt: skip
+    template: str | Any = option(
+        default=None, short="t", group="features", metavar="FILE", help="A CRF++ or Wapiti template file instead."
+    )
+    order: int | None = option(
+        default=None, low=0, high=2, group="features",
+        help="Markov order of a named set or of ready-made attributes (default: 1); a template file states its own.",
+    )  # fmt: skip
+    lexicons: dict | None = option(
+        default=None, repeat=True, parse=_named_file, metavar="NAME=FILE", group="features",
+        help="Word lists for the atoms lexicon:NAME.",
+    )  # fmt: skip
+    clusters: dict | None = option(
+        default=None, repeat=True, parse=_named_file, metavar="NAME=FILE", group="features",
+        help="Word clusters for the atoms cluster:NAME.",
+    )  # fmt: skip
+    forbidden: Any = option(
+        default=(), group="model", metavar="FILE",
+        help="Label pairs that never follow each other, one pair per line; <s> and </s> are the ends of a sentence.",
+    )  # fmt: skip
+    ends: bool = option(default=True, group="model", help="Weights for the first and last label of a sentence.")
+    dev_share: float | None = option(
+        default=None, above=0.0, high=1.0, group="training",
+        help="Hold out this share of the training sentences as development data, such as 0.1.",
     )  # fmt: skip
 
 
@@ -137,7 +184,7 @@ def _check_states(settings: ChainSettings) -> None:
     if type(learner) is Crf and latent is not None:
         raise OptionError("learner", "a crf with hidden states is called dplvm")
     if isinstance(learner, MaxEnt) and (latent is not None or isinstance(settings.states, LabelHistory)):
-        raise OptionError("states", "maxent is given the labels before a token: use order 2, or dplvm for hidden states")
+        raise OptionError("states", "maxent is given the previous labels: use order 2, or dplvm for hidden states")
     if isinstance(settings.states, Latent) and latent is None:
         for name in ("split_after", "restarts"):
             if getattr(settings.states, name) != Latent.__options__[name].default:
@@ -161,7 +208,9 @@ def _check_beam(settings: ChainSettings) -> None:
     if settings.tune_bias:
         raise OptionError("tune_bias", "needs exact search; leave the beam out, or use --bias when tagging")
     if learner.kind != "perceptron" and beam.update not in LIST_UPDATES:
-        raise OptionError("update", f"{beam.update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}")
+        raise OptionError(
+            "update", f"{beam.update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}"
+        )
     nbest = getattr(learner, "nbest", None)
     if nbest is not None and nbest > beam.width:
         raise OptionError("nbest", f"{nbest} candidates, and the beam has {beam.width} prefixes")

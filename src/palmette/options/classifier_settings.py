@@ -9,7 +9,7 @@ import msgspec
 from palmette.errors import UsageError
 from palmette.kernels.latent import forms
 from palmette.kernels.learning import rule
-from palmette.structures.latent.views import check_latent, type_names, view_names
+from palmette.options.latent import check_latent, type_names, view_names
 
 LEARNERS = {
     "pa": "online passive-aggressive: a step a sentence, negatives decoded again until they are labelled so",

@@ -34,10 +34,11 @@ REQUIRED: Any = _Required()
 class OptionError(UsageError):
     """A wrong value of an option. `option` is its Python name; the command line shows its flag instead."""
 
-    def __init__(self, option: str, problem: str) -> None:
+    def __init__(self, option: str, problem: str, flag: str | None = None) -> None:
         super().__init__(f"{option}: {problem}")
         self.option = option
         self.problem = problem
+        self.flag = flag or option.replace("_", "-")
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,14 @@ class Option:
 
     def checked(self, value: Any) -> Any:
         """The value, with NumPy scalars as Python numbers; OptionError if it is not allowed."""
+        try:
+            return self._checked(value)
+        except OptionError as error:
+            if error.option != self.name or error.flag == self.flag_name:
+                raise
+            raise OptionError(self.name, error.problem, self.flag_name) from None
+
+    def _checked(self, value: Any) -> Any:
         if self.variants is not None:
             return self.variant(value)
         value = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value

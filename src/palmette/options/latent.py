@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, cast
 
+from palmette.options.chain import NAMED_FEATURES
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import CLASSIFIER_LEARNERS, Learner, PassiveAggressive
 from palmette.options.training import AVERAGES, PASSES, TrainingOptions
@@ -101,6 +103,41 @@ class LatentOptions(TrainingOptions):
 
     def n_passes(self) -> int:
         return self.passes if self.passes is not None else PASSES
+
+
+def _parse_range(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _check_range(given: Any) -> None:
+    if given != "auto" and not (isinstance(given, int | float) and 0 < given < math.inf):
+        raise OptionError("init_range", f"{given!r} is not a number above 0, nor auto")
+
+
+class ClassifierOptions(LatentOptions):
+    """All options of a `Classifier`."""
+
+    features: str = option(
+        default="ngrams", kw_only=False, choices=NAMED_FEATURES, short="f", group="features",
+        help="A named template set.",
+    )  # fmt: skip
+    template: str | Any = option(
+        default=None, short="t", group="features", metavar="FILE", help="A template file instead of a named set."
+    )
+    init: str | Any = option(
+        default=None, group="model", metavar="MODEL", help="A supervised chunker (a Tagger, or its file) to start from."
+    )
+    init_range: float | str = option(
+        default=0.1, group="model", metavar="NUMBER|auto", parse=_parse_range, check=_check_range,
+        help="Largest weight of the chunker after scaling; auto: that of a model trained from zero.",
+    )  # fmt: skip
+    tagger: str | Any = option(
+        default=None, group="data", metavar="MODEL",
+        help="A tagger (a Tagger, or its file) that adds parts of speech to sentences of bare words.",
+    )  # fmt: skip
 
 
 def void(given: object) -> None:

@@ -20,7 +20,7 @@ from palmette.kernels.learning.rule import (
     SOFTMAX,
     Rule,
 )  # fmt: skip
-from palmette.options.declare import OptionError, Value, option
+from palmette.options.declare import OptionError, Options, Value, option
 
 # Structures that a learner may apply to
 CHAIN, BEAM, TREE, LATENT, ROW = "chain", "beam", "tree", "latent", "row"
@@ -218,20 +218,30 @@ class MaxEnt(_Likelihood):
     structures = (CHAIN,)
 
 
-class HiddenMarkov(Learner):
+class CountingOptions(Options):
+    """How a hidden Markov model is counted; shared by the learner hmm and the estimator HMM."""
+
+    smoothing: float = option(default=0.001, low=0.0, high=1e9, help="Added to the count of each word with each label.")
+    interpolate: bool = option(
+        default=True, help="Mix transition probabilities with those of shorter contexts (deleted interpolation)."
+    )
+    rare: int = option(
+        default=1, low=0,
+        help="Words seen at most so often are replaced by word-shape classes, and so are new words; 0: no classes, and "
+        "new words cannot be tagged.",
+    )  # fmt: skip
+    dictionary: int | None = option(
+        default=None, low=1,
+        help="Words seen at least so often have only the labels they were seen with (default: no dictionary).",
+    )  # fmt: skip
+
+
+class HiddenMarkov(CountingOptions, Learner):
     """Hidden Markov model: probabilities counted from words and labels in one pass, no features."""
 
     kind = "hmm"
     structures = (CHAIN,)
     probabilistic = True
-    smoothing: float = option(default=0.001, low=0.0, high=1e9, help="Added to the count of each word with each label.")
-    rare: int = option(
-        default=1, low=1, help="Words seen at most so often are replaced by word-shape classes, and so are new words."
-    )
-    dictionary: int | None = option(
-        default=None, low=1,
-        help="Words seen at least so often have only the labels they were seen with (default: no dictionary).",
-    )  # fmt: skip
     unused = (
         "features", "template", "lexicons", "clusters", "states", "estimator", "mavg_every", "partial", "passes",
         "patience", "min_count", "max_attributes", "edge_features", "state_features", "search",

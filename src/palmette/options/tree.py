@@ -32,6 +32,15 @@ class TreeOptions(TrainingOptions):
     )  # fmt: skip
 
 
+class ParserOptions(TreeOptions):
+    """All options of a `Parser`."""
+
+    features: str | Any = option(
+        default="rich", kw_only=False, short="f", group="features", metavar="rich|basic|FILE",
+        help="A named template set, or a file of templates; see docs/parsing.md.",
+    )  # fmt: skip
+
+
 class TreeSettings(TreeOptions, Value):
     """Checked options of one training, every variant as a value."""
 

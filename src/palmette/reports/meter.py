@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from palmette.estimators.ablation import Learner, Run
+    from palmette.estimators.ablation import LearnerSpec, Run
     from palmette.structures.training_log import Epoch
     from palmette.training.result import Progress
 
@@ -23,7 +23,7 @@ class Meter:
         self.first_run = True
         self.unfinished = False
 
-    def begins(self, learner: Learner, seed: int) -> Progress:
+    def begins(self, learner: LearnerSpec, seed: int) -> Progress:
         self.first_run = seed == 1
 
         def passes(number: int, done: int, total: int, finished: Epoch | None) -> None:
@@ -31,7 +31,7 @@ class Meter:
 
         return passes
 
-    def ended(self, learner: Learner, run: Run) -> None:
+    def ended(self, learner: LearnerSpec, run: Run) -> None:
         if not self.quiet:
             self.clear()
             spans = "" if run.f1 is None else f"F1 {100 * run.f1:.2f}, "

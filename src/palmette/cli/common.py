@@ -1,46 +1,20 @@
-"""Options that several verbs share, and small helpers to read what the user typed."""
+"""Options and helpers that several commands share."""
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from palmette.errors import DataError, UsageError
+from palmette.options.declare import OptionError
 
 if TYPE_CHECKING:
     from palmette.data.formats.registry import FormatSpec
     from palmette.estimators.tagger import Tagger
 
-
-def _no_option(kind: object, value: str | None) -> None:
-    """`-` is standard input or output; whatever else begins so is an option that does not exist."""
-    if value is not None and value.startswith("-") and value != "-":
-        raise ValueError("It begins with a hyphen: not a file, and no option here.")
-
-
-def no_options(kind: object, values: Sequence[str]) -> None:
-    """The same for several."""
-    for value in values:
-        _no_option(kind, value)
-
-
-_FILE = Parameter(allow_leading_hyphen=True, validator=_no_option)
-_SWITCH = Parameter(negative=(), show_default=False)
-
-File = Annotated[str, _FILE]
-MaybeFile = Annotated[str | None, _FILE]
-Output = Annotated[str, Parameter(name=["--output", "-o"]), _FILE]
-Flag = Annotated[bool, _SWITCH]
-Json = Annotated[bool, Parameter(name="--json"), _SWITCH]
-Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"]), _SWITCH]
-Columns = Annotated[str | None, Parameter(name="--columns")]
-Text = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
-# Labels may begin with a hyphen: -LRB-
-Repeated = Annotated[list[str] | None, Parameter(consume_multiple=False, negative=(), allow_leading_hyphen=True)]
-Helpers = Annotated[list[str] | None, Parameter(name="--with", consume_multiple=False, negative=())]
+logger = logging.getLogger(__name__)
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
@@ -92,11 +66,6 @@ def forbidden_pairs(path: str | None) -> list[tuple[str, str]]:
     return found
 
 
-def say(quiet: bool) -> Any:
-    """A function that tells the user something on stderr, or nothing."""
-    return (lambda message: None) if quiet else (lambda message: print(message, file=sys.stderr))
-
-
 def announce_compiling(quiet: bool) -> None:
     """A cold first run says once that it is compiling."""
     from palmette.kernels.core import compile as compiling
@@ -118,22 +87,18 @@ def load_tagger(path: str, quiet: bool, search: str | None = None, beam: int | N
     trained = tagger.model_.beam
     now = tagger.search_with(search, beam).model_.beam
     if now != trained:
-        told = [f"a beam of {width}" if width else "exact search" for width in (now, trained)]
-        say(quiet)(f"searching with {told[0]}; the model was trained with {told[1]}")
+        named = [f"a beam of {width}" if width else "exact search" for width in (now, trained)]
+        logger.info("searching with %s; the model was trained with %s", *named)
     return tagger
 
 
-def listed(given: str | None) -> tuple[str, ...] | None:
-    """Names with commas between them."""
-    return tuple(given.replace(",", " ").split()) if given else None
-
-
-def reading_from(
-    format: str | None, separator: str, columns: str | None, label: str | None, tag_names: str | None = None
-) -> FormatSpec:
-    """What the user said about the input's form."""
+def format_spec(given: dict[str, object]) -> FormatSpec:
+    """How the user wants the input read."""
     from palmette.data.formats.registry import FormatSpec
 
-    return FormatSpec(
-        format=format or "auto", separator=separator, columns=listed(columns), label=label, tag_names=listed(tag_names)
-    )
+    return FormatSpec(**given)  # type: ignore[arg-type]
+
+
+def check_threads(threads: int) -> None:
+    if threads < 1:
+        raise OptionError("threads", f"{threads} is not a whole number of at least 1")

@@ -48,19 +48,19 @@ class Meter(Ticker):
             self.tell(f"{done:,} {self.unit}")
 
 
-def tell_where_from(data: str, quiet: bool, what: str = "") -> None:
+def report_source(data: str, quiet: bool, what: str = "") -> None:
     """A terminal that waits for input says so."""
     if data == "-" and sys.stdin is not None and sys.stdin.isatty() and not quiet:
         print(f"reading {what}from the terminal; end with Ctrl-D (or give a file, or --text)", file=sys.stderr)
 
 
-def tell_rate(n: int, unit: str, seconds: float, files: list[str]) -> None:
+def report_rate(n: int, unit: str, seconds: float, files: list[str]) -> None:
     """How fast it was, and where it is now."""
     rate = f"{n:,} {unit} in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} a second)"
     print(f"{rate}; wrote {' and '.join(files)}", file=sys.stderr)
 
 
-def tell_training(
+def report_training(
     outcome: TrainResult, output: str, seconds: float, about: Callable[[], dict[str, Any]], json: bool, quiet: bool,
     score: str = "dev",
 ) -> None:  # fmt: skip

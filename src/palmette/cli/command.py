@@ -1,0 +1,172 @@
+"""A command of the command line: its options declared once, its arguments parsed, its work in `run`.
+
+    class Tag(Command):
+        "Tag a file, standard input or a typed sentence with a model."
+
+        model: str = option(help="The model file.", argument=True)
+        output: str = option(default="-", short="o", help="Where to write; `-` is standard output.")
+
+        def run(self) -> None: ...
+
+`owners` names further `Options` classes (an estimator, a format) whose options are flags of the command too; `params`
+returns what was given for them. The option that follows a flag is always its value, as in GNU tools: `--bias -LRB-=1`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+from palmette.errors import UsageError
+from palmette.options.assemble import assemble, variant_options
+from palmette.options.declare import REQUIRED, Option, OptionError, Options, option
+
+FILE = "FILE"
+
+
+class Flag(NamedTuple):
+    """Where the value of a flag goes."""
+
+    option: Option
+    owner: type[Options]  # the class that its flat value is assembled for
+    variant: str | None = None  # the kind of learner, search or states that declares it
+    outer: Option | None = None  # the option whose variant that is
+
+
+class Command(Options):
+    """Base of all commands."""
+
+    owners: ClassVar[tuple[type[Options], ...]] = ()
+    hidden: ClassVar[tuple[str, ...]] = ()  # flags of the owners that the command does not have
+    path: ClassVar[str] = ""  # as typed: `parser train`
+
+    flat: dict[type[Options], dict[str, Any]]
+
+    def run(self) -> None:
+        raise NotImplementedError
+
+    def params(self, owner: type[Options], base: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Constructor parameters of `owner` by the flags that were given."""
+        return assemble(owner, self.flat.get(owner, {}), base)
+
+    def given(self, *names: str) -> list[str]:
+        """Which of the flags of the owners (flat names) were given."""
+        return [name for values in self.flat.values() for name in values if name in names]
+
+    @classmethod
+    def flags(cls) -> Iterator[Flag]:
+        """All flags: those of the command, then those of the owners and their variants."""
+        for each in cls.__options__.values():
+            yield Flag(each, cls)
+        for owner in cls.owners:
+            for each in owner.__options__.values():
+                if not each.python_only and each.flag_name not in cls.hidden:
+                    yield Flag(each, owner)
+            for outer, kind, inner in variant_options(owner):
+                if not inner.python_only and outer.flag_name not in cls.hidden and inner.flag_name not in cls.hidden:
+                    yield Flag(inner, owner, kind, outer)
+
+    @classmethod
+    def parsed(cls, words: Sequence[str]) -> Self:
+        """The command with the values of a command line."""
+        return _Parser(cls).parse(list(words))
+
+
+class OutputOptions(Options):
+    """What nearly every command has."""
+
+    quiet: bool = option(default=False, short="q", group="output", help="No progress and no messages.")
+
+
+class JsonOptions(OutputOptions):
+    json: bool = option(default=False, group="output", help="Print a JSON object instead of tables.")
+
+
+class _Parser:
+    """One pass over the words of a command line."""
+
+    def __init__(self, command: type[Command]) -> None:
+        self.command = command
+        self.flags: dict[str, Flag] = {}
+        for flag in command.flags():
+            if flag.option.argument:
+                continue
+            self.flags.setdefault(f"--{flag.option.flag_name}", flag)
+            if flag.option.short is not None:
+                self.flags.setdefault(f"-{flag.option.short}", flag)
+        self.arguments = [each for each in command.__options__.values() if each.argument]
+        self.values: dict[str, Any] = {}
+        self.flat: dict[type[Options], dict[str, Any]] = {}
+
+    def parse(self, words: list[str]) -> Any:
+        plain: list[str] = []
+        while words:
+            word = words.pop(0)
+            if word == "--":
+                plain += words
+                break
+            if word.startswith("-") and word != "-":
+                self._flag(word, words)
+            else:
+                plain.append(word)
+        self._positional(plain)
+        for each in self.command.__options__.values():
+            if each.default is REQUIRED and each.name not in self.values:
+                name = each.name.upper() if each.argument else f"--{each.flag_name}"
+                raise UsageError(f"{name} is missing: {each.help}")
+        made = self.command(**self.values)
+        made.flat = self.flat
+        made.check()
+        return made
+
+    def _flag(self, word: str, words: list[str]) -> None:
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        negated = name.startswith("--no-") and name not in self.flags
+        flag = self.flags.get(f"--{name[5:]}" if negated else name)
+        if flag is None or (negated and not flag.option.is_switch):
+            raise UsageError(self._unknown(name))
+        if flag.option.is_switch:
+            if equals:
+                raise UsageError(f"{name} takes no value")
+            self._put(flag, not negated)
+            return
+        if not equals:
+            if not words:
+                raise UsageError(f"{name} needs a value: {flag.option.help}")
+            value = words.pop(0)
+        self._put(flag, _typed(flag.option, value))
+
+    def _put(self, flag: Flag, value: Any) -> None:
+        own = flag.owner is self.command
+        target = self.values if own else self.flat.setdefault(flag.owner, {})
+        name = flag.option.name if own else flag.option.flag_name.replace("-", "_")
+        if flag.option.repeat:
+            target.setdefault(name, []).append(value)
+        elif name in target:
+            raise UsageError(f"--{flag.option.flag_name} is given twice")
+        else:
+            target[name] = value
+
+    def _positional(self, plain: list[str]) -> None:
+        for each in self.arguments:
+            if each.repeat:
+                if plain:
+                    self.values[each.name] = [_typed(each, word) for word in plain]
+                plain = []
+            elif plain:
+                self.values[each.name] = _typed(each, plain.pop(0))
+        if plain:
+            raise UsageError(f"too many arguments: {' '.join(plain)}")
+
+    def _unknown(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self.flags, 1, 0.6)
+        return f"there is no option {name}" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def _typed(option: Option, text: str) -> Any:
+    """The value of a typed text; errors name the flag."""
+    try:
+        return option.from_text(text)
+    except OptionError as error:
+        raise OptionError(option.name, error.problem, option.flag_name) from None

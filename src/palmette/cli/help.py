@@ -1,0 +1,129 @@
+"""Help texts, written from the declarations of a command and wrapped to the width of the terminal."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from palmette.cli.command import Command, Flag
+from palmette.options.declare import Option
+
+COLUMN = 26  # where descriptions begin
+GROUPS = ("arguments", "options", "data", "features", "model", "training")
+
+
+def width() -> int:
+    return max(60, min(100, shutil.get_terminal_size((80, 24)).columns))
+
+
+def command_help(command: type[Command], words: Sequence[str] = ()) -> str:
+    """The help of a command. A variant named among the words (`--learner mira`) is the only one of its kind shown."""
+    flags = list(command.flags())
+    chosen = _chosen(flags, words)
+    arguments = [flag.option for flag in flags if flag.option.argument]
+    usage = " ".join(_usage(each) for each in arguments)
+    needed = " ".join(
+        f"--{flag.option.flag_name} {_metavar(flag.option)}"
+        for flag in flags
+        if flag.option.required and not flag.option.argument
+    )
+    parts = [
+        _wrapped(f"Usage: palmette {command.path} {usage} {needed} [options]".replace("  ", " ").replace("  ", " ")),
+        _wrapped(" ".join((command.__doc__ or "").split())),
+    ]
+    for title, group in _grouped(flags, chosen).items():
+        parts.append(f"{title}\n" + "\n".join(_row(option) for option in group))
+    return "\n\n".join(parts)
+
+
+def _chosen(flags: Sequence[Flag], words: Sequence[str]) -> Mapping[str, str]:
+    """Variants that are named on the command line: {"learner": "mira"}."""
+    found = {}
+    for flag in flags:
+        if flag.option.variants is not None:
+            name = f"--{flag.option.flag_name}"
+            for k, word in enumerate(words):
+                value = word.partition("=")[2] if word.startswith(f"{name}=") else "".join(words[k + 1 : k + 2])
+                if word.partition("=")[0] == name and value in flag.option.variants:
+                    found[flag.option.name] = value
+    return found
+
+
+def _grouped(flags: Sequence[Flag], chosen: Mapping[str, str]) -> dict[str, list[Option]]:
+    """Options by the title of their group, the common ones first, those of variants before the output."""
+    titles: dict[str, list[Option]] = {name.capitalize(): [] for name in GROUPS}
+    variants: dict[str, list[Option]] = {}
+    last: dict[str, list[Option]] = {}
+    for flag in flags:
+        option = flag.option
+        if flag.outer is not None:
+            if chosen.get(flag.outer.name, flag.variant) == flag.variant:
+                variants.setdefault(f"Options of the {flag.outer.name} {flag.variant}", []).append(option)
+        elif option.argument:
+            titles["Arguments"].append(option)
+        elif option.group == "output":
+            last.setdefault("Output", []).append(option)
+        else:
+            titles.setdefault((option.group or "options").capitalize(), []).append(option)
+    return {title: group for title, group in {**titles, **variants, **last}.items() if group}
+
+
+def _usage(option: Option) -> str:
+    shown = option.name.upper().replace("_", "-") + ("..." if option.repeat else "")
+    return shown if option.required else f"[{shown}]"
+
+
+def _metavar(option: Option) -> str:
+    if option.metavar is not None:
+        return option.metavar
+    if option.variants is not None:
+        return "NAME"
+    if option.choices is not None:
+        return "|".join(option.choices)
+    kinds = option.kinds()
+    return "N" if int in kinds and float not in kinds else "X" if float in kinds else option.name.upper()
+
+
+def _row(option: Option) -> str:
+    if option.argument:
+        names = option.name.upper()
+    else:
+        short = f"-{option.short}, " if option.short else ""
+        if option.is_switch:
+            flag = option.flag_name
+            names = f"--{flag}" if option.default is False else f"--[no-]{flag}"
+            names = short + names
+        else:
+            names = f"{short}--{option.flag_name} {_metavar(option)}"
+    body = " ".join(part for part in (option.help, _choices(option), _default(option)) if part)
+    lines = textwrap.wrap(body, width() - COLUMN, break_on_hyphens=False) or [""]
+    first = f"  {names}"
+    if len(first) > COLUMN - 2:
+        rows = [first, *(" " * COLUMN + line for line in lines)]
+    else:
+        rows = [f"{first:{COLUMN}}{lines[0]}", *(" " * COLUMN + line for line in lines[1:])]
+    return "\n".join(rows)
+
+
+def _choices(option: Option) -> str:
+    """One clause per choice."""
+    if option.variants is not None:
+        return "One of " + ", ".join(option.variants) + "."
+    if isinstance(option.choices, Mapping):
+        return "; ".join(f"{name}: {about}" for name, about in option.choices.items()) + "."
+    return ""
+
+
+def _default(option: Option) -> str:
+    default = option.default
+    if option.required or default is None or default is False or default == () or "default" in option.help.lower():
+        return ""
+    if option.is_switch:
+        return "(default: yes)"
+    shown = getattr(default, "kind", None) or (",".join(default) if isinstance(default, tuple) else default)
+    return f"(default: {shown})"
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, width(), subsequent_indent="    " if text.startswith("Usage") else "")

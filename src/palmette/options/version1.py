@@ -1,0 +1,46 @@
+"""Settings of version-1 model files, where the options of all learners lay side by side under older names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from palmette.options.assemble import assemble, flat_name
+from palmette.options.declare import Options
+from palmette.options.learners import LEARNERS
+from palmette.options.search import Beam
+from palmette.options.states import Latent
+
+_RENAMED = {"candidates": "nbest", "share": "tied_update"}
+
+
+def params_from_version1(owner: type[Options], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of `owner` (ChainOptions, TreeOptions, LatentOptions) from the flat settings of a version-1 file."""
+    old = {_RENAMED.get(name, name): value for name, value in settings.items()}
+    if old.get("update") in ("always", "errors"):  # an early name of `when`
+        old["when"] = old.pop("update")
+    kind = old.get("learner", "perceptron")
+    wanted = {flat_name(option) for option in owner.__options__.values()}
+    if kind in LEARNERS:
+        wanted |= set(LEARNERS[kind].__options__)
+    if old.get("search") == "beam" or "search" not in old:
+        wanted |= {flat_name(option) for option in Beam.__options__.values()}
+    if _is_latent(owner, old.get("latent")):
+        wanted |= {flat_name(option) for option in Latent.__options__.values()}
+    if old.get("label_history") is not None:
+        wanted.add("label_history")
+    found = {name: value for name, value in old.items() if name in wanted and not _is_open(name, value)}
+    if "rate" in found and found["rate"] is None:
+        del found["rate"]  # the default of its learner
+    return assemble(owner, found)
+
+
+def _is_latent(owner: type[Options], latent: Any) -> bool:
+    if "latent" in owner.__options__:  # of a classifier it is an option of its own
+        return False
+    return isinstance(latent, dict) or (isinstance(latent, int) and latent > 1)
+
+
+def _is_open(name: str, value: Any) -> bool:
+    """Whether a value only says that nothing was chosen."""
+    return value is None and name in ("rate", "beam", "update", "nbest", "label_history", "mavg_every")
