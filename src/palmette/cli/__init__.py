@@ -38,7 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "classifier train": ("classifier.train:TrainClassifier", "Train a classifier of sentences."),
     "classifier classify": ("classifier.classify:Classify", "Classify sentences of a file or standard input."),
     "classifier eval": ("classifier.eval:EvalClassifier", "Score a classifier on labelled sentences."),
-    "classifier inspect": ("classifier.inspect:InspectClassifier", "Show a classifier: settings and strongest weights."),
+    "classifier inspect": ("classifier.inspect:InspectClassifier", "Show a classifier: settings, strongest weights."),
     "classifier cues": (
         "classifier.cues:Cues", "Check two corpora for shallow cues: vocabulary, length, overlap, duplicates.",
     ),

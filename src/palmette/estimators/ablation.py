@@ -165,14 +165,15 @@ class Watcher(Protocol):
     def tell(self, message: str) -> None:
         """What is going on."""
 
-    def say(self, message: str) -> None:
-        """What a user should know about a training, such as the templates that were chosen."""
-
 
 def ablate(
-    learners: Sequence[LearnerSpec], data: Material, common: Mapping[str, Any], seeds: Sequence[int], wish: CompareOptions,
+    learners: Sequence[LearnerSpec],
+    data: Material,
+    common: Mapping[str, Any],
+    seeds: Sequence[int],
+    wish: CompareOptions,
     watcher: Watcher,
-) -> Ablation:  # fmt: skip
+) -> Ablation:
     """Train each learner with each seed, score all on gold, and compare the means over the seeds."""
     metrics: dict[str, Runs] = {}
     trained = []

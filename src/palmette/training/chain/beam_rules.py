@@ -10,8 +10,7 @@ from palmette.kernels.chain.costs import Chunks
 from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.train_beam import BeamLearner, train_beam
-from palmette.kernels.learning.rule import Rule
-from palmette.kernels.learning.violation import EARLY, HYBRID, LASO, LATEST, MAX_VIOLATION, STANDARD
+from palmette.kernels.learning.rule import EARLY, HYBRID, LASO, LATEST, MAX_VIOLATION, STANDARD, Rule
 from palmette.options.settings import Settings
 from palmette.structures.chain.label_context import grown
 from palmette.training.chain.rules import Step, chunks_for, rule_for
