@@ -37,6 +37,11 @@ def command_help(command: type[Command], words: Sequence[str] = ()) -> str:
     return "\n\n".join(parts)
 
 
+def group_titles(command: type[Command]) -> dict[str, list[Option]]:
+    """All options of a command by the title of their group."""
+    return _grouped(list(command.flags()), {})
+
+
 def _chosen(flags: Sequence[Flag], words: Sequence[str]) -> Mapping[str, str]:
     """Variants that are named on the command line: {"learner": "mira"}."""
     found = {}

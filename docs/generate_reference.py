@@ -1,0 +1,128 @@
+"""Write the reference pages from the declarations: `python docs/generate_reference.py`. A test compares the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from palmette.cli import COMMANDS, GROUPS, load_command
+from palmette.cli.help import group_titles
+from palmette.options.chain import TaggerOptions
+from palmette.options.declare import Option, Options
+from palmette.options.formats import FormatOptions
+from palmette.options.latent import ClassifierOptions
+from palmette.options.learners import LEARNERS, STRUCTURES
+from palmette.options.search import TAGGER_SEARCHES
+from palmette.options.states import TAGGER_STATES
+from palmette.options.tree import ParserOptions
+
+FOLDER = Path(__file__).parent / "reference"
+NOTE = "<!-- made by docs/generate_reference.py from the declarations; do not edit -->\n\n"
+
+
+def pages() -> dict[str, str]:
+    """The text of each page by file name."""
+    return {"learners.md": _learners(), "estimators.md": _estimators(), "commands.md": _commands()}
+
+
+def _learners() -> str:
+    parts = [
+        NOTE + "# Learners, searches and states\n\n"
+        "A learner, a search and a state space are values: `Tagger(learner=Mira(nbest=5), search=Beam(8))`. A name is\n"
+        'short for its defaults (`learner="mira"`), and `set_params(learner__nbest=5)` sets one option. On the command\n'
+        "line the same options are flags: `--learner mira --nbest 5 --beam 8`.\n"
+    ]
+    head = "| learner | " + " | ".join(STRUCTURES.values()) + " |\n|---|" + ":--:|" * len(STRUCTURES) + "\n"
+    rows = [
+        f"| [`{kind}`](#{kind}) | " + " | ".join("yes" if s in made.structures else "" for s in STRUCTURES) + " |\n"
+        for kind, made in LEARNERS.items()
+    ]
+    parts.append("## Which learner applies to which structure\n\n" + head + "".join(rows))
+    parts.append("## Learners\n")
+    parts += [_section(kind, made) for kind, made in LEARNERS.items()]
+    parts.append("## Searches of taggers\n")
+    parts += [_section(kind, made) for kind, made in TAGGER_SEARCHES.items()]
+    parts.append("## States of taggers\n")
+    parts += [_section(kind, made) for kind, made in TAGGER_STATES.items()]
+    return "\n".join(parts)
+
+
+def _section(kind: str, made: type[Options]) -> str:
+    about = f"### {kind}\n\n`{made.__name__}`: {_sentence(made)}\n"
+    return about + ("\n" + _table(made.__options__.values()) if made.__options__ else "")
+
+
+def _estimators() -> str:
+    parts = [NOTE + "# Options of the estimators\n\nConstructor parameters, and the flags of the `train` commands.\n"]
+    owners: Mapping[str, type[Options]] = {
+        "Tagger": TaggerOptions, "Parser": ParserOptions, "Classifier": ClassifierOptions, "FormatSpec": FormatOptions,
+    }  # fmt: skip
+    for name, owner in owners.items():
+        parts.append(f"## {name}\n\n{_table(owner.__options__.values())}")
+    return "\n".join(parts)
+
+
+def _commands() -> str:
+    parts = [NOTE + "# Commands\n\n`palmette COMMAND --help` prints the same in the terminal.\n"]
+    for group in (None, *GROUPS):
+        parts.append(f"## {'Taggers' if group is None else GROUPS[group].partition(':')[0]}\n")
+        for name, (_, about) in COMMANDS.items():
+            if name.partition(" ")[0] == group or (group is None and " " not in name):
+                parts.append(f"### palmette {name}\n\n{about}\n")
+                for title, options in group_titles(load_command(name)).items():
+                    parts.append(f"**{title}**\n\n{_table(options, flags=True)}")
+    return "\n".join(parts)
+
+
+def _table(options: Iterable[Option], flags: bool = False) -> str:
+    rows = [
+        "| option | default | |\n|---|---|---|\n" if flags else "| parameter | flag | default | |\n|---|---|---|---|\n"
+    ]
+    for option in options:
+        help_text = _cell(" ".join(part for part in (option.help, _choices(option), _range(option)) if part))
+        flag = f"`{option.name.upper()}`" if option.argument else f"`--{_flag(option)}`"
+        flag = "" if option.python_only else flag
+        cells = [flag] if flags else [f"`{option.name}`", flag]
+        rows.append("| " + " | ".join([*cells, _cell(_default(option)), help_text]) + " |\n")
+    return "".join(rows)
+
+
+def _flag(option: Option) -> str:
+    return f"[no-]{option.flag_name}" if option.is_switch and option.default is not False else option.flag_name
+
+
+def _default(option: Option) -> str:
+    if option.required:
+        return "required"
+    return "" if option.default is None else f"`{option.default!r}`"
+
+
+def _choices(option: Option) -> str:
+    if option.variants is not None:
+        return "One of " + ", ".join(f"`{kind}`" for kind in option.variants) + "."
+    if isinstance(option.choices, Mapping):
+        return "; ".join(f"`{name}`: {about}" for name, about in option.choices.items()) + "."
+    return "" if option.choices is None else "One of " + ", ".join(f"`{name}`" for name in option.choices) + "."
+
+
+def _range(option: Option) -> str:
+    bounded = option.low is not None or option.high is not None or option.above is not None
+    return f"Allowed: {option.range_text()}." if bounded else ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _sentence(made: type[Options]) -> str:
+    return " ".join((made.__doc__ or "").split())
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
