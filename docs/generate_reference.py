@@ -29,8 +29,8 @@ def _learners() -> str:
     parts = [
         NOTE + "# Learners, searches and states\n\n"
         "A learner, a search and a state space are values: `Tagger(learner=Mira(nbest=5), search=Beam(8))`. A name is\n"
-        'short for its defaults (`learner="mira"`), and `set_params(learner__nbest=5)` sets one option. On the command\n'
-        "line the same options are flags: `--learner mira --nbest 5 --beam 8`.\n"
+        'short for its defaults (`learner="mira"`), and `set_params(learner__nbest=5)` sets one option. On the\n'
+        "command line the same options are flags: `--learner mira --nbest 5 --beam 8`.\n"
     ]
     head = "| learner | " + " | ".join(STRUCTURES.values()) + " |\n|---|" + ":--:|" * len(STRUCTURES) + "\n"
     rows = [

@@ -54,7 +54,7 @@ _MODULES = {
     "structures.hypergraph": ("Hypergraph",),
 }  # fmt: skip
 _HOMES = {name: f"palmette.{module}" for module, names in _MODULES.items() for name in names}
-__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604
+__all__ = ["__version__", *sorted(_HOMES)]
 
 
 def __getattr__(name: str) -> Any:
