@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from palmette.data.convert import convert_file
     from palmette.data.formats.conllu import read_treebank
     from palmette.data.formats.registry import FormatSpec
+    from palmette.data.labels.schemes import convert_labels
     from palmette.data.treebank import Treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.estimators.classifier import Classifier
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from palmette.estimators.language_model import LanguageModel
     from palmette.estimators.linear_classifier import LinearClassifier
     from palmette.estimators.parser import Parser
+    from palmette.estimators.retag import jackknife
     from palmette.estimators.tagger import Tagger
     from palmette.options.learners import (
         Crf,
@@ -35,8 +38,10 @@ if TYPE_CHECKING:
 
 # Where the public names are defined: imported on first use, so that nothing waits for Numba without need
 _MODULES = {
+    "data.convert": ("convert_file",),
     "data.formats.conllu": ("read_treebank",),
     "data.formats.registry": ("FormatSpec",),
+    "data.labels.schemes": ("convert_labels",),
     "data.treebank": ("Treebank",),
     "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
     "estimators.classifier": ("Classifier",),
@@ -44,6 +49,7 @@ _MODULES = {
     "estimators.language_model": ("LanguageModel",),
     "estimators.linear_classifier": ("LinearClassifier",),
     "estimators.parser": ("Parser",),
+    "estimators.retag": ("jackknife",),
     "estimators.tagger": ("Tagger",),
     "options.learners": (
         "Crf", "Dplvm", "HiddenMarkov", "Lclr", "LclrVariant", "MaxEnt", "Mira", "PassiveAggressive", "Perceptron",
