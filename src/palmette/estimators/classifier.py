@@ -8,13 +8,11 @@ A sentence is a list of words or of (word, part of speech) tuples.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_types
@@ -37,17 +35,13 @@ from palmette.features.named import named_set
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet, read_templates
 from palmette.options.declare import OptionError
-from palmette.options.flat import flat_latent_settings
-from palmette.options.latent import ClassifierOptions, LatentOptions, LatentSettings
-from palmette.options.version1 import params_from_version1
+from palmette.options.latent import ClassifierOptions, LatentSettings
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.latent.serialise import load_classifier
 from palmette.structures.latent.views import View
 from palmette.training.latent.fit import Task, fit_classifier
 from palmette.training.latent.start import types_of
 from palmette.training.result import Progress, TrainResult
-
-logger = logging.getLogger(__name__)
 
 
 class Classifier(ClassifierOptions, Estimator):
@@ -113,7 +107,7 @@ class Classifier(ClassifierOptions, Estimator):
         size = None if self.init_range == "auto" else float(self.init_range)
         self.outcome_: TrainResult
         self.model_, self.outcome_ = fit_classifier(Task(
-            corpus, y, dev, encoder, flat_latent_settings(settings), classes, chunker, names, size, progress, _log,
+            corpus, y, dev, encoder, settings, classes, chunker, names, size, progress,
         ))  # fmt: skip
         if isinstance(self.tagger, str | Path):
             self.model_.meta["tagger"] = str(self.tagger)
@@ -215,8 +209,7 @@ class Classifier(ClassifierOptions, Estimator):
     def load(cls, path: FilePath) -> Classifier:
         """Read a model file."""
         model = load_classifier(str(path))
-        settings = msgspec.to_builtins(model.settings)
-        made = cls(template=model.encoder.templates, **params_from_version1(LatentOptions, settings))
+        made = cls(template=model.encoder.templates, **model.settings.values())
         made.model_ = model
         return made
 
@@ -245,11 +238,6 @@ def _signs(given: Sequence[str], classes: tuple[str, ...], items: Items) -> np.n
         raise DataError(f"the class {strange!r} is not one of {', '.join(classes)}")
     signs = np.array([1 if label == classes[1] else -1 for label in given], np.int8)
     return np.asarray(signs[items.places])
-
-
-def _log(message: str) -> None:
-    text = message.removeprefix("warning: ")
-    logger.log(logging.INFO if text == message else logging.WARNING, "%s", text)
 
 
 def with_pos(corpus: Corpus, tagger: Tagger | None) -> None:

@@ -8,7 +8,6 @@ The command line is built on this class.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -20,13 +19,11 @@ from palmette.data.formats.conllu import read_treebank, stream_treebank, treeban
 from palmette.data.formats.conllu_nbest import nbest_treebank_bytes
 from palmette.data.stream import Processed, process_file
 from palmette.data.treebank import Treebank, Word, treebank_from_sentences
-from palmette.errors import DataError, ModelError, UsageError
+from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.evaluation.attachment import AttachmentScores, score_trees
-from palmette.options.flat import flat_tree_settings
 from palmette.options.search import Beam
-from palmette.options.tree import ParserOptions, TreeOptions, TreeSettings
-from palmette.options.version1 import params_from_version1
+from palmette.options.tree import ParserOptions, TreeSettings
 from palmette.structures.tree.model import encode
 from palmette.structures.tree.nbest import best_trees
 from palmette.structures.tree.serialise import load_parser
@@ -34,7 +31,6 @@ from palmette.structures.tree.templates import choose_templates
 from palmette.training.result import Progress
 from palmette.training.tree.fit import finished, fit_parser, parsed
 
-logger = logging.getLogger(__name__)
 Tree = Sequence[tuple[int, str]]  # (head, relation) per word; heads count from 1, 0 is the root
 Sentences = Treebank | Iterable[Iterable[Word]]
 Labelled = Treebank | tuple[Iterable[Iterable[Word]], Iterable[Tree]]
@@ -71,8 +67,8 @@ class Parser(ParserOptions, Estimator):
         settings, templates = self.settings(), choose_templates(self.features)
         held_out = None if dev is None else _labelled(*dev) if isinstance(dev, tuple) else _treebank(dev)
         self.model_, self.outcome_ = fit_parser(
-            _labelled(sentences, trees), held_out, templates, flat_tree_settings(settings), threads=threads,
-            progress=progress, say=_log,
+            _labelled(sentences, trees), held_out, templates, settings, threads=threads,
+            progress=progress,
         )  # fmt: skip
         return self
 
@@ -188,14 +184,7 @@ class Parser(ParserOptions, Estimator):
     def load(cls, path: FilePath) -> Parser:
         """Read a model file."""
         model = load_parser(str(path))
-        settings = model.meta.get("settings", {})
-        if not isinstance(settings, dict):
-            raise ModelError("damaged model: its settings are not a table of names and values", file=str(path))
-        try:
-            parser = cls(model.templates.name, **params_from_version1(TreeOptions, settings))
-            parser.settings()
-        except UsageError as error:
-            raise ModelError(f"damaged model: {error}", file=str(path)) from None
+        parser = cls(model.templates.name, **model.settings.values())
         parser.model_ = model
         return parser
 
@@ -243,8 +232,3 @@ def _with_arc(word: Word, arc: tuple[int, str]) -> dict[str, Any]:
     else:
         fields = dict(zip(("form", "upos", "xpos"), word, strict=False))
     return fields | {"head": arc[0], "deprel": arc[1]}
-
-
-def _log(message: str) -> None:
-    text = message.removeprefix("warning: ")
-    logger.log(logging.INFO if text == message else logging.WARNING, "%s", text)

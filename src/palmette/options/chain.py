@@ -148,9 +148,6 @@ class ChainSettings(ChainOptions, Value):
         if not isinstance(self.constraints, str):
             raise OptionError("constraints", f"{self.constraints!r} is not auto, none or the name of a tag scheme")
 
-    def to_dict(self) -> dict[str, Any]:
-        return {name: value.to_dict() if isinstance(value, Value) else value for name, value in self.values().items()}
-
     def estimators_to_try(self, has_dev: bool) -> list[tuple[str, int | None]]:
         """Estimators with the k of mavg; the best of several is chosen on development data."""
         mavg: list[tuple[str, int | None]] = [("mavg", k) for k in EVERY]

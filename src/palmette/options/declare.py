@@ -376,23 +376,31 @@ class Value(Options):
         return _rebuilt, (type(self), self.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """The value as plain data: its kind, and all options."""
-        return {"kind": self.kind, **self.values()}
+        """The value as plain data that JSON can hold: its kind if it is a variant, and all options."""
+        values = {name: value.to_dict() if isinstance(value, Value) else value for name, value in self.values().items()}
+        return {"kind": self.kind, **values} if self.kind else values
+
+    @classmethod
+    def from_dict(cls, data: object) -> Self:
+        """The value that `to_dict` wrote; OptionError if it is not one."""
+        if not isinstance(data, dict):
+            raise OptionError("settings", f"{data!r} is not a table of names and values")
+        strange = [name for name in data if name not in cls.__options__ and name != "kind"]
+        if strange:
+            raise OptionError(str(strange[0]), f"{cls.__name__} has no such option")
+        return cls(**{name: _restored(cls.__options__[name], value) for name, value in data.items() if name != "kind"})
 
 
 def _rebuilt(kind: type[Value], values: dict[str, Any]) -> Value:
     return kind(**values)
 
 
-def from_dict(data: object, variants: Mapping[str, type[Options]], name: str) -> Value:
-    """The value that `to_dict` wrote. OptionError if it is none of the variants."""
-    if not isinstance(data, dict) or data.get("kind") not in variants:
-        raise OptionError(name, f"{data!r} is none of {', '.join(variants)}")
-    made = variants[data["kind"]]
-    known = {key: value for key, value in data.items() if key in made.__options__}
-    strange = [key for key in data if key not in known and key != "kind"]
-    if strange:
-        raise OptionError(name, f"{data['kind']} has no option {strange[0]!r}")
-    value = made(**known)
-    assert isinstance(value, Value)
-    return value
+def _restored(option: Option, value: Any) -> Any:
+    """A stored value as it was: variants by their kind, tuples from lists."""
+    if option.variants is not None:
+        if not isinstance(value, dict) or value.get("kind") not in option.variants:
+            raise OptionError(option.name, f"{value!r} is none of {', '.join(option.variants)}")
+        variant = option.variants[value["kind"]]
+        assert issubclass(variant, Value)
+        return variant.from_dict(value)
+    return tuple(value) if isinstance(value, list) and tuple in option.kinds() else value

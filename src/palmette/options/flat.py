@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from palmette.options.chain import ChainSettings
-from palmette.options.classifier_settings import Settings as ClassifierSettings
-from palmette.options.latent import LatentSettings
-from palmette.options.parser_settings import ParserSettings
 from palmette.options.settings import Settings
 from palmette.options.states import LabelHistory
-from palmette.options.tree import MAVG_EVERY, TreeSettings
 
 _RENAMED = {
     "nbest": "candidates",
@@ -27,19 +23,3 @@ def flat_chain_settings(settings: ChainSettings) -> Settings:
     if isinstance(settings.states, LabelHistory) and callable(settings.states.memory):
         found["label_history"] = "custom"
     return Settings(**found)
-
-
-def flat_tree_settings(settings: TreeSettings) -> ParserSettings:
-    found = {name: value for name, value in settings.values().items() if name not in ("learner", "search")}
-    found |= {"learner": settings.chosen_learner.kind, "mavg_every": settings.mavg_every or MAVG_EVERY}
-    for part in (settings.chosen_learner, settings.beam):
-        found |= {_RENAMED.get(name, name): value for name, value in part.values().items()}
-    known = ParserSettings.__struct_fields__
-    return ParserSettings(**{name: value for name, value in found.items() if name in known})
-
-
-def flat_latent_settings(settings: LatentSettings) -> ClassifierSettings:
-    found = settings.values() | settings.chosen_learner.values()
-    found |= {"learner": settings.chosen_learner.kind, "passes": settings.n_passes()}
-    known = ClassifierSettings.__struct_fields__
-    return ClassifierSettings(**{name: value for name, value in found.items() if name in known})

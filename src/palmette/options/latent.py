@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
+from palmette.kernels.latent.forms import ADD, COTRAIN, VOTE, Decoding, Training
 from palmette.options.chain import NAMED_FEATURES
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import CLASSIFIER_LEARNERS, Learner, PassiveAggressive
@@ -22,6 +23,8 @@ COMBINE = {
     "vote": "all views take the majority's structure",
     "cotrain": "each view takes the structure of the others",
 }
+
+COMBINE_NUMBERS = {"add": ADD, "vote": VOTE, "cotrain": COTRAIN}
 
 
 def view_names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -157,12 +160,25 @@ class LatentSettings(LatentOptions, Value):
     def chosen_learner(self) -> Learner:
         return cast(Learner, self.learner)
 
+    @property
+    def view_names(self) -> tuple[str, ...]:
+        return cast(tuple[str, ...], self.views)
+
+    @property
+    def chunk_types(self) -> tuple[str, ...]:
+        return cast(tuple[str, ...], self.types)
+
+    def decoding(self) -> Decoding:
+        """How kernels find structures."""
+        return Decoding(COMBINE_NUMBERS[self.combine], self.normalise)
+
+    def training(self, n_examples: int) -> Training:
+        """How kernels learn."""
+        return Training(self.decoding(), self.chosen_learner.rule(n_examples), self.cap)
+
     def validate(self) -> None:
         if self.combine != "add" and (self.latent != "chunks" or len(self.views) < 2):
             raise OptionError("combine", f"{self.combine} needs two chunk views or more, such as views=all")
         learner = self.chosen_learner
         if self.bound and not (learner.kind == "pa" and learner.values()["pa_type"] == "PA"):
             raise OptionError("bound", "the bound on the squared loss holds for the learner pa with pa_type PA")
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: value.to_dict() if isinstance(value, Value) else value for name, value in self.values().items()}

@@ -63,6 +63,3 @@ class TreeSettings(TreeOptions, Value):
             raise OptionError("update", f"{update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}")
         if self.merge and update == "laso":
             raise OptionError("update", "laso continues from gold, where merged states have no scores; do not merge")
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: value.to_dict() if isinstance(value, Value) else value for name, value in self.values().items()}

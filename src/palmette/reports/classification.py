@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -12,6 +11,7 @@ from rich.table import Table
 from palmette.evaluation.binary import BinaryScores
 from palmette.features.templates import to_text
 from palmette.reports.console import OutputConsole
+from palmette.reports.tables import described
 from palmette.structures.latent.model import ClassifierModel
 from palmette.structures.latent.weights import largest, n_weights
 
@@ -73,7 +73,7 @@ def classifier_inspection(model: ClassifierModel, top: int) -> dict[str, Any]:
         "nonzero_weights": n_weights(model.weights),
         "largest_weight": largest(model.weights),
         "templates": to_text(model.encoder.templates).splitlines(),
-        "settings": msgspec.to_builtins(model.settings),
+        "settings": model.settings.to_dict(),
         "sentences": model.meta.get("sentences"),
         "start": model.meta.get("start"),
         "tagger": model.meta.get("tagger"),
@@ -104,7 +104,7 @@ def print_classifier(about: dict[str, Any], console: Console | None = None) -> N
     settings = about["settings"]
     rows = [
         ("classes", f"{positive} (score from 0 on), {negative}"),
-        ("learner", f"{settings['learner']}, {settings['pa_type']}, estimator {settings['estimator']}"),
+        ("learner", f"{described(settings['learner'])}, estimator {settings['estimator']}"),
         ("views", views + (f", combined by {settings['combine']}" if len(about["views"]) > 1 else "")),
         ("attributes", f"{about['attributes']:,}; {about['nonzero_weights']:,} weights that are not zero"),
         ("largest weight", f"{about['largest_weight']:.4g}"),

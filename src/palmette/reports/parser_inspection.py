@@ -11,7 +11,7 @@ from rich.markup import escape
 from palmette.estimators.parser import Parser
 from palmette.kernels.tree.forms import LEFT, RIGHT
 from palmette.reports.console import OutputConsole
-from palmette.reports.tables import plain_table, titled
+from palmette.reports.tables import described, plain_table, titled
 from palmette.structures.tree.projective import LIFTED
 
 FIGURES = {"bad": "bad updates %", "cut": "cut at %", "merges": "merges"}  # of a pass, and how they are shown
@@ -35,7 +35,7 @@ def parser_inspection(parser: Parser) -> dict[str, Any]:
         "lifted_relations": sum(LIFTED in name for name in parser.relations_),
         "features": int(np.count_nonzero(model.weights.table[::2])),
         "nonzero_weights": int(np.count_nonzero(weights)),
-        "settings": model.meta.get("settings"),
+        "settings": model.settings.to_dict(),
         "tags": model.meta.get("tags", {}),
         "ignored": model.meta.get("ignored", []),
         "history": [{k: v for k, v in row.items() if k != "seconds"} for row in parser.training_log_],
@@ -48,23 +48,23 @@ def print_parser_inspection(about: dict[str, Any], templates: bool, console: Con
     console = console or OutputConsole(100)
     table = plain_table(["", ""], 2)
     table.show_header = False
-    settings = about["settings"] or {}
+    settings = about["settings"]
     named = about["templates"]
     lifted = f", {about['lifted_relations']} of them of lifted arcs" if about["lifted_relations"] else ""
     plain = len(about["relations"])
     rows = {
         "task": "dependency parsing, arc-standard",
-        "search": f"beam {settings.get('beam')}{', merging' if settings.get('merge') else ''}",
-        "learning": ", ".join(str(settings.get(name)) for name in ("learner", "update", "estimator")),
+        "search": described(settings["search"]) + (", merging" if settings["merge"] else ""),
+        "learner": f"{described(settings['learner'])}, estimator {settings['estimator']}",
         "templates": f"{named['number']} ({named['name']}), which read {' '.join(about['reads'])}",
         "tags": ", ".join(f"{field}: {how}" for field, how in about["tags"].items()) or "those of the file",
         "ignored": ", ".join(about["ignored"]) or "nothing",
         "relations": f"{plain}{lifted}; {about['actions']} actions",
         "features": f"{about['features']:,}, with {about['nonzero_weights']:,} weights that are not zero",
         "trees that cross": {"pseudo": "arcs lifted, and put back", "skip": "left out"}.get(
-            str(settings.get("non_projective")), ""
+            settings["non_projective"], ""
         ),
-        "seed": str(settings.get("seed")),
+        "seed": str(settings["seed"]),
     }
     for name, value in rows.items():
         table.add_row(f"[bold]{name}[/bold]", escape(value))

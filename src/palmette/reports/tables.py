@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
+from typing import Any
 
 from rich.console import Console, OverflowMethod
 from rich.markup import escape
@@ -40,3 +41,11 @@ def percent(value: float | None) -> str:
 def p_text(p: float) -> str:
     """A p-value with two or three digits that count."""
     return "<0.0001" if p < 0.00005 else f"{p:.4f}"
+
+
+def described(value: Mapping[str, Any]) -> str:
+    """A learner, search or state space as stored in a model: its kind and its options."""
+    options = [
+        f"{name.replace('_', ' ')} {shown}" for name, shown in value.items() if name != "kind" and shown is not None
+    ]
+    return str(value["kind"]) + (f" ({', '.join(options)})" if options else "")

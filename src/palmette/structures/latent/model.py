@@ -16,7 +16,7 @@ from palmette.features.encode import Encoder
 from palmette.kernels.encode.encode import FeatureIndex
 from palmette.kernels.latent.forms import Sentences, Views, Weights, make_workspace
 from palmette.kernels.latent.train import decide
-from palmette.options.classifier_settings import Settings
+from palmette.options.latent import LatentSettings
 from palmette.structures.chain.model import check_columns
 from palmette.structures.latent.data import encode, longest
 from palmette.structures.latent.views import View, make_views, packed
@@ -30,7 +30,7 @@ class ClassifierModel:
     """Classes (the negative one first), features, views and weights."""
 
     classes: tuple[str, str]
-    settings: Settings
+    settings: LatentSettings
     encoder: Encoder
     alphabet: FeatureIndex
     weights: Weights
@@ -39,11 +39,11 @@ class ClassifierModel:
 
     @cached_property
     def views(self) -> list[View]:
-        return make_views(self.settings.latent, self.settings.views, self.settings.types)
+        return make_views(self.settings.latent, self.settings.view_names, self.settings.chunk_types)
 
     @cached_property
     def packed(self) -> Views:
-        return packed(self.views, self.settings.types, self.settings.pairs)
+        return packed(self.views, self.settings.chunk_types, self.settings.pairs)
 
     def encode(self, corpus: Corpus) -> Sentences:
         check_columns(corpus, self.encoder, NO_POS)
@@ -63,7 +63,7 @@ class ClassifierModel:
         save_classifier(self, path)
 
 
-def scores_of(views: Views, weights: Weights, x: Sentences, settings: Settings, states: np.ndarray) -> np.ndarray:
+def scores_of(views: Views, weights: Weights, x: Sentences, settings: LatentSettings, states: np.ndarray) -> np.ndarray:
     """The scores of all sentences; their structures into `states` unless it is empty."""
     n = x.offset.size - 1
     scores = np.zeros(n)

@@ -14,12 +14,12 @@ from msgspec import UNSET, UnsetType
 from palmette.data import array_specs, model_file
 from palmette.data.array_specs import Arrays, ArraySpec, ZeroRow, if_present
 from palmette.data.files import FilePath, shown
-from palmette.errors import ModelError, UsageError
+from palmette.errors import ModelError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.kernels.latent.forms import Views, Weights
-from palmette.options.classifier_settings import Settings, checked
+from palmette.options.latent import LatentOptions, LatentSettings
 from palmette.structures.latent.model import ClassifierModel
 from palmette.structures.latent.views import make_views, packed
 from palmette.structures.stored_features import (
@@ -34,6 +34,7 @@ from palmette.structures.stored_features import (
     unpack_index,
     unpack_names,
 )
+from palmette.structures.stored_settings import unpack_settings
 from palmette.structures.training_log import ClassifierEpoch, without_times
 
 TASK = "classify"
@@ -93,7 +94,7 @@ def _pack_meta(model: ClassifierModel) -> dict[str, Any]:
     meta = {
         "task": TASK,
         "classes": list(model.classes),
-        "settings": msgspec.to_builtins(model.settings),
+        "settings": model.settings.to_dict(),
         **pack_encoder(model.encoder),
         "attributes": model.alphabet.size,
         **model.meta,
@@ -114,9 +115,11 @@ def load_classifier(path: FilePath) -> ClassifierModel:
     if stored.classes[0] == stored.classes[1]:
         raise ModelError("damaged model: its classes have the same name", file=file)
     model_file.check_text(stored.classes, "a class", file)
-    settings = _unpack_settings(settings_from_v1(stored.settings), file)
+    settings = unpack_settings(stored.settings, LatentSettings, LatentOptions, file)
     encoder = _unpack_encoder(stored, file)
-    views = packed(make_views(settings.latent, settings.views, settings.types), settings.types, settings.pairs)
+    views = packed(
+        make_views(settings.latent, settings.view_names, settings.chunk_types), settings.chunk_types, settings.pairs
+    )
     sizes = classifier_sizes(views, stored.attributes)
     found = array_specs.unpack(arrays, classifier_specs(arrays), sizes, file)
     about = msgspec.to_builtins(stored)
@@ -129,18 +132,6 @@ def load_classifier(path: FilePath) -> ClassifierModel:
         unpack_names(found, PART),
         {key: about[key] for key in ABOUT_TRAINING if key in about},
     )
-
-
-def settings_from_v1(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a file of version 1 as settings of today."""
-    return settings
-
-
-def _unpack_settings(settings: dict[str, Any], file: str) -> Settings:
-    try:
-        return checked(model_file.read_metadata(settings, Settings, "settings", file))
-    except UsageError as error:
-        raise ModelError(f"damaged model: its settings are wrong ({error})", file=file) from None
 
 
 def _unpack_encoder(stored: ClassifierMeta, file: str) -> Encoder:

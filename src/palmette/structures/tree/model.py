@@ -16,6 +16,7 @@ from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.tree.forms import SHIFT, Grammar, Weights, Words
 from palmette.kernels.tree.train import parse
 from palmette.kernels.tree.weights import CLASSES
+from palmette.options.tree import TreeSettings
 from palmette.structures.tree.templates import Templates, read_cells
 
 Action = tuple[int, str]  # a move and a relation; the shift has none
@@ -30,12 +31,13 @@ class ParserModel:
     actions: list[Action]  # the shift first
     root: str  # the relation of the root
     weights: Weights
-    meta: dict[str, Any] = field(default_factory=dict)  # settings, history: plain JSON
+    settings: TreeSettings = field(default_factory=TreeSettings)
+    meta: dict[str, Any] = field(default_factory=dict)  # training log, tags: plain JSON
 
     @property
     def lifts(self) -> bool:
         """Whether relations may be marked ones of lifted arcs, to be put back; see projective.py."""
-        return self.meta.get("settings", {}).get("non_projective") != "skip"
+        return self.settings.non_projective != "skip"
 
     @property
     def relations(self) -> list[str]:

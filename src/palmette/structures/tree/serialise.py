@@ -20,7 +20,8 @@ from palmette.data.files import FilePath, shown
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.kernels.tree.forms import LEFT, RIGHT
 from palmette.kernels.tree.weights import MOST_ACTIONS, lists_of
-from palmette.options.parser_settings import ParserSettings
+from palmette.options.tree import TreeOptions, TreeSettings
+from palmette.structures.stored_settings import unpack_settings
 from palmette.structures.training_log import Epoch, without_times
 from palmette.structures.tree.model import SHIFTING, Action, ParserModel, frozen_weights
 from palmette.structures.tree.templates import Templates, compile_templates
@@ -50,7 +51,7 @@ class ParserMeta(msgspec.Struct, kw_only=True, frozen=True):
     tags: dict[str, str] | UnsetType = UNSET  # where the tags of a column came from
 
 
-ABOUT_TRAINING = ("settings", "history", "best_pass", "ignored", "tags")
+ABOUT_TRAINING = ("history", "best_pass", "ignored", "tags")
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ def save_parser(model: ParserModel, path: FilePath) -> None:
         "templates": {"name": model.templates.name, "text": model.templates.text},
         "actions": [list(action) for action in model.actions],
         "root": model.root,
+        "settings": model.settings.to_dict(),
         **model.meta,
         "history": without_times(model.meta.get("history", [])),
     }
@@ -122,8 +124,7 @@ def load_parser(path: FilePath) -> ParserModel:
     arrays, meta = model_file.load(path)
     model_file.check_task(meta, TASK, "a parser", file)
     stored = model_file.read_metadata(meta, ParserMeta, "metadata", file)
-    settings = settings_from_v1(stored.settings)
-    model_file.check_field_types(settings, ParserSettings, "setting", file)
+    settings = unpack_settings(stored.settings, TreeSettings, TreeOptions, file)
     _check_actions(stored.actions, file)
     model_file.check_text([stored.root], "the relation of the root", file)
     templates = _unpack_templates(stored.templates, file)
@@ -134,13 +135,9 @@ def load_parser(path: FilePath) -> ParserModel:
         stored.actions,
         stored.root,
         frozen_weights(found["table"], found["entry"]),
-        {key: about[key] for key in ABOUT_TRAINING if key in about} | {"settings": settings},
+        settings,
+        {key: about[key] for key in ABOUT_TRAINING if key in about},
     )
-
-
-def settings_from_v1(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a file of version 1 as settings of today."""
-    return settings
 
 
 def _check_actions(actions: list[Action], file: str) -> None:

@@ -27,7 +27,8 @@ from palmette.kernels.latent.forms import (
     Weights,
 )
 from palmette.kernels.latent.train import decide
-from palmette.options.classifier_settings import Settings
+from palmette.options.latent import LatentSettings
+from palmette.options.learners import Lclr
 from palmette.structures.latent.weights import new_store, with_room
 from palmette.training.latent.online import Evaluate, LatentLearning, counts_of
 from palmette.training.slices import Monitor, Slices
@@ -38,10 +39,13 @@ class BatchLearning(LatentLearning):
     """Weights, sentences and clock of a classifier that decodes many sentences with the same weights."""
 
     def __init__(
-        self, views: Views, weights: Weights, data: Labelled, settings: Settings, evaluate: Evaluate | None = None
+        self, views: Views, weights: Weights, data: Labelled, settings: LatentSettings, evaluate: Evaluate | None = None
     ) -> None:
         super().__init__(views, weights, data, settings, evaluate)
-        self.strict = settings.learner == "lclr"
+        learner = settings.chosen_learner
+        assert isinstance(learner, Lclr)
+        self.learner = learner
+        self.strict = learner.kind == "lclr"
         self.decoding = Slices(self.costs)
         self.inner = 0  # inner epochs so far: each has a permutation of its own
 
@@ -50,7 +54,7 @@ class BatchLearning(LatentLearning):
         fixed = np.sort(permutation[y[permutation] > 0] if self.strict else permutation)
         negatives = np.sort(permutation[y[permutation] < 0])
         store, _ = self._decode(fixed, new_store(y.size), monitor, first=True)
-        for k in range(self.settings.inner_rounds if self.strict else 1):
+        for k in range(self.learner.inner_rounds if self.strict else 1):
             if self.strict:
                 store, found = self._decode(negatives, store, monitor, first=k == 0)
                 self.new_structures.append(found)
@@ -84,7 +88,7 @@ class BatchLearning(LatentLearning):
         n = int(store.size[0])
         slices = Slices(self.costs[store.owner[:n]])
         done, wrong = 0, 1
-        while wrong and done < self.settings.inner_passes and not monitor.interrupt:
+        while wrong and done < self.learner.inner_passes and not monitor.interrupt:
             done, self.inner = done + 1, self.inner + 1
             tally = self.tally._replace(counts=np.zeros(N_COUNTS))
             for examples in monitor.over(slices, shuffled(self.settings.seed, self.inner, n)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -15,7 +16,8 @@ from palmette.features.templates import to_text
 from palmette.kernels.core.table import renumbered
 from palmette.kernels.encode.encode import FeatureIndex
 from palmette.kernels.latent.forms import Labelled, Views, Weights
-from palmette.options.classifier_settings import Settings
+from palmette.options.latent import LatentSettings
+from palmette.options.learners import Lclr
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel, check_columns
 from palmette.structures.chain.prune import some_names
@@ -30,6 +32,7 @@ from palmette.training.latent.start import check_chunker, start_from
 from palmette.training.result import EpochLog, Progress, TrainResult
 from palmette.training.trainer import train_epochs
 
+logger = logging.getLogger(__name__)
 SAME_COLUMNS = "development data needs the columns of the training data"
 
 
@@ -40,13 +43,12 @@ class Task(NamedTuple):
     y: np.ndarray  # i8[S]
     dev: tuple[Corpus, np.ndarray] | None
     encoder: Encoder
-    settings: Settings
+    settings: LatentSettings
     classes: tuple[str, str]
     chunker: ChainModel | None = None
     names: bool = True  # keep the attributes' names
     range: float | None = 0.1  # of the chunker's weights; None: that of a model trained from zero
     progress: Progress | None = None
-    say: Callable[[str], None] = lambda message: None
 
 
 def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
@@ -57,10 +59,10 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
     collected = Collected(task.corpus, task.encoder, old, settings.min_count)
     alphabet = collected.alphabets[1]
     data = Labelled(sentences(task.corpus.offset, collected.actives[1], alphabet.size), task.y)
-    views = make_views(settings.latent, settings.views, settings.types)
-    tables = packed(views, settings.types, settings.pairs)
+    views = make_views(settings.latent, settings.view_names, settings.chunk_types)
+    tables = packed(views, settings.chunk_types, settings.pairs)
     held_out = None if task.dev is None else Labelled(encode(task.dev[0], task.encoder, alphabet), task.dev[1])
-    task.say(
+    logger.info(
         f"{int((task.y > 0).sum()):,} sentences of class {task.classes[1]}, {int((task.y < 0).sum()):,} of class "
         f"{task.classes[0]}, {task.corpus.n_tokens:,} tokens, {alphabet.size:,} attributes, "
         + ", ".join(f"{view.name} ({len(view.tags)} tags)" for view in views)
@@ -71,16 +73,16 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
         weights = new_weights(tables, alphabet.size, settings.estimator != "last")
         if task.chunker is not None and size is not None:
             factor = start_from(task.chunker, views, tables, weights, size)
-            task.say(f"started from the chunker's weights times {factor:.4g}, the largest being {size:.4g}")
-        kind = LatentLearning if settings.learner == "pa" else BatchLearning
+            logger.info(f"started from the chunker's weights times {factor:.4g}, the largest being {size:.4g}")
+        kind = BatchLearning if isinstance(settings.learner, Lclr) else LatentLearning
         learning = kind(tables, weights, data, settings, _accuracy_on(held_out, tables, settings))
-        return train_epochs(learning, settings.seed, settings.passes, EpochLog(settings.patience, task.progress))
+        return train_epochs(learning, settings.seed, settings.n_passes(), EpochLog(settings.patience, task.progress))
 
     size, outcome = task.range, None
     if task.chunker is not None and size is None:
         outcome = train(None)
         size = largest(outcome.best)
-        task.say(f"trained from zero: the largest weight is {size:.4g}")
+        logger.info(f"trained from zero: the largest weight is {size:.4g}")
     if outcome is None or not outcome.interrupted:
         outcome = train(size)
     names = attribute_names(collected, task.chunker).get(1) if task.names else None
@@ -99,8 +101,8 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
 def _warn_of_size(task: Task, n_weights: int) -> None:
     size = n_weights * (4 if task.settings.estimator == "last" else 12)
     if size > LARGE:
-        task.say(
-            f"warning: the weights may take {size / 2**30:.1f} GB; --min-count 2, fewer types or views make them fewer"
+        logger.warning(
+            f"the weights may take {size / 2**30:.1f} GB; --min-count 2, fewer types or views make them fewer"
         )
 
 
@@ -119,13 +121,15 @@ def _check(task: Task) -> None:
     if task.chunker is not None:
         if task.settings.latent != "chunks":
             raise UsageError("init: a chunker is a start for chunk views, not for latent states or none")
-        views = make_views("chunks", task.settings.views, task.settings.types)
+        views = make_views("chunks", task.settings.view_names, task.settings.chunk_types)
         check_chunker(task.chunker, views, to_text(task.encoder.templates))
         if task.range is not None and not 0 < task.range < np.inf:
             raise UsageError(f"init_range: {task.range} is not a number above 0, nor auto")
 
 
-def _accuracy_on(held_out: Labelled | None, views: Views, settings: Settings) -> Callable[[Weights], float] | None:
+def _accuracy_on(
+    held_out: Labelled | None, views: Views, settings: LatentSettings
+) -> Callable[[Weights], float] | None:
     if held_out is None:
         return None
     x, y = held_out

@@ -34,7 +34,7 @@ from palmette.kernels.latent.forms import (
     make_workspace,
 )
 from palmette.kernels.latent.train import train_latent
-from palmette.options.classifier_settings import Settings
+from palmette.options.latent import LatentSettings
 from palmette.structures.latent.data import longest
 from palmette.structures.latent.weights import distance, new_store, no_rival, restart_mean, rival, snapshot
 from palmette.structures.training_log import ClassifierEpoch
@@ -48,10 +48,10 @@ class LatentLearning(Learning):
     classified as negative."""
 
     def __init__(
-        self, views: Views, weights: Weights, data: Labelled, settings: Settings, evaluate: Evaluate | None = None
+        self, views: Views, weights: Weights, data: Labelled, settings: LatentSettings, evaluate: Evaluate | None = None
     ) -> None:
         self.views, self.weights, self.data, self.settings = views, weights, data, settings
-        self.how, self.clock = settings.training(), np.ones(2)
+        self.how, self.clock = settings.training(data.y.size), np.ones(2)
         self.room = make_workspace(views, longest(data.x))
         self._evaluate = evaluate
         self._costs = np.diff(data.x.offset)

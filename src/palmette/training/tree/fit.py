@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -13,7 +13,7 @@ from palmette.errors import DataError
 from palmette.evaluation.attachment import score_trees
 from palmette.kernels.tree.forms import LEFT, RIGHT, Weights
 from palmette.kernels.tree.weights import MOST_ACTIONS
-from palmette.options.parser_settings import ParserSettings
+from palmette.options.tree import TreeSettings
 from palmette.structures.tree.model import SHIFTING, Action, ParserModel, encode, make_grammar, relations_of
 from palmette.structures.tree.projective import deprojectivised, projective_sentences, projectivised
 from palmette.structures.tree.templates import Templates
@@ -21,7 +21,7 @@ from palmette.training.result import EpochLog, Progress, TrainResult
 from palmette.training.trainer import train_epochs
 from palmette.training.tree.learning import ParserLearning
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
 # A relation of lifted arcs that is rarer loses its mark: UD English-EWT would have 136 relations instead of 51, and
 # each is two actions more to be looked at in every state.
 LEAST = 3
@@ -31,34 +31,31 @@ def fit_parser(
     treebank: Treebank,
     dev: Treebank | None,
     templates: Templates,
-    settings: ParserSettings,
+    settings: TreeSettings,
     *,
     threads: int = 1,
     progress: Progress | None = None,
-    say: Say,
 ) -> tuple[ParserModel, TrainResult]:
     """Train a parser. With development data the pass with the best LAS is kept."""
     if not treebank.n_tokens or (treebank.heads < 0).any():
         raise DataError("the training data has no trees", file=treebank.corpus.source)
-    projective = made_projective(treebank, settings.non_projective, say)
-    actions, root = actions_of(projective), root_of(projective, say)
+    projective = made_projective(treebank, settings.non_projective)
+    actions, root = actions_of(projective), root_of(projective)
     relations = relations_of(actions, root)
     words = encode(projective, templates, relations, gold=True)
 
-    chosen = msgspec.to_builtins(settings) | {"update": settings.cutting}
-
     def evaluate(weights: Weights) -> dict[str, float]:
         assert dev is not None
-        model = ParserModel(templates, actions, root, weights, {"settings": chosen})
-        scores = score_trees(dev, parsed(model, dev, settings.beam, settings.merge, threads))
+        model = ParserModel(templates, actions, root, weights, settings)
+        scores = score_trees(dev, parsed(model, dev, settings.beam.width, settings.merge, threads))
         return {"las": scores.las, "dev_uas": scores.uas}
 
     grammar = make_grammar(templates, actions, relations)
     learning = ParserLearning(grammar, words, settings, evaluate if dev is not None else None)
-    outcome = train_epochs(learning, settings.seed, settings.n_passes, EpochLog(settings.patience, progress))
+    outcome = train_epochs(learning, settings.seed, settings.n_passes(), EpochLog(settings.patience, progress))
     log = msgspec.to_builtins(outcome.training_log)
-    meta = {"settings": chosen, "history": log, "best_pass": outcome.best_epoch}
-    return ParserModel(templates, actions, root, outcome.best, meta), outcome
+    meta = {"history": log, "best_pass": outcome.best_epoch}
+    return ParserModel(templates, actions, root, outcome.best, settings, meta), outcome
 
 
 def parsed(model: ParserModel, treebank: Treebank, beam: int, merge: bool, threads: int = 1) -> Treebank:
@@ -75,16 +72,16 @@ def finished(model: ParserModel, treebank: Treebank, heads: np.ndarray, relation
     return deprojectivised(made) if model.lifts else made
 
 
-def made_projective(treebank: Treebank, how: str, say: Say) -> Treebank:
+def made_projective(treebank: Treebank, how: str) -> Treebank:
     """Trees with crossing arcs are transformed, or left out; either is told."""
     if how == "pseudo":
         made, told = projectivised(treebank, LEAST)
         if told.crossing_sentences:
-            say(str(told))
+            logger.info("%s", told)
         return made
     good = projective_sentences(treebank)
     if not good.all():
-        say(f"{int((~good).sum()):,} of {good.size:,} trees are not projective, and left out")
+        logger.info(f"{int((~good).sum()):,} of {good.size:,} trees are not projective, and left out")
     if not good.any():
         raise DataError("no tree of the training data is projective", hint="--non-projective pseudo transforms them")
     return treebank.take(np.flatnonzero(good))
@@ -103,12 +100,14 @@ def actions_of(treebank: Treebank) -> list[Action]:
     return [SHIFTING, *found]
 
 
-def root_of(treebank: Treebank, say: Say) -> str:
+def root_of(treebank: Treebank) -> str:
     """The relation that roots have, most of the time. The last word that is left is the root without any action, so
     that there is nothing to learn another one from; that is told."""
     types = treebank.relations.types
     counts = Counter(types[k] for k in treebank.relations.ids[treebank.heads == 0].tolist())
     (root, times), total = counts.most_common(1)[0], counts.total()
     if times < total:
-        say(f"{total - times:,} of {total:,} roots have another relation than {root}; the parser gives it to all roots")
+        logger.info(
+            f"{total - times:,} of {total:,} roots have another relation than {root}; the parser gives it to all roots"
+        )
     return root

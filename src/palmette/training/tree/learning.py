@@ -10,8 +10,8 @@ from palmette.kernels.tree.forms import Grammar, Weights, Words
 from palmette.kernels.tree.train import train_tree
 from palmette.kernels.tree.update import PLACES as MORE_PLACES
 from palmette.kernels.tree.weights import CLASSES, frozen, larger_table, restart_from_average
-from palmette.options.parser_settings import ParserSettings
-from palmette.options.settings import UPDATES
+from palmette.options.search import UPDATE_NUMBERS
+from palmette.options.tree import MAVG_EVERY, TreeSettings
 from palmette.structures.tree.model import frozen_weights
 from palmette.training.trainer import Counts, Learning
 
@@ -39,12 +39,13 @@ class ParserLearning(Learning):
         self,
         grammar: Grammar,
         words: Words,
-        settings: ParserSettings,
+        settings: TreeSettings,
         evaluate: Callable[[Weights], dict[str, float]] | None,
     ) -> None:
         self.grammar, self.words, self.settings = grammar, words, settings
-        self.rule = settings.rule(words.offset.size - 1)
-        self.update = list(UPDATES).index(settings.cutting)
+        self.beam = settings.beam
+        self.rule = settings.chosen_learner.rule(words.offset.size - 1, self.beam.width)
+        self.update = UPDATE_NUMBERS[str(self.beam.update)]
         self.weights = new_weights()
         self.clock = 1.0
         self._evaluate = evaluate
@@ -58,14 +59,14 @@ class ParserLearning(Learning):
     def begin_epoch(self, number: int) -> None:
         self.updates = self.bad = self.merges = self.infeasible = 0
         self.places = 0.0
-        if self.settings.estimator == "mavg" and number % self.settings.mavg_every == 0:
+        if self.settings.estimator == "mavg" and number % (self.settings.mavg_every or MAVG_EVERY) == 0:
             restart_from_average(self.weights, self.clock)
 
     def learn(self, examples: np.ndarray) -> Counts:
         counts, first = Counts(), 0
         while True:
             done, self.clock, updates, wrong, bad, places, merges, infeasible, lacks = train_tree(
-                self.grammar, self.weights, self.words, examples, first, examples.size, self.clock, self.settings.beam,
+                self.grammar, self.weights, self.words, examples, first, examples.size, self.clock, self.beam.width,
                 self.settings.merge, self.update, self.rule,
             )  # fmt: skip
             counts = counts + Counts(updates, wrong)

@@ -1,0 +1,21 @@
+"""Settings in model files: nested values as they are written today, or the flat ones of version-1 files."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from palmette.errors import ModelError
+from palmette.options.declare import OptionError, Options, Value
+from palmette.options.version1 import params_from_version1
+
+Settings = TypeVar("Settings", bound=Value)
+
+
+def unpack_settings(data: dict[str, Any], kind: type[Settings], options: type[Options], file: str) -> Settings:
+    """The settings of a model file, checked; ModelError if one is wrong."""
+    try:
+        if isinstance(data.get("learner"), dict):
+            return kind.from_dict(data)
+        return kind(**params_from_version1(options, data))
+    except (OptionError, TypeError) as error:
+        raise ModelError(f"damaged model: its settings are wrong ({error})", file=file) from None
