@@ -45,7 +45,17 @@ def _check_latent(given: Any) -> None:
             raise OptionError("states", f"{count!r} is not a number of states from 1 to {MOST_STATES}")
 
 
-class Latent(States):
+class SeveralStates(States):
+    """State spaces in which a label has several states."""
+
+    tied_update: float = option(
+        default=1.0, low=0.0, high=100.0,
+        help="How much of an update all states of a label get besides the state on the path (0: the latent perceptron "
+        "as published, which takes longer to lower a label with many states).",
+    )  # fmt: skip
+
+
+class Latent(SeveralStates):
     """Hidden states behind the labels: the model learns what distinguishes them."""
 
     kind = "latent"
@@ -57,11 +67,6 @@ class Latent(States):
     init_size: float = option(
         default=0.01, low=1e-9, high=100.0, help="Size of the random numbers that a latent model starts from."
     )
-    tied_update: float = option(
-        default=1.0, low=0.0, high=100.0,
-        help="How much of an update all states of a label get besides the state on the path (0: the latent perceptron "
-        "as published, which takes longer to lower a label with many states).",
-    )  # fmt: skip
     split_after: int = option(
         default=0, low=0, help="Train a plain model for so many passes first, then split its labels into states."
     )
@@ -85,7 +90,7 @@ def _check_memory(given: Any) -> None:
         raise OptionError("memory", f"{given!r} is not bigram, trigram, run:LABEL:N or a function")
 
 
-class LabelHistory(States):
+class LabelHistory(SeveralStates):
     """States that remember earlier labels; the labels determine the state, nothing is hidden."""
 
     kind = "label-history"

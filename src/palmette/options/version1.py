@@ -9,7 +9,7 @@ from palmette.options.assemble import assemble, flat_name
 from palmette.options.declare import Options
 from palmette.options.learners import LEARNERS
 from palmette.options.search import Beam
-from palmette.options.states import Latent
+from palmette.options.states import LabelHistory, Latent
 
 _RENAMED = {"candidates": "nbest", "share": "tied_update"}
 
@@ -28,7 +28,7 @@ def params_from_version1(owner: type[Options], settings: Mapping[str, Any]) -> d
     if _is_latent(owner, old.get("latent")):
         wanted |= {flat_name(option) for option in Latent.__options__.values()}
     if old.get("label_history") is not None:
-        wanted.add("label_history")
+        wanted |= {flat_name(option) for option in LabelHistory.__options__.values()}
     found = {name: value for name, value in old.items() if name in wanted and not _is_open(name, value)}
     if "rate" in found and found["rate"] is None:
         del found["rate"]  # the default of its learner
