@@ -1,86 +1,56 @@
-"""`palmette calibrate`: a temperature for a model's scores, so that its confidences are probabilities."""
+"""`palmette calibrate`: fit a temperature for a model's scores, so that its confidences are probabilities."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import logging
 
-from cyclopts import Parameter
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import HelperOptions, PartialOptions, input_spec, load_tagger
+from palmette.cli.output import Ticker, print_json
+from palmette.options.declare import option
+from palmette.options.formats import FormatOptions
 
-from palmette.cli.options import Columns, File, Helpers, Json, Quiet, load_tagger, pairs, say
-from palmette.cli.telling import Ticker, print_json
+logger = logging.getLogger(__name__)
 
 
-def calibrate(
-    model: str,
-    data: File,
-    /,
-    *,
-    output: Annotated[str, Parameter(name=["--output", "-o"])],
-    label: str | None = None,
-    columns: Columns = None,
-    format: str | None = None,
-    separator: str = "auto",
-    with_: Helpers = None,
-    partial: Annotated[bool | None, Parameter(negative="--no-partial")] = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Fit a temperature on labelled data, so that a model's confidences are probabilities. Its labels stay the same.
+class Calibrate(HelperOptions, PartialOptions, JsonOptions, Command):
+    """Fit a temperature on labelled data, so that a tagger's confidences are probabilities. All scores are divided by
+    the temperature that makes the gold label sequences of the data most probable; predicted labels do not change.
+    The data is read as the training data was, unless the options of the data say otherwise."""
 
-    All scores are divided by the temperature that makes the gold label sequences of the data most probable.
+    owners = (FormatOptions,)
+    hidden = ("unit", "penn-quotes")
 
-    Parameters
-    ----------
-    model: str
-        The model file.
-    data: str
-        Labelled sentences that the model was not trained on, such as development data.
-    output: str
-        The model file to write; may be the same.
-    label: str
-        The gold label's column; default as in training.
-    columns: str
-        Columns that the model's templates see as 0, 1, ...; default as in training.
-    format: str
-        columns, conllu, attributes or jsonl; default as in training.
-    separator: str
-        auto, tab, space (runs of them), comma, semicolon, bar, or one character.
-    with_: list[str]
-        NAME=MODEL: a column that the data lacks comes from another model; repeatable.
-    partial: bool
-        Gold labels may be partly known (`?`, `A|B`): what is known counts. Default as in training.
-    json: bool
-        Print one JSON object; errors are fractions of 1.
-    quiet: bool
-        No progress and no messages.
-    """
-    from palmette.cli.options import reading_from
-    from palmette.data.formats.registry import read_corpus
-    from palmette.structures.chain.files import with_columns
-
-    tagger = load_tagger(model, quiet)
-    reading = tagger.reading_for(data, labelled=True).overridden(reading_from(format, separator, columns, label))
-    corpus = read_corpus(data, reading)
-    corpus = with_columns(
-        corpus, [load_tagger(path, quiet).model_ for path in pairs(with_, "--with").values()], tagger.model_
+    model: str = option(argument=True, help="The model file.")
+    data: str = option(
+        argument=True, help="Labelled sentences that the model was not trained on, such as development data."
     )
-    found = tagger.calibrate_corpus(corpus, None if quiet else Watch(), partial=partial)
-    tagger.save(output)
-    if json:
-        print_json(found)
-    elif not quiet:
-        from palmette.reports.reliability import print_calibration
+    output: str = option(short="o", metavar="FILE", help="The model file to write; may be the same.")
 
-        print_calibration(found)
-    left_out = corpus.n_sentences - found.sentences
-    if left_out:
-        say(quiet)(f"left out: {left_out:,} sentences with labels that the model does not have or does not allow")
-    say(quiet)(f"wrote {output}: its confidences are probabilities now")
+    def run(self) -> None:
+        from palmette.data.formats.registry import read_corpus
+        from palmette.structures.chain.files import with_columns
+
+        tagger = load_tagger(self.model, self.quiet)
+        corpus = read_corpus(self.data, input_spec(self, tagger, self.data, labelled=True))
+        corpus = with_columns(corpus, [helper.model_ for helper in self.helpers(self.quiet)], tagger.model_)
+        found = tagger.calibrate_corpus(corpus, None if self.quiet else Watch(), partial=self.partial)
+        tagger.save(self.output)
+        if self.json:
+            print_json(found)
+        elif not self.quiet:
+            from palmette.reports.reliability import print_calibration
+
+            print_calibration(found)
+        left_out = corpus.n_sentences - found.sentences
+        if left_out:
+            logger.info("left out: %s sentences with labels that the model does not have or allow", f"{left_out:,}")
+        logger.info("wrote %s: its confidences are probabilities now", self.output)
 
 
 class Watch(Ticker):
-    """Which temperatures were tried."""
+    """Prints the temperatures that are tried."""
 
     def __call__(self, temperature: float, loss: float) -> None:
         if self.due():
-            self.tell(f"temperature {temperature:.4g}: negative log-likelihood {loss:.5f} a token")
+            self.tell(f"temperature {temperature:.4g}: negative log-likelihood {loss:.5f} per token")

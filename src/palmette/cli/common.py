@@ -3,18 +3,72 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from palmette.errors import DataError, UsageError
-from palmette.options.declare import OptionError
+from palmette.options.declare import OptionError, Options, option
+from palmette.options.formats import FormatOptions
+from palmette.options.search import MOST_BEAM
 
 if TYPE_CHECKING:
+    from palmette.cli.command import Command
     from palmette.data.formats.registry import FormatSpec
     from palmette.estimators.tagger import Tagger
 
 logger = logging.getLogger(__name__)
+
+DECODINGS = {
+    "viterbi": "the labels of the best path of states",
+    "marginal": "per token the label with the largest posterior",
+    "exact": "the best label sequence, summed over its paths",
+}
+
+
+class SearchOptions(Options):
+    """Another search than that of the training."""
+
+    search: str | None = option(
+        default=None, choices=("viterbi", "beam"), group="model",
+        help="How label sequences are searched: viterbi (exact) or beam (default: as in training).",
+    )  # fmt: skip
+    beam: int | None = option(
+        default=None, low=1, high=MOST_BEAM, group="model",
+        help="Prefixes that a beam keeps (default: as in training).",
+    )  # fmt: skip
+
+
+class BiasOptions(Options):
+    """Scores added to labels."""
+
+    bias: list | None = option(
+        default=None, repeat=True, metavar="LABEL=X", group="model",
+        help="Add X to the score of a label, to trade precision for recall; repeatable (default: the model's own).",
+    )  # fmt: skip
+
+
+class HelperOptions(Options):
+    """Models that make columns."""
+
+    with_: list | None = option(
+        default=None, flag="with", repeat=True, metavar="NAME=MODEL",
+        help="A column that the data lacks is made by another model, such as pos=pos.palm; repeatable, in order.",
+    )  # fmt: skip
+
+    def helpers(self, quiet: bool) -> list[Tagger]:
+        """The models, loaded."""
+        return [load_tagger(path, quiet) for path in pairs(self.with_, "--with").values()]
+
+
+class PartialOptions(Options):
+    """Gold labels that are partly known."""
+
+    partial: bool | None = option(
+        default=None, group="data",
+        help="Gold labels may be partly known: `?` is any label, `A|B` one of several (default: as in training).",
+    )  # fmt: skip
 
 
 def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
@@ -31,7 +85,7 @@ def pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
 
 
 def biases(given: Sequence[str] | None) -> dict[str, float] | None:
-    """`--bias O=-0.5` options; None when there are none, so that the model's own bias counts."""
+    """`--bias O=-0.5` options; None if there are none, so that the model's own bias is used."""
     if not given:
         return None
     found = {}
@@ -67,7 +121,7 @@ def forbidden_pairs(path: str | None) -> list[tuple[str, str]]:
 
 
 def announce_compiling(quiet: bool) -> None:
-    """A cold first run says once that it is compiling."""
+    """Print once, in a first run, that kernels are compiled."""
     from palmette.kernels.core import compile as compiling
 
     def first(name: str) -> None:
@@ -79,7 +133,7 @@ def announce_compiling(quiet: bool) -> None:
 
 
 def load_tagger(path: str, quiet: bool, search: str | None = None, beam: int | None = None) -> Tagger:
-    """A model, searched as in training unless something else is said; that it differs is told."""
+    """A model, searched as in training unless told otherwise; a difference is logged."""
     announce_compiling(quiet)
     from palmette.estimators.tagger import Tagger
 
@@ -92,13 +146,30 @@ def load_tagger(path: str, quiet: bool, search: str | None = None, beam: int | N
     return tagger
 
 
-def format_spec(given: dict[str, object]) -> FormatSpec:
+def format_spec(given: dict[str, Any]) -> FormatSpec:
     """How the user wants the input read."""
     from palmette.data.formats.registry import FormatSpec
 
-    return FormatSpec(**given)  # type: ignore[arg-type]
+    FormatOptions(**given).check()
+    return FormatSpec(**given)
+
+
+def input_spec(command: Command, tagger: Tagger, data: str, *, labelled: bool = False) -> FormatSpec:
+    """How to read a file for a model: as its training data, but for the options of the command line."""
+    given = format_spec(command.params(FormatOptions))
+    return tagger.reading_for(data, labelled=labelled).overridden(given)
 
 
 def check_threads(threads: int) -> None:
     if threads < 1:
         raise OptionError("threads", f"{threads} is not a whole number of at least 1")
+
+
+def names_of(files: Sequence[str]) -> list[str]:
+    """The names of the files, without folders if they still differ."""
+    short = [os.path.basename(file) for file in files]
+    names = short if len(set(short)) == len(files) else list(files)
+    for file in names:
+        if names.count(file) > 1:
+            raise UsageError(f"{file} is given twice")
+    return names

@@ -1,4 +1,4 @@
-"""Compile every kernel by using each way through the package once, on next to nothing."""
+"""Compile every kernel: each way through the package once, on tiny data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from palmette.estimators.language_model import LanguageModel
 from palmette.estimators.parser import Parser
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation.shallow_cues import shallow_cues
-from palmette.options.settings import OPTIMISERS
+from palmette.options.learners import OPTIMISERS, Crf
+from palmette.options.search import Beam
 from palmette.structures.chain.model import DECODINGS
 from palmette.structures.chain.separation import separation
 from palmette.structures.tree.projective import deprojectivised, projectivised
@@ -27,8 +28,8 @@ TEMPLATES = "U0:%x[0,0]/%x[0,1]\n*1:%x[0,0]\nB\nT\n"
 
 
 def throw_away(folder: Path | None) -> tuple[int, int]:
-    """Delete what was compiled, of this version and others; how many files, and how many bytes. Processes that run
-    have read what they need, or compile it again."""
+    """Delete compiled kernels, of this version and others; returns the number of files and bytes. Running processes
+    have loaded what they need, or compile it again."""
     files, size = 0, 0
     for path in folder.glob("*.kernel") if folder is not None else ():
         bytes_of_it = path.stat().st_size
@@ -38,8 +39,8 @@ def throw_away(folder: Path | None) -> tuple[int, int]:
 
 
 def compile_all() -> None:
-    """Train and tag with columns, CoNLL-U and attributes; with orders 1 and 2, a dev set, names and pruning; by
-    passes and by likelihood; every way to decode; and look into the result."""
+    """Train and tag with columns, CoNLL-U and attributes; with orders 1 and 2, development data, names and pruning; by
+    passes and by likelihood; with every way to decode; and inspect the result."""
     with tempfile.TemporaryDirectory() as folder:
         files = {name: Path(folder, name) for name in ("c.txt", "a.crfsuite", "u.conllu", "t.txt", "m.palm")}
         for name, text in (("c.txt", COLUMNS), ("a.crfsuite", ATTRIBUTES), ("u.conllu", CONLLU), ("t.txt", TEMPLATES)):
@@ -54,7 +55,7 @@ def compile_all() -> None:
         _compile_parser(Path(folder, "out.conllu"))
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])
         for optimiser in OPTIMISERS:
-            Tagger(template=files["t.txt"], learner="crf", optimiser=optimiser, passes=2).fit_file(files["c.txt"])
+            Tagger(template=files["t.txt"], learner=Crf(optimiser=optimiser), passes=2).fit_file(files["c.txt"])
         Tagger(template=files["t.txt"], learner="maxent", passes=2).fit_file(files["c.txt"])
         corpus = read_corpus(files["c.txt"], FormatSpec())
         for how in DECODINGS:
@@ -63,8 +64,8 @@ def compile_all() -> None:
         tagger.predict_confidence([[("a", "x"), ("b", "y")]])
         separation(tagger.model_, corpus)
         for learner in ("pa", "lclr"):
-            Classifier(learner, passes=1).fit([[("a", "x")]], [[("b", "y")]])
-        HMM().fit([["a", "b"]], [["X", "Y"]]).log_probability([["a"]])
+            Classifier(learner=learner, passes=1).fit([[("a", "x")], [("b", "y")]], ["yes", "no"])
+        HMM().fit([["a", "b"]], [["X", "Y"]]).log_likelihood([["a"]])
         plain = parse_sentences(b"a b\n" * 5)
         language = LanguageModel().fit(plain)
         language.score(plain)
@@ -78,7 +79,7 @@ def _compile_parser(path: Path) -> None:
     words: list[list[Word]] = [[{"form": "a", "head": head, "deprel": f"r{head}"} for head in each] for each in heads]
     trees = treebank_from_sentences(words)
     for merge in (False, True):
-        parser = Parser("basic", merge=merge, passes=2, beam=2).fit(trees, trees)
+        parser = Parser("basic", merge=merge, passes=2, search=Beam(2)).fit(trees, dev=trees)
         parser.nbest(trees, 2)
     write_treebank(path, deprojectivised(projectivised(trees)[0]))
     parser.parse_file(path, path)

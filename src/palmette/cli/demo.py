@@ -1,4 +1,4 @@
-"""`palmette demo`: a tagger and a chunker, from nothing to a tagged sentence, in half a minute."""
+"""`palmette demo`: train a tagger and a chunker and tag a sentence, in half a minute."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import sys
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from palmette.cli.options import Flag, Quiet, Text, announce_compiling
+from palmette.cli.command import Command, OutputOptions
+from palmette.cli.common import announce_compiling
 from palmette.errors import UsageError
+from palmette.options.declare import option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,57 +21,56 @@ if TYPE_CHECKING:
 SENTENCE = "The old ferry had not left the harbour when the first guests arrived with their heavy bags."
 
 
-def demo(
-    *,
-    folder: Annotated[str, Parameter(name=["--output", "-o"])] = ".",
-    text: Text = None,
-    corpus: Flag = False,
-    data: str | None = None,
-    quiet: Quiet = False,
-) -> None:
-    """Train and show a tagger on a small corpus that ships with palmette.
+DATA = ("vowels", "acronyms", "sentences", "grammaticality", "trees")  # of `datasets.demo.example_files`
+TITLES = {
+    "pos": "1. A part-of-speech tagger: words to Penn tags",
+    "chunk": "2. A chunker: words and tags to phrases",
+}
 
-    Parameters
-    ----------
-    folder: str
-        Where to leave the two model files, pos.palm and chunk.palm.
-    text: str
-        A sentence to tag at the end; on a terminal you are asked for one.
-    corpus: bool
-        Leave the corpus there too, as train.txt, dev.txt and test.txt.
-    data: str
-        Only leave other data there, for the examples in docs: vowels (vowels.txt, vowels_test.txt), acronyms,
-        sentences, grammaticality, or trees (trees.conllu, trees_test.conllu).
-    quiet: bool
-        No progress.
-    """
-    if data is not None:
-        if corpus or text is not None:
-            raise UsageError("--data only leaves files: leave --text and --corpus out")
-        _leave_data(data, folder)
-        return
-    from palmette.data import model_file
-    from palmette.reports.console import OutputConsole
 
-    targets = {name: os.path.join(folder, f"{name}.palm") for name in ("pos", "chunk")}
-    for path in targets.values():
-        model_file.check_output(path)
-    if corpus:
-        _leave_corpus(folder)
-    console = OutputConsole(100)
-    announce_compiling(quiet)
-    _compile_first()
-    with as_file(files("palmette") / "datasets" / "files") as shipped:
-        pos = _train(console, "1. A part-of-speech tagger: words to Penn tags", "pos", shipped, targets["pos"], quiet)
-        chunk = _train(console, "2. A chunker: words and tags to phrases", "chunk", shipped, targets["chunk"], quiet)
-        _show_scores(console, pos, chunk, shipped)
-    _show_learnt(console, chunk)
-    _show_sentences(console, pos, chunk, text)
-    _what_next(console, targets)
+class Demo(OutputOptions, Command):
+    """Train and show a tagger and a chunker on a small corpus that ships with palmette."""
+
+    folder: str = option(
+        default=".", flag="output", short="o", metavar="FOLDER",
+        help="Where to write the two model files, pos.palm and chunk.palm.",
+    )  # fmt: skip
+    text: str | None = option(default=None, help="A sentence to tag at the end; on a terminal you are asked for one.")
+    corpus: bool = option(
+        default=False, group="data", help="Write the corpus there too, as train.txt, dev.txt and test.txt."
+    )
+    data: str | None = option(
+        default=None, choices=DATA, group="data",
+        help="Only write other data there, as NAME.txt and NAME_test.txt (trees: .conllu), for the examples in docs.",
+    )  # fmt: skip
+
+    def run(self) -> None:
+        if self.data is not None:
+            if self.corpus or self.text is not None:
+                raise UsageError("--data only writes files: leave --text and --corpus out")
+            _write_data(self.data, self.folder)
+            return
+        from palmette.data import model_file
+        from palmette.reports.console import OutputConsole
+
+        targets = {name: os.path.join(self.folder, f"{name}.palm") for name in ("pos", "chunk")}
+        for path in targets.values():
+            model_file.check_output(path)
+        if self.corpus:
+            _write_corpus(self.folder)
+        console = OutputConsole(100)
+        announce_compiling(self.quiet)
+        _compile_first()
+        with as_file(files("palmette") / "datasets" / "files") as shipped:
+            pos, chunk = (_train(console, kind, shipped, targets[kind], self.quiet) for kind in targets)
+            _show_scores(console, pos, chunk, shipped)
+        _show_learnt(console, chunk)
+        _show_sentences(console, pos, chunk, self.text)
+        _what_next(console, targets)
 
 
 def _compile_first() -> None:
-    """Compile on next to nothing, so that the seconds shown later are those of learning."""
+    """Compile on two sentences, so that the seconds shown later are those of training."""
     from palmette import Tagger, load_demo
 
     X, y = load_demo("dev")
@@ -79,7 +78,7 @@ def _compile_first() -> None:
     tagger.predict(X[:1])
 
 
-def _leave_corpus(folder: str) -> None:
+def _write_corpus(folder: str) -> None:
     from palmette.data.files import write_whole
     from palmette.datasets.demo import PARTS, demo_text
 
@@ -88,7 +87,7 @@ def _leave_corpus(folder: str) -> None:
             out.write(demo_text(part).encode())
 
 
-def _leave_data(name: str, folder: str) -> None:
+def _write_data(name: str, folder: str) -> None:
     from palmette.data.files import write_whole
     from palmette.datasets.demo import example_files
 
@@ -97,11 +96,11 @@ def _leave_data(name: str, folder: str) -> None:
             out.write(text.encode())
 
 
-def _train(console: Console, title: str, kind: str, data: Path, target: str, quiet: bool) -> Tagger:
+def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) -> Tagger:
     from palmette import FormatSpec, Tagger
     from palmette.reports.progress import TrainingDisplay
 
-    console.print(f"\n[bold]{title}[/bold]")
+    console.print(f"\n[bold]{TITLES[kind]}[/bold]")
     reading = FormatSpec(label="1", columns=("0",)) if kind == "pos" else FormatSpec()
     tagger = Tagger(kind, passes=15, patience=4, seed=1)
     command = f"palmette train train.txt -o {kind}.palm --features {kind} --dev dev.txt --passes 15 --patience 4"

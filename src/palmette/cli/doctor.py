@@ -5,59 +5,53 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import sys
 
-from palmette.cli.options import Json
-from palmette.cli.telling import print_json
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.output import print_json
 
-NEEDED = ("numpy", "numba", "llvmlite", "msgspec", "cyclopts", "rich")
+NEEDED = ("numpy", "numba", "llvmlite", "msgspec", "rich")
 EXTRAS = {"matplotlib": "plot", "scikit-learn": "sklearn", "python-crfsuite": "bench"}
 
 
-def doctor(*, json: Json = False) -> None:
-    """Tell versions, cache place, threads and what is missing.
+class Doctor(JsonOptions, Command):
+    """Report versions, cache folder, threads and what is missing."""
 
-    Parameters
-    ----------
-    json: bool
-        Print a JSON object.
-    """
-    from palmette import __version__
-    from palmette.data import model_file
-    from palmette.kernels.core.compile import cache_folder
+    def run(self) -> None:
+        from palmette import __version__
+        from palmette.data import model_file
+        from palmette.kernels.core.compile import cache_folder
 
-    folder = cache_folder()
-    kept = sorted(folder.glob("*.kernel")) if folder else []
-    about = {
-        "palmette": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "packages": {name: _version(name) for name in NEEDED},
-        "extras": {name: _version(name) for name in EXTRAS},
-        "model_format": model_file.VERSION,
-        "cache": str(folder) if folder else None,
-        "cached_kernels": len(kept),
-        "cache_bytes": sum(path.stat().st_size for path in kept),
-    }
-    if json:
-        print_json(about)
-        return
-    print(f"palmette {__version__}, model format {model_file.VERSION}")
-    print(f"Python {about['python']} on {about['platform']}; {about['processor']}, {about['cores']} cores")
-    for name in NEEDED:
-        print(f"  {name:16}{_version(name) or 'MISSING: pip install ' + name}")
-    for name, extra in EXTRAS.items():
-        missing = f"not installed (optional: pip install 'palmette[{extra}]')"
-        print(f"  {name:16}{_version(name) or missing}")
-    if folder is None:
-        print("compiled code: NOWHERE to keep it, so each run compiles anew; set PALMETTE_CACHE_DIR to a folder")
-    else:
-        print(f"compiled code: {len(kept)} kernels, {sum(p.stat().st_size for p in kept) / 1e6:.1f} MB in {folder}")
-        if not kept:
-            print("  nothing compiled yet: `palmette warmup` does it ahead")
-    sys.stdout.flush()
+        folder = cache_folder()
+        kept = sorted(folder.glob("*.kernel")) if folder else []
+        about = {
+            "palmette": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "packages": {name: _version(name) for name in NEEDED},
+            "extras": {name: _version(name) for name in EXTRAS},
+            "model_format": model_file.VERSION,
+            "cache": str(folder) if folder else None,
+            "cached_kernels": len(kept),
+            "cache_bytes": sum(path.stat().st_size for path in kept),
+        }
+        if self.json:
+            print_json(about)
+            return
+        print(f"palmette {__version__}, model format {model_file.VERSION}")
+        print(f"Python {about['python']} on {about['platform']}; {about['processor']}, {about['cores']} cores")
+        for name in NEEDED:
+            print(f"  {name:16}{_version(name) or 'MISSING: pip install ' + name}")
+        for name, extra in EXTRAS.items():
+            missing = f"not installed (optional: pip install 'palmette[{extra}]')"
+            print(f"  {name:16}{_version(name) or missing}")
+        if folder is None:
+            print("compiled code: not kept, so that each run compiles again; set PALMETTE_CACHE_DIR to a folder")
+        else:
+            print(f"compiled code: {len(kept)} kernels, {sum(p.stat().st_size for p in kept) / 1e6:.1f} MB in {folder}")
+            if not kept:
+                print("  nothing compiled yet: `palmette warmup` does it ahead")
 
 
 def _version(name: str) -> str | None:

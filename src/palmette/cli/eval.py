@@ -1,195 +1,185 @@
-"""`palmette eval`: a model against gold labels, or a file that has both gold and guess."""
+"""`palmette eval`: score a tagger on gold labels, or a file that has both gold and guess."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cyclopts import Parameter
-
-from palmette.cli.options import Columns, Flag, Helpers, Json, MaybeFile, Repeated, biases, load_tagger, pairs
-from palmette.cli.telling import print_json
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import (
+    DECODINGS,
+    BiasOptions,
+    HelperOptions,
+    PartialOptions,
+    SearchOptions,
+    biases,
+    input_spec,
+    load_tagger,
+)
+from palmette.cli.output import print_json
 from palmette.errors import DataError, UsageError
+from palmette.options.declare import option
+from palmette.options.formats import FormatOptions
 
 if TYPE_CHECKING:
     import numpy as np
 
     from palmette.data.formats.columns_light import Guesses
 
-    # What the figures are called, at which temperature, and the tables
-    Calibrated = tuple[str, float, Any]
+STYLES = {
+    "table": "tables",
+    "conlleval": "the text of conlleval, digit for digit",
+    "seqeval": "the report of seqeval",
+    "json": "a JSON object",
+}
 
-STYLES = ("table", "conlleval", "seqeval", "json")
+
+class Calibrated(NamedTuple):
+    """How reliable confidences are: what the figures are called, the temperature, and the tables."""
+
+    called: str
+    temperature: float
+    tables: Any
 
 
-def evaluate(
-    model: str | None = None,
-    data: MaybeFile = None,
-    /,
-    *,
-    guess: MaybeFile = None,
-    style: Annotated[str, Parameter(name="--style")] = "table",
-    strict: Flag = False,
-    label: str | None = None,
-    columns: Columns = None,
-    format: str | None = None,
-    separator: str = "auto",
-    with_: Helpers = None,
-    bias: Repeated = None,
-    partial: Annotated[bool | None, Parameter(negative="--no-partial")] = None,
-    decode: str = "viterbi",
-    search: str | None = None,
-    beam: int | None = None,
-    errors: int = 10,
-    calibration: Flag = False,
-    picture: MaybeFile = None,
-    json: Json = False,
-) -> None:
-    """Score a model on gold labels, or a file that has gold and guess in its last two columns.
+class Tagged(NamedTuple):
+    """Gold and guess of a file, and what else is known about it."""
 
-    Parameters
-    ----------
-    model: str
-        The model file.
-    data: str
-        Labelled sentences.
-    guess: str
-        Instead of a model: a file whose last two columns are gold and guess, as for conlleval.
-    style: str
-        table, conlleval (its text, digit for digit), seqeval (its report) or json.
-    strict: bool
-        Count spans as seqeval's strict mode does, instead of conlleval's way.
-    label: str
-        The gold label's column; default as in training.
-    columns: str
-        Columns that the model's templates see as 0, 1, ...; default as in training.
-    format: str
-        columns, conllu, attributes or jsonl; default as in training.
-    separator: str
-        auto, tab, space (runs of them), comma, semicolon, bar, or one character.
-    with_: list[str]
-        NAME=MODEL: a column that the data lacks comes from another model; repeatable.
-    bias: list[str]
-        LABEL=NUMBER added to a label's score; repeatable.
-    partial: bool
-        Gold labels may be partly known (`?`, `A|B`): such tokens are left out and counted. Default as in training.
-    decode: str
-        viterbi (the default), marginal or exact; see `palmette tag --help`.
-    search: str
-        viterbi (exact) or beam; default as in training.
-    beam: int
-        How many prefixes a beam keeps; default as in training.
-    errors: int
-        How many of the most frequent errors to show in the table.
-    calibration: bool
-        Tell whether the model is right as often as its confidences say: a reliability table and the expected
-        calibration error, for tokens, spans and sentences.
-    picture: str
-        With --calibration: a PNG file to draw the reliability diagram into (needs matplotlib).
-    json: bool
-        Print one JSON object; figures are fractions of 1.
-    """
-    if style not in STYLES:
-        raise UsageError(f"--style {style}: choose {', '.join(STYLES)}")
-    style = "json" if json else style
-    if picture is not None and not calibration:
-        raise UsageError("--picture draws what --calibration finds: say both")
-    if calibration and (guess is not None or style not in ("table", "json")):
-        raise UsageError("--calibration needs a model, and is told in the table or in JSON")
-    if guess is not None:
-        if model is not None:
-            raise UsageError("give a model and a file, or --guess FILE, not both")
-        if any(option is not None for option in (label, columns, format, with_, bias, search, beam)):
-            raise UsageError("--guess scores the last two columns of a file: leave the options of a model out")
-        from palmette.data.formats.columns_light import certain_only, read_guesses
+    file: str
+    guesses: Guesses
+    unseen: np.ndarray | None = None  # bool[N]: words that were not in the training data
+    calibrated: Calibrated | None = None
 
-        tagged = read_guesses(guess, separator)
-        _show(style, strict, guess, certain_only(tagged) if partial else tagged, None, errors)
-    elif model is None or data is None:
-        raise UsageError("give a model and a labelled file, or --guess FILE")
-    else:
-        given = (format, separator, columns, label)
-        tagged, unseen, found = _with_model(
-            model, data, given, pairs(with_, "--with"), biases(bias), partial, decode, calibration, (search, beam)
-        )
-        _show(style, strict, data, tagged, unseen, errors, found)
-        if found is not None and picture is not None:
+
+class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOptions, Command):
+    """Score a tagger on gold labels, or a file that has gold and guess in its last two columns. The data is
+    read as the training data was, unless the options of the data say otherwise. Figures in JSON are fractions of 1."""
+
+    owners = (FormatOptions,)
+    hidden = ("unit", "penn-quotes")
+
+    model: str | None = option(default=None, argument=True, help="The model file.")
+    data: str | None = option(default=None, argument=True, help="Labelled sentences.")
+    guess: str | None = option(
+        default=None, metavar="FILE",
+        help="Instead of a model: a file whose last two columns are gold and guess, as for conlleval.",
+    )  # fmt: skip
+    style: str = option(default="table", choices=STYLES, help="How scores are printed.")
+    strict: bool = option(
+        default=False, help="Count spans as seqeval does in strict mode, instead of as conlleval does."
+    )
+    decode: str = option(
+        default="viterbi", choices=DECODINGS, group="model", help="How labels of latent models are found."
+    )
+    errors: int = option(default=10, group="output", help="Number of the most frequent errors to show in the table.")
+    calibration: bool = option(
+        default=False, group="output",
+        help="Print how often the model is right for each level of confidence: a reliability table and the expected "
+        "calibration error, for tokens, spans and sentences.",
+    )  # fmt: skip
+    picture: str | None = option(
+        default=None, metavar="FILE", group="output",
+        help="With --calibration: a PNG file for the reliability diagram (needs matplotlib).",
+    )  # fmt: skip
+
+    def run(self) -> None:
+        self._check()
+        found = self._from_file(self.guess) if self.guess is not None else self._from_model()
+        self._show(found)
+        if found.calibrated is not None and self.picture is not None:
             from palmette.reports.reliability import draw_reliability
 
-            draw_reliability(found[2], found[0], picture)
+            draw_reliability(found.calibrated.tables, found.calibrated.called, self.picture)
+
+    @property
+    def shown(self) -> str:
+        """The style in effect."""
+        return "json" if self.json else self.style
+
+    def _check(self) -> None:
+        if self.picture is not None and not self.calibration:
+            raise UsageError("--picture draws what --calibration computes: give both")
+        if self.calibration and (self.guess is not None or self.shown not in ("table", "json")):
+            raise UsageError("--calibration needs a model, and is printed in the table or in JSON")
+        if self.guess is None and (self.model is None or self.data is None):
+            raise UsageError("give a model and a labelled file, or --guess FILE")
+        if self.guess is None:
+            return
+        if self.model is not None:
+            raise UsageError("give a model and a file, or --guess FILE, not both")
+        of_models = (self.with_, self.bias, self.search, self.beam)
+        if any(value is not None for value in of_models) or self.given("label", "columns", "format", "tag_names"):
+            raise UsageError("--guess scores the last two columns of a file: leave the options of a model out")
+
+    def _from_file(self, guess: str) -> Tagged:
+        from palmette.data.formats.columns_light import certain_only, read_guesses
+
+        found = read_guesses(guess, self.params(FormatOptions).get("separator", "auto"))
+        return Tagged(guess, certain_only(found) if self.partial else found)
+
+    def _from_model(self) -> Tagged:
+        """Gold and guess of a labelled file, and how reliable confidences are."""
+        from palmette.data.formats.columns_light import Guesses
+        from palmette.data.formats.registry import read_corpus
+        from palmette.structures.chain.files import with_columns
+
+        assert self.model is not None
+        assert self.data is not None
+        tagger = load_tagger(self.model, self.quiet, self.search, self.beam)
+        corpus = read_corpus(self.data, input_spec(self, tagger, self.data, labelled=True))
+        corpus = with_columns(corpus, [helper.model_ for helper in self.helpers(self.quiet)], tagger.model_)
+        bias = biases(self.bias)
+        gold, guess, labels = tagger.gold_and_guess(corpus, bias, self.partial, self.decode)
+        words = corpus.columns[0].cells() if corpus.columns else []
+        calibrated = None
+        if self.calibration:
+            from palmette.structures.chain.calibrate import reliability_on
+            from palmette.structures.chain.posteriors import named
+
+            tables = reliability_on(tagger.model_, corpus, guess, bias)
+            calibrated = Calibrated(named(tagger.model_, bias), tagger.temperature_, tables)
+        guesses = Guesses(gold, guess, corpus.offset, labels, words, tagger.certain(corpus))
+        return Tagged(self.data, guesses, tagger.unseen(corpus), calibrated)
+
+    def _show(self, tagged: Tagged) -> None:
+        import numpy as np
+
+        from palmette.data.labels.schemes import are_chunk_labels, recognise
+        from palmette.evaluation.scores import errors, score
+
+        gold, guess, offset, labels, words, known = tagged.guesses
+        sequences = gold if known is None else np.where(known, gold, len(labels))
+        scheme = recognise(labels, sequences, offset) if self.strict else None
+        if self.strict and scheme is None:
+            raise DataError("the gold labels follow no tag scheme: strict span scores need one", file=tagged.file)
+        if self.shown in ("conlleval", "seqeval"):
+            if not are_chunk_labels(labels):
+                raise UsageError(f"--style {self.shown} scores spans, and these labels are none; use table or json")
+            print(_span_text(self.shown, scheme, tagged.guesses), end="")
+            return
+        found = score(gold, guess, offset, labels, tagged.unseen, scheme, strict=self.strict, known=known)
+        mistakes = errors(gold, guess, offset, labels, words or None, known=known, most=max(0, self.errors))
+        if self.shown == "json":
+            import msgspec
+
+            _print_json(found.to_dict() | {"errors": msgspec.to_builtins(mistakes)}, tagged.calibrated)
+            return
+        from palmette.reports.evaluation import print_scores
+
+        print_scores(found, mistakes, words, offset)
+        if tagged.calibrated is not None:
+            from palmette.reports.reliability import print_reliability
+
+            called, temperature, tables = tagged.calibrated
+            print_reliability(tables, called, temperature)
 
 
-def _with_model(
-    model: str,
-    data: str,
-    given: tuple[str | None, str, str | None, str | None],
-    helpers: dict[str, str],
-    bias: dict[str, float] | None,
-    partial: bool | None,
-    decode: str,
-    calibration: bool,
-    searching: tuple[str | None, int | None],
-) -> tuple[Guesses, np.ndarray | None, Calibrated | None]:
-    """Gold and guess of a labelled file, which tokens were not seen in training, and how reliable confidences are."""
-    from palmette.cli.options import reading_from
-    from palmette.data.formats.columns_light import Guesses
-    from palmette.data.formats.registry import read_corpus
-    from palmette.structures.chain.files import with_columns
-
-    tagger = load_tagger(model, False, *searching)
-    corpus = read_corpus(data, tagger.reading_for(data, labelled=True).overridden(reading_from(*given)))
-    corpus = with_columns(corpus, [load_tagger(path, False).model_ for path in helpers.values()], tagger.model_)
-    gold, guess, labels = tagger.gold_and_guess(corpus, bias, partial, decode)
-    words = corpus.columns[0].cells() if corpus.columns else []
-    found: Calibrated | None = None
-    if calibration:
-        from palmette.structures.chain.calibrate import reliability_on
-        from palmette.structures.chain.posteriors import named
-
-        tables = reliability_on(tagger.model_, corpus, guess, bias)
-        found = named(tagger.model_, bias), tagger.temperature_, tables
-    return Guesses(gold, guess, corpus.offset, labels, words, tagger.certain(corpus)), tagger.unseen(corpus), found
-
-
-def _show(
-    style: str, strict: bool, file: str, tagged: Guesses, unseen: np.ndarray | None, n_errors: int,
-    calibrated: Calibrated | None = None,
-) -> None:  # fmt: skip
-    import numpy as np
-
-    from palmette.data.labels.schemes import are_chunk_labels, recognise
-    from palmette.evaluation.scores import errors, score
-
-    gold, guess, offset, labels, words, known = tagged
-    sequences = gold if known is None else np.where(known, gold, len(labels))
-    scheme = recognise(labels, sequences, offset) if strict else None
-    if strict and scheme is None:
-        raise DataError("the gold labels follow no tag scheme: strict span scores need one", file=file)
-    if style in ("conlleval", "seqeval"):
-        if not are_chunk_labels(labels):
-            raise UsageError(f"--style {style} scores spans, and these labels are none; use the table or json")
-        print(_span_text(style, scheme, tagged), end="")
-        return
-    found = score(gold, guess, offset, labels, unseen, scheme, strict=strict, known=known)
-    mistakes = errors(gold, guess, offset, labels, words or None, known=known, most=max(0, n_errors))
-    if style == "json":
-        import msgspec
-
-        about: dict[str, Any] = found.to_dict() | {"errors": msgspec.to_builtins(mistakes)}
-        if calibrated is not None:
-            from palmette.reports.reliability import calibration_data
-
-            called, temperature, tables = calibrated
-            about["calibration"] = calibration_data(tables, called, temperature)
-        print_json(about)
-        return
-    from palmette.reports.evaluation import print_scores
-
-    print_scores(found, mistakes, words, offset)
+def _print_json(about: dict[str, Any], calibrated: Calibrated | None) -> None:
     if calibrated is not None:
-        from palmette.reports.reliability import print_reliability
+        from palmette.reports.reliability import calibration_data
 
         called, temperature, tables = calibrated
-        print_reliability(tables, called, temperature)
+        about["calibration"] = calibration_data(tables, called, temperature)
+    print_json(about)
 
 
 def _span_text(style: str, scheme: str | None, tagged: Guesses) -> str:

@@ -1,107 +1,76 @@
-"""`palmette explain`: why a sentence got its labels."""
+"""`palmette explain`: why a sentence gets its labels."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from palmette.cli.options import Flag, Helpers, Json, MaybeFile, Repeated, biases, load_tagger, pairs
-from palmette.cli.telling import print_json
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import BiasOptions, HelperOptions, biases, input_spec, load_tagger
+from palmette.cli.output import print_json
 from palmette.errors import DataError, UsageError
+from palmette.options.declare import option
+from palmette.options.formats import FormatOptions
 
 if TYPE_CHECKING:
     from palmette.data.corpus import Corpus
     from palmette.estimators.tagger import Tagger
 
-Sentence = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 
+class Explain(HelperOptions, BiasOptions, JsonOptions, Command):
+    """Explain the labels of a sentence: the best label sequence, the runner-up, and the attributes that decided between
+    them."""
 
-def explain(
-    model: str,
-    text: Sentence = None,
-    /,
-    *,
-    data: MaybeFile = None,
-    sentence: int = 1,
-    format: str | None = None,
-    unit: str | None = None,
-    penn_quotes: Flag = False,
-    with_: Helpers = None,
-    bias: Repeated = None,
-    top: int = 15,
-    json: Json = False,
-) -> None:
-    """Show the best label sequence of a sentence, the runner-up, and the attributes that tipped the balance.
+    owners = (FormatOptions,)
+    hidden = ("label", "tag-names")
 
-    Parameters
-    ----------
-    model: str
-        The model file.
-    text: str
-        The sentence, typed.
-    data: str
-        A file to take the sentence from instead, such as one with several columns; `-` is standard input.
-    sentence: int
-        Which sentence of that file, from 1.
-    format: str
-        Of that file: columns, conllu, attributes, jsonl, text or plain. Default: as in training.
-    unit: str
-        What a token of a typed sentence is: word, or char for models of characters.
-    penn_quotes: bool
-        Turn the quotes of a typed sentence into `` and '', as the Penn Treebank writes them.
-    with_: list[str]
-        NAME=MODEL: a column that the sentence lacks comes from another model, such as pos=pos.palm; repeatable.
-    bias: list[str]
-        LABEL=NUMBER added to a label's score; repeatable.
-    top: int
-        How many contributions to show; the others are added up.
-    json: bool
-        Print one JSON object, with all contributions.
-    """
-    if (text is None) == (data is None):
-        raise UsageError('give either a sentence, palmette explain MODEL "a sentence", or a file: --data FILE')
-    if data is not None and (unit or penn_quotes):
-        raise UsageError("--unit and --penn-quotes are for a typed sentence")
-    if text is not None and (format or sentence != 1):
-        raise UsageError("--format and --sentence are for a file: --data FILE")
-    if top < 1 or sentence < 1:
-        raise UsageError(f"--{'top' if top < 1 else 'sentence'}: a number from 1 on")
-    tagger = load_tagger(model, quiet=False)
-    helpers = [load_tagger(path, quiet=False) for path in pairs(with_, "--with").values()]
-    from palmette.reports.explanation import explanation, print_explanation
-    from palmette.structures.chain.explain import explain as weigh
+    model: str = option(argument=True, help="The model file.")
+    text: str | None = option(default=None, argument=True, help="The sentence, typed.")
+    data: str | None = option(
+        default=None, metavar="FILE",
+        help="A file to take the sentence from instead, such as one with several columns; `-` is standard input.",
+    )  # fmt: skip
+    sentence: int = option(default=1, low=1, help="Number of the sentence in that file, from 1.")
+    top: int = option(default=15, low=1, help="Number of contributions to show; the others are added up.")
 
-    if text is not None:
-        from palmette.reports.sentence import typed_sentence
+    def run(self) -> None:
+        self._check()
+        tagger = load_tagger(self.model, self.quiet)
+        helpers = self.helpers(self.quiet)
+        from palmette.reports.explanation import explanation, print_explanation
+        from palmette.structures.chain.explain import explain
 
-        corpus = typed_sentence(tagger, helpers, text, unit=unit or "word", penn_quotes=penn_quotes)
-    else:
-        corpus = _from_file(tagger, helpers, data or "-", format, sentence)
-    found = weigh(tagger.model_, corpus, biases(bias))
-    if json:
-        print_json(explanation(found))
-    else:
-        print_explanation(found, top)
+        if self.data is not None:
+            corpus = self._from_file(tagger, helpers, self.data)
+        else:
+            from palmette.reports.sentence import typed_sentence
 
+            corpus = typed_sentence(tagger, helpers, self.text or "", **self.params(FormatOptions))
+        found = explain(tagger.model_, corpus, biases(self.bias))
+        if self.json:
+            print_json(explanation(found))
+        else:
+            print_explanation(found, self.top)
 
-def _from_file(tagger: Tagger, helpers: list[Tagger], data: str, format: str | None, number: int) -> Corpus:
-    """One sentence of a file, which is read no further than that."""
-    import numpy as np
+    def _check(self) -> None:
+        if (self.text is None) == (self.data is None):
+            raise UsageError('give either a sentence, palmette explain MODEL "a sentence", or a file: --data FILE')
+        if self.data is not None and self.given("unit", "penn_quotes"):
+            raise UsageError("--unit and --penn-quotes are for a typed sentence")
+        if self.text is not None and (self.given("format", "columns", "separator") or self.sentence != 1):
+            raise UsageError("--sentence and the options of the data are for a file: --data FILE")
 
-    from palmette.cli.options import reading_from
-    from palmette.data.formats.registry import stream_corpus
-    from palmette.data.subset import take
-    from palmette.structures.chain.files import with_columns
+    def _from_file(self, tagger: Tagger, helpers: list[Tagger], data: str) -> Corpus:
+        """One sentence of a file, which is read no further than that."""
+        import numpy as np
 
-    reading = tagger.reading_for(data)
-    if format is not None:
-        reading = reading.overridden(reading_from(format, "auto", None, None))
-    before = 0
-    for corpus in stream_corpus(data, reading):
-        if number <= before + corpus.n_sentences:
-            return with_columns(
-                take(corpus, np.array([number - 1 - before])), [helper.model_ for helper in helpers], tagger.model_
-            )
-        before += corpus.n_sentences
-    raise DataError(f"there is no sentence {number}: it has {before:,}", file=data)
+        from palmette.data.formats.registry import stream_corpus
+        from palmette.data.subset import take
+        from palmette.structures.chain.files import with_columns
+
+        before = 0
+        for corpus in stream_corpus(data, input_spec(self, tagger, data)):
+            if self.sentence <= before + corpus.n_sentences:
+                one = take(corpus, np.array([self.sentence - 1 - before]))
+                return with_columns(one, [helper.model_ for helper in helpers], tagger.model_)
+            before += corpus.n_sentences
+        raise DataError(f"there is no sentence {self.sentence}: it has {before:,}", file=data)

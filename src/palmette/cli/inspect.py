@@ -1,43 +1,47 @@
-"""`palmette inspect`: what a model is and what it learnt."""
+"""`palmette inspect`: what a model is and what it has learnt."""
 
 from __future__ import annotations
 
-from palmette.cli.options import Json, MaybeFile, Repeated, announce_compiling, reading_from
-from palmette.cli.telling import print_json
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import announce_compiling, input_spec
+from palmette.cli.output import print_json
+from palmette.options.declare import option
+from palmette.options.formats import FormatOptions
 
 
-def inspect(
-    model: str, /, *, top: int = 10, label: Repeated = None, data: MaybeFile = None, json: Json = False
-) -> None:
-    """Look into a model: settings, history, sizes, strongest weights, transitions, latent states, separation.
+class Inspect(JsonOptions, Command):
+    """Show a tagger: settings, training log, sizes, strongest weights, transitions, latent states, separation."""
 
-    Parameters
-    ----------
-    model: str
-        The model file.
-    top: int
-        How many of the strongest attributes to show for each label.
-    label: list[str]
-        Only these labels; repeatable. Default: all, the table shows the first twelve.
-    data: str
-        Labelled sentences, such as the training data: tell how far the model separates right from wrong on them, the
-        bounds on mistakes that follow, and how often each latent state is used.
-    json: bool
-        Print one JSON object.
-    """
-    from palmette.estimators.tagger import Tagger
-    from palmette.reports.inspection import inspection, print_inspection
+    owners = (FormatOptions,)
+    hidden = ("label", "unit", "penn-quotes")
 
-    tagger, found = Tagger.load(model), None
-    if data is not None:
-        from palmette.data.formats.registry import read_corpus
-        from palmette.structures.chain.separation import separation
+    model: str = option(argument=True, help="The model file.")
+    top: int = option(default=10, help="Number of the strongest attributes to show for each label.")
+    label: list | None = option(
+        default=None, repeat=True, metavar="LABEL",
+        help="Show only this label; repeatable (default: all, of which the table has the first twelve).",
+    )  # fmt: skip
+    data: str | None = option(
+        default=None, metavar="FILE",
+        help="Labelled sentences, such as the training data: show by how much the model separates gold from other "
+        "label sequences, the bounds on mistakes that follow, and how often each latent state is used.",
+    )  # fmt: skip
 
-        announce_compiling(quiet=False)
-        reading = tagger.reading_for(data, labelled=True).overridden(reading_from(None, "auto", None, None))
-        found = separation(tagger.model_, read_corpus(data, reading))
-    about = inspection(tagger.model_, top, label, found)
-    if json:
-        print_json(about)
-    else:
-        print_inspection(about, all_labels=label is not None)
+    def run(self) -> None:
+        from palmette.estimators.tagger import Tagger
+        from palmette.reports.inspection import inspection, print_inspection
+
+        tagger, found = Tagger.load(self.model), None
+        if self.data is not None:
+            from palmette.data.formats.registry import read_corpus
+            from palmette.structures.chain.separation import separation
+
+            announce_compiling(self.quiet)
+            found = separation(
+                tagger.model_, read_corpus(self.data, input_spec(self, tagger, self.data, labelled=True))
+            )
+        about = inspection(tagger.model_, self.top, self.label, found)
+        if self.json:
+            print_json(about)
+        else:
+            print_inspection(about, all_labels=self.label is not None)

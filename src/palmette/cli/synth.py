@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from palmette.cli.options import Json, MaybeFile, Output
-from palmette.cli.telling import print_json
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.output import print_json
 from palmette.errors import UsageError
+from palmette.options.declare import option
 
 if TYPE_CHECKING:
     from palmette.datasets.synthetic import Model, Sample
+
+logger = logging.getLogger(__name__)
 
 FIGURES = {
     "bayes": "Bayes limit",
@@ -23,87 +24,82 @@ FIGURES = {
 }
 
 
-def synth(
-    *,
-    output: Output = "-",
-    dev: MaybeFile = None,
-    test: MaybeFile = None,
-    sequences: int = 3000,
-    dev_sequences: int | None = None,
-    test_sequences: int | None = None,
-    p: Annotated[float, Parameter(name="--p")] = 0.9,
-    labels: int = 2,
-    states: int = 2,
-    symbols: int | None = None,
-    emission: MaybeFile = None,
-    length: str = "20",
-    seed: int = 1,
-    json: Json = False,
-) -> None:
-    """Draw labelled sequences from a hidden Markov model and tell how well they can be tagged at best.
+class Synth(JsonOptions, Command):
+    """Draw labelled sequences from a hidden Markov model and report how well they can be tagged at best. The states
+    form a ring, the states of a label side by side. A line has symbol, hidden state and label: train with `--columns 0`, so
+    that the hidden state is not seen. The figures are printed on standard error; --json prints them on standard output,
+    as fractions of 1."""
 
-    The states go round in a ring, the states of a label beside each other. A line has symbol, hidden state and label:
-    train with `--columns 0`, so that the hidden state is not seen. The figures are printed on standard error.
+    output: str = option(
+        default="-", short="o", metavar="FILE", help="The file of training data; `-` is standard output."
+    )
+    dev: str | None = option(
+        default=None, metavar="FILE", help="A second file, for development: same model, other random numbers."
+    )
+    test: str | None = option(default=None, metavar="FILE", help="A third file, for testing.")
+    sequences: int = option(default=3000, help="Sequences of training data.")
+    dev_sequences: int | None = option(
+        default=None, help="Sequences in the development file (default: as many as for training)."
+    )
+    test_sequences: int | None = option(
+        default=None, help="Sequences in the test file (default: as many as for training)."
+    )
+    length: str = option(default="20", metavar="N|N-M", help="Tokens per sequence: a number, or a range such as 8-20.")
+    seed: int = option(default=1, help="The same seed gives the same files, byte for byte.")
+    p: float = option(
+        default=0.9, group="model", help="Probability of the next state of the ring; all other states share the rest."
+    )
+    labels: int = option(default=2, group="model", help="Number of labels.")
+    states: int = option(default=2, group="model", help="Hidden states per label.")
+    symbols: int | None = option(
+        default=None, group="model",
+        help="Number of symbols (default: 2, or the number of columns of the emission table).",
+    )  # fmt: skip
+    emission: str | None = option(
+        default=None, metavar="FILE", group="model",
+        help="File of P(symbol|state): one line per state, one column per symbol.",
+    )  # fmt: skip
 
-    Parameters
-    ----------
-    output: str
-        The file of training data; `-` is standard output.
-    dev: str
-        A second file, for development: same model, other random numbers.
-    test: str
-        A third file, for testing.
-    sequences: int
-        How many sequences of training data.
-    dev_sequences: int
-        How many in the development file; default as many as for training.
-    test_sequences: int
-        How many in the test file; default as many as for training.
-    p: float
-        Probability of the ring's next state; all other states share the rest.
-    labels: int
-        How many labels.
-    states: int
-        How many hidden states a label has.
-    symbols: int
-        How many symbols; default 2, or as many as the emission table has columns.
-    emission: str
-        File of P(symbol|state): a line a state, a column a symbol.
-    length: str
-        Tokens in a sequence: a number, or a range such as 8-20.
-    seed: int
-        The same seed gives the same files, byte for byte.
-    json: bool
-        Print the figures as one JSON object on standard output; they are fractions of 1.
-    """
-    for option, file, wanted in (("dev", dev, dev_sequences), ("test", test, test_sequences)):
-        if wanted is not None and file is None:
-            raise UsageError(f"--{option}-sequences {wanted}: where to? give --{option} FILE")
-    counts = {"train": sequences, "dev": dev_sequences, "test": test_sequences}
-    files = {part: file for part, file in (("train", output), ("dev", dev), ("test", test)) if file is not None}
-    _check_files(files, json)
-    from palmette.datasets import synthetic as making
+    def run(self) -> None:
+        for name, file, wanted in (("dev", self.dev, self.dev_sequences), ("test", self.test, self.test_sequences)):
+            if wanted is not None and file is None:
+                raise UsageError(f"--{name}-sequences {wanted} needs a file: give --{name} FILE")
+        parts = (("train", self.output), ("dev", self.dev), ("test", self.test))
+        files = {part: file for part, file in parts if file is not None}
+        _check_files(files, self.json)
+        from palmette.datasets import synthetic as making
 
-    table = None if emission is None else making.read_emission(emission)
-    model = making.ring(labels, states, symbols, p, table)
-    lengths = making.lengths_of(length)
-    found: dict[str, Any] = {}
-    for part, file in files.items():
-        n = counts[part]
-        # The stream is the part's own, so that a file does not depend on which others are asked for.
-        rng = making.stream_of(seed, list(counts).index(part))
-        drawn = making.sample(model, sequences if n is None else n, lengths, rng)
-        _write(file, model, drawn)
-        found[part] = {"file": file} | _figures(model, drawn)
-    given = {"labels": labels, "states": states, "symbols": len(model.names.symbols), "p": p, "length": length}
-    if json:
-        print_json({"settings": given | {"seed": seed}, "emission": model.emission.tolist(), "data": found})
-    else:
-        _print_text(given | {"seed": seed}, found)
+        table = None if self.emission is None else making.read_emission(self.emission)
+        model = making.ring(self.labels, self.states, self.symbols, self.p, table)
+        found = self._draw(model, files)
+        given = {
+            "labels": self.labels, "states": self.states, "symbols": len(model.names.symbols), "p": self.p,
+            "length": self.length, "seed": self.seed,
+        }  # fmt: skip
+        if self.json:
+            print_json({"settings": given, "emission": model.emission.tolist(), "data": found})
+        else:
+            _log_figures(given, found)
+
+    def _draw(self, model: Model, files: dict[str, str]) -> dict[str, Any]:
+        """Write the files; the figures of each."""
+        from palmette.datasets import synthetic as making
+
+        counts = {"train": self.sequences, "dev": self.dev_sequences, "test": self.test_sequences}
+        lengths = making.lengths_of(self.length)
+        found: dict[str, Any] = {}
+        for part, file in files.items():
+            n = counts[part]
+            # Every part has its own stream of random numbers: a file does not depend on which others are written.
+            rng = making.stream_of(self.seed, list(counts).index(part))
+            drawn = making.sample(model, self.sequences if n is None else n, lengths, rng)
+            _write(file, model, drawn)
+            found[part] = {"file": file} | _figures(model, drawn)
+        return found
 
 
 def _check_files(files: dict[str, str], json: bool) -> None:
-    """Nothing is drawn before it is clear that all files can be written."""
+    """Check that all files can be written, before anything is drawn."""
     from palmette.data.files import check_output
 
     standard = [part for part, file in files.items() if file in ("-", "/dev/stdout")]
@@ -137,10 +133,9 @@ def _figures(model: Model, drawn: Sample) -> dict[str, Any]:
     }
 
 
-def _print_text(settings: dict[str, Any], found: dict[str, Any]) -> None:
-    said = ", ".join(f"{name} {value}" for name, value in settings.items())
-    print(f"ring: {said}", file=sys.stderr)
+def _log_figures(settings: dict[str, Any], found: dict[str, Any]) -> None:
+    logger.info("ring: %s", ", ".join(f"{name} {value}" for name, value in settings.items()))
     for part, figures in found.items():
-        print(f"{part}: {figures['sequences']:,} sequences, {figures['tokens']:,} tokens", file=sys.stderr)
+        logger.info("%s: %s sequences, %s tokens", part, f"{figures['sequences']:,}", f"{figures['tokens']:,}")
         for name, meaning in FIGURES.items():
-            print(f"  {meaning:20}{100 * figures[name]:6.2f}", file=sys.stderr)
+            logger.info("  %-20s%6.2f", meaning, 100 * figures[name])

@@ -1,39 +1,37 @@
-"""`palmette warmup`: compile everything ahead, for containers and impatient people."""
+"""`palmette warmup`: compile all kernels ahead of the first use, as for container images."""
 
 from __future__ import annotations
 
-import sys
+import logging
 import time
 
-from palmette.cli.options import Flag, Quiet, say
+from palmette.cli.command import Command, OutputOptions
+from palmette.options.declare import option
+
+logger = logging.getLogger(__name__)
 
 
-def warmup(*, clean: Flag = False, quiet: Quiet = False) -> None:
-    """Compile everything ahead of the first use.
+class Warmup(OutputOptions, Command):
+    """Compile all kernels ahead of the first use."""
 
-    Parameters
-    ----------
-    clean: bool
-        First throw away all that was compiled before, by other versions too.
-    quiet: bool
-        Say nothing.
-    """
-    from palmette.cli.compile_all import compile_all, throw_away
-    from palmette.kernels.core import compile as compiling
+    clean: bool = option(default=False, help="First delete everything that was compiled before, by other versions too.")
 
-    if clean:
-        files, size = throw_away(compiling.cache_folder())
-        say(quiet)(f"threw away {files:,} files, {size / 1e6:.1f} MB")
-    made: list[str] = []
+    def run(self) -> None:
+        from palmette.cli.compile_all import compile_all, throw_away
+        from palmette.kernels.core import compile as compiling
 
-    def compiled(name: str) -> None:
-        made.append(name)
-        if not quiet:
-            print(f"compiling {name}", file=sys.stderr, flush=True)
+        if self.clean:
+            files, size = throw_away(compiling.cache_folder())
+            logger.info("deleted %s files, %.1f MB", f"{files:,}", size / 1e6)
+        made: list[str] = []
 
-    compiling.on_compile.append(compiled)
-    begun = time.perf_counter()
-    compile_all()
-    if not quiet:
-        folder = compiling.cache_folder() or "nowhere: no folder could be written, each run compiles anew"
-        print(f"{len(made)} kernels compiled in {time.perf_counter() - begun:.1f} s; kept in {folder}")
+        def compiled(name: str) -> None:
+            made.append(name)
+            logger.info("compiling %s", name)
+
+        compiling.on_compile.append(compiled)
+        begun = time.perf_counter()
+        compile_all()
+        if not self.quiet:
+            folder = compiling.cache_folder() or "no folder: none could be written, each run compiles again"
+            print(f"{len(made)} kernels compiled in {time.perf_counter() - begun:.1f} s; kept in {folder}")

@@ -1,7 +1,8 @@
-"""How far a comparison is, on stderr."""
+"""Progress of a comparison, on stderr."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -13,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Meter:
-    """Tells on stderr how far it is: what is going on from the second second on, and trainings as they end."""
+    """Progress on stderr: the current step, after the first second, and each training as it ends."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
         self.live = not quiet and sys.stderr.isatty()
         self.next = time.perf_counter() + 1.0
-        self.said: set[str] = set()
-        self.first_run = True
+        self.shown: set[str] = set()
+        self.first_run = False
         self.unfinished = False
 
     def begins(self, learner: LearnerSpec, seed: int) -> Progress:
@@ -32,6 +33,7 @@ class Meter:
         return passes
 
     def ended(self, learner: LearnerSpec, run: Run) -> None:
+        self.first_run = False
         if not self.quiet:
             self.clear()
             spans = "" if run.f1 is None else f"F1 {100 * run.f1:.2f}, "
@@ -47,15 +49,17 @@ class Meter:
             text = f"\r\x1b[K{message}" if self.live else f"{message}\n"
             print(text, end="", file=sys.stderr, flush=True)
 
-    def say(self, message: str) -> None:
-        """A message of a learner's first training, once: the other seeds would repeat it."""
-        if not self.quiet and self.first_run and message not in self.said:
-            self.said.add(message)
-            self.clear()
-            print(message, file=sys.stderr, flush=True)
+    def shows(self, record: logging.LogRecord) -> bool:
+        """A filter of log messages: those of a learner's first training, once; the other seeds would repeat them."""
+        message = record.getMessage()
+        if not self.first_run or message in self.shown:
+            return False
+        self.shown.add(message)
+        self.clear()
+        return True
 
     def clear(self) -> None:
-        """Take away a line that was to be written over."""
+        """Remove an unfinished line."""
         if self.unfinished:
             self.unfinished = False
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

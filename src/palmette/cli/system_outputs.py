@@ -1,0 +1,150 @@
+"""What several taggers and tagged files predict for the same gold file, read and checked for comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from palmette.cli.common import load_tagger
+from palmette.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from palmette.data.corpus import Corpus
+    from palmette.data.formats.registry import FormatSpec
+    from palmette.estimators.tagger import Tagger
+    from palmette.evaluation.comparison import Labelling, SystemOutputs
+
+
+def is_model(path: str) -> bool:
+    """Whether a file begins as a model does: 8 bytes that are a small number, and a brace. No text does."""
+    from palmette.data.files import read_blocks
+    from palmette.data.model_file import HEADER_LIMIT
+
+    head = next(read_blocks(path, 9), b"")
+    return head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= HEADER_LIMIT
+
+
+def system_outputs(
+    systems: Mapping[str, str], gold: str, given: FormatSpec, helpers: list[Tagger], quiet: bool
+) -> SystemOutputs:
+    """The labels that all systems give to the gold file. Each model reads gold as it read its training data; outputs
+    look like what the first model reads. systems: files by name."""
+    from palmette.data.formats.registry import read_corpus
+    from palmette.evaluation.comparison import Labelling, SystemOutputs
+    from palmette.structures.chain.files import with_columns
+
+    names, files = list(systems), list(systems.values())
+    taggers = {file: load_tagger(file, quiet) for file in files if is_model(file)}
+    readings = {file: tagger.reading_for(gold, labelled=True).overridden(given) for file, tagger in taggers.items()}
+    reading = next(iter(readings.values()), given).resolved(gold)
+    base = labelled(read_corpus(gold, reading), gold)
+    assert base.labels is not None
+    right = Labelling(base.labels.ids, base.labels.types)
+    guesses: dict[str, Labelling] = {}
+    known, unseen, knower, helped = None, None, None, False
+    for file, tagger in taggers.items():
+        corpus = read_corpus(gold, readings[file])
+        _check_same_gold(base, corpus, file)
+        if helpers and lacks_columns(tagger, corpus):
+            corpus, helped = with_columns(corpus, [helper.model_ for helper in helpers], tagger.model_), True
+        ids, guess, labels = tagger.gold_and_guess(corpus)
+        if not guesses:
+            right, known = Labelling(ids, labels), tagger.certain(corpus)
+        guesses[file] = Labelling(guess, labels)
+        if unseen is None and (unseen := tagger.unseen(corpus)) is not None:
+            knower = names[files.index(file)]
+    if helpers and not helped:
+        raise UsageError("--with: no model lacks a column of the gold file")
+    for file in files:
+        corpus = base
+        if file not in taggers:
+            corpus = labelled(read_corpus(file, output_reading(file, reading)), file)
+            _check_aligned(corpus, base, file)
+            assert corpus.labels is not None
+            guesses[file] = Labelling(corpus.labels.ids, corpus.labels.types)
+        _check_chunks(guesses[file], right, file, corpus)
+    outputs = SystemOutputs.of(names, base, right, [guesses[file] for file in files])
+    return outputs._replace(known=known, unseen=unseen, knower=knower)
+
+
+def labelled(corpus: Corpus, file: str) -> Corpus:
+    if corpus.labels is None or corpus.n_tokens == 0:
+        raise DataError("no labelled sentence to score", file=file)
+    return corpus
+
+
+def _check_same_gold(base: Corpus, corpus: Corpus, file: str) -> None:
+    labels = [None if each.labels is None else each.labels.cells() for each in (base, corpus)]
+    if labels[0] != labels[1]:
+        raise UsageError(f"{file} was trained on labels of another column than the models before it; give --label")
+
+
+def lacks_columns(tagger: Tagger, corpus: Corpus) -> bool:
+    """Whether the model reads more columns than the corpus has."""
+    encoder = tagger.model_.encoder
+    return encoder is not None and len(corpus.columns) < encoder.n_columns
+
+
+def output_reading(file: str, gold: FormatSpec) -> FormatSpec:
+    """How to read a tagged file. The guess is in the last column, in the label's field of CoNLL-U, or under the key
+    `tags` of JSON lines. `gold` is how the gold file was read; the name of the output may show another format."""
+    import msgspec
+
+    from palmette.data.formats.registry import FormatSpec, format_by_name
+
+    format = format_by_name(file) or gold.format
+    reading = gold if format == gold.format else FormatSpec(format=format, has_label=True)
+    if format == "columns":
+        return msgspec.structs.replace(reading, label="-1", columns=(reading.columns or ("0",))[:1])
+    if format == "jsonl":
+        return msgspec.structs.replace(reading, label="tags", tag_names=None)
+    return reading
+
+
+def _check_chunks(guess: Labelling, gold: Labelling, file: str, corpus: Corpus) -> None:
+    """DataError if gold has chunks and a guess is no chunk label."""
+    import numpy as np
+
+    from palmette.data.labels.schemes import are_chunk_labels, split_label
+
+    if not are_chunk_labels([gold.labels[k] for k in np.unique(gold.ids).tolist()]):
+        return
+    for k in np.unique(guess.ids).tolist():
+        if not split_label(guess.labels[k])[0]:
+            line = corpus.line_of(int(np.argmax(guess.ids == k))) if corpus.source == file else None
+            hint = "the guess must be the last column, or the model one of chunks"
+            message = f"{guess.labels[k]!r} is no chunk label, and gold has chunks"
+            raise DataError(message, file=file, line=line, hint=hint)
+
+
+def _check_aligned(found: Corpus, gold: Corpus, file: str) -> None:
+    """DataError at the first word or sentence that differs."""
+    hint = "the files must have the same sentences in the same order: tag the gold file itself"
+    n = min(found.n_tokens, gold.n_tokens)
+    if found.columns and gold.columns:
+        pairs = zip(found.columns[0].cells(), gold.columns[0].cells(), strict=False)
+        for i, (word, expected) in enumerate(pairs):
+            if word != expected:
+                raise DataError(
+                    f"the word is {word!r}, and {expected!r} in {_place(gold, i)}", file=file, line=found.line_of(i),
+                    hint=hint,
+                )  # fmt: skip
+    if found.n_tokens != gold.n_tokens:
+        longer, shorter = (found, gold) if found.n_tokens > n else (gold, found)
+        raise DataError(
+            f"{found.n_tokens} tokens, and gold has {gold.n_tokens}: {_place(longer, n)} is beyond the end of "
+            f"{shorter.source}", file=file, hint=hint,
+        )  # fmt: skip
+    for ours, theirs in zip(found.offset.tolist(), gold.offset.tolist(), strict=False):
+        if ours != theirs:
+            here = "a sentence begins" if ours < theirs else "no sentence begins"
+            i = min(ours, theirs)
+            there = "none" if ours < theirs else "one"
+            raise DataError(
+                f"{here} here, and {there} in {_place(gold, i)}", file=file, line=found.line_of(i), hint=hint
+            )
+
+
+def _place(corpus: Corpus, token: int) -> str:
+    line = corpus.line_of(token)
+    return corpus.source if line is None else f"{corpus.source}:{line}"
