@@ -26,9 +26,9 @@ FIGURES = {
 
 class Synth(JsonOptions, Command):
     """Draw labelled sequences from a hidden Markov model and report how well they can be tagged at best. The states
-    form a ring, the states of a label side by side. A line has symbol, hidden state and label: train with `--columns 0`, so
-    that the hidden state is not seen. The figures are printed on standard error; --json prints them on standard output,
-    as fractions of 1."""
+    form a ring, the states of a label side by side. A line has symbol, hidden state and label: train with --columns 0,
+    so that the hidden state is not seen. The figures are printed on standard error; --json prints them on standard
+    output, as fractions of 1."""
 
     output: str = option(
         default="-", short="o", metavar="FILE", help="The file of training data; `-` is standard output."
