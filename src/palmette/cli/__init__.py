@@ -39,6 +39,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "classifier classify": ("classifier.classify:Classify", "Classify sentences of a file or standard input."),
     "classifier eval": ("classifier.eval:EvalClassifier", "Score a classifier on labelled sentences."),
     "classifier inspect": ("classifier.inspect:InspectClassifier", "Show a classifier: settings, strongest weights."),
+    "classifier compare": (
+        "classifier.compare:CompareClassifiers", "Compare classifiers on labelled sentences, with significance tests.",
+    ),
     "classifier cues": (
         "classifier.cues:Cues", "Check two corpora for shallow cues: vocabulary, length, overlap, duplicates.",
     ),
@@ -52,7 +55,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 GROUPS = {
     "parser": "Dependency parsers: train, parse, eval, inspect, compare, features.",
-    "classifier": "Classifiers of sentences: train, classify, eval, inspect, cues.",
+    "classifier": "Classifiers of sentences: train, classify, eval, inspect, compare, cues.",
     "lm": "Language models: train, score, sample.",
 }
 # A verb for taggers that is given a model of another structure: the command of that structure
@@ -60,6 +63,7 @@ OTHER_STRUCTURES = {
     ("tag", "parse"): "parser parse", ("eval", "parse"): "parser eval", ("inspect", "parse"): "parser inspect",
     ("compare", "parse"): "parser compare", ("tag", "classify"): "classifier classify",
     ("eval", "classify"): "classifier eval", ("inspect", "classify"): "classifier inspect",
+    ("compare", "classify"): "classifier compare",
 }  # fmt: skip
 MODEL_VERBS = ("tag", "eval", "calibrate", "compare", "inspect", "explain")
 

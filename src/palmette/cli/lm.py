@@ -2,211 +2,164 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import App, Parameter
-
-from palmette.cli.options import File, Flag, Json, MaybeFile, Output, Quiet, announce_compiling, no_options, say
-from palmette.cli.telling import Ticker, print_json
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import announce_compiling
+from palmette.cli.output import Ticker, print_json
 from palmette.errors import UsageError
+from palmette.options.declare import option
+from palmette.options.ngrams import NgramOptions
 
 if TYPE_CHECKING:
     from palmette.estimators.language_model import LanguageModel
 
-lm = App(name="lm", help="Language models: train one, score text with it, draw sentences from it.")
-Files = Annotated[list[str], Parameter(allow_leading_hyphen=True, validator=no_options)]
+logger = logging.getLogger(__name__)
+SAMPLES = 10  # sentences that are drawn by default
 
 
-@lm.command
-def train(
-    files: Files,
-    /,
-    *,
-    output: Output,
-    order: int = 3,
-    min_count: int = 1,
-    arpa: Flag = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Train a language model with interpolated modified Kneser-Ney smoothing.
+class TrainLanguageModel(JsonOptions, Command):
+    """Train an n-gram language model with interpolated modified Kneser-Ney smoothing."""
 
-    Parameters
-    ----------
-    files: list[str]
-        Text: a sentence a line, words between white space; `-` is standard input.
-    output: str
-        The model file; a name that ends in .arpa or .arpa.gz gets the ARPA format.
-    order: int
-        Words of an n-gram, 1 to 5.
-    min_count: int
-        Words that occur less often are unknown words, <unk>.
-    arpa: bool
-        Write the ARPA format whatever the name; then `-o -` is standard output.
-    json: bool
-        Print the figures as one JSON object on standard output.
-    quiet: bool
-        No progress and no messages.
+    owners = (NgramOptions,)
+
+    files: list = option(
+        argument=True, repeat=True,
+        help="Text: one sentence per line, words separated by white space; `-` is standard input.",
+    )  # fmt: skip
+    output: str = option(
+        short="o", metavar="FILE", help="The model file; if its name ends in .arpa or .arpa.gz, an ARPA file."
+    )
+    arpa: bool = option(
+        default=False, group="output", help="Write the ARPA format whatever the name; then `-o -` is standard output."
+    )
+
+    def run(self) -> None:
+        from palmette.data import model_file
+        from palmette.data.files import check_output
+        from palmette.structures.lm.arpa import is_arpa_name
+
+        is_arpa = self.arpa or is_arpa_name(self.output)
+        if self.json and self.output == "-":
+            raise UsageError("--json prints to standard output: write the model to a file")
+        (check_output if is_arpa else model_file.check_output)(self.output)
+        announce_compiling(self.quiet)
+        from palmette.estimators.language_model import LanguageModel
+
+        begun = time.perf_counter()
+        model = LanguageModel(**self.params(NgramOptions)).fit_file(*self.files)
+        model.save(self.output, arpa=is_arpa)
+        seconds = time.perf_counter() - begun
+        sizes = ", ".join(f"{n:,} {k}-grams" for k, n in enumerate(model.sizes_, 1))
+        logger.info("wrote %s: %s, %.1f s", self.output, sizes, seconds)
+        if self.json:
+            print_json(
+                {"output": self.output, "order": model.order, "min_count": model.min_count, "sizes": model.sizes_,
+                 "seconds": seconds, "discounts": model.discounts_, "fell_back": model.fell_back_}
+            )  # fmt: skip
+
+
+class ScoreText(JsonOptions, Command):
+    """Print the perplexity of a text, with and without the words that the model does not know."""
+
+    model: str = option(argument=True, help="A model file or an ARPA file.")
+    file: str = option(
+        default="-", argument=True,
+        help="Text: one sentence per line, words separated by white space; `-` is standard input.",
+    )  # fmt: skip
+    by_sentence: bool = option(
+        default=False, group="output",
+        help="Print a line per sentence: natural logarithm of its probability, tokens, unknown tokens, text.",
+    )  # fmt: skip
+
+    def run(self) -> None:
+        from palmette.data.formats.sentences import read_sentences
+
+        model = _load(self.model, self.quiet)
+        text = read_sentences(self.file)
+        scores = model.sentence_scores(text)
+        whole = scores.together()
+        rows = zip(scores.logprob.tolist(), scores.tokens.tolist(), scores.unknown.tolist(), strict=True)
+        if self.json:
+            own = [{"logprob": log, "tokens": n, "unknown": unknown} for log, n, unknown in rows]
+            print_json({**{name: getattr(whole, name) for name in whole.__slots__}, "by_sentence": own})
+        elif self.by_sentence:
+            for (log, n, unknown), sentence in zip(rows, text.texts(), strict=True):
+                print(f"{log:.4f}\t{n}\t{unknown}\t{sentence}")
+        else:
+            share = 100 * whole.unknown / whole.tokens
+            print(f"sentences {whole.sentences:>10,}   tokens {whole.tokens:>12,}")
+            print(f"unknown   {whole.unknown:>10,}   {share:17.2f} %")
+            print(f"perplexity {whole.perplexity:>19,.2f}   with unknown words")
+            print(f"           {whole.perplexity_without_unknown:>19,.2f}   without them")
+
+
+class Sample(JsonOptions, Command):
+    """Draw sentences from a language model, one per line.
+
+    Sentences that do not meet the conditions are dropped and others drawn; how many is reported on standard error.
     """
-    from palmette.data import model_file
-    from palmette.data.files import check_output
-    from palmette.structures.lm.arpa import is_arpa_name
 
-    is_arpa = arpa or is_arpa_name(output)
-    if json and output == "-":
-        raise UsageError("--json prints to standard output: write the model to a file")
-    (check_output if is_arpa else model_file.check_output)(output)
-    announce_compiling(quiet)
-    from palmette.estimators.language_model import LanguageModel
+    model: str = option(argument=True, help="A model file or an ARPA file.")
+    output: str = option(default="-", short="o", metavar="FILE", help="The file to write; `-` is standard output.")
+    n: int | None = option(
+        default=None, flag="sentences", short="n", low=1,
+        help=f"How many (default: {SAMPLES}, or as many as the file of --lengths has).",
+    )  # fmt: skip
+    seed: int = option(default=1, low=0, help="Equal seeds give equal files.")
+    max_length: int = option(default=100, low=1, help="Drop sentences with more words.")
+    vocabulary: str | None = option(
+        default=None, metavar="FILE", help="Drop sentences with words that this text does not have."
+    )
+    lengths: str | None = option(
+        default=None, metavar="FILE", help="Match the histogram of sentence lengths of this text."
+    )
+    new: bool = option(default=False, help="Drop sentences of the training text.")
+    exclude: str | None = option(default=None, metavar="FILE", help="Drop sentences of this text.")
 
-    begun, tell = time.perf_counter(), say(quiet)
-    model = LanguageModel(order, min_count=min_count).fit_file(*files, say=tell)
-    model.save(output, arpa=is_arpa)
-    took = time.perf_counter() - begun
-    tell(f"wrote {output}: {_orders(model)}, {took:.1f} s")
-    if json:
-        print_json(
-            {"output": output, "order": order, "min_count": min_count, "sizes": model.sizes_, "seconds": took,
-             "discounts": model.discounts_, "fell_back": model.fell_back_}
-        )  # fmt: skip
+    def run(self) -> None:
+        from palmette.data.files import check_output, write_whole
 
+        if self.json and self.output == "-":
+            raise UsageError("--json prints to standard output: write the sentences to a file, with -o FILE")
+        check_output(self.output)
+        model = _load(self.model, self.quiet)
+        conditions = self._conditions()
+        n = self.n or len(conditions.get("lengths", range(SAMPLES)))
+        begun = time.perf_counter()
+        drawn = model.draw(n, **conditions, progress=None if self.quiet else SampleMeter(n))
+        words, marks = [model.vocabulary_[w] for w in drawn.ids.tolist()], drawn.offset.tolist()
+        with write_whole(self.output) as out:
+            out.write("".join(" ".join(words[a:b]) + "\n" for a, b in pairwise(marks)).encode())
+        about = {"sentences": n, "tokens": len(words), "draws": drawn.tries, "dropped": drawn.dropped,
+                 "length_slack": drawn.length_slack, "seconds": time.perf_counter() - begun}  # fmt: skip
+        if drawn.dropped:
+            dropped = ", ".join(f"{name.replace('_', ' ')} {n:,}" for name, n in drawn.dropped.items())
+            logger.info("%s draws; dropped: %s", f"{drawn.tries:,}", dropped)
+        if drawn.length_slack:
+            logger.info("rare lengths: the last places took sentences up to %d words off", drawn.length_slack)
+        if self.json:
+            print_json(about)
 
-def _orders(model: LanguageModel) -> str:
-    return ", ".join(f"{n:,} {k}-grams" for k, n in enumerate(model.sizes_, 1))
+    def _conditions(self) -> dict[str, Any]:
+        """What `LanguageModel.draw` takes."""
+        from palmette.data.formats.sentences import read_sentences
 
-
-@lm.command
-def score(
-    model: File,
-    file: File = "-",
-    /,
-    *,
-    by_sentence: Flag = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Perplexity of a text, with and without the words that the model does not know.
-
-    Parameters
-    ----------
-    model: str
-        A model file or an ARPA file.
-    file: str
-        Text: a sentence a line, words between white space; default standard input.
-    by_sentence: bool
-        A line for each sentence: natural logarithm of its probability, tokens, unknown tokens, text.
-    json: bool
-        Print one JSON object, with the figures of each sentence.
-    quiet: bool
-        No messages.
-    """
-    from palmette.data.formats.sentences import read_sentences
-
-    found = _load(model, quiet)
-    text = read_sentences(file)
-    scores = found.sentence_scores(text)
-    whole = scores.together()
-    rows = zip(scores.logprob.tolist(), scores.tokens.tolist(), scores.unknown.tolist(), strict=True)
-    if json:
-        own = [{"logprob": log, "tokens": n, "unknown": unknown} for log, n, unknown in rows]
-        print_json({**{name: getattr(whole, name) for name in whole.__slots__}, "by_sentence": own})
-        return
-    if by_sentence:
-        for (log, n, unknown), sentence in zip(rows, text.texts(), strict=True):
-            print(f"{log:.4f}\t{n}\t{unknown}\t{sentence}")
-        return
-    share = 100 * whole.unknown / whole.tokens
-    print(f"sentences {whole.sentences:>10,}   tokens {whole.tokens:>12,}")
-    print(f"unknown   {whole.unknown:>10,}   {share:17.2f} %")
-    print(f"perplexity {whole.perplexity:>19,.2f}   with unknown words")
-    print(f"           {whole.perplexity_without_unknown:>19,.2f}   without them")
+        found: dict[str, Any] = {"seed": self.seed, "max_length": self.max_length, "new": self.new}
+        if self.vocabulary is not None:
+            found["vocabulary"] = read_sentences(self.vocabulary).words.types
+        if self.lengths is not None:
+            found["lengths"] = read_sentences(self.lengths).lengths
+        if self.exclude is not None:
+            found["exclude"] = read_sentences(self.exclude)
+        return found
 
 
-@lm.command
-def sample(
-    model: File,
-    /,
-    *,
-    output: Output = "-",
-    n: Annotated[int | None, Parameter(name=["--sentences", "-n"])] = None,
-    seed: int = 1,
-    max_length: int = 100,
-    vocabulary: MaybeFile = None,
-    lengths: MaybeFile = None,
-    new: Flag = False,
-    exclude: MaybeFile = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Draw sentences from a language model, a line each.
-
-    Sentences that do not fulfil the wishes are dropped and drawn again; what was dropped is told on standard error.
-
-    Parameters
-    ----------
-    model: str
-        A model file or an ARPA file.
-    output: str
-        The file to write; `-` is standard output.
-    n: int
-        How many; default 10, or as many as the file of --lengths has.
-    seed: int
-        Equal seeds give equal files.
-    max_length: int
-        Longer sentences are dropped.
-    vocabulary: str
-        Only words of this text; sentences with other words are dropped.
-    lengths: str
-        Match the histogram of sentence lengths of this text.
-    new: bool
-        No sentence of the training text.
-    exclude: str
-        No sentence of this text.
-    json: bool
-        Print what it took as one JSON object; the sentences need a file then.
-    quiet: bool
-        No progress and no messages.
-    """
-    from palmette.data.files import check_output, write_whole
-    from palmette.data.formats.sentences import read_sentences
-
-    if json and output == "-":
-        raise UsageError("--json prints to standard output: write the sentences to a file, with -o FILE")
-    check_output(output)
-    found = _load(model, quiet)
-    wishes: dict[str, Any] = {"seed": seed, "max_length": max_length, "new": new}
-    if vocabulary is not None:
-        wishes["vocabulary"] = read_sentences(vocabulary).words.types
-    if lengths is not None:
-        wishes["lengths"] = read_sentences(lengths).lengths
-        n = len(wishes["lengths"]) if n is None else n
-    if exclude is not None:
-        wishes["exclude"] = read_sentences(exclude)
-    begun, n = time.perf_counter(), 10 if n is None else n
-    drawn = found.draw(n, **wishes, progress=None if quiet else Watch(n))
-    words, marks = [found.vocabulary_[w] for w in drawn.ids.tolist()], drawn.offset.tolist()
-    with write_whole(output) as out:
-        out.write("".join(" ".join(words[a:b]) + "\n" for a, b in pairwise(marks)).encode())
-    about = {"sentences": n, "tokens": len(words), "draws": drawn.tries, "dropped": drawn.dropped,
-             "length_slack": drawn.length_slack, "seconds": time.perf_counter() - begun}  # fmt: skip
-    _tell_sample(about, quiet)
-    if json:
-        print_json(about)
-
-
-def _tell_sample(about: dict[str, Any], quiet: bool) -> None:
-    tell = say(quiet)
-    if about["dropped"]:
-        said = ", ".join(f"{name.replace('_', ' ')} {n:,}" for name, n in about["dropped"].items())
-        tell(f"{about['draws']:,} draws; dropped: {said}")
-    if about["length_slack"]:
-        tell(f"rare lengths: the last places went to sentences up to {about['length_slack']} words off")
-
-
-class Watch(Ticker):
-    """How many sentences are kept."""
+class SampleMeter(Ticker):
+    """Reports how many sentences are drawn."""
 
     def __init__(self, n: int) -> None:
         super().__init__(seconds=5.0)

@@ -26,6 +26,7 @@ from palmette.data.formats.classified import (
 )
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.stream import Processed, process_file
+from palmette.data.subset import take
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger import Tagger
@@ -76,8 +77,9 @@ class Classifier(ClassifierOptions, Estimator):
     ) -> Classifier:
         """Learn from sentences X and their classes y, of which there are two.
 
-        dev: a pair (X, y) of development data that chooses the pass. positive: the class that scores above 0 (default:
-        the second in sorted order). names: keep the attributes' names, for `inspect`."""
+        y: strings, or what `str` makes of other values. dev: a pair (X, y) of development data that chooses the pass.
+        positive: the class that scores 0 and above; not needed for 0 and 1, no and yes, and similar pairs. names: keep
+        the attributes' names, for `inspect`."""
         self.settings(self._chunker())  # wrong parameters are reported before any data is read
         if dev is not None and len(dev) != 2:
             raise UsageError("dev is a pair of sentences and their classes: dev=(X, y)")
@@ -100,8 +102,15 @@ class Classifier(ClassifierOptions, Estimator):
         names: bool = True,
         progress: Progress | None = None,
     ) -> Classifier:
-        """Learn from a corpus whose sentences have the classes y i8[S], 1 or -1; classes: negative and positive."""
+        """Learn from a corpus whose sentences have the classes y i8[S], 1 or -1; classes: negative and positive.
+
+        Positive sentences come first in training, so that the model does not depend on how the classes alternate."""
         chunker = self._chunker()
+        parts = [np.flatnonzero(y == sign) for sign in (1, -1)]
+        if dev is None and self.dev_share is not None:
+            parts, held_out = _split(parts, self.dev_share, self.seed)
+            dev = take(corpus, held_out), y[held_out]
+        corpus, y = take(corpus, np.concatenate(parts)), y[np.concatenate(parts)]
         encoder = self._encoder(len(corpus.columns))
         settings = self.settings(chunker)
         size = None if self.init_range == "auto" else float(self.init_range)
@@ -238,6 +247,17 @@ def _signs(given: Sequence[str], classes: tuple[str, ...], items: Items) -> np.n
         raise DataError(f"the class {strange!r} is not one of {', '.join(classes)}")
     signs = np.array([1 if label == classes[1] else -1 for label in given], np.int8)
     return np.asarray(signs[items.places])
+
+
+def _split(parts: list[np.ndarray], share: float, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """Numbers of sentences per class, without a share of each class that is held out, and those held out."""
+    kept, out = [], []
+    for k, numbers in enumerate(parts):
+        drawn = np.random.default_rng([seed, 1 + k]).permutation(numbers.size)
+        n = max(1, round(share * numbers.size))
+        kept.append(numbers[np.sort(drawn[n:])])
+        out.append(numbers[np.sort(drawn[:n])])
+    return kept, np.concatenate(out)
 
 
 def with_pos(corpus: Corpus, tagger: Tagger | None) -> None:

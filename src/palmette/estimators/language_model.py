@@ -22,7 +22,7 @@ from palmette.errors import DataError, UsageError, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams, score_words
 from palmette.kernels.lm.text import sentence_hashes
-from palmette.options.declare import option
+from palmette.options.ngrams import NgramOptions
 from palmette.structures.lm.estimate import estimate
 from palmette.structures.lm.sample import Drawn, Progress, Wishes, allowed_words, direct_masses, draw
 from palmette.structures.lm.scores import SentenceScores, TextScore, sentence_scores
@@ -33,15 +33,12 @@ MAX_LENGTH, LONGEST = 100, 10_000  # words of a sampled sentence: unless told, a
 Texts = Iterable[AnySentence] | Sentences
 
 
-class LanguageModel(Estimator):
+class LanguageModel(NgramOptions, Estimator):
     """N-grams with interpolated modified Kneser-Ney smoothing.
 
     After `fit`: `vocabulary_` (with <unk>, <s> and </s> first), `sizes_` (n-grams of each order), `discounts_`, and
     `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
     """
-
-    order: int = option(default=3, kw_only=False, low=1, high=5, help="Words of an n-gram.")
-    min_count: int = option(default=1, low=1, help="Rarer words count as unknown, <unk>.")
 
     # --- learning ---------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import BEAM, TAGGER_LEARNERS, Crf, Dplvm, HiddenMarkov, Learner, MaxEnt, learners_of
 from palmette.options.search import LIST_UPDATES, TAGGER_SEARCHES, Beam, Search
 from palmette.options.states import TAGGER_STATES, LabelHistory, Latent, States
-from palmette.options.training import AVERAGES, MOST_PASSES, TrainingOptions
+from palmette.options.training import AVERAGES, MOST_PASSES, PASSES, TrainingOptions
 
 EVERY = (2, 4, 8)  # what `mavg_every="auto"` tries
 ESTIMATORS = {
@@ -39,6 +39,11 @@ class ChainOptions(TrainingOptions):
     states: States | str = option(
         default="plain", variants=TAGGER_STATES, group="model", help="What the states of the model stand for."
     )
+    passes: int | None = option(
+        default=None, low=1, group="training",
+        help=f"Passes over the data, or iterations of lbfgs (default: {PASSES}; with --patience and for lbfgs at most "
+        f"{MOST_PASSES}). When resuming: further passes.",
+    )  # fmt: skip
     estimator: str = option(
         default="auto", choices=ESTIMATORS, group="training", help="Which weights come out of the training."
     )

@@ -91,7 +91,7 @@ class Option:
         if isinstance(value, str):
             if value not in self.variants:
                 raise OptionError(self.name, f"there is no {value!r}; choose one of {', '.join(self.variants)}")
-            return self.variants[value]()
+            return self.default_of(value)
         if isinstance(value, type) and issubclass(value, Options):
             value = value()
         if not isinstance(value, Options) or type(value) not in self.variants.values():
@@ -100,6 +100,12 @@ class Option:
                 self.name, f"{shown} does not apply to {self._where()}; choose one of {', '.join(self.variants)}"
             )
         return value
+
+    def default_of(self, kind: str) -> Options:
+        """A variant with its defaults, which are those of the option's own default if that is of the same kind."""
+        assert self.variants is not None
+        made = self.variants[kind]
+        return self.default if isinstance(self.default, made) and type(self.default) is made else made()
 
     def _where(self) -> str:
         return "this structure" if self.owner is None else f"a {self.owner.__name__}"

@@ -98,6 +98,9 @@ class LatentOptions(TrainingOptions):
         default="pass", group="training", help="Which weights come out of the training.",
         choices={"avg": AVERAGES["avg"], "pass": "mean over the last pass", "last": AVERAGES["last"]},
     )  # fmt: skip
+    passes: int | None = option(
+        default=None, low=1, group="training", help=f"Passes over the data (default: {PASSES}, also with --patience)."
+    )
     cap: int = option(
         default=20, low=1, high=10_000, group="training", help="Decodings of a negative sentence per pass, at most."
     )
@@ -140,6 +143,10 @@ class ClassifierOptions(LatentOptions):
     tagger: str | Any = option(
         default=None, group="data", metavar="MODEL",
         help="A tagger (a Tagger, or its file) that adds parts of speech to sentences of bare words.",
+    )  # fmt: skip
+    dev_share: float | None = option(
+        default=None, above=0.0, high=1.0, group="training",
+        help="Hold out this share of the training sentences of each class as development data, such as 0.1.",
     )  # fmt: skip
 
 

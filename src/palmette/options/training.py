@@ -18,8 +18,7 @@ class TrainingOptions(Options):
 
     passes: int | None = option(
         default=None, low=1, group="training",
-        help="Passes over the data, or iterations of lbfgs (default: 10; with --patience and for lbfgs at most 100). "
-        "When resuming: further passes.",
+        help=f"Passes over the data (default: {PASSES}; with --patience at most {MOST_PASSES}).",
     )  # fmt: skip
     patience: int | None = option(
         default=None, low=1, group="training",

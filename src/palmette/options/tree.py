@@ -17,7 +17,7 @@ class TreeOptions(TrainingOptions):
 
     learner: Learner | str = option(default="perceptron", variants=PARSER_LEARNERS, help="How weights are learnt.")
     search: Search | str = option(
-        default="beam", variants={"beam": Beam}, group="model", help="How trees are searched: always with a beam."
+        default="beam", variants={"beam": Beam}, python_only=True, help="How trees are searched: always with a beam."
     )
     merge: bool = option(
         default=False, group="model", help="Merge states that no template can distinguish, by dynamic programming."

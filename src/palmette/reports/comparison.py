@@ -30,9 +30,9 @@ def print_comparison(found: Comparison, gold: str, console: Console | None = Non
     short = dict(zip([system.name for system in found.systems], letters(len(found.systems)), strict=True))
     console.print(f"{gold}: {found.sentences:,} sentences, {found.tokens:,} tokens", markup=False)
     titled(console, f"scores, with {100 * found.level:.0f}% bootstrap intervals over sentences", _scores(found, short))
-    titled(console, "differences", _tests(found.pairs, short))
-    console.print(_legend(found.rounds, found.pairs), style="dim", markup=False)
-    titled(console, "tokens that only one of the two has right, McNemar's test", _mcnemar(found.pairs, short))
+    titled(console, "differences", difference_table(found.pairs, short))
+    console.print(rounds_legend(found.rounds, found.pairs), style="dim", markup=False)
+    titled(console, "tokens that only one of the two has right, McNemar's test", mcnemar_table(found.pairs, short))
     what = f"spans, F1 ({found.chunk_rules}'s rules)" if found.chunk_rules else "labels, F1"
     titled(console, f"who wins where: {what}", _where([w for w in found.where if w.kind != "words"], short))
     words = [w for w in found.where if w.kind == "words"]
@@ -41,7 +41,7 @@ def print_comparison(found: Comparison, gold: str, console: Console | None = Non
     _differences(console, found, list(short.values()))
 
 
-def _between(span: Interval | None, sign: str = "") -> str:
+def between(span: Interval | None, sign: str = "") -> str:
     return "" if span is None else f"[{100 * span.low:{sign}.2f}, {100 * span.high:{sign}.2f}]"
 
 
@@ -49,14 +49,14 @@ def _scores(found: Comparison, short: dict[str, str]) -> Table:
     spans = found.chunk_rules is not None
     table = plain_table(["", "system", "accuracy", "", *(["F1", ""] if spans else []), "sentences right"], 2)
     for system in found.systems:
-        f1 = [percent(system.f1), escape(_between(system.f1_interval))] if spans else []
+        f1 = [percent(system.f1), escape(between(system.f1_interval))] if spans else []
         whole = percent(system.scores["sentence_accuracy"])
-        accuracy = [percent(system.accuracy), escape(_between(system.accuracy_interval))]
+        accuracy = [percent(system.accuracy), escape(between(system.accuracy_interval))]
         table.add_row(short[system.name], escape(system.name), *accuracy, *f1, whole)
     return table
 
 
-def _tests(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
+def difference_table(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
     several = len(pairs) > 1
     table = plain_table(["", "", "difference", "", "p", *(["p (Holm)"] if several else [])], 2)
     for pair in pairs:
@@ -69,11 +69,11 @@ def _tests(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
 
 
 def _difference(found: Difference, several: bool) -> list[str]:
-    cells = [f"{100 * found.value:+.2f}", escape(_between(found.interval, "+")), p_text(found.p)]
+    cells = [f"{100 * found.value:+.2f}", escape(between(found.interval, "+")), p_text(found.p)]
     return [*cells, p_text(found.p_holm)] if several else cells
 
 
-def _mcnemar(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
+def mcnemar_table(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
     table = plain_table(["", "only first", "only second", "exact p", "chi2", "corrected p"])
     for pair in pairs:
         found = pair.mcnemar
@@ -83,7 +83,7 @@ def _mcnemar(pairs: Sequence[Pair], short: dict[str, str]) -> Table:
     return table
 
 
-def _legend(rounds: int, pairs: Sequence[Pair]) -> str:
+def rounds_legend(rounds: int, pairs: Sequence[Pair]) -> str:
     text = f"p: approximate randomisation over sentences, {rounds:,} rounds"
     return text + (f"; Holm: corrected for {len(pairs)} pairs" if len(pairs) > 1 else "")
 
@@ -171,7 +171,7 @@ def print_ablation(found: Ablation, note: str, console: Console | None = None) -
         table.add_row(escape(learner.name), *cells, _spread(learner.seconds, 1), *tested)
     console.print(table)
     paired = "; seeds are paired, and a sentence is exchanged in all pairs at once" if seeds > 1 else ""
-    console.print(f"{_legend(found.rounds, found.pairs)}{paired}", style="dim", markup=False)
+    console.print(f"{rounds_legend(found.rounds, found.pairs)}{paired}", style="dim", markup=False)
     console.print(note, style="dim", markup=False)
 
 

@@ -1,4 +1,4 @@
-"""What `palmette check` shows: accuracies, overlap, length histograms side by side, and a verdict in words."""
+"""The report of `palmette classifier cues`: accuracies, overlap, length histograms side by side, and remarks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from palmette.evaluation.shallow_cues import ShallowCues, Side
 ROWS, BAR = 16, 26
 
 
-def check_text(found: ShallowCues) -> str:
+def cues_text(found: ShallowCues) -> str:
     """All of it as text."""
     sides = (found.positives, found.negatives)
     lines = [f"{'':26}{'positives':>14}{'negatives':>14}"]

@@ -1,68 +1,52 @@
-"""`palmette tag` with a classifier: the class and score of each sentence, and if asked its latent structures."""
+"""`palmette classifier classify`: the class and score of each sentence, and its latent structures on request."""
 
 from __future__ import annotations
 
 import time
 
-from palmette.cli.classifier.common import load_with_tagger
-from palmette.cli.options import File, Flag, Output, Quiet, Text
-from palmette.cli.telling import Meter, tell_rate, tell_where_from
+from palmette.cli.classifier.common import ClassifyingOptions, FormatOption, load_with_tagger
+from palmette.cli.command import Command, OutputOptions
+from palmette.cli.output import Meter, report_rate, report_source
 from palmette.errors import UsageError
+from palmette.options.declare import option
+
+WRITTEN = {"lines": "class, score and words, separated by TABs", "jsonl": "one JSON object per sentence"}
 
 
-def tag_classify(
-    model: str,
-    data: File = "-",
-    /,
-    *,
-    output: Output = "-",
-    text: Text = None,
-    format: str | None = None,
-    to: str = "lines",
-    structures: Flag = False,
-    tagger: str | None = None,
-    quiet: Quiet = False,
-) -> None:
-    """Tell the class and the score of each sentence.
+class Classify(FormatOption, ClassifyingOptions, OutputOptions, Command):
+    """Write the class and the score of each sentence."""
 
-    Parameters
-    ----------
-    model: str
-        The model file.
-    data: str
-        A sentence a line: words, and perhaps <TAB>parts of speech; or columns or JSON lines. `-` is standard input.
-    output: str
-        Where to write; `-` is standard output.
-    text: str
-        A sentence to classify instead of a file: words with spaces between them.
-    format: str
-        lines (the default), columns (a token a line: word POS), or jsonl; by the file's name.
-    to: str
-        lines (class, score and words, with TABs between them) or jsonl.
-    structures: bool
-        Tell also the latent tags of each view: a line each below the sentence, which begins with `#`.
-    tagger: str
-        A tagger's model file for parts of speech; default: the one that the model was trained with, if it is still
-        there.
-    quiet: bool
-        No messages.
-    """
-    if text is not None and (data != "-" or format is not None):
-        raise UsageError("--text is a sentence instead of a file: leave the file and --format out")
-    from palmette.data.files import write_whole
-    from palmette.data.formats.classified import check_classified_output, parse_line
+    model: str = option(argument=True, help="The model file.")
+    data: str = option(
+        default="-", argument=True,
+        help="One sentence per line: words, optionally followed by <TAB>parts of speech; or columns or JSON lines. "
+        "`-` is standard input.",
+    )  # fmt: skip
+    output: str = option(default="-", short="o", metavar="FILE", help="Where to write; `-` is standard output.")
+    text: str | None = option(default=None, help="A sentence to classify instead of a file: words separated by spaces.")
+    to: str = option(default="lines", choices=WRITTEN, group="output", help="Format of the output.")
+    structures: bool = option(
+        default=False, group="output",
+        help="Write the latent tags of each view too: a line per view below the sentence, which begins with `#`.",
+    )  # fmt: skip
 
-    check_classified_output(to)
-    classifier = load_with_tagger(model, tagger, quiet)
-    if text is not None:
-        sentence = parse_line(text, "--text", 1, labelled=False)
-        with write_whole(output) as out:
-            out.write(classifier.classified([sentence], output=to, structures=structures))
-        return
-    tell_where_from(data, quiet)
-    begun = time.perf_counter()
-    n = classifier.classify_file(
-        data, output, format=format, output=to, structures=structures, progress=None if quiet else Meter("sentences")
-    )
-    if not quiet and output != "-":
-        tell_rate(n, "sentences", time.perf_counter() - begun, [output])
+    def run(self) -> None:
+        if self.text is not None and (self.data != "-" or self.format is not None):
+            raise UsageError("--text is a sentence instead of a file: leave the file and --format out")
+        classifier = load_with_tagger(self.model, self.tagger, self.quiet)
+        if self.text is not None:
+            from palmette.data.files import write_whole
+            from palmette.data.formats.classified import parse_line
+
+            sentence = parse_line(self.text, "--text", 1, labelled=False)
+            with write_whole(self.output) as out:
+                out.write(classifier.classified([sentence], output=self.to, structures=self.structures))
+            return
+        report_source(self.data, self.quiet)
+        begun = time.perf_counter()
+        n = classifier.classify_file(
+            self.data, self.output, format=self.format, output=self.to, structures=self.structures,
+            progress=None if self.quiet else Meter("sentences"),
+        )  # fmt: skip
+        if self.output != "-" and not self.quiet:
+            report_rate(n, "sentences", time.perf_counter() - begun, [self.output])

@@ -1,81 +1,115 @@
-"""Sentences with classes as the commands of the classifier read them: one file with classes, or two without."""
+"""Options and helpers of the classifier commands: sentences with classes from one file, or from two without."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from palmette.cli.common import announce_compiling
 from palmette.errors import DataError, UsageError
+from palmette.options.declare import Options, option
 
 if TYPE_CHECKING:
     from palmette.estimators.classifier import Classifier
 
+CLASSIFIED_FORMATS = {
+    "lines": "one sentence per line, fields separated by TABs",
+    "columns": "one token per line, word and part of speech; for files without classes",
+    "jsonl": "one JSON object per sentence",
+}
+NEGATIVE, POSITIVE = "0", "1"  # classes of sentences from two files
 
-class Given(NamedTuple):
-    """Positive and negative sentences as Python data, and the names of the classes, negative first."""
 
-    positives: list[list[Any]]
-    negatives: list[list[Any]]
-    classes: tuple[str, str]
+class FormatOption(Options):
+    """The format of sentences with classes."""
+
+    format: str | None = option(
+        default=None, choices=CLASSIFIED_FORMATS, group="data",
+        help="Format of the files (default: jsonl if the name ends in it, else lines).",
+    )  # fmt: skip
 
 
-def read_classes(
-    data: str | None, positives: str | None, negatives: str | None, format: str | None, positive: str | None = None,
-    classes: tuple[str, str] | None = None, what: str = "",
-) -> Given:  # fmt: skip
-    """What the user gave. `classes`: those of a model, which the file must have."""
-    from palmette.data.formats.classified import read_classified, two_classes
+class LabelledOptions(FormatOption):
+    """Options of commands that read sentences whose classes are known."""
 
+    positives: str | None = option(
+        default=None,
+        metavar="FILE",
+        group="data",
+        help="Instead of a labelled file: positive sentences, without classes.",
+    )
+    negatives: str | None = option(
+        default=None, metavar="FILE", group="data", help="Negative sentences; goes with --positives."
+    )
+
+    def sources(self, data: str | None) -> Sources:
+        return Sources(data, self.positives, self.negatives, self.format)
+
+
+class ClassifyingOptions(Options):
+    """Options of commands that classify with a model."""
+
+    tagger: str | None = option(
+        default=None, metavar="MODEL", group="data",
+        help="A tagger for parts of speech (default: the one that the model was trained with, if it still exists).",
+    )  # fmt: skip
+
+
+class Sources(NamedTuple):
+    """Where labelled sentences come from: one file with classes, or two files without."""
+
+    data: str | None
+    positives: str | None
+    negatives: str | None
+    format: str | None
+    prefix: str = ""  # of the flags, in messages
+
+    @property
+    def given(self) -> bool:
+        return (self.data, self.positives, self.negatives) != (None, None, None)
+
+    @property
+    def in_two_files(self) -> bool:
+        return self.data is None
+
+
+class LabelledSentences(NamedTuple):
+    """Sentences as Python data, and their classes."""
+
+    X: list[list[Any]]
+    y: list[str]
+
+
+def read_labelled(sources: Sources, classes: tuple[str, str] | None = None) -> LabelledSentences:
+    """Read sentences and classes. classes: those of a model, negative first; a file may have no others."""
+    from palmette.data.formats.classified import read_classified
+
+    data, positives, negatives, format, prefix = sources
     if (data is None) == (positives is None and negatives is None) or (positives is None) != (negatives is None):
         raise UsageError(
-            f"give a file with a class and a sentence a line, or both --{what}positives FILE and --{what}negatives FILE"
+            "give a file with a class and a sentence per line, or both "
+            f"--{prefix}positives FILE and --{prefix}negatives FILE"
         )
-    if data is None:
-        assert positives is not None
-        assert negatives is not None
-        if positive is not None:
-            raise UsageError("--positive is for one file with classes: --positives says it of two")
-        up, down = (
-            [s.tokens for s in read_classified(path, format, labelled=False)] for path in (positives, negatives)
-        )
-        return Given(up, down, classes or ("0", "1"))
-    found = read_classified(data, format, labelled=True)
-    labels = {str(sentence.label) for sentence in found}
-    if classes is not None:
-        strange = next((s for s in found if s.label not in classes), None)
-        if strange is not None:
+    if data is not None:
+        found = read_classified(data, format, labelled=True)
+        strange = next((s for s in found if classes is not None and s.label not in classes), None)
+        if classes is not None and strange is not None:
             raise DataError(
                 f"the class {strange.label!r} is not one of {', '.join(classes)}", file=data, line=strange.line
             )
-    named = classes or two_classes(labels, positive, data)
-    return Given(
-        [s.tokens for s in found if s.label == named[1]], [s.tokens for s in found if s.label == named[0]], named
-    )
-
-
-def held_out(given: Given, share: float, seed: int) -> tuple[Given, Given]:
-    """A share of both classes for development, the rest for training."""
-    import numpy as np
-
-    if not 0 < share < 1:
-        raise UsageError(f"--dev-share {share}: a number between 0 and 1, such as 0.1")
-    parts: list[tuple[list[Any], list[Any]]] = []
-    for k, sentences in enumerate((given.positives, given.negatives)):
-        order = np.random.default_rng([seed, 1 + k]).permutation(len(sentences)).tolist()
-        n = max(1, round(share * len(sentences)))
-        dev = set(order[:n])
-        parts.append(([s for i, s in enumerate(sentences) if i not in dev], [sentences[i] for i in sorted(dev)]))
-    (up, up_dev), (down, down_dev) = parts
-    return Given(up, down, given.classes), Given(up_dev, down_dev, given.classes)
+        return LabelledSentences([s.tokens for s in found], [str(s.label) for s in found])
+    assert positives is not None
+    assert negatives is not None
+    up, down = (read_classified(path, format, labelled=False) for path in (positives, negatives))
+    low, high = classes or (NEGATIVE, POSITIVE)
+    return LabelledSentences([s.tokens for s in (*up, *down)], [high] * len(up) + [low] * len(down))
 
 
 def load_with_tagger(model: str, tagger: str | None, quiet: bool) -> Classifier:
     """A classifier, with the tagger that it was trained with or another."""
-    import os
-
-    from palmette.cli.options import announce_compiling
+    announce_compiling(quiet)
     from palmette.estimators.classifier import Classifier
 
-    announce_compiling(quiet)
     classifier = Classifier.load(model)
     trained = classifier.model_.meta.get("tagger")
     if tagger is None and isinstance(trained, str) and os.path.isfile(trained):

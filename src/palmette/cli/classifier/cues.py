@@ -1,37 +1,32 @@
-"""`palmette check`: is telling two files of sentences apart too easy?"""
+"""`palmette classifier cues`: shallow cues that separate two corpora without any structure."""
 
 from __future__ import annotations
 
-from palmette.cli.options import File, Json, Quiet, announce_compiling
-from palmette.cli.telling import print_json
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import announce_compiling
+from palmette.cli.output import print_json
+from palmette.options.declare import option
 
 
-def check(positives: File, negatives: File, /, *, seed: int = 1, json: Json = False, quiet: Quiet = False) -> None:
-    """Is telling two files of sentences apart too easy? Words, lengths, overlap, repetitions.
+class Cues(JsonOptions, Command):
+    """Check two corpora for shallow cues: vocabulary, length, overlap, duplicates.
 
     A learner that should find structure needs negatives that words and lengths do not give away.
-
-    Parameters
-    ----------
-    positives: str
-        Text: a sentence a line, words between white space.
-    negatives: str
-        The sentences to be told from them.
-    seed: int
-        For the folds of the held-out sentences.
-    json: bool
-        Print one JSON object; accuracies and shares are fractions of 1.
-    quiet: bool
-        No messages.
     """
-    announce_compiling(quiet)
-    from palmette.data.formats.sentences import read_sentences
-    from palmette.evaluation.shallow_cues import shallow_cues
 
-    found = shallow_cues(read_sentences(positives), read_sentences(negatives), seed=seed)
-    if json:
-        print_json(found)
-    else:
-        from palmette.reports.shallow_cues import check_text
+    positives: str = option(argument=True, help="Text: one sentence per line, words separated by white space.")
+    negatives: str = option(argument=True, help="The sentences to distinguish from them.")
+    seed: int = option(default=1, low=0, help="Seed of the folds of held-out sentences.")
 
-        print(check_text(found))
+    def run(self) -> None:
+        announce_compiling(self.quiet)
+        from palmette.data.formats.sentences import read_sentences
+        from palmette.evaluation.shallow_cues import shallow_cues
+
+        found = shallow_cues(read_sentences(self.positives), read_sentences(self.negatives), seed=self.seed)
+        if self.json:
+            print_json(found)
+        else:
+            from palmette.reports.shallow_cues import cues_text
+
+            print(cues_text(found))

@@ -1,28 +1,24 @@
-"""`palmette inspect` with a classifier: settings, history, decodings, the strongest attributes of each tag."""
+"""`palmette classifier inspect`: settings, training log, decodings, the strongest attributes of each tag."""
 
 from __future__ import annotations
 
-from palmette.cli.options import File, Json
-from palmette.cli.telling import print_json
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.output import print_json
+from palmette.options.declare import option
 
 
-def inspect_classify(model: File, /, *, top: int = 5, json: Json = False) -> None:
-    """Look into a classifier.
+class InspectClassifier(JsonOptions, Command):
+    """Show a classifier: settings, training log, strongest attributes of each tag."""
 
-    Parameters
-    ----------
-    model: str
-        The model file.
-    top: int
-        How many of the strongest attributes to show for each tag.
-    json: bool
-        Print one JSON object.
-    """
-    from palmette.reports.classification import classifier_inspection, print_classifier
-    from palmette.structures.latent.serialise import load_classifier
+    model: str = option(argument=True, help="The model file.")
+    top: int = option(default=5, low=0, help="Strongest attributes to show per tag.")
 
-    about = classifier_inspection(load_classifier(model), max(0, top))
-    if json:
-        print_json(about)
-    else:
-        print_classifier(about)
+    def run(self) -> None:
+        from palmette.reports.classification import classifier_inspection, print_classifier
+        from palmette.structures.latent.serialise import load_classifier
+
+        about = classifier_inspection(load_classifier(self.model), self.top)
+        if self.json:
+            print_json(about)
+        else:
+            print_classifier(about)

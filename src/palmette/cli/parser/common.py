@@ -1,14 +1,15 @@
-"""What the commands about parsers share: taggers that go before, and which sentences to draw."""
+"""Options and helpers of the parser commands: taggers that run before the parser, and which sentences are drawn."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from palmette.cli.options import announce_compiling, load_tagger, say
+from palmette.cli.common import announce_compiling, load_tagger
 from palmette.errors import UsageError
+from palmette.options.declare import Options, option
+from palmette.options.search import MOST_BEAM
 
 if TYPE_CHECKING:
     from palmette.data.formats.conllu_light import Tree
@@ -16,8 +17,31 @@ if TYPE_CHECKING:
     from palmette.estimators.parser import Parser
     from palmette.estimators.retag import Preparation
 
-Taggers = Annotated[list[str] | None, Parameter(name="--tagger", consume_multiple=False, negative=())]
-DRAWN = 20  # sentences that are drawn where nothing is said
+logger = logging.getLogger(__name__)
+DRAWN = 20  # sentences that are drawn by default
+
+
+class ParsingOptions(Options):
+    """Options of commands that parse with a model."""
+
+    beam: int | None = option(
+        default=None, low=1, high=MOST_BEAM, help="States that the search keeps (default: as in training)."
+    )
+    tagger: list | None = option(
+        default=None, repeat=True, metavar="[FIELD=]MODEL",
+        help="Tag the sentences with a palmette tagger before parsing: MODEL, upos=MODEL or xpos=MODEL; may be given "
+        "several times.",
+    )  # fmt: skip
+    threads: int = option(default=1, low=1, help="Threads to parse with.")
+
+
+class DrawingOptions(Options):
+    """Options of commands that draw trees."""
+
+    svg: str | None = option(default=None, metavar="FILE", group="output", help="Draw trees into this file, as SVG.")
+    sentences: str | None = option(
+        default=None, metavar="1,4-6", group="output", help=f"Which sentences to draw (default: the first {DRAWN})."
+    )
 
 
 def load_parser(path: str, quiet: bool) -> Parser:
@@ -28,7 +52,7 @@ def load_parser(path: str, quiet: bool) -> Parser:
 
 
 def taggers_of(given: Sequence[str] | None, quiet: bool) -> list[tuple[str, Any]]:
-    """`--tagger MODEL` or `--tagger upos=MODEL` options: the field each makes, and the tagger."""
+    """The values of --tagger, `MODEL` or `upos=MODEL`, as pairs of the field that is tagged and the tagger."""
     from palmette.data.treebank import FIELDS
     from palmette.estimators.retag import TAGS, tag_field
 
@@ -37,24 +61,24 @@ def taggers_of(given: Sequence[str] | None, quiet: bool) -> list[tuple[str, Any]
         name, equals, path = item.partition("=")
         named = bool(equals) and name in TAGS
         if equals and not named and name in FIELDS:
-            raise UsageError(f"--tagger {item}: a tagger makes {' or '.join(TAGS)}, not {name}")
+            raise UsageError(f"--tagger {item}: a tagger writes {' or '.join(TAGS)}, not {name}")
         tagger = load_tagger(path if named else item, quiet)
         field = name if named else tag_field(tagger)
         if field in (known for known, _ in found):
-            raise UsageError(f"--tagger: {field} is made twice")
+            raise UsageError(f"--tagger: two taggers write {field}")
         found.append((field, tagger))
     return found
 
 
 def preparation(parser: Parser, given: Sequence[str] | None, quiet: bool) -> Preparation:
-    """What a parser's input goes through: taggers, and what it was trained not to see."""
+    """What happens to sentences before parsing: taggers run, and fields that the training ignored are emptied."""
     from palmette.estimators.retag import Preparation
 
     return Preparation(taggers_of(given, quiet), tuple(parser.model_.meta.get("ignored", ())))
 
 
 def tags_read(parser: Parser, ready: Preparation) -> list[str]:
-    """The tags that a parser looks at and nobody makes: the input must have them."""
+    """The tags that the parser reads and that no tagger writes: the input must have them."""
     read = parser.model_.templates.columns
     needed = [field for letter, field in (("u", "upos"), ("x", "xpos")) if letter in read]
     if "t" in read and not ready.fields:
@@ -62,32 +86,28 @@ def tags_read(parser: Parser, ready: Preparation) -> list[str]:
     return [field for field in needed if field not in (*ready.fields, *ready.ignored)]
 
 
-class Watched:
-    """A preparation that says so, once, where the input lacks tags that the parser looks at."""
+class WarningPreparation:
+    """A preparation that warns, once, if the input has no tags and the parser reads them."""
 
-    def __init__(self, parser: Parser, ready: Preparation, quiet: bool) -> None:
-        self.ready, self.silent = ready, quiet
+    def __init__(self, parser: Parser, ready: Preparation) -> None:
+        self.ready, self.warned = ready, False
         self.needed, self.fields = tags_read(parser, ready), ready.fields
 
     def __call__(self, treebank: Treebank) -> Treebank:
-        if treebank.n_tokens and not self.silent:
-            self.silent = True
+        if treebank.n_tokens and not self.warned:
+            self.warned = True
             lacking = [field for field in self.needed if treebank.column(field).types == ["_"]]
             if lacking:
                 names = " and ".join(lacking)
-                say(False)(
-                    f"the input has no {names}, which the parser looks at: give --tagger MODEL, or expect errors"
-                )
+                logger.warning("the input has no %s, which the parser reads: give --tagger MODEL", names)
         return self.ready(treebank)
 
 
-def numbers(given: str | None, n: int, quiet: bool) -> list[int]:
-    """Which sentences, counted from 0: `1,4-6` of n, or the first few."""
+def chosen_sentences(given: str | None, n: int) -> list[int]:
+    """Which of n sentences to draw, counted from 0: those of the text `1,4-6`, or the first few."""
     if given is None:
-        if n > DRAWN and not quiet:
-            import sys
-
-            print(f"drawing the first {DRAWN} of {n:,} sentences; choose others with --sentences", file=sys.stderr)
+        if n > DRAWN:
+            logger.info("drawing the first %d of %s sentences; choose others with --sentences", DRAWN, f"{n:,}")
         return list(range(min(n, DRAWN)))
     found: list[int] = []
     for part in given.split(","):
@@ -103,7 +123,7 @@ def numbers(given: str | None, n: int, quiet: bool) -> list[int]:
 
 
 def show_trees(drawings: Sequence[tuple[str, Tree, Tree | None]], svg: str | None, draw: bool) -> None:
-    """Drawings to a file and to the terminal, whose reader may go away: (title, tree, gold or None)."""
+    """Draw (title, tree, gold or None) into a file, in the terminal, or both."""
     if svg is not None:
         from palmette.data.files import write_whole
         from palmette.reports.tree_svg import svg_of

@@ -1,131 +1,109 @@
-"""`palmette eval` of trees: a parser against gold, or one CoNLL-U file against another."""
+"""`palmette parser eval`: a parser against gold trees, or one CoNLL-U file against another."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.options import File, Flag, Json, MaybeFile
-from palmette.cli.parser.common import Taggers, Watched, load_parser, numbers, preparation, show_trees
-from palmette.cli.telling import print_json
-from palmette.errors import UsageError
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.output import print_json
+from palmette.cli.parser.common import (
+    DrawingOptions,
+    ParsingOptions,
+    WarningPreparation,
+    chosen_sentences,
+    load_parser,
+    preparation,
+    show_trees,
+)
+from palmette.errors import DataError, UsageError
+from palmette.options.declare import option
 
 if TYPE_CHECKING:
     from palmette.data.formats.conllu_light import Tree
     from palmette.evaluation.attachment import HasTrees
 
+WORST = 5  # sentences that are drawn if --svg gives no number
 
-def evaluate_parse(
-    first: File,
-    second: File,
-    /,
-    *,
-    beam: int | None = None,
-    tagger: Taggers = None,
-    draw: int = 0,
-    svg: MaybeFile = None,
-    sentences: str | None = None,
-    skip_bad: Flag = False,
-    threads: int = 1,
-    json: Json = False,
-) -> None:
-    """Score a parser on gold trees, or with --task parse one CoNLL-U file against another.
+
+class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
+    """Score a parser on gold trees, or one CoNLL-U file against another.
 
     The rules are those of the official scorer of Universal Dependencies: all words count, and subtypes of relations
-    (nsubj:pass) do not. `Without punctuation` leaves out words of punctuation characters alone.
-
-    Parameters
-    ----------
-    first: str
-        The model file of a parser; or the gold file, and then the guess.
-    second: str
-        The gold file; or the guess, with the same words.
-    beam: int
-        How many states the search keeps; default as in training.
-    tagger: list[str]
-        MODEL or upos=MODEL, xpos=MODEL: tag first with a palmette tagger; repeatable.
-    draw: int
-        Draw so many sentences with their errors, those with the most errors first.
-    svg: str
-        Draw them into this file, as SVG: wrong arcs dashed, gold below the words.
-    sentences: str
-        Draw these sentences instead, such as 1,4-6.
-    skip_bad: bool
-        Leave out sentences of the gold file that are no trees, and say how many.
-    threads: int
-        Threads to parse with.
-    json: bool
-        Print one JSON object; figures are fractions of 1.
+    (nsubj:pass) do not. `Without punctuation` leaves out words that consist of punctuation characters.
     """
-    from palmette.data.model_file import peek_task
 
-    if threads < 1:
-        raise UsageError(f"--threads {threads}: at least 1")
-    gold: Any
-    guess: Any
-    if peek_task(first) is None:
-        if beam is not None or tagger or threads > 1 or skip_bad:
-            raise UsageError("--beam, --tagger, --skip-bad and --threads are for a model: give it before the gold file")
-        from palmette.data.formats.conllu_light import read_trees
-
-        gold, guess = read_trees(first), read_trees(second)
-    else:
-        gold, guess = _parsed(first, second, beam, tagger, threads, skip_bad)
-    from palmette.evaluation.attachment import score_trees
-
-    found = score_trees(gold, guess)
-    drawings = []
-    if draw or svg or sentences:
-        chosen = _worst(gold, guess, draw or 5) if sentences is None else numbers(sentences, found.sentences, True)
-        drawings = _drawings(gold, guess, chosen)
-        show_trees(drawings, svg, draw=False)
-    if json:
-        print_json(found.to_dict())
-        return
-    from palmette.reports.attachment import print_attachment
-
-    print_attachment(found)
-    if drawings and (draw or not svg):
-        print()
-        show_trees(drawings, None, draw=True)
-
-
-def _parsed(
-    model: str, data: str, beam: int | None, tagger: list[str] | None, threads: int, skip_bad: bool
-) -> tuple[Any, Any]:
-    """Gold, and what the parser makes of its words."""
-    from palmette.data.formats.conllu import read_treebank
-
-    parser = load_parser(model, quiet=False)
-    gold = read_treebank(data, skip_bad=skip_bad)
-    if not gold.n_tokens:
-        from palmette.errors import DataError
-
-        raise DataError("no sentence to score", file=data)
-    return gold, parser.parse(
-        Watched(parser, preparation(parser, tagger, False), False)(gold), beam=beam, threads=threads
+    first: str = option(argument=True, help="The model file of a parser; or the gold file, followed by the guess.")
+    second: str = option(argument=True, help="The gold file; or the guess, with the same words.")
+    skip_bad: bool = option(
+        default=False, help="Leave out sentences of the gold file that are not trees, and report how many."
     )
+    draw: int = option(
+        default=0, low=0, group="output", help="Draw this many sentences with their errors, most errors first."
+    )
+    sentences: str | None = option(
+        default=None, metavar="1,4-6", group="output",
+        help="Which sentences to draw (default: those with the most errors).",
+    )  # fmt: skip
+
+    def run(self) -> None:
+        from palmette.data.model_file import peek_task
+        from palmette.evaluation.attachment import score_trees
+
+        if peek_task(self.first) is not None:
+            gold, guess = self._parsed()
+        elif self.beam is not None or self.tagger or self.threads > 1 or self.skip_bad:
+            raise UsageError("--beam, --tagger, --skip-bad and --threads are for a model: give it before the gold file")
+        else:
+            from palmette.data.formats.conllu_light import read_trees
+
+            gold, guess = read_trees(self.first), read_trees(self.second)
+        found = score_trees(gold, guess)
+        drawings = self._drawings(gold, guess, found.sentences)
+        show_trees(drawings, self.svg, draw=False)
+        if self.json:
+            print_json(found.to_dict())
+            return
+        from palmette.reports.attachment import print_attachment
+
+        print_attachment(found)
+        if drawings and (self.draw or not self.svg):
+            print()
+            show_trees(drawings, None, draw=True)
+
+    def _parsed(self) -> tuple[Any, Any]:
+        """Gold, and what the parser makes of its words."""
+        parser = load_parser(self.first, self.quiet)
+        from palmette.data.formats.conllu import read_treebank
+
+        gold = read_treebank(self.second, skip_bad=self.skip_bad)
+        if not gold.n_tokens:
+            raise DataError("no sentence to score", file=self.second)
+        prepare = WarningPreparation(parser, preparation(parser, self.tagger, self.quiet))
+        return gold, parser.parse(prepare(gold), beam=self.beam, threads=self.threads)
+
+    def _drawings(self, gold: HasTrees, guess: HasTrees, n: int) -> list[tuple[str, Tree, Tree | None]]:
+        """Title, guess and gold of each sentence that is to be drawn."""
+        if not (self.draw or self.svg or self.sentences):
+            return []
+        from palmette.data.formats.conllu_light import tree_of
+        from palmette.reports.tree import count_errors
+
+        found: list[tuple[str, Tree, Tree | None]] = []
+        worst = self.sentences is None
+        for s in _worst(gold, guess, self.draw or WORST) if worst else chosen_sentences(self.sentences, n):
+            tree, right = tree_of(guess, s), tree_of(gold, s)
+            heads, names = count_errors(tree, right)
+            found.append((f"sentence {s + 1}: {heads} wrong heads, {names} more wrong relations", tree, right))
+        return found
 
 
 def _worst(gold: HasTrees, guess: HasTrees, n: int) -> list[int]:
-    """Sentences with the most errors, the first of them where they have as many."""
+    """The n sentences with the most errors; of equally many, the first ones."""
     import numpy as np
 
     from palmette.evaluation.attachment import compared
     from palmette.evaluation.tokens import sentence_sums
 
     wrong = sentence_sums(~compared(gold, guess).arc, gold.offset)
-    order = np.argsort(-wrong, kind="stable")[: max(0, n)]
-    return [int(s) for s in order if wrong[s]]
-
-
-def _drawings(gold: HasTrees, guess: HasTrees, chosen: list[int]) -> list[tuple[str, Tree, Tree | None]]:
-    """Title, guess and gold of each chosen sentence."""
-    from palmette.data.formats.conllu_light import tree_of
-    from palmette.reports.tree import count_errors
-
-    found: list[tuple[str, Tree, Tree | None]] = []
-    for s in chosen:
-        tree, right = tree_of(guess, s), tree_of(gold, s)
-        heads, names = count_errors(tree, right)
-        found.append((f"sentence {s + 1}: {heads} wrong heads, {names} more wrong relations", tree, right))
-    return found
+    ranked = np.argsort(-wrong, kind="stable")[:n]
+    return [int(s) for s in ranked if wrong[s]]

@@ -1,10 +1,12 @@
-"""`palmette features --task parse`: print a template set of the parser, or check a file."""
+"""`palmette parser features`: print a template set of the parser, or check a file."""
 
 from __future__ import annotations
 
 import os
 
+from palmette.cli.command import Command
 from palmette.errors import UsageError
+from palmette.options.declare import option
 
 ABOUT = {
     "basic": "words, tags, outermost children; reads no relations, so that states merge",
@@ -12,26 +14,29 @@ ABOUT = {
 }
 
 
-def features_parse(name: str | None = None, /) -> None:
-    """Print a named template set of the parser, or check a template file.
+class ParserFeatures(Command):
+    """Print a named template set of the parser, or check a template file."""
 
-    Parameters
-    ----------
-    name: str
-        basic or rich prints that set as a template file; a file's path checks it. None: lists them.
-    """
-    from palmette.structures.tree.named_templates import SETS
+    name: str | None = option(
+        default=None, argument=True,
+        help="basic or rich prints that set as a template file; a path checks that file; without it the sets are "
+        "listed.",
+    )  # fmt: skip
 
-    if name is None:
-        for known in SETS:
-            print(f"{known:8}{ABOUT.get(known, '')}")
-        print("\n`palmette features --task parse NAME` prints a set; docs/parsing.md tells what atoms there are.")
-    elif name in SETS:
-        print(SETS[name].strip())
-    elif os.path.exists(name):
-        from palmette.structures.tree.templates import choose_templates
+    def run(self) -> None:
+        from palmette.structures.tree.named_templates import SETS
 
-        found = choose_templates(name)
-        print(f"{name}: {len(found.lists)} templates, {len(found.atoms)} atoms, which read {' '.join(found.columns)}")
-    else:
-        raise UsageError(f"there is no set and no file {name!r}; sets: {', '.join(SETS)}")
+        if self.name is None:
+            for known in SETS:
+                print(f"{known:8}{ABOUT.get(known, '')}")
+            print("\n`palmette parser features NAME` prints a set; docs/parsing.md explains the atoms.")
+        elif self.name in SETS:
+            print(SETS[self.name].strip())
+        elif os.path.exists(self.name):
+            from palmette.structures.tree.templates import choose_templates
+
+            found = choose_templates(self.name)
+            sizes = f"{len(found.lists)} templates, {len(found.atoms)} atoms, which read {' '.join(found.columns)}"
+            print(f"{self.name}: {sizes}")
+        else:
+            raise UsageError(f"there is no set and no file {self.name!r}; sets: {', '.join(SETS)}")

@@ -1,28 +1,24 @@
-"""`palmette inspect` of a parser."""
+"""`palmette parser inspect`: what a parser holds."""
 
 from __future__ import annotations
 
-from palmette.cli.options import Flag, Json
-from palmette.cli.telling import print_json
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.output import print_json
+from palmette.options.declare import option
 
 
-def inspect_parse(model: str, /, *, templates: Flag = False, json: Json = False) -> None:
-    """Look into a parser: settings, sizes, relations, and the history of its training.
+class InspectParser(JsonOptions, Command):
+    """Show a parser: settings, sizes, relations, training log."""
 
-    Parameters
-    ----------
-    model: str
-        The model file.
-    templates: bool
-        Print its templates too, as a file for --features has them.
-    json: bool
-        Print one JSON object.
-    """
-    from palmette.estimators.parser import Parser
-    from palmette.reports.parser_inspection import parser_inspection, print_parser_inspection
+    model: str = option(argument=True, help="The model file.")
+    templates: bool = option(default=False, help="Print its templates too, as in a file for --features.")
 
-    about = parser_inspection(Parser.load(model))
-    if json:
-        print_json(about)
-    else:
-        print_parser_inspection(about, templates)
+    def run(self) -> None:
+        from palmette.estimators.parser import Parser
+        from palmette.reports.parser_inspection import parser_inspection, print_parser_inspection
+
+        about = parser_inspection(Parser.load(self.model))
+        if self.json:
+            print_json(about)
+        else:
+            print_parser_inspection(about, self.templates)

@@ -1,132 +1,116 @@
-"""`palmette tag` with a parser: a file, standard input or a typed sentence to trees."""
+"""`palmette parser parse`: from a file, standard input or a typed sentence to trees."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from palmette.cli.options import File, Flag, MaybeFile, Output, Quiet, Text
-from palmette.cli.parser.common import Taggers, Watched, load_parser, numbers, preparation, show_trees, tags_read
-from palmette.cli.telling import Meter, tell_rate, tell_where_from
+from palmette.cli.command import Command, OutputOptions
+from palmette.cli.output import Meter, report_rate, report_source
+from palmette.cli.parser.common import (
+    DrawingOptions,
+    ParsingOptions,
+    WarningPreparation,
+    chosen_sentences,
+    load_parser,
+    preparation,
+    show_trees,
+    tags_read,
+)
 from palmette.errors import UsageError
+from palmette.options.declare import option
 
 if TYPE_CHECKING:
     from palmette.estimators.parser import Parser
     from palmette.estimators.retag import Preparation
 
 
-def tag_parse(
-    model: str,
-    data: File = "-",
-    /,
-    *,
-    output: Output = "-",
-    text: Text = None,
-    beam: int | None = None,
-    nbest: int | None = None,
-    tagger: Taggers = None,
-    draw: Flag = False,
-    svg: MaybeFile = None,
-    sentences: str | None = None,
-    threads: int = 1,
-    quiet: Quiet = False,
-) -> None:
-    """Parse a file, standard input or a typed sentence with a parser.
+class Parse(DrawingOptions, ParsingOptions, OutputOptions, Command):
+    """Parse a file, standard input or a typed sentence with a parser."""
 
-    Parameters
-    ----------
-    model: str
-        The model file, of a parser.
-    data: str
-        What to parse: CoNLL-U or CoNLL-X with tags; `-` is standard input. Its own heads and relations do not matter.
-    output: str
-        Where to write CoNLL-U; `-` is standard output. All but heads and relations comes back as it was.
-    text: str
-        A sentence to parse and draw instead of a file; it needs --tagger.
-    beam: int
-        How many states the search keeps; default as in training.
-    nbest: int
-        Write so many trees of each sentence, best first, with comments `# nbest` and `# score`.
-    tagger: list[str]
-        MODEL or upos=MODEL, xpos=MODEL: tag first with a palmette tagger; repeatable. The tags are written too.
-    draw: bool
-        Draw the trees in the terminal, instead of CoNLL-U unless -o names a file.
-    svg: str
-        A file to draw the trees into, as SVG.
-    sentences: str
-        Which sentences to draw, such as 1,4-6; default the first 20.
-    threads: int
-        Threads to parse with.
-    quiet: bool
-        No progress and no messages.
-    """
-    if threads < 1:
-        raise UsageError(f"--threads {threads}: at least 1")
-    if nbest is not None and (draw or svg or text is not None):
-        raise UsageError("--nbest writes CoNLL-U: leave --draw, --svg and --text out")
-    if sentences is not None and not (draw or svg):
-        raise UsageError("--sentences chooses what --draw and --svg show: say one of them")
-    if text is not None and (data, output) != ("-", "-"):
-        raise UsageError("--text draws a typed sentence: leave the file out")
-    parser = load_parser(model, quiet)
-    ready = preparation(parser, tagger, quiet)
-    if text is not None:
-        _typed(parser, ready, text, beam, svg)
-        return
-    tell_where_from(data, quiet, "CoNLL-U ")
-    begun, watched = time.perf_counter(), Watched(parser, ready, quiet)
-    if draw or svg is not None:
-        n = _drawn(parser, watched, data, output, beam, threads, draw, svg, sentences, quiet)
-    elif nbest is not None:
-        n = parser.nbest_file(data, output, nbest, beam=beam, prepare=watched, fields=ready.fields)
-    else:
-        n = parser.parse_file(
-            data, output, beam=beam, threads=threads, prepare=watched, fields=ready.fields,
-            progress=None if quiet else Meter(),
-        )  # fmt: skip
-    seconds = time.perf_counter() - begun
-    if not quiet and (output != "-" or svg is not None):
-        tell_rate(n, "words", seconds, [file for file in (output, svg) if file is not None and file != "-"])
+    model: str = option(argument=True, help="The model file of a parser.")
+    data: str = option(
+        default="-", argument=True,
+        help="What to parse: CoNLL-U or CoNLL-X with tags; `-` is standard input. Its own heads and relations are not "
+        "read.",
+    )  # fmt: skip
+    output: str = option(
+        default="-", short="o", metavar="FILE",
+        help="Where to write CoNLL-U; `-` is standard output. All but heads and relations is written as it was read.",
+    )  # fmt: skip
+    text: str | None = option(
+        default=None, help="A sentence to parse and draw instead of a file; its words need tags by --tagger."
+    )
+    nbest: int | None = option(
+        default=None, low=1, group="output",
+        help="Write this many trees per sentence, best first, with comments `# nbest` and `# score`.",
+    )  # fmt: skip
+    draw: bool = option(
+        default=False, group="output",
+        help="Draw the trees in the terminal, instead of CoNLL-U unless -o names a file.",
+    )  # fmt: skip
 
+    def run(self) -> None:
+        self._check()
+        parser = load_parser(self.model, self.quiet)
+        ready = preparation(parser, self.tagger, self.quiet)
+        if self.text is not None:
+            self._typed(parser, ready, self.text)
+            return
+        report_source(self.data, self.quiet, "CoNLL-U ")
+        begun, prepare = time.perf_counter(), WarningPreparation(parser, ready)
+        if self.draw or self.svg is not None:
+            n = self._drawn(parser, prepare)
+        elif self.nbest is not None:
+            n = parser.nbest_file(
+                self.data, self.output, self.nbest, beam=self.beam, prepare=prepare, fields=ready.fields
+            )
+        else:
+            n = parser.parse_file(
+                self.data, self.output, beam=self.beam, threads=self.threads, prepare=prepare, fields=ready.fields,
+                progress=None if self.quiet else Meter("words"),
+            )  # fmt: skip
+        seconds = time.perf_counter() - begun
+        written = [file for file in (self.output, self.svg) if file is not None and file != "-"]
+        if written and not self.quiet:
+            report_rate(n, "words", seconds, written)
 
-def _typed(parser: Parser, ready: Preparation, text: str, beam: int | None, svg: str | None) -> None:
-    """A typed sentence, drawn."""
-    from palmette.data.formats.conllu_light import tree_of
-    from palmette.data.formats.raw import parse_text
-    from palmette.data.treebank import treebank_from_sentences
-    from palmette.errors import DataError
+    def _check(self) -> None:
+        if self.nbest is not None and (self.draw or self.svg or self.text is not None):
+            raise UsageError("--nbest writes CoNLL-U: leave --draw, --svg and --text out")
+        if self.sentences is not None and not (self.draw or self.svg):
+            raise UsageError("--sentences chooses what --draw and --svg show: give one of them")
+        if self.text is not None and (self.data, self.output) != ("-", "-"):
+            raise UsageError("--text draws a typed sentence: leave the file and -o out")
 
-    _check_tags(parser, ready)
-    words = parse_text(" ".join(text.split()).encode(errors="surrogateescape"), "the text")
-    if not words.n_tokens:
-        raise DataError("there is no word in the text")
-    found = parser.parse(ready(treebank_from_sentences([words.columns[0].cells()])), beam=beam)
-    field = ready.fields[0] if ready.fields else "upos"
-    show_trees([(" ".join(text.split()), tree_of(found, 0, field), None)], svg, draw=True)
+    def _typed(self, parser: Parser, ready: Preparation, text: str) -> None:
+        """Draw the tree of a typed sentence."""
+        from palmette.data.formats.conllu_light import tree_of
+        from palmette.data.formats.raw import parse_text
+        from palmette.data.treebank import treebank_from_sentences
+        from palmette.errors import DataError
 
+        lacking = tags_read(parser, ready)
+        if lacking:
+            names = " and ".join(lacking)
+            raise UsageError(f"the parser reads {names}, which a typed sentence does not have: give --tagger MODEL")
+        words = parse_text(" ".join(text.split()).encode(errors="surrogateescape"), "the text")
+        if not words.n_tokens:
+            raise DataError("there is no word in the text")
+        found = parser.parse(ready(treebank_from_sentences([words.columns[0].cells()])), beam=self.beam)
+        field = ready.fields[0] if ready.fields else "upos"
+        show_trees([(" ".join(text.split()), tree_of(found, 0, field), None)], self.svg, draw=True)
 
-def _check_tags(parser: Parser, ready: Preparation) -> None:
-    """A typed sentence has no tags of its own."""
-    lacking = tags_read(parser, ready)
-    if lacking:
-        raise UsageError(
-            f"the parser looks at {' and '.join(lacking)}, which a typed sentence does not have: give --tagger MODEL"
-        )
+    def _drawn(self, parser: Parser, prepare: WarningPreparation) -> int:
+        """Parse a whole file, draw some of its sentences, and write all of them if a file is named."""
+        from palmette.data.formats.conllu import TREE, read_treebank, write_treebank
+        from palmette.data.formats.conllu_light import tree_of
 
-
-def _drawn(
-    parser: Parser, ready: Watched, data: str, output: str, beam: int | None, threads: int, draw: bool,
-    svg: str | None, sentences: str | None, quiet: bool,
-) -> int:  # fmt: skip
-    """Parse a whole file, draw some of it, and write all of it where a file is named."""
-    from palmette.data.formats.conllu import TREE, read_treebank, write_treebank
-    from palmette.data.formats.conllu_light import tree_of
-
-    treebank = read_treebank(data, labelled=False)
-    chosen = numbers(sentences, treebank.n_sentences, quiet)
-    found = parser.parse(ready(treebank), beam=beam, threads=threads)
-    if output != "-" or not draw:
-        write_treebank(output, found, fields=(*TREE, *ready.fields))
-    field = ready.fields[0] if ready.fields else "upos"
-    show_trees([(f"sentence {s + 1}", tree_of(found, s, field), None) for s in chosen], svg, draw)
-    return treebank.n_tokens
+        treebank = read_treebank(self.data, labelled=False)
+        chosen = chosen_sentences(self.sentences, treebank.n_sentences)
+        found = parser.parse(prepare(treebank), beam=self.beam, threads=self.threads)
+        if self.output != "-" or not self.draw:
+            write_treebank(self.output, found, fields=(*TREE, *prepare.fields))
+        field = prepare.fields[0] if prepare.fields else "upos"
+        show_trees([(f"sentence {s + 1}", tree_of(found, s, field), None) for s in chosen], self.svg, self.draw)
+        return treebank.n_tokens

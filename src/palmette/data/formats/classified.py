@@ -191,16 +191,19 @@ _KNOWN = (
 
 
 def two_classes(labels: set[str], positive: str | None, name: str) -> tuple[str, str]:
-    """The negative and the positive one of the labels of a file."""
+    """The negative and the positive class of some data. positive: required unless the pair is a common one."""
     named = sorted(labels)
     if len(named) != 2:
         some = ", ".join(named[:5]) + (", ..." if len(named) > 5 else "")
         raise DataError(f"{len(named)} classes ({some}): two are expected", file=name)
     if positive is not None:
         if positive not in labels:
-            raise UsageError(f"--positive {positive}: the classes are {', '.join(named)}")
+            raise UsageError(f"positive {positive}: the classes are {', '.join(named)}")
         return next(label for label in named if label != positive), positive
     for low, high in _KNOWN:
         if {label.lower() for label in labels} == {low, high}:
             return tuple(sorted(named, key=lambda label: label.lower() == high))  # type: ignore[return-value]
-    raise UsageError(f"which class is positive, {named[0]} or {named[1]}? Give --positive {named[1]}, for example")
+    raise UsageError(
+        f"which class is positive, {named[0]} or {named[1]}? Give --positive {named[1]} (in Python positive="
+        f"{named[1]!r}), for example"
+    )
