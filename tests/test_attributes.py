@@ -113,9 +113,9 @@ def test_no_values_means_no_array() -> None:
     ("row", "message", "hint"),
     [
         ("O\tw=a:b:c", "the value of 'w=a:b:c' is not a number: 'b:c'", r"w=a\:b\:c"),
-        ("O\tw=:", "'w=:' has a colon and no number", r"w=\:"),
+        ("O\tw=:", "'w=:' has a colon but no number", r"w=\:"),
         ("O\tw=a\\:b:x", "is not a number: 'x'", r"w=a\:b\:x"),
-        ("O\t:2", "has a value and no name", r"\:2"),
+        ("O\t:2", "has a value but no name", r"\:2"),
         ("a:b\tx", "the label 'a:b' has a value", r"a\:b"),
         ("O\tx:nan", "is not a number", r"x\:nan"),
         ("O\tx:inf", "is not a number", r"x\:inf"),

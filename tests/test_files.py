@@ -545,7 +545,7 @@ def test_no_right_to_write(open_folder: Path, attempt: Callable[[Path], object])
     closed = open_folder / "closed"
     closed.mkdir()
     closed.chmod(0o555)
-    assert "no permission to make files" in as_common_user(attempt, closed / "x")
+    assert "no permission to create files" in as_common_user(attempt, closed / "x")
     assert file.read_bytes() == b"old"
     assert only(open_folder) == ["closed", "file"]
     assert as_common_user(attempt, open_folder / "fine") == ""

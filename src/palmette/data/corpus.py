@@ -1,7 +1,7 @@
-"""What every reader makes: columns of interned cells, sentence offsets, and enough to write the input back.
+"""The corpus that every reader makes: columns of interned cells, sentence offsets, and the text to write back.
 
 A cell is a number; the distinct cells (types) of a column are slices of one byte buffer with their hashes,
-and become Python strings only when somebody asks. N tokens, S sentences, T types.
+and become Python strings only on demand. N tokens, S sentences, T types.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def column_of_types(ids: np.ndarray, types: Sequence[str]) -> Column:
 
 
 def bytes_of(strings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """UTF-8 bytes u8[] of the strings, one after the other, and their offsets i64[len+1]."""
+    """UTF-8 bytes u8[] of the concatenated strings, and their offsets i64[len+1]."""
     try:
         pieces = [string.encode() for string in strings]
     except UnicodeEncodeError as error:
@@ -67,7 +67,7 @@ def bytes_of(strings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         ) from None
     offset = np.zeros(len(pieces) + 1, np.int64)
     np.cumsum([len(piece) for piece in pieces], out=offset[1:])
-    # One byte more than needed: Numba wants a buffer even for nothing.
+    # One byte more than needed: Numba requires a buffer even if it is empty.
     return np.frombuffer(b"".join(pieces) + b"\n", np.uint8), offset
 
 
@@ -89,7 +89,7 @@ class Lines:
     end: np.ndarray  # i64[L]
     kind: np.ndarray  # u8[L]
     tokens: np.ndarray  # i64[N]   line of each token
-    cut: np.ndarray  # i64[N]      the label goes in place of the bytes cut..resume
+    cut: np.ndarray  # i64[N]      the label replaces the bytes cut..resume
     resume: np.ndarray  # i64[N]
     separator: int  # byte to put before the label, 0 for none
     first_line: int = 1
@@ -107,13 +107,13 @@ class Surface:
 
 @dataclass
 class Corpus:
-    """Sentences as columns (or as ready-made attributes), with labels where they are known."""
+    """Sentences as columns (or as ready-made attributes), with labels if they are known."""
 
     offset: np.ndarray  # i64[S+1]
     columns: list[Column] = field(default_factory=list)
     labels: Column | None = None
-    # What a cell of the labels stands for, when some are only partly known: a set of labels, the empty one being
-    # anything; None: every cell is a label
+    # The set of labels that a cell of the labels stands for, if some are only partly known; the empty set allows
+    # all labels. None: every cell is a label
     label_sets: dict[str, frozenset[str]] | None = None
     attributes: Attributes | None = None
     weight: np.ndarray | None = None  # f32[S]
@@ -134,7 +134,7 @@ class Corpus:
         return None if self.lines is None else self.lines.first_line + int(self.lines.tokens[token])
 
     def sentence(self, s: int) -> list[list[str]]:
-        """The cells of sentence s, a list a token."""
+        """The cells of sentence s, one list per token."""
         lo, hi = int(self.offset[s]), int(self.offset[s + 1])
         rows = [[column.types[i] for i in column.ids[lo:hi].tolist()] for column in self.columns]
         return [list(cells) for cells in zip(*rows, strict=True)]

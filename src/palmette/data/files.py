@@ -1,13 +1,13 @@
-"""The only place that opens the user's files: where the road begins and where it ends.
+"""The only module that opens the user's files, to read and to write them.
 
-Reading: a path, or `-` for standard input; gzip is known by its first bytes and not by its name, a byte
-order mark at the very start is skipped. Writing: whole or not at all, beside the target and then renamed
-over it; `-` is standard output, and devices and pipes are written straight. What the operating system
-says becomes a DataError that names the file and says what to do.
+Reading: a path, or `-` for standard input; gzip is recognised by its first bytes and not by its name, a byte
+order mark at the start is skipped. Writing: whole or not at all, to a file beside the target that is then renamed
+over it; `-` is standard output, and devices and pipes are written directly. Errors of the operating system
+become a DataError that names the file and suggests what to do.
 
-A reader that goes away (`palmette tag ... | head -1`) is no fault of the input: writing to standard output
-then raises BrokenPipeError, and standard output already points to the null device, so that nothing more
-is printed when Python flushes it at exit. The command line catches BrokenPipeError, prints nothing, and ends.
+If the reader of a pipe ends (`palmette tag ... | head -1`), writing to standard output raises BrokenPipeError, and
+standard output already points to the null device, so that nothing more is printed when Python flushes it at exit. The
+command line catches BrokenPipeError, prints nothing, and exits.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ BLOCK = 4 << 20
 
 _BOM = codecs.BOM_UTF8
 _GZIP = b"\x1f\x8b"
-# While the head is one of these it may still become a mark or a magic number, so one more read is needed;
-# any other head goes out at once, so that a tagger answers the first line typed at a terminal.
+# While the head is one of these it may still become a byte order mark or a magic number, so one more read is needed;
+# any other head is passed on at once, so that a tagger answers the first line typed at a terminal.
 _UNDECIDED = (b"", _GZIP[:1], _BOM[:1], _BOM[:2])
 _WRITE_BUFFER = 1 << 20
 
@@ -55,7 +55,7 @@ _REASONS: dict[int, tuple[str, str | None]] = {
 
 
 def shown(path: FilePath, standard: str = "<stdin>") -> str:
-    """The name of a file as messages give it."""
+    """The name of a file in messages."""
     name = os.fspath(path)
     return standard if name == "-" else name
 
@@ -64,7 +64,7 @@ def shown(path: FilePath, standard: str = "<stdin>") -> str:
 
 
 def read_blocks(path: FilePath, block: int = BLOCK) -> Iterator[bytes]:
-    """The bytes of a file in pieces of about `block`, or of what has arrived when they come from a pipe."""
+    """The bytes of a file in pieces of about `block`; from a pipe, in pieces as they arrive."""
     with _reading(shown(path)), _input(path) as file:
         read = file.read1
         head = _head(read, block)
@@ -95,7 +95,7 @@ def _head(read: Callable[[int], bytes], block: int) -> bytes:
 
 
 class _Rest:
-    """A stream of which the head has already been read, as much of a file as the decompressor needs."""
+    """A stream whose head has already been read, with as much of the file interface as the decompressor needs."""
 
     def __init__(self, head: bytes, file: io.BufferedReader) -> None:
         self.head = io.BytesIO(head)
@@ -151,7 +151,7 @@ def check_utf8(data: bytes, file: str, first_line: int = 1) -> None:
         return
     view = memoryview(data)
     at = 0
-    # By slices: one emoji makes a Python string four bytes a character, and the string is thrown away.
+    # By slices: one emoji makes a Python string take four bytes per character.
     while at < len(data):
         end = at + BLOCK
         try:
@@ -176,7 +176,7 @@ def _not_utf8(data: bytes, at: int, reason: str, file: str, first_line: int) -> 
 def check_output(path: FilePath) -> None:
     """Raise DataError if it is already clear that `write_whole(path)` cannot work; writes nothing.
 
-    Call it before hours of training, not after them.
+    Call it before a long training, not after it.
     """
     name = os.fspath(path)
     if not _is_standard(name):
@@ -187,10 +187,10 @@ def check_output(path: FilePath) -> None:
 def write_whole(path: FilePath, *, sync: bool = False) -> Iterator[BinaryIO]:
     """A binary file to write to, which appears under its name complete or not at all.
 
-    If the body raises, the new bytes go and an old file stays as it was. A name that ends in `.gz` is
-    compressed, with no time stamp inside, so that equal content gives equal bytes. An old file keeps its
-    mode and owner; of a symbolic link the target is replaced. `sync` waits until the disk has the bytes.
-    Standard output, devices and pipes get their bytes at once, and keep what was written before an error.
+    If the body raises, the new bytes are deleted and an old file stays as it was. A name that ends in `.gz` is
+    compressed, without a time stamp, so that equal content gives equal bytes. An old file keeps its
+    mode and owner; of a symbolic link the target is replaced. `sync` waits until the bytes are on disk.
+    Standard output, devices and pipes get their bytes at once, and keep those written before an error.
     """
     name = os.fspath(path)
     if _is_standard(name):
@@ -207,12 +207,12 @@ def write_whole(path: FilePath, *, sync: bool = False) -> Iterator[BinaryIO]:
 
 
 def _is_standard(name: str) -> bool:
-    # /dev/stdout may lead to a plain file that the shell has opened, which must not be replaced or cut.
+    # /dev/stdout may be a plain file that the shell has opened, which must not be replaced or truncated.
     return name in ("-", "/dev/stdout")
 
 
 def _target(name: str) -> tuple[str, os.stat_result | None]:
-    """The real path to write, and what is there now; DataError if nothing can be written there."""
+    """The real path to write, and the status of an existing file; DataError if nothing can be written there."""
     _check_name(name)
     try:
         old: os.stat_result | None = os.stat(name)
@@ -228,9 +228,9 @@ def _target(name: str) -> tuple[str, os.stat_result | None]:
     target = os.path.realpath(name)
     folder = os.path.dirname(target)
     if old is None and not os.path.isdir(folder):
-        raise DataError(f"cannot write: no folder {folder}", file=name, hint="make the folder first")
+        raise DataError(f"cannot write: no folder {folder}", file=name, hint="create the folder first")
     if (old is None or stat.S_ISREG(old.st_mode)) and not os.access(folder, os.W_OK | os.X_OK):
-        raise DataError(f"cannot write: no permission to make files in {folder}", file=name)
+        raise DataError(f"cannot write: no permission to create files in {folder}", file=name)
     return target, old
 
 
@@ -247,7 +247,7 @@ def _beside(name: str, target: str, old: os.stat_result | None, sync: bool) -> I
             with _writing(name):
                 if sync:
                     os.fsync(owner.fileno())
-                owner.close()  # Windows renames closed files only; some file systems tell of a full disk here
+                owner.close()  # Windows renames closed files only; some file systems report a full disk here
                 if old is not None:
                     _keep_owner_and_mode(temporary, old)
                 os.replace(temporary, target)
@@ -269,7 +269,7 @@ def _writing(file: str) -> Iterator[None]:
 
 
 def _owner(name: str, path: str, flags: int, mode: int) -> io.FileIO:
-    """The one object that closes the descriptor, whatever the writer does with the file it is given."""
+    """The one object that closes the descriptor, whatever the writer does with its file."""
     with _writing(name):
         return io.FileIO(os.open(path, flags | getattr(os, "O_BINARY", 0), mode), "wb")
 
@@ -277,13 +277,13 @@ def _owner(name: str, path: str, flags: int, mode: int) -> io.FileIO:
 def _keep_owner_and_mode(temporary: str, old: os.stat_result) -> None:
     new = os.stat(temporary)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
-        with contextlib.suppress(OSError):  # only root may give a file away; others keep their own
+        with contextlib.suppress(OSError):  # only root may change the owner
             os.chown(temporary, old.st_uid, old.st_gid)
     os.chmod(temporary, stat.S_IMODE(old.st_mode))
 
 
 def _sync_folder(folder: str) -> None:
-    # The name itself is on disk only when its folder is; some file systems refuse, and that is no error.
+    # The name is on disk only when its folder is; some file systems refuse, which is no error.
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY)
         try:
@@ -297,7 +297,7 @@ def _standard_output() -> Iterator[BinaryIO]:
     if sys.stdout is None:
         raise DataError("standard output is closed", file="<stdout>")
     try:
-        sys.stdout.flush()  # what was printed before comes before
+        sys.stdout.flush()  # earlier output comes first
     except BrokenPipeError:
         _silence(sys.stdout.fileno())
         raise
@@ -314,7 +314,7 @@ def _standard_output() -> Iterator[BinaryIO]:
 class _Output(io.FileIO):
     """A raw file whose failures are DataErrors that name it.
 
-    Translated here and not around the body, where an OSError may well be another file's. `muted` swallows
+    They are translated here and not around the body, where an OSError may be another file's. `muted` discards
     what buffers still hold, so that they can be closed after a failure without a second one.
     """
 

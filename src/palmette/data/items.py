@@ -28,14 +28,14 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Items:
-    """A corpus, and where the data has sentences without a token, which a corpus does not have."""
+    """A corpus, and the places of its sentences in the data, which may have sentences without tokens."""
 
     corpus: Corpus
     places: np.ndarray  # i64[S]  the place in the data of each sentence of the corpus
     size: int  # sentences of the data
 
     def with_empty(self, values: Sequence[_T], make: Callable[[], _T]) -> list[_T]:
-        """Values for the sentences of the corpus, with make() where the data has an empty one."""
+        """Values for the sentences of the corpus, with make() for empty sentences of the data."""
         if len(values) == self.size:
             return list(values)
         made = [make() for _ in range(self.size)]
@@ -49,7 +49,7 @@ class Items:
 
 
 def corpus_from_items(X: Iterable[Any], y: Iterable[Any] | None = None, *, mode: str = "auto") -> Items:
-    """Sentences X, and their labels y, as a corpus; see the module."""
+    """Sentences X, and their labels y, as a corpus; the module describes X."""
     if mode not in MODES:
         raise UsageError(f"unknown mode {mode!r}: choose {', '.join(MODES)}")
     _check_sentences(X, "X")
@@ -111,7 +111,7 @@ def _bad_token(token: Any, name: str, expected: str = "") -> DataError:
 
 
 class _Places:
-    """Where the tokens of a corpus stand in the data."""
+    """The places of the tokens of a corpus in the data."""
 
     def __init__(self, places: list[int], sizes: list[int]) -> None:
         self.places = places
@@ -151,7 +151,7 @@ def _is_unicode(text: str) -> bool:
 
 
 class _Columns:
-    """Tokens as words or tuples. Cells are checked when all are there, once a type."""
+    """Tokens as words or tuples. Cells are checked at the end, once per type."""
 
     def __init__(self) -> None:
         self.width = 0  # 0: words; -1: nothing seen yet
@@ -170,7 +170,7 @@ class _Columns:
                 if not isinstance(token, str):
                     raise _bad_token(token, f"X[{s}][{i}]", "a string, as the tokens before it")
             elif len(self._cells(token, f"X[{s}][{i}]")) != self.width:
-                raise DataError(f"X[{s}][{i}] has {len(token)} columns, and the tokens before it {self.width}")
+                raise DataError(f"X[{s}][{i}] has {len(token)} columns, but the tokens before it have {self.width}")
         for numbers, ids, column in zip(self.numbers, self.ids, self._turned(tokens), strict=True):
             try:
                 ids += [numbers.setdefault(cell, len(numbers)) for cell in column]
@@ -208,8 +208,8 @@ class _Attributes:
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
-        # key -> value -> number: of `key:value` for strings, of `key` for whatever equals 1. Most attributes
-        # of a corpus are found here, and their string is not made again.
+        # key -> value -> number: of `key:value` for strings, of `key` for values that equal 1. Most attributes
+        # of a corpus are found here, and their string is not built again.
         self.known: dict[Any, dict[Any, int]] = {}
         self.ids: list[int] = []
         self.ptr = [0]
@@ -279,7 +279,7 @@ class _Attributes:
 
 
 class _Wrong(Exception):
-    """What is wrong inside a token; whoever knows its place tells it."""
+    """An error inside a token; the caller adds the place."""
 
 
 def _checked(key: Any, name: str) -> str:
@@ -309,30 +309,32 @@ class _Labels:
         self.rest = iter(y)
         self.numbers: dict[Any, int] = {}
         self.ids: list[int] = []
-        self.sets: dict[str, frozenset[str]] = {}  # of partial labels, by the name that stands for them
+        self.sets: dict[str, frozenset[str]] = {}  # of partial labels, by their name
 
     def add(self, s: int, size: int) -> None:
         nothing = object()
         given = next(self.rest, nothing)
         if given is nothing:
-            raise DataError(f"y has {s} sentences, and X has more")
+            raise DataError(f"y has {s} sentences, but X has more")
         tags = _tokens(given, f"y[{s}]")
         if len(tags) != size:
-            raise DataError(f"y[{s}] has {len(tags)} labels, and X[{s}] {size} tokens")
+            raise DataError(f"y[{s}] has {len(tags)} labels, but X[{s}] has {size} tokens")
         if not all(isinstance(tag, str) for tag in tags):
             tags = [tag if isinstance(tag, str) else self._set(tag, f"y[{s}][{i}]") for i, tag in enumerate(tags)]
         self.ids += [self.numbers.setdefault(tag, len(self.numbers)) for tag in tags]
 
     def _set(self, tag: Any, place: str) -> Any:
-        """A partial label as a frozen set, the empty one for anything; anything else stays as it is, to be refused."""
+        """A partial label as a frozen set; the empty set allows all labels. Others are an error."""
         if tag is None:
             return frozenset()
         if isinstance(tag, set | frozenset) and tag and all(isinstance(label, str) and label for label in tag):
             return frozenset(tag)
-        raise DataError(f"{place} is {_a(tag)}: a label is a string, a set of them (one of these), or None (anything)")
+        raise DataError(
+            f"{place} is {_a(tag)}: a label is a string, a set of strings (any of them), or None (any label)"
+        )
 
     def _named(self) -> dict[Any, int]:
-        """The labels, with a name for each set that no label has."""
+        """The labels, each set under a name that no label has."""
         for tag in [tag for tag in self.numbers if isinstance(tag, frozenset)]:
             name = "{" + "|".join(sorted(tag)) + "}"
             while name in self.numbers:

@@ -1,4 +1,4 @@
-"""Some sentences of a corpus as a corpus: for a share that is held out, and for parts of a training set."""
+"""Parts of a corpus: held-out sentences, and parts of a training set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from palmette.errors import UsageError
 
 
 def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
-    """The sentences with these numbers, in this order. The text behind them is left out."""
+    """The sentences with these numbers, in this order. The text that they were read from is left out."""
     size = np.diff(corpus.offset)[sentences]
     offset = np.concatenate(([0], np.cumsum(size))).astype(np.int64)
     tokens = np.repeat(corpus.offset[sentences] - offset[:-1], size) + np.arange(offset[-1])
@@ -25,7 +25,7 @@ def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
 
 
 def picked(column: Column, tokens: np.ndarray) -> Column:
-    """The cells of these tokens; types that no longer occur are dropped, the rest numbered anew."""
+    """The cells of these tokens; types that no longer occur are dropped, the others renumbered."""
     used, first, ids = np.unique(column.ids[tokens], return_index=True, return_inverse=True)
     by_occurrence = np.argsort(first, kind="stable")
     new = np.empty(used.size, np.int32)

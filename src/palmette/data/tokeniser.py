@@ -51,7 +51,7 @@ _DOUBLE_QUOTES = frozenset(('"', "“", "”", "„", "``", "''"))
 
 
 class _Classes(dict[int, str]):
-    """The class of each character, filled as they are met: str.translate makes of a text its shape."""
+    """The class of each character, filled on demand: str.translate turns a text into its shape."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -95,7 +95,7 @@ def token_spans(text: str) -> Spans:
 
 
 def character_spans(text: str) -> Spans:
-    """Where the characters stand that are not white space."""
+    """The places of the characters that are not white space."""
     return [(k, k + 1) for k, character in enumerate(text) if not character.isspace()]
 
 
@@ -124,7 +124,7 @@ _remembered_pieces = lru_cache(1 << 16)(_pieces)
 
 
 def _special(chunk: str, shape: str, at: int) -> int:
-    """The end of an address or of a clitic that stands alone; 0 when there is none."""
+    """The end of an address or of a separate clitic; 0 if there is none."""
     if shape[at] == "'":
         found = _CLITIC_ALONE.match(chunk, at)
         return found.end() if found else 0
@@ -149,7 +149,7 @@ def _clitics(chunk: str, start: int, stop: int) -> list[int]:
 
 
 def _has_own_period(chunk: str, shape: str, start: int, stop: int) -> bool:
-    """Whether the period behind a word belongs to it."""
+    """Whether the period after a word belongs to it."""
     if shape[stop : stop + 1] != "." or shape[stop : stop + 2] == "..":
         return False
     return _is_abbreviation(chunk[start:stop])
@@ -162,8 +162,8 @@ def _is_abbreviation(word: str) -> bool:
 
 
 def make_penn_quotes(text: str, tokens: list[str], spans: Spans) -> list[str]:
-    """Double quotes as `` and '', single ones as ` and '. A quote opens where a word follows it directly and
-    none stands before it; one with spaces on both sides opens if the last one has closed."""
+    """Double quotes as `` and '', single ones as ` and '. A quote opens if a word follows it directly and
+    none precedes it; one with spaces on both sides opens if the last one has closed."""
     made = []
     open_quote = False
     for token, (start, end) in zip(tokens, spans, strict=True):

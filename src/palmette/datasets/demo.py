@@ -1,4 +1,4 @@
-"""The small data that ships with palmette, for examples, documentation and first experiments."""
+"""Small data sets that are part of the package, for examples, documentation and first experiments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _text(name: str) -> str:
 
 
 def demo_text(part: str) -> str:
-    """The text of one part: `word POS chunk` a line, a blank line between sentences."""
+    """The text of one part: `word POS chunk` per line, a blank line between sentences."""
     if part not in PARTS:
         raise UsageError(f"the demo corpus has no part {part!r}; it has {', '.join(PARTS)}")
     return _text(f"{part}.txt")
@@ -48,14 +48,14 @@ def load_acronyms(part: str = "train") -> tuple[list[list[str]], list[list[str]]
 
 
 def load_grammaticality(part: str = "train") -> tuple[Sentences, Sentences]:
-    """Sentences of the demo corpus, and the same with a few neighbours exchanged: (word, POS) tuples."""
+    """Sentences of the demo corpus, and these sentences with a few neighbours exchanged: (word, POS) tuples."""
     sentences, _ = load_demo(part)
     rng = random.Random(PARTS.index(part))
     return sentences, [_exchanged(sentence, rng) for sentence in sentences]
 
 
 def _exchanged(sentence: list[tuple[str, str]], rng: random.Random) -> list[tuple[str, str]]:
-    """About every fourth token changes places with the next one; the last one stays."""
+    """The sentence with about every fourth token exchanged with the next one; the last one stays."""
     made = list(sentence)
     for _ in range(max(1, len(made) // 4)):
         k = rng.randrange(max(1, len(made) - 2))
@@ -98,7 +98,7 @@ def tree_text(part: str) -> str:
 
 
 def _vowel_text(part: str) -> str:
-    """Ready-made attributes with values, a sentence of one token each."""
+    """Ready-made attributes with values, in sentences of one token."""
     rows = zip(*load_vowels(part), strict=True)
     return "\n\n".join(f"{vowel}\tf1:{f1:g}\tf2:{f2:g}\tbias" for (f1, f2), vowel in rows) + "\n"
 
@@ -110,7 +110,7 @@ def _acronym_text(part: str) -> str:
 
 
 def _grammaticality_text(part: str) -> str:
-    """A class, words and parts of speech a line."""
+    """A class, words and parts of speech per line."""
     lines = []
     for good, bad in zip(*load_grammaticality(part), strict=True):
         for label, sentence in (("1", good), ("0", bad)):
@@ -120,6 +120,6 @@ def _grammaticality_text(part: str) -> str:
 
 
 def _sentence_text(part: str) -> str:
-    """The words of the demo corpus, in lower case, a sentence a line."""
+    """The words of the demo corpus, in lower case, one sentence per line."""
     rows = [[word.lower() for word, _ in sentence] for sentence in load_demo(part)[0]]
     return "".join(" ".join(row) + "\n" for row in rows)

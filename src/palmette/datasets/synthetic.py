@@ -1,15 +1,15 @@
-"""Data with a known truth: a hidden Markov model whose states go round in a ring, and how well it can be tagged.
+"""Synthetic data from a hidden Markov model whose states form a ring, and the best possible accuracy on it.
 
 The study of latent perceptrons (Sun, Matsuzaki, Okanohara and Tsujii, 2009) draws labels from hidden states that
 training never sees: y1 = {h1, h2}, y2 = {h3, h4}, and with probability P the next state of the ring
-h1 -> h2 -> h3 -> h4 -> h1; what is left, 1 - P, is spread evenly over all other states, the current one included.
+h1 -> h2 -> h3 -> h4 -> h1; the rest, 1 - P, is spread evenly over all other states, the current one included.
 Symbols depend weakly on the state, P(x1|h) = (.91, .358, .09, .642). The states of a label are neighbours in the ring:
-then no label tells anything about the next one and only the states do. At P = 0.9 and length 20 the true model gets
-85.2 % of the labels right and one state a label 63.4 % (100,000 sequences), beside the published 84.9 of latent models
-and 63.4 of a CRF. With alternating states (y1 = {h1, h3}) the figures would be 77.2 and 50.0 %.
+then labels carry no information about the next label, only the states do. At P = 0.9 and length 20 the true model gets
+85.2 % of the labels right and one state per label 63.4 % (100,000 sequences); published are 84.9 for latent models and
+63.4 for a CRF. With alternating states (y1 = {h1, h3}) the figures would be 77.2 and 50.0 %.
 
-Here with any number of labels, states a label and symbols. The Bayes limit, `bayes_accuracy`, is what no tagger can
-beat in expectation: at each token the label with the highest marginal probability under the model that made the data.
+Here the numbers of labels, states per label and symbols are free. The Bayes limit, `bayes_accuracy`, cannot be exceeded
+in expectation: it takes at each token the label with the highest marginal probability under the true model.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _ANGLE = math.acos((0.358 - 0.5) / _REACH)
 _TOLERANCE = 1e-6
 _MOST_CELLS = 1 << 27  # of a table: a gigabyte
 _MOST_TOKENS = (1 << 31) - 1
-_BLOCK = 1 << 20  # numbers that a recursion holds at a time
+_BLOCK = 1 << 20  # the numbers that a recursion holds at a time
 
 
 class Names(NamedTuple):
-    """What numbers are called in files."""
+    """The names of labels, states and symbols in files."""
 
     labels: tuple[str, ...]
     states: tuple[str, ...]
@@ -54,7 +54,7 @@ class Model(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Sequences end to end: that of number s is `[offset[s]:offset[s + 1]]`."""
+    """Concatenated sequences: sequence s is `[offset[s]:offset[s + 1]]`."""
 
     symbols: np.ndarray  # i32[N]
     states: np.ndarray  # i32[N]
@@ -69,7 +69,7 @@ def ring(
 ) -> Model:
     """Labels with so many states each, in a ring: the next state has probability `p`, all others share the rest.
 
-    `emission` has a row a state and a column a symbol; without, `default_emission` is taken (2 symbols).
+    `emission` has a row per state and a column per symbol; the default is `default_emission` (2 symbols).
     """
     if not 0 <= p <= 1:
         raise UsageError(f"p = {p}: it is a probability, from 0 to 1")
@@ -94,10 +94,10 @@ def ring(
 
 
 def default_emission(labels: int, states: int, symbols: int) -> np.ndarray:
-    """f64[H, K]: the study's table, (.91, .358, .09, .642), carried over to any size.
+    """f64[H, K]: the study's table, (.91, .358, .09, .642), generalised to any size.
 
     Symbols lie evenly on a circle. So do the first states of the labels; the other states of a label follow at equal
-    steps over 220 degrees, so that they differ and their mean says little. P(x|h) is proportional to
+    steps over 220 degrees, so that they differ and their mean is uninformative. P(x|h) is proportional to
     1 + .82 cos(angle between x and h).
     """
     label, state = np.divmod(np.arange(labels * states), states)
@@ -107,7 +107,7 @@ def default_emission(labels: int, states: int, symbols: int) -> np.ndarray:
 
 
 def merged(model: Model) -> Model:
-    """The model with one state a label, the mean of the label's states: what is left when nothing is latent.
+    """The model with one state per label, the mean of the label's states: a model without latent states.
 
     Its states are labels. In a ring all states are equally frequent, so a plain mean is right.
     """
@@ -124,7 +124,7 @@ def merged(model: Model) -> Model:
 
 
 def read_emission(path: FilePath) -> np.ndarray:
-    """A table of probabilities from a file, a state a line; `#` begins a comment."""
+    """A table of probabilities from a file, one state per line; `#` begins a comment."""
     file = shown(path)
     data = read_all(path)
     check_utf8(data, file)
@@ -149,7 +149,7 @@ def read_emission(path: FilePath) -> np.ndarray:
             )  # fmt: skip
         rows.append(row)
     if not rows:
-        raise DataError("no probabilities", file=file, hint="a line a state, a column a symbol")
+        raise DataError("no probabilities", file=file, hint="expected a line per state and a column per symbol")
     return np.array(rows)
 
 
@@ -173,7 +173,7 @@ def _is_distribution(row: np.ndarray) -> bool:
 def _checked_emission(table: np.ndarray, H: int, K: int) -> np.ndarray:
     if table.shape != (H, K):
         shape = " x ".join(map(str, table.shape))
-        raise UsageError(f"the emission table is {shape}: expected {H} x {K}, a row a state and a column a symbol")
+        raise UsageError(f"the emission table is {shape}: expected {H} x {K}, a row per state and a column per symbol")
     for state, row in enumerate(table, 1):
         if not _is_distribution(row):
             raise UsageError(f"row {state} of the emission table is no distribution: the sum is {row.sum():.6g}")
@@ -181,7 +181,7 @@ def _checked_emission(table: np.ndarray, H: int, K: int) -> np.ndarray:
 
 
 def _membership(model: Model) -> np.ndarray:
-    """f64[H, Y]: 1 where the state is one of the label's."""
+    """f64[H, Y]: 1 if the state belongs to the label."""
     return np.eye(len(model.names.labels))[model.label_of]
 
 
@@ -220,7 +220,7 @@ def sample(model: Model, n: int, length: int | tuple[int, int], rng: np.random.G
 
 
 def stream_of(seed: int, number: int) -> np.random.Generator:
-    """Random numbers of one file of a study: a seed has as many independent streams as one likes."""
+    """Random numbers for one file of a study: a seed has any number of independent streams."""
     if seed < 0:
         raise UsageError(f"seed {seed}: it must not be negative")
     return np.random.default_rng([seed, number])
@@ -234,7 +234,7 @@ def _check_lengths(shortest: int, longest: int) -> None:
 
 
 def _draw(table: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """One draw from `table[row]` for each row: a search in the cumulated rows, laid end to end."""
+    """One draw from `table[row]` per row: a search in the concatenated cumulative rows."""
     cumulated = np.cumsum(table, axis=1)
     cumulated /= cumulated[:, -1:]
     cumulated += np.arange(len(table))[:, None]
@@ -244,7 +244,7 @@ def _draw(table: np.ndarray, rows: np.ndarray, rng: np.random.Generator) -> np.n
 
 
 def write_columns(out: BinaryIO, model: Model, drawn: Sample) -> None:
-    """`symbol TAB hidden TAB label`, a token a line, an empty line after each sequence."""
+    """Write `symbol TAB hidden TAB label`, one token per line, and an empty line after each sequence."""
     names = model.names
     heads = [f"{symbol}\t" for symbol in names.symbols]
     tails = [f"{state}\t{names.labels[y]}\n" for state, y in zip(names.states, model.label_of, strict=True)]
@@ -253,7 +253,7 @@ def write_columns(out: BinaryIO, model: Model, drawn: Sample) -> None:
         out.write(("".join([heads[x] + tails[h] for x, h in tokens]) + "\n").encode())
 
 
-# How well can it be tagged?
+# The best possible accuracy
 
 
 def bayes_accuracy(model: Model, symbols: np.ndarray, states: np.ndarray, offset: np.ndarray) -> float:
@@ -293,7 +293,7 @@ def _accuracy(model: Model, guess: np.ndarray, states: np.ndarray) -> float:
 
 
 def _blocks(offset: np.ndarray, H: int) -> Iterator[np.ndarray]:
-    """i64[n, T]: the tokens of sequences of one length, a row a sequence, in blocks that stay in the caches."""
+    """i64[n, T]: the tokens of sequences of one length, a row per sequence, in blocks that fit into the caches."""
     lengths = np.diff(offset)
     for T in np.unique(lengths[lengths > 0]).tolist():
         first = offset[:-1][lengths == T]

@@ -1,8 +1,8 @@
-"""How many words of a parse have the right head (UAS), with the right relation (LAS), and that of content words (CLAS).
+"""Attachment scores: words with the right head (UAS), with the right relation too (LAS), and of content words (CLAS).
 
 The rules are those of the official scorer of Universal Dependencies: punctuation counts, subtypes of relations
 (`nsubj:pass`) do not, and CLAS is the F1 of the arcs whose relation is one of CONTENT. Gold and guess have the same
-words in the same sentences. NumPy alone, no compiled code.
+words in the same sentences. Only NumPy, no compiled code.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class HasTrees(Protocol):
 
 
 class Attached(msgspec.Struct, frozen=True):
-    """Figures of some words: the share with the right head, and with the right relation too."""
+    """Figures of a group of words: the share with the right head, and with the right relation too."""
 
     words: int
     uas: float
@@ -63,8 +63,8 @@ class Attached(msgspec.Struct, frozen=True):
 
 
 class Arcs(msgspec.Struct, frozen=True):
-    """Figures of a relation or of a length of arcs: precision, recall and F1 of the labelled arcs, and the share of
-    those in gold whose head was found."""
+    """Figures per relation or length of arcs: precision, recall and F1 of the labelled arcs, and the share of
+    gold arcs whose head was found."""
 
     labelled: Figures
     uas: float
@@ -78,7 +78,7 @@ class AttachmentScores(msgspec.Struct, frozen=True):
     uas: float
     las: float
     clas: float  # F1
-    content: Figures  # precision and recall behind it
+    content: Figures  # its precision and recall
     no_punctuation: Attached
     trees: float  # sentences without an error, relations included
     by_relation: dict[str, Arcs]
@@ -157,13 +157,13 @@ def universal(relation: str) -> str:
 
 
 def punctuation(forms: Names) -> np.ndarray:
-    """bool[N]: words of punctuation characters alone, the rule of CoNLL-X's scorer; it needs no tags."""
+    """bool[N]: words of only punctuation characters, the rule of CoNLL-X's scorer; it needs no tags."""
     marks = [all(unicodedata.category(c)[0] == "P" for c in form) for form in forms.types]
     return np.array(marks, np.bool_)[forms.ids]
 
 
 def check_same_words(gold: HasTrees, guess: HasTrees) -> None:
-    """Scores compare heads word by word."""
+    """Raise DataError if gold and guess have different words: scores compare heads word by word."""
     here, there = (np.diff(side.offset).tolist() for side in (gold, guess))
     for s, (n, m) in enumerate(zip(here, there, strict=False)):
         if n != m:
@@ -201,14 +201,14 @@ def _figures(correct: np.ndarray, gold: np.ndarray, guessed: np.ndarray) -> Figu
 
 
 def _length(heads: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """Which of LENGTHS the arc of each word has, counted from 1; 0 is the root's."""
+    """The length class of each word's arc, as a number of LENGTHS from 1; 0 is the root's."""
     start = np.repeat(offset[:-1], np.diff(offset))
     far = np.abs(heads - (np.arange(heads.size) - start + 1))
     return np.where(heads == 0, 0, np.searchsorted([least for least, _ in LENGTHS], far, side="right"))
 
 
 def _grouped(found: Compared, gold: np.ndarray, guess: np.ndarray, names: Sequence[str]) -> dict[str, Arcs]:
-    """Figures of the groups that gold and guess put each arc in."""
+    """Figures of the groups that gold and guess assign each arc to."""
     Y = len(names)
     correct, wanted, guessed, heads = (
         np.bincount(ids, minlength=Y).tolist() for ids in (gold[found.arc], gold, guess, gold[found.head])

@@ -1,4 +1,4 @@
-"""Scores of a classifier of two classes: accuracy, precision, recall and F of the positive one, area under the ROC."""
+"""Scores of a binary classifier: accuracy, precision, recall and F of the positive class, area under the ROC."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class BinaryScores(NamedTuple):
-    """Fractions of 1. `auc` is the chance that a positive scores above a negative (a tie counts half); None where one
+    """Fractions of 1. `auc` is the probability that a positive scores above a negative (a tie counts half); None if one
     of the classes has no sentence."""
 
     positives: int
@@ -23,7 +23,7 @@ class BinaryScores(NamedTuple):
 
 
 def binary_scores(truth: np.ndarray, scores: np.ndarray) -> BinaryScores:
-    """`truth` bool[S]: whether a sentence is positive; it is said to be where its score f64[S] is not below 0."""
+    """`truth` bool[S]: whether a sentence is positive; it is predicted to be if its score f64[S] is at least 0."""
     said = scores >= 0
     right = int((said & truth).sum())
     positives, claimed = int(truth.sum()), int(said.sum())

@@ -1,6 +1,6 @@
-"""Whether confidences are as large as they deserve to be: a reliability table, and the expected calibration error.
+"""Calibration of confidences: a reliability table, and the expected calibration error.
 
-Guesses are put into bins by their confidence. In each bin a calibrated model is right as often as it says: among
+Guesses are put into bins by their confidence. In each bin a calibrated model is right as often as its confidence: among
 guesses of confidence 0.8, four of five. The expected calibration error (ECE) is the mean distance between the two,
 weighted by how many guesses a bin has:
 
@@ -34,7 +34,7 @@ class Bin(msgspec.Struct, frozen=True):
 
 
 class Reliability(msgspec.Struct, frozen=True):
-    """Bins that have guesses, and what follows from them."""
+    """The bins that have guesses, and the figures derived from them."""
 
     count: int
     confidence: float
@@ -44,14 +44,14 @@ class Reliability(msgspec.Struct, frozen=True):
 
 
 def reliability(confidence: np.ndarray, right: np.ndarray, n_bins: int = BINS) -> Reliability:
-    """The table of guesses with these confidences f64[n], of which some are right, bool[n]."""
+    """The reliability table of guesses with confidences f64[n]; `right` bool[n]: which are correct."""
     if confidence.shape != right.shape:
         raise UsageError(f"{confidence.size} confidences for {right.size} guesses")
     if n_bins < 1:
         raise UsageError(f"a reliability table has at least 1 bin, not {n_bins}")
     if confidence.size and not (confidence.min() >= 0 and confidence.max() <= 1):
         raise UsageError("a confidence is a number between 0 and 1")
-    # The edge 0.7 is 7 tenths, and 0.7 * 10 is a little more: what lies on an edge belongs above it.
+    # The edge 0.7 is 7 tenths, but 0.7 * 10 is a little more: a value on an edge belongs to the bin above it.
     edges = np.arange(n_bins + 1) / n_bins
     which = np.minimum(np.searchsorted(edges, confidence, side="right") - 1, n_bins - 1)
     count = np.bincount(which, minlength=n_bins)
@@ -69,8 +69,8 @@ def reliability(confidence: np.ndarray, right: np.ndarray, n_bins: int = BINS) -
 def span_hits(
     gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, labels: Sequence[str], known: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Of all guessed spans, in order: which are counted, and which of these are right, bool[K] each. None where labels
-    are none of spans. `known` as for `score`: spans count in sentences that are known throughout."""
+    """Of all guessed spans, in order: which are counted, and which of these are right, bool[K] each. None if the labels
+    do not encode spans. `known` as for `score`: spans count in sentences that are known throughout."""
     if not are_chunk_labels(labels):
         return None
     tables = ChunkTables.of(labels)
@@ -89,7 +89,7 @@ def span_hits(
 def sentence_hits(
     gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, known: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same of whole sentences, bool[S] and bool[those that are known throughout]."""
+    """Which sentences are known throughout, bool[S], and which of these are right."""
     size = np.diff(offset)
     counted = np.ones(size.size, np.bool_) if known is None else sentence_sums(known, offset) == size
     return counted, (sentence_sums(gold == guess, offset) == size)[counted]

@@ -1,7 +1,7 @@
-"""Systems side by side on the same gold: what `palmette compare` computes, as values for tables and JSON.
+"""Comparison of systems on the same gold: what `palmette compare` computes, as values for tables and JSON.
 
-`compare` takes the labels that several systems gave to the same sentences; `ablation.py` trains the systems first. The
-statistics are in `significance.py`.
+`compare` takes the labels that several systems predicted for the same sentences; `estimators/ablation.py` trains the
+systems first. The statistics are in `significance.py`.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from palmette.evaluation.spans import ChunkTables
 from palmette.evaluation.tokens import sentence_sums, token_accuracy
 
 
-class Labelling(NamedTuple):
-    """A label for each token."""
+class SystemLabels(NamedTuple):
+    """One label per token."""
 
     ids: np.ndarray  # i32[N], numbers of `labels`
     labels: Sequence[str]
 
 
 class SystemOutputs(NamedTuple):
-    """The same sentences, labelled by gold and by several systems."""
+    """Sentences with the labels of gold and of several systems."""
 
     names: list[str]
     gold: np.ndarray  # i32[N]: numbers of `labels`, as in each guess
     guesses: list[np.ndarray]  # i32[N] each
     offset: np.ndarray  # i64[S+1]
     labels: list[str]
-    words: list[str]  # N, or none where there are only attributes
+    words: list[str]  # N; empty if there are only attributes
     lines: np.ndarray | None = None  # i64[N]: of the tokens in the gold file
-    known: np.ndarray | None = None  # bool[N]: where gold is fully known; None: everywhere
-    unseen: np.ndarray | None = None  # bool[N]: words that the training data of `knower` did not have
-    knower: str | None = None
+    known: np.ndarray | None = None  # bool[N]: gold is a single label; None: everywhere
+    unseen: np.ndarray | None = None  # bool[N]: words that are not in the training data of `unseen_for`
+    unseen_for: str | None = None
 
     @classmethod
-    def of(cls, names: list[str], corpus: Corpus, gold: Labelling, guesses: Sequence[Labelling]) -> SystemOutputs:
-        """Gold beside guesses, their labels in one list; only labels that occur are kept."""
+    def of(cls, names: list[str], corpus: Corpus, gold: SystemLabels, guesses: Sequence[SystemLabels]) -> SystemOutputs:
+        """From gold and guesses with separate label lists to one list of the labels that occur."""
         numbers: dict[str, int] = {}
         columns = []
         for ids, labels in (gold, *guesses):
@@ -57,7 +57,7 @@ class SystemOutputs(NamedTuple):
 
 
 class CompareOptions(NamedTuple):
-    """How to compare."""
+    """Options of a comparison."""
 
     rounds: int = test.ROUNDS
     seed: int = 1
@@ -66,7 +66,7 @@ class CompareOptions(NamedTuple):
 
 
 class System(msgspec.Struct, frozen=True):
-    """What one system reaches; `scores` as `palmette eval --json` has them."""
+    """The figures of one system; `scores` as in `palmette eval --json`."""
 
     name: str
     accuracy: float
@@ -77,7 +77,7 @@ class System(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """Two systems against each other."""
+    """The comparison of two systems."""
 
     first: str
     second: str
@@ -87,7 +87,7 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Where(msgspec.Struct, frozen=True):
-    """One kind of span, label or word: how many there are in gold, each system's score, and who is best."""
+    """One kind of span, label or word: its count in gold, each system's score, and the best systems."""
 
     kind: str  # "type" and "label" are scored by F1, "words" (seen, unseen) by accuracy
     name: str
@@ -115,7 +115,7 @@ class Sentence(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """All of it. Figures are fractions of 1."""
+    """The result of a comparison. Figures are fractions of 1."""
 
     tokens: int
     sentences: int
@@ -135,49 +135,49 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(
-    contest: SystemOutputs, wish: CompareOptions | None = None, progress: Callable[[str], None] | None = None
+    outputs: SystemOutputs, options: CompareOptions | None = None, progress: Callable[[str], None] | None = None
 ) -> Comparison:
-    """Scores, intervals, tests, who wins where, and the sentences that make the difference."""
-    wish, names, offset = wish or CompareOptions(), contest.names, contest.offset
-    tell = progress or (lambda message: None)
-    gold, known = contest.gold, contest.known
-    scores = [score(gold, guess, offset, contest.labels, contest.unseen, known=known) for guess in contest.guesses]
-    metrics = {"accuracy": [[test.token_tally(gold, guess, offset, known)] for guess in contest.guesses]}
+    """Scores, intervals and tests of the systems, the best system by kind, and the sentences on which they differ."""
+    options, names, offset = options or CompareOptions(), outputs.names, outputs.offset
+    report = progress or (lambda message: None)
+    gold, known = outputs.gold, outputs.known
+    scores = [score(gold, guess, offset, outputs.labels, outputs.unseen, known=known) for guess in outputs.guesses]
+    metrics = {"accuracy": [[test.token_tally(gold, guess, offset, known)] for guess in outputs.guesses]}
     if scores[0].chunk_rules is not None:
-        tables = ChunkTables.of(contest.labels)
-        metrics["f1"] = [[test.span_tally(gold, guess, offset, tables, known)] for guess in contest.guesses]
-    pairs, values = paired(names, metrics, wish, tell)
+        tables = ChunkTables.of(outputs.labels)
+        metrics["f1"] = [[test.span_tally(gold, guess, offset, tables, known)] for guess in outputs.guesses]
+    pairs, values = paired(names, metrics, options, report)
     here = slice(None) if known is None else known
-    right = [(gold == guess)[here] for guess in contest.guesses]
+    right = [(gold == guess)[here] for guess in outputs.guesses]
     places = {name: k for k, name in enumerate(names)}
     pairs = [
         msgspec.structs.replace(pair, mcnemar=test.mcnemar(right[places[pair.first]], right[places[pair.second]]))
         for pair in pairs
     ]
-    differing = _differing(contest)
+    differing = _differing(outputs)
     return Comparison(
-        tokens=scores[0].tokens, sentences=scores[0].sentences, chunk_rules=scores[0].chunk_rules, rounds=wish.rounds,
-        seed=wish.seed,         level=test.LEVEL, unseen_for=contest.knower,
+        tokens=scores[0].tokens, sentences=scores[0].sentences, chunk_rules=scores[0].chunk_rules,
+        rounds=options.rounds, seed=options.seed, level=test.LEVEL, unseen_for=outputs.unseen_for,
         systems=[_system(k, name, scores[k], values) for k, name in enumerate(names)],
-        pairs=pairs, where=_where(contest, scores), differing_sentences=len(differing),
-        differences=[_sentence(contest, int(s)) for s in differing[: max(0, wish.differences)]],
+        pairs=pairs, where=_where(outputs, scores), differing_sentences=len(differing),
+        differences=[_sentence(outputs, int(s)) for s in differing[: max(0, options.differences)]],
     )  # fmt: skip
 
 
 def paired(
-    names: list[str], metrics: Mapping[str, Runs], wish: CompareOptions, tell: Callable[[str], None]
+    names: list[str], metrics: Mapping[str, Runs], options: CompareOptions, report: Callable[[str], None]
 ) -> tuple[list[Pair], dict[str, np.ndarray]]:
-    """Each pair with the first system (or all), and the bootstrapped scores f64[rounds, systems] of each metric.
+    """The pairs with the first system (or all pairs), and the bootstrapped scores f64[rounds, systems] of each metric.
 
     A system's score is the mean over its runs; the runs of two systems are strata (see `randomisation`)."""
-    tell("resampling sentences")
+    report("resampling sentences")
     flat = [tally for runs in metrics.values() for each in runs for tally in each]
-    drawn = test.bootstrap(flat, wish.rounds, wish.seed)
-    means = drawn.reshape(wish.rounds, len(metrics), len(names), -1).mean(axis=3)
+    drawn = test.bootstrap(flat, options.rounds, options.seed)
+    means = drawn.reshape(options.rounds, len(metrics), len(names), -1).mean(axis=3)
     values = {metric: means[:, m] for m, metric in enumerate(metrics)}
-    chosen = [pair for pair in combinations(range(len(names)), 2) if wish.all_pairs or pair[0] == 0]
+    chosen = [pair for pair in combinations(range(len(names)), 2) if options.all_pairs or pair[0] == 0]
     found = {
-        metric: test.differences(chosen, runs, values[metric], wish.rounds, wish.seed, tell)
+        metric: test.differences(chosen, runs, values[metric], options.rounds, options.seed, report)
         for metric, runs in metrics.items()
     }
     f1 = found.get("f1")
@@ -194,23 +194,23 @@ def _system(k: int, name: str, scores: Scores, values: Mapping[str, np.ndarray])
     return System(name, scores.accuracy, tokens, scores.f1, spans, scores.to_dict())
 
 
-def _where(contest: SystemOutputs, scores: Sequence[Scores]) -> list[Where]:
+def _where(outputs: SystemOutputs, scores: Sequence[Scores]) -> list[Where]:
     kind = "label" if scores[0].chunk_rules is None else "type"
     each = [found.by_label if kind == "label" else found.by_type for found in scores]
     gold = {name: figures.gold for by_name in each for name, figures in by_name.items()}
     rows = []
     for name in sorted(gold, key=lambda name: (-gold[name], name)):
         values = [by_name[name].f1 if name in by_name else 0.0 for by_name in each]
-        rows.append(_row(kind, name, gold[name], values, contest.names))
-    known = contest.known
-    if contest.unseen is not None:
-        for name, mask in (("seen", ~contest.unseen), ("unseen", contest.unseen)):
+        rows.append(_row(kind, name, gold[name], values, outputs.names))
+    known = outputs.known
+    if outputs.unseen is not None:
+        for name, mask in (("seen", ~outputs.unseen), ("unseen", outputs.unseen)):
             shares = [
-                token_accuracy(contest.gold, guess, mask if known is None else mask & known)
-                for guess in contest.guesses
+                token_accuracy(outputs.gold, guess, mask if known is None else mask & known)
+                for guess in outputs.guesses
             ]
             if shares[0].total:
-                rows.append(_row("words", name, shares[0].total, [s.fraction for s in shares], contest.names))
+                rows.append(_row("words", name, shares[0].total, [s.fraction for s in shares], outputs.names))
     return rows
 
 
@@ -219,24 +219,24 @@ def _row(kind: str, name: str, gold: int, values: list[float], names: list[str])
     return Where(kind, name, gold, values, best)
 
 
-def _differing(contest: SystemOutputs) -> np.ndarray:
-    """The sentences in which two guesses differ: those with the most such tokens first, then by their place."""
-    tokens = sentence_sums(_tokens_that_differ(contest), contest.offset)
+def _differing(outputs: SystemOutputs) -> np.ndarray:
+    """The sentences in which two guesses differ: those with the most differing tokens first, ties in order."""
+    tokens = sentence_sums(_tokens_that_differ(outputs), outputs.offset)
     found = np.flatnonzero(tokens)
     return found[np.argsort(-tokens[found], kind="stable")]
 
 
-def _tokens_that_differ(contest: SystemOutputs) -> np.ndarray:
-    return np.any([guess != contest.guesses[0] for guess in contest.guesses[1:]], axis=0)
+def _tokens_that_differ(outputs: SystemOutputs) -> np.ndarray:
+    return np.any([guess != outputs.guesses[0] for guess in outputs.guesses[1:]], axis=0)
 
 
-def _sentence(contest: SystemOutputs, s: int) -> Sentence:
-    lo, hi = int(contest.offset[s]), int(contest.offset[s + 1])
+def _sentence(outputs: SystemOutputs, s: int) -> Sentence:
+    lo, hi = int(outputs.offset[s]), int(outputs.offset[s + 1])
     tokens = []
     for i in range(lo, hi):
-        guesses = [contest.labels[int(guess[i])] for guess in contest.guesses]
+        guesses = [outputs.labels[int(guess[i])] for guess in outputs.guesses]
         if len(set(guesses)) > 1:
-            word = contest.words[i] if contest.words else None
-            tokens.append(Token(i - lo, word, contest.labels[int(contest.gold[i])], guesses))
-    line = None if contest.lines is None else int(contest.lines[lo])
-    return Sentence(s, line, contest.words[lo:hi], tokens)
+            word = outputs.words[i] if outputs.words else None
+            tokens.append(Token(i - lo, word, outputs.labels[int(outputs.gold[i])], guesses))
+    line = None if outputs.lines is None else int(outputs.lines[lo])
+    return Sentence(s, line, outputs.words[lo:hi], tokens)

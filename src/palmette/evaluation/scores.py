@@ -1,7 +1,7 @@
-"""All scores of a tagged corpus gathered in one value, and the errors worth looking at.
+"""All scores of a tagged corpus in one value, and its most frequent errors.
 
-`score` is what training calls after each pass on the development data and what evaluation shows;
-`Scores.to_dict` is its JSON. `errors` lists the most frequent errors with a place to look at.
+Training calls `score` after each epoch on the development data, and evaluation shows its result;
+`Scores.to_dict` is its JSON. `errors` lists the most frequent errors with an example each.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from palmette.evaluation.tokens import (
 
 
 class Confusion(msgspec.Struct, frozen=True):
-    """A gold label, what was guessed instead, and how often."""
+    """A gold label, the label guessed instead, and its count."""
 
     gold: str
     guess: str
@@ -37,7 +37,7 @@ class Confusion(msgspec.Struct, frozen=True):
 
 
 class Scores(msgspec.Struct, frozen=True):
-    """Fractions of 1; None is what cannot be said: unseen words without a mask, chunks of word classes."""
+    """Fractions of 1; None: not available (unseen words without a mask, chunks of word classes)."""
 
     tokens: int
     left_out: int  # tokens without a full gold label, which no score counts
@@ -60,7 +60,7 @@ class Scores(msgspec.Struct, frozen=True):
 
 
 class Mistake(msgspec.Struct, frozen=True):
-    """A kind of error: how often it was made, and its first place (both counted from 0)."""
+    """A kind of error: its count, and its first place (sentence and token, counted from 0)."""
 
     gold: str
     guess: str
@@ -83,7 +83,7 @@ def score(
 ) -> Scores:
     """Score `guess` against `gold` (i32[N] ids of `labels`), sentences in `offset` (i64[S+1]).
 
-    Chunks are scored where the labels look like chunk labels or `scheme` says that they are: by
+    Chunks are scored if the labels look like chunk labels or `scheme` is given: by
     conlleval's rules, or with `strict` by seqeval's strict reading of `scheme`. `known` (bool[N]) leaves
     tokens without a gold label out; chunks are then scored in the sentences that are known throughout.
     """
@@ -137,7 +137,7 @@ def _chunk_counts(
 def whole_sentences(
     gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, known: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The sentences in which every token is known: a chunk beside an unknown label has no sure edge."""
+    """The sentences in which every token is known: next to an unknown label the edge of a chunk is uncertain."""
     lengths = np.diff(offset)
     whole = sentence_sums(known, offset) == lengths
     kept = np.repeat(whole, lengths)
@@ -160,7 +160,7 @@ def errors(
     """
     counted(gold, guess, known)
     if words is not None and len(words) != len(gold):
-        raise UsageError(f"there are {len(words)} words for {len(gold)} labels; expected one word a token")
+        raise UsageError(f"there are {len(words)} words for {len(gold)} labels; expected one word per token")
     wrong = (gold != guess) if known is None else (gold != guess) & known
     places: dict[tuple[int, int, str | None], list[int]] = {}  # kind -> [count, first token]
     for i in np.flatnonzero(wrong).tolist():

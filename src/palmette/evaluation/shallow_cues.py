@@ -1,8 +1,9 @@
-"""Guards against a task that is too easy: what gives positive and negative sentences away without any structure.
+"""Check two corpora for shallow cues: vocabulary, length, overlap, duplicates.
 
-Words alone (logistic regression over bags of words), lengths alone, words that one side has and the other lacks, and
-sentences that both have. Accuracies are of held-out sentences, as many of each side: each fifth of them is told by what
-the other four fifths teach, and guessing gives 50.
+Shallow cues tell positive from negative sentences without any structure, which makes a task too easy.
+
+The cues are words (logistic regression over bags of words), lengths, words of only one side, and sentences of both
+sides. Accuracies are those of five-fold cross-validation with as many sentences of either side: chance is 50.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from palmette.kernels.latent.bag import bag_pass, bag_scores
 from palmette.kernels.lm.text import sentence_hashes
 
 FOLDS, PASSES, RATE = 5, 5, 0.1
-# Accuracies above which the task is too easy, and below which something is to be explained
+# Accuracies above which the task is too easy, and below which a remark is needed
 WORDS_TOO_EASY, LENGTH_TOO_EASY, BELOW_CHANCE = 0.60, 0.55, 0.48
 FOREIGN_TOKENS = 0.01
 
@@ -39,11 +40,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ShallowCues:
-    """What was found. Accuracies are fractions of 1, of held-out sentences."""
+    """The result of the check. Accuracies are fractions of 1, of held-out sentences."""
 
     positives: Side
     negatives: Side
-    compared: int  # sentences of each side that the accuracies are about
+    compared: int  # sentences per side that the accuracies are based on
     words_accuracy: float
     length_accuracy: float
     too_easy: bool
@@ -51,7 +52,7 @@ class ShallowCues:
 
 
 def shallow_cues(positives: Sentences, negatives: Sentences, *, seed: int = 1) -> ShallowCues:
-    """Look at both sides together."""
+    """Check two corpora."""
     for side in (positives, negatives):
         if side.n_sentences < FOLDS:
             raise UsageError(f"{side.source} has {side.n_sentences} sentences; at least {FOLDS} are needed")
@@ -67,7 +68,7 @@ def shallow_cues(positives: Sentences, negatives: Sentences, *, seed: int = 1) -
 
 
 def together(positives: Sentences, negatives: Sentences) -> tuple[np.ndarray, np.ndarray, int]:
-    """Both in one numbering: ids i32[N], offset i64[S+1], how many types; the positives come first."""
+    """Both corpora in one numbering: ids i32[N], offset i64[S+1], the number of types; the positives come first."""
     numbers = {word: t for t, word in enumerate(positives.words.types)}
     mapped = [numbers.setdefault(word, len(numbers)) for word in negatives.words.types]
     ids = np.concatenate((positives.words.ids, np.array(mapped, np.int32)[negatives.words.ids]))
@@ -76,7 +77,7 @@ def together(positives: Sentences, negatives: Sentences) -> tuple[np.ndarray, np
 
 
 def folds(label: np.ndarray, seed: int) -> np.ndarray:
-    """Which fifth a sentence is held out with, i64[S]; -1 for those that the larger side has more than the other."""
+    """The fold i64[S] of each sentence; -1: not used, because its side is the larger one."""
     rng = np.random.default_rng(seed)
     sides = [rng.permutation(np.flatnonzero(label == own)) for own in (1.0, 0.0)]
     n = min(side.size for side in sides)
@@ -89,7 +90,7 @@ def folds(label: np.ndarray, seed: int) -> np.ndarray:
 def words_accuracy(
     ids: np.ndarray, offset: np.ndarray, label: np.ndarray, fold: np.ndarray, n_types: int, seed: int
 ) -> float:
-    """The share of held-out sentences that a bag of words tells right; a score of 0 counts as positive."""
+    """The share of held-out sentences that a bag of words classifies correctly; a score of 0 counts as positive."""
     right = 0
     rng = np.random.default_rng(seed)
     for held_out in range(FOLDS):
@@ -103,8 +104,8 @@ def words_accuracy(
 
 
 def length_accuracy(lengths: np.ndarray, label: np.ndarray, fold: np.ndarray) -> float:
-    """The share of held-out sentences that get the class that sentences of their length mostly have elsewhere; ties
-    and lengths that are new are positive."""
+    """The share of held-out sentences that get their class from the majority class of their length in the other folds;
+    ties and new lengths count as positive."""
     right = 0
     for held_out in range(FOLDS):
         taught = (fold >= 0) & (fold != held_out)
@@ -129,29 +130,29 @@ def _side(ids: np.ndarray, offset: np.ndarray, own: np.ndarray, n_types: int) ->
 
 
 def _remarks(positives: Side, negatives: Side, words: float, length: float) -> list[str]:
-    """The verdict in words."""
+    """The findings as sentences."""
     said = []
     if words > WORDS_TOO_EASY:
         said.append(
-            f"Too easy: words alone tell {100 * words:.1f} % right. Draw the negatives from a language model of the "
-            "positives' text, with --vocabulary."
+            f"Too easy: words alone classify {100 * words:.1f} % correctly. Draw the negatives from a language "
+            "model of the positives' text, with --vocabulary."
         )
     if length > LENGTH_TOO_EASY:
-        said.append(f"Too easy: lengths alone tell {100 * length:.1f} % right. Match them, with --lengths.")
+        said.append(f"Too easy: lengths alone classify {100 * length:.1f} % correctly. Match them, with --lengths.")
     if not said:
-        said.append("Neither words nor lengths give the task away.")
+        said.append("Neither words nor lengths separate the classes.")
     if min(words, length) < BELOW_CHANCE:
         said.append(
-            "Below 50 is no error: when negatives were made to match all the positives, those that are held out look "
-            "like negatives to a learner that has seen the rest."
+            "Accuracies below 50 are possible: if negatives were made to match all the positives, held-out positives "
+            "look like negatives to a learner that has seen the others."
         )
     for name, side, other in (("positives", positives, negatives), ("negatives", negatives, positives)):
         if 1 - side.shared_tokens > FOREIGN_TOKENS and other.tokens >= side.tokens / 2:
             foreign = 100 * (1 - side.shared_tokens)
-            said.append(f"{foreign:.1f} % of the tokens of the {name} are words that the other side never has.")
+            said.append(f"{foreign:.1f} % of the tokens of the {name} are words that do not occur on the other side.")
     if negatives.verbatim > 0:
         said.append(
             f"{100 * negatives.verbatim:.2f} % of the negatives are sentences of the positives, which no learner can "
-            "tell: leave them out, with --exclude."
+            "separate: leave them out, with --exclude."
         )
     return said

@@ -1,10 +1,10 @@
-"""Whether a difference between two systems is more than chance: intervals and tests, in NumPy alone.
+"""Significance of differences between systems: intervals and tests, in NumPy.
 
 Accuracy and F are both a ratio of sums over sentences: correct tokens over tokens, and twice the correct spans over
 spans guessed plus spans in gold. A `Tally` holds the two sums of each sentence, so that resampling sentences or
 exchanging two systems' outputs is a product of a 0/1/2/... matrix with a few columns: 10,000 rounds over 2,000
 sentences take less than a second. Sentences, not tokens, are drawn and exchanged, because the labels of a sentence
-depend on each other. Everything random takes a seed and gives the same figures again.
+depend on each other. All random figures are determined by a seed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Tally(NamedTuple):
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """Ends of a confidence interval."""
+    """The ends of a confidence interval."""
 
     low: float
     high: float
@@ -70,7 +70,7 @@ class McNemar(msgspec.Struct, frozen=True):
 
 def token_tally(gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, known: np.ndarray | None = None) -> Tally:
     """Correct tokens over tokens of each sentence. `gold`, `guess`: i32[N]; `offset`: i64[S+1]; `known` (bool[N])
-    leaves tokens without a gold label out."""
+    excludes tokens without a gold label."""
     counted(gold, guess, known)
     here = np.ones(len(gold), dtype=bool) if known is None else known
     return Tally(sentence_sums((gold == guess) & here, offset), sentence_sums(here, offset))
@@ -129,8 +129,9 @@ def interval(values: np.ndarray, level: float = LEVEL) -> Interval:
 def randomisation(first: Sequence[Tally], second: Sequence[Tally], rounds: int = ROUNDS, seed: int = 1) -> float:
     """Two-sided p-value of approximate randomisation (Noreen 1989; Yeh 2000) between two systems.
 
-    Null hypothesis: who made which output of a sentence is arbitrary. A round exchanges the two outputs of each
-    sentence with probability 1/2. p = (1 + rounds whose |difference| is at least the one found) / (1 + rounds).
+    Null hypothesis: the assignment of the two outputs of a sentence to the systems is arbitrary. A round exchanges the
+    two outputs of each sentence with probability 1/2.
+    p = (1 + rounds whose |difference| is at least the observed one) / (1 + rounds).
 
     Several runs of each system (seeds) are strata: `first[k]` is paired with `second[k]`, the difference is the
     mean of the strata's, and a round exchanges a sentence in all strata or in none. Runs of one system resemble
@@ -142,7 +143,7 @@ def randomisation(first: Sequence[Tally], second: Sequence[Tally], rounds: int =
     a, b = _columns(first), _columns(second)
     whole = a.sum(axis=0), b.sum(axis=0)
     observed = abs(float(_mean_difference(*whole)))
-    moved = (b - a)[(a != b).any(axis=1)]  # f64[D, 2K]: the other sentences change nothing
+    moved = (b - a)[(a != b).any(axis=1)]  # f64[D, 2K]: other sentences do not change the difference
     draw = np.random.default_rng([seed, 2])
     as_large = 0
     for n in _blocks(rounds, len(moved)):
@@ -153,7 +154,7 @@ def randomisation(first: Sequence[Tally], second: Sequence[Tally], rounds: int =
     return (1 + as_large) / (1 + rounds)
 
 
-Runs = list[list[Tally]]  # of each system, its runs: one output, or one a seed
+Runs = list[list[Tally]]  # per system, its runs: one output, or one per seed
 
 
 def differences(
@@ -186,7 +187,7 @@ def mcnemar(first_right: np.ndarray, second_right: np.ndarray) -> McNemar:
 
 
 def mcnemar_of(b: int, c: int) -> McNemar:
-    """The test from its two counts: b tokens that only the first has right, c that only the second has.
+    """The test from its two counts: b tokens that only the first system has right, c tokens that only the second has.
 
     Under the null hypothesis b is binomial with b + c trials of probability 1/2. `exact` is twice the smaller tail
     of that, at most 1. `chi2` is (|b - c| - 1)^2 / (b + c), with Edwards' continuity correction, and `corrected` its
@@ -227,7 +228,7 @@ def _columns(tallies: Sequence[Tally]) -> np.ndarray:
 
 
 def _sentences(tallies: Sequence[Tally], rounds: int) -> int:
-    """The number of sentences, after a look at what was given."""
+    """The number of sentences, after checking the arguments."""
     if rounds < 1:
         raise UsageError(f"rounds: {rounds} is not a whole number of at least 1")
     sizes = {len(column) for tally in tallies for column in tally}

@@ -1,12 +1,12 @@
 """Scores that count chunks: conlleval's rules, and seqeval's strict mode, over arrays of label ids.
 
 Both work on the pairs (previous label, current label) of all sentences at once, with an outside mark
-(index Y) at the edges of each sentence. A small table over pairs, made once from the labels, says where
+(index Y) at the edges of each sentence. A small table over pairs, made once from the labels, shows where
 chunks begin and end; the rest is array lookups, so that scoring 50,000 tokens after each training pass
 costs about 3 ms. A chunk is correct if start, end and type are.
 
 The tables follow conlleval.pl wherever a label set is IOB or IOE. For S, and for E before B, which the
-script of 2004 does not know, they follow its later versions and seqeval: an S is a chunk, an E ends one.
+script of 2004 does not have, they follow its later versions and seqeval: an S is a chunk, an E ends one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ChunkTables(NamedTuple):
 
     @classmethod
     def of(cls, labels: Sequence[str]) -> ChunkTables:
-        """The tables of a label list; a label that is no chunk label is an error."""
+        """The tables of a label list; UsageError if a label is no chunk label."""
         letters, type_of, types = _parts(labels)
         breaks = np.isin(letters, list("OES"))[:, None] | np.isin(letters, list("OBS"))[None, :]
         breaks |= type_of[:, None] != type_of[None, :]
@@ -40,7 +40,7 @@ class ChunkTables(NamedTuple):
 
 
 class SpanCounts(NamedTuple):
-    """Counts by type (i64[K] each, beside `types`) and of tokens. Types that never occur are left in."""
+    """Counts by type (i64[K] each, beside `types`) and of tokens. Types that never occur are included."""
 
     types: list[str]
     correct: np.ndarray
@@ -50,11 +50,11 @@ class SpanCounts(NamedTuple):
 
     @property
     def total(self) -> Figures:
-        """Over all types (micro average)."""
+        """The figures over all types (micro average)."""
         return figures(int(self.correct.sum()), int(self.guessed.sum()), int(self.gold.sum()))
 
     def by_type(self) -> dict[str, Figures]:
-        """Of each type that is in gold or was guessed, sorted by name."""
+        """The figures of each type that is in gold or was guessed, sorted by name."""
         rows = zip(self.types, self.correct, self.guessed, self.gold, strict=True)
         return {name: figures(int(c), int(g), int(a)) for name, c, g, a in rows if g or a}
 
@@ -75,7 +75,7 @@ def span_counts(gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, tables:
 
 
 def lenient_chunks(ids: np.ndarray, offset: np.ndarray, tables: ChunkTables) -> Chunks:
-    # Starts and ends alternate: a pair that opens a chunk closes the one before it, if there is one.
+    # Starts and ends alternate: a pair that opens a chunk closes the one before it, if any.
     Y = len(tables.type_of) - 1
     marked = with_boundaries(ids, offset, Y)
     pairs = marked[:-1] * (Y + 1) + marked[1:]
@@ -87,8 +87,8 @@ def lenient_chunks(ids: np.ndarray, offset: np.ndarray, tables: ChunkTables) -> 
 class StrictRules(NamedTuple):
     """seqeval's strict reading of a scheme, as patterns over (previous, current).
 
-    Three characters each: the previous letter, the current letter ("." is any), and the types: "="
-    the same, "!" different, "*" either. A chunk begins at `start`, goes on while `inside` holds, and
+    Three characters each: the previous letter, the current letter (".": any), and the types ("=": equal,
+    "!": different, "*": either). A chunk begins at `start`, goes on while `inside` holds, and
     counts if the pair after its last token is an `end`; otherwise it is dropped.
     """
 
@@ -162,7 +162,7 @@ def _strict_chunks(
 
 
 def matching(gold: Chunks, guess: Chunks) -> np.ndarray:
-    """Which gold chunks were guessed, with the same edges and type."""
+    """Which gold chunks were guessed with equal edges and type."""
     # No two chunks of one side share a start, so that the starts align the two sides.
     _, in_gold, in_guess = np.intersect1d(gold.start, guess.start, assume_unique=True, return_indices=True)
     equal = (gold.end[in_gold] == guess.end[in_guess]) & (gold.type[in_gold] == guess.type[in_guess])
@@ -185,6 +185,6 @@ def _parts(labels: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
     types = sorted({kind for letter, kind in parts if letter != "O"})
     number = {kind: k for k, kind in enumerate(types)}
     letters = np.array([letter for letter, _ in parts] + ["O"], dtype="U1")
-    # O has a number only because the array must have one: no rule looks at the type of O.
+    # O has a number only because the array needs one: no rule uses the type of O.
     type_of = np.array([number.get(kind, 0) for _, kind in parts] + [0], dtype=np.int64)
     return letters, type_of, types

@@ -1,7 +1,7 @@
-"""Chunk scores written as the field's two scorers write them, digit for digit.
+"""Chunk scores in the output formats of conlleval and seqeval, digit for digit.
 
 The formulas repeat those of the originals in their order and scale (conlleval works in percent,
-seqeval in fractions), because a figure half way between two digits rounds by its last bit.
+seqeval in fractions), because the rounding of a figure half way between two digits depends on its last bit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from palmette.evaluation.spans import SpanCounts
 
 
 def conlleval_text(counts: SpanCounts) -> str:
-    """What conlleval.pl prints."""
+    """The output of conlleval.pl."""
     correct, guessed, gold = (int(which.sum()) for which in (counts.correct, counts.guessed, counts.gold))
     right, tokens = counts.tokens
     lines = [f"processed {tokens} tokens with {gold} phrases; found: {guessed} phrases; correct: {correct}."]
@@ -34,9 +34,9 @@ def _conlleval_figures(correct: int, guessed: int, gold: int) -> str:
 
 
 def seqeval_text(counts: SpanCounts, digits: int = 4) -> str:
-    """What seqeval's classification_report returns, for lenient and for strict counts alike.
+    """The output of seqeval's classification_report, for lenient and for strict counts.
 
-    Where there is no chunk at all seqeval raises an error; here the averages are 0.
+    If there is no chunk at all, seqeval raises an error; here the averages are 0.
     """
     # Without a type the name is "_", and it is sorted as such.
     rows = sorted((name or "_", each) for name, each in counts.by_type().items())
@@ -64,7 +64,7 @@ _HEADS = ("precision", "recall", "f1-score", "support")
 
 
 def _seqeval_shares(correct: np.ndarray, guessed: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Precision, recall and F1: f64[3, K], 0 where the denominator is."""
+    """Precision, recall and F1: f64[3, K]; 0 if the denominator is 0."""
     precision = correct / np.maximum(guessed, 1)
     recall = correct / np.maximum(gold, 1)
     both = precision + recall

@@ -1,8 +1,8 @@
 """Scores that count tokens: accuracy, precision and recall of each label, confusions.
 
 Gold and guess are label ids of the same label list, flat over all sentences: i32[N], with the sentences
-in `offset`: i64[S+1]. `known` (bool[N]) leaves tokens out: those where it is False have no gold label,
-whatever stands there, and count nowhere. A share of nothing is 0, as in conlleval.
+in `offset`: i64[S+1]. `known` (bool[N]) excludes tokens: where it is False there is no gold label, whatever the id.
+A ratio with denominator 0 is 0, as in conlleval.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ def figures(correct: int, guessed: int, gold: int) -> Figures:
 
 
 def token_accuracy(gold: np.ndarray, guess: np.ndarray, known: np.ndarray | None = None) -> Share:
-    """Tokens whose label is right."""
+    """The share of tokens whose label is right."""
     gold, guess = counted(gold, guess, known)
     return Share(int((gold == guess).sum()), len(gold))
 
 
 def unseen_accuracy(gold: np.ndarray, guess: np.ndarray, unseen: np.ndarray, known: np.ndarray | None = None) -> Share:
-    """Accuracy on the tokens where `unseen` (bool[N]) holds: words that training did not have."""
+    """Accuracy on the tokens where `unseen` (bool[N]) holds: words that are not in the training data."""
     return token_accuracy(gold, guess, unseen if known is None else unseen & known)
 
 
 def sentence_accuracy(
     gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, known: np.ndarray | None = None
 ) -> Share:
-    """Sentences without an error, of those that have a token to count."""
+    """The share of sentences without an error, among those with a token that counts."""
     counted(gold, guess, known)
     here = np.ones(len(gold), dtype=bool) if known is None else known
     scored = sentence_sums(here, offset) > 0
@@ -93,7 +93,7 @@ def top_confusions(
 ) -> list[tuple[int, int, int]]:
     """The most frequent wrong pairs (gold, guess, count); ties by label id.
 
-    It never builds the Y x Y matrix: tag sets of thousands of labels exist.
+    It does not build the Y x Y matrix: tag sets may have thousands of labels.
     """
     gold, guess = counted(gold, guess, known, Y)
     wrong = gold != guess
@@ -113,11 +113,11 @@ def sentence_sums(values: np.ndarray, offset: np.ndarray) -> np.ndarray:
 def counted(
     gold: np.ndarray, guess: np.ndarray, known: np.ndarray | None = None, Y: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gold and guess at the tokens that count, after a look at lengths and, with Y, at the ids."""
+    """Gold and guess of the tokens that count, after checking lengths and, if Y is given, ids."""
     masks = [] if known is None else [known]
     if any(len(other) != len(gold) for other in [guess, *masks]):
         sizes = ", ".join(str(len(other)) for other in [gold, guess, *masks])
-        raise UsageError(f"gold, guess and masks must have one entry a token each; their lengths are {sizes}")
+        raise UsageError(f"gold, guess and masks must have one entry per token each; their lengths are {sizes}")
     if known is not None:
         gold, guess = gold[known], guess[known]
     for ids in (gold, guess):

@@ -1,4 +1,4 @@
-"""Parsers side by side on the same gold trees: scores with intervals, and tests of their differences. NumPy alone."""
+"""Comparison of parsers on the same gold trees: scores with intervals, and tests of their differences. Only NumPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from palmette.evaluation.tokens import sentence_sums
 
 
 class TreeSystem(msgspec.Struct, frozen=True):
-    """What one parser reaches; `scores` as `palmette eval --json` has them."""
+    """The figures of one parser; `scores` as in `palmette parser eval --json`."""
 
     name: str
     intervals: dict[str, Interval]  # by metric
@@ -24,7 +24,7 @@ class TreeSystem(msgspec.Struct, frozen=True):
 
 
 class TreePair(msgspec.Struct, frozen=True):
-    """Two parsers against each other, by metric, and the words whose arc and relation only one of them has right."""
+    """The comparison of two parsers by metric, and the words whose arc and relation only one of them has right."""
 
     first: str
     second: str
@@ -33,7 +33,7 @@ class TreePair(msgspec.Struct, frozen=True):
 
 
 class TreeComparison(msgspec.Struct, frozen=True):
-    """All of it. Figures are fractions of 1."""
+    """The result of a comparison. Figures are fractions of 1."""
 
     words: int
     sentences: int
@@ -54,7 +54,7 @@ def compare_trees(
     all_pairs: bool = False,
     tell: Callable[[str], None] = lambda message: None,
 ) -> TreeComparison:
-    """Each parser against the first, or all pairs."""
+    """Compare each parser with the first one, or all pairs."""
     names = list(guesses)
     scores = [score_trees(gold, guess) for guess in guesses.values()]
     runs = {metric: [[tallies(gold, guess, metric)] for guess in guesses.values()] for metric in METRICS}
@@ -78,7 +78,7 @@ def compare_trees(
 
 
 def _differing(gold: HasTrees, guesses: Mapping[str, HasTrees]) -> int:
-    """Sentences that not all parse in the same way."""
+    """The sentences that the parsers parse differently."""
     first, *others = guesses.values()
     apart = [~compared(first, other).arc for other in others]
     return int((sentence_sums(np.logical_or.reduce(apart), gold.offset) > 0).sum()) if apart else 0

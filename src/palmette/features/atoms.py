@@ -1,8 +1,8 @@
-"""Word atoms by name: what a template can say about one cell, such as its lower case or a suffix.
+"""Word atoms by name: properties of one cell that templates can use, such as its lower case or a suffix.
 
-An atom is a function from a string to a string, or to None when it has nothing to say (it is *absent*; an
-attribute with an absent atom does not fire). It is called once for each distinct string of a column, never
-once per token. All work on characters of Unicode, not on bytes and not on ASCII alone.
+An atom is a function from a string to a string, or to None if it does not apply (it is *absent*; an
+attribute with an absent atom does not fire). It is called once per distinct string of a column, not
+once per token. All atoms work on Unicode characters, not on bytes and not only on ASCII.
 
 Atoms are named in macros, `%x[0,0,suffix3]`, and can be chained, `%x[0,0,lower.suffix3]`: the lower case
 first, then the suffix. A family takes an argument after a colon, `cluster:brown:4`; in a chain it comes last.
@@ -10,27 +10,27 @@ first, then the suffix. A family takes an argument after a colon, `cluster:brown
     lower          lower case
     normal         digits become 0: B-52 -> B-00
     shape          X upper, x lower, 9 digit, c letter without case, others stay: IL-2a -> XX-9x
-    short_shape    the same with runs collapsed: IL-2a -> X-9x
-    prefix1..5     the first characters as they are written; absent when the word is shorter
+    short_shape    the shape with runs collapsed: IL-2a -> X-9x
+    prefix1..5     the first characters as they are written; absent if the word is shorter
     suffix1..5     the last characters, likewise
     capital        flag: begins with a capital
     allcaps        flag: capitals only, at least two
     digits         flag: has a digit
     hyphen         flag: has a hyphen or dash between letters or digits
-    punctuation    flag: nothing but punctuation and symbols
+    punctuation    flag: only punctuation and symbols
     greek          flag: a Greek letter as a character or by its name
     number         integer decimal percent ordinal fraction range money roman; absent for others
     date           year decade day time month weekday (names in English); absent for others
     length         1 2 3 4 5 6-7 8-10 11-15 16+
     orthography    one class for every word: lower initial acronym mixed number hyphen_digits greek ...
     type           script, for segmentation by characters: han hiragana katakana hangul latin letter mark
-                   digit punct space other; mixed when the characters differ
+                   digit punct space other; mixed if the characters differ
 
     test:RE        "true" or "false", for one of Wapiti's small regular expressions (see `wapiti`)
-    match:RE       the first match, "" if there is none; match_lower:RE the same in lower case
+    match:RE       the first match, "" if there is none; match_lower:RE the match in lower case
     cluster:NAME   the word's cluster, cluster:NAME:4 its first 4 characters; absent for unknown words
     lexicon:NAME   a token's place in a phrase: not a function of one word (see `resources.match`)
-    observed:NAME  the word if the model knows it, else its class, <lower:ing>; the learner hmm makes it
+    observed:NAME  the word if the model knows it, else its class, <lower:ing>; made by the learner hmm
 
 A flag that is set gives its own name.
 """
@@ -163,7 +163,7 @@ def atom_function(name: str, resources: Resources | None = None) -> Atom:
 
 
 def check_atom(name: str, *, file: str | None = None, line: int | None = None) -> None:
-    """Raise a TemplateError that tells the place, unless the name means something (given its files)."""
+    """Raise a TemplateError with the place if there is no such atom (or its file is not given)."""
     try:
         before, last = _split_chain(name)
         family, _, argument = last.partition(":")
@@ -179,7 +179,7 @@ def check_atom(name: str, *, file: str | None = None, line: int | None = None) -
 
 
 def lexicon_name(name: str) -> str | None:
-    """NAME when the atom is `lexicon:NAME`, which is matched over sentences by `resources.match`."""
+    """NAME if the atom is `lexicon:NAME`, which is matched over sentences by `resources.match`."""
     return name.removeprefix("lexicon:") if name.startswith("lexicon:") else None
 
 

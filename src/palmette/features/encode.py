@@ -1,9 +1,8 @@
-"""From cells to attribute numbers: templates compiled to arrays once, atoms computed once a type.
+"""From cells to attribute numbers: templates compiled to arrays once, atoms computed once per type.
 
-An `Encoder` has one program for each order of label n-grams (1 label, 2 pair, 3 triple), and one for what templates
-that read earlier labels see of the observations; bare templates (`B` without a cell) are the chain's own transition
-weights and have no program. An `FeatureIndex`
-maps the 64-bit key of an attribute's string to its number.
+An `Encoder` has one program per arity of label n-grams (1 label, 2 pair, 3 triple), and one for the observations of
+templates that read earlier labels; templates without a cell (`B`) are the chain's own transition weights and have no
+program. A `FeatureIndex` maps the 64-bit key of an attribute's string to its number.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Encoder:
 
     @property
     def n_columns(self) -> int:
-        """How many columns the templates read."""
+        """The number of columns that the templates read."""
         return max((view.column + 1 for view in self.views), default=0)
 
     def of_order(self, order: int) -> list[Template]:
@@ -98,7 +97,7 @@ class Encoder:
         )
 
     def _edges(self, order: int) -> list[str | None]:
-        """What each view shows outside of the sentence, at the distances -R..R."""
+        """The cells of each view outside of the sentence, at the distances -R..R."""
         reach = max((abs(m.row) for t in self.of_order(order) for m in t.macros), default=0)
         distances = range(-reach, reach + 1)
         return [self._outside(v, d) for v in self.views for d in distances] or [None]
@@ -110,7 +109,7 @@ class Encoder:
         return outside(self.templates.syntax, distance, atom)
 
     def _literal_texts(self, order: int) -> tuple[Texts, Texts, Texts]:
-        """The literals before the macros, those behind the last one, and the cells outside."""
+        """The literals before the macros, those after the last one, and the cells outside."""
         templates = self.of_order(order)
         before = [t.literals[k] for t in templates for k in range(len(t.macros))]
         tail = [t.literals[-1] for t in templates]
@@ -156,7 +155,7 @@ class Encoder:
         return match(lexicon, column.ids, corpus.offset, column.types)
 
     def _cell_texts(self, corpus: Corpus) -> Texts:
-        """The strings behind `cells`, in the same order."""
+        """The strings of `cells`, in their order."""
         pieces = []
         for view in self.views:
             column = corpus.columns[view.column]
@@ -175,7 +174,7 @@ class Encoder:
         )
 
     def spell(self, order: int, corpus: Corpus, cells: Cells, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Bytes and offsets of the strings of the attributes that were made at `first`."""
+        """Bytes and offsets of the strings of the attributes that first occurred at `first`."""
         texts = self._cell_texts(corpus)
         return spell(self.programs[order], cells, corpus.offset, first, texts, *self._literal_texts(order))
 
@@ -193,13 +192,13 @@ def _view(macro: Macro) -> View:
 
 
 def hash_optional(values: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]:
-    """Hash and power of each string; power 0 where there is none."""
+    """Hash and power of each string; power 0 for None."""
     hash, power = hash_pieces(*bytes_of([value or "" for value in values]))
     power[[k for k, value in enumerate(values) if value is None]] = 0
     return hash, power
 
 
 def new_feature_index(room: int = 1 << 12) -> FeatureIndex:
-    """An empty alphabet with places for about `room` attributes."""
+    """An empty feature index with places for about `room` attributes."""
     size = 1 << max(12, int(2 * room - 1).bit_length())
     return FeatureIndex(np.zeros(size, np.uint64), np.full(size, -1, np.int32), 0)

@@ -1,11 +1,11 @@
-"""A linter for templates: what is there twice, what adds nothing, what is missing.
+"""A linter for templates: duplicates, redundant templates, and missing ones.
 
-`lint` gives warnings, which never stop a training: every set is legal. `check_columns` raises, because a
+`lint` returns warnings, which do not stop a training: every set is legal. `check_columns` raises, because a
 template that reads a column that the data lack cannot be evaluated.
 
 The advice on missing templates is the "smoothing" of feature sets: a rare context should be able to fall back
-on the more frequent ones inside it, so each template wants those with one cell less, and each template on
-label pairs or triples wants the same context on the shorter label n-gram.
+on the more frequent ones inside it, so for each template there should be those with one cell less, and for each
+template on label pairs or triples the same context on the shorter label n-gram.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from palmette.features.templates import Macro, Template, TemplateSet, macro_text
 
 _NGRAMS = {1: "labels", 2: "label pairs", 3: "label triples"}
 
-# What a template says about the labels: the cells in any order, and one of its label n-grams
+# The content of a template: the cells in any order, and one of its label n-grams
 _Context = tuple[frozenset[Macro], int]
 
 
@@ -32,7 +32,7 @@ class LintWarning(msgspec.Struct, frozen=True):
 
 
 def lint(templates: TemplateSet, n_columns: int | None = None) -> list[LintWarning]:
-    """Warnings in the order of the lines; a TemplateError where a column does not exist."""
+    """Warnings in the order of the lines; TemplateError if a column does not exist."""
     if n_columns is not None:
         check_columns(templates, n_columns, templates.name)
     observing = tuple(template for template in templates.templates if not template.past)
@@ -62,7 +62,7 @@ def check_columns(templates: TemplateSet, n_columns: int, file: str | None = Non
 
 
 def _doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
-    """Templates that say what an earlier one says: with the same text, or under another name."""
+    """Templates equivalent to an earlier one: with the same text, or under another name."""
     texts: dict[str, int] = {}
     contexts: dict[_Context, Template] = {}
     for template in templates:
@@ -73,11 +73,11 @@ def _doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
         texts[template.text] = template.line
         cells = frozenset(template.macros)
         earlier = [contexts[cells, order] for order in template.orders if (cells, order) in contexts]
-        # A constant U beside a constant U is told by _bias.
+        # A constant U beside a constant U is reported by _bias.
         if earlier and (template.macros or template.orders != (1,)):
             orders = sorted(set(template.orders) & {order for other in earlier for order in other.orders})
             ngrams = " and ".join(_NGRAMS[order] for order in orders)
-            message = f"`{template.text}` says of {ngrams} what `{earlier[0].text}` (line {earlier[0].line}) says"
+            message = f"`{template.text}` repeats `{earlier[0].text}` (line {earlier[0].line}) on {ngrams}"
             yield LintWarning(template.line, "redundant", message)
         for order in template.orders:
             contexts.setdefault((cells, order), template)
@@ -90,9 +90,7 @@ def _past_doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
         earlier = contexts.setdefault((frozenset(template.past), frozenset(template.macros)), template)
         if earlier is not template:
             kind = "duplicate" if earlier.text == template.text else "redundant"
-            yield LintWarning(
-                template.line, kind, f"`{template.text}` says what `{earlier.text}` (line {earlier.line}) says"
-            )
+            yield LintWarning(template.line, kind, f"`{template.text}` repeats `{earlier.text}` (line {earlier.line})")
         if len(set(template.past)) < len(template.past):
             yield LintWarning(
                 template.line, "repeated", f"`{template.text}` has the same label twice, which adds nothing"
@@ -100,7 +98,7 @@ def _past_doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
 
 
 def _shared(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
-    """Equal text around different cells: equal strings, hence one weight for a word here and a word there."""
+    """Equal text around different cells: equal strings, hence one weight for words at different positions."""
     first: dict[tuple[str, ...], Template] = {}
     for template in templates:
         other = first.setdefault(template.literals, template)

@@ -1,8 +1,8 @@
 """Named template sets: `pos`, `chunk`, `ner`, `char` and `ngrams`, as template text that a user can print and change.
 
 The text is CRF++ syntax with word atoms. Column 0 is the word (in `char`: the character), column 1 its part
-of speech, which `chunk` needs and `ner` uses when the data have it. `named_set` adds the transitions of the
-order asked for, and lines for the lexicons and clusters that are given.
+of speech, which `chunk` needs and `ner` uses if the data have it. `named_set` adds the transitions of the
+given order, and lines for the lexicons and clusters that are given.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from palmette.features.templates import TemplateSet, parse
 
 
 class NamedSet(NamedTuple):
-    """`text` reads column 0 only, `pos_text` column 1 as well; `needs_pos`: it cannot do without."""
+    """`text` reads column 0 only, `pos_text` column 1 as well; `needs_pos`: column 1 is required."""
 
     about: str
     text: str
@@ -65,7 +65,7 @@ U47:%x[0,0,number]
 U48:%x[0,0,date]
 """
 
-# The 19 templates that CRF++ ships for CoNLL-2000, then what helps with rare words.
+# The 19 templates that CRF++ ships for CoNLL-2000, then templates for rare words.
 _CHUNK_POS_TEXT = """\
 U00:%x[-2,0]
 U01:%x[-1,0]
@@ -228,7 +228,7 @@ def named_set(name: str, order: int = 1, n_columns: int = 2, resources: Resource
 
 
 def _resource_text(resources: Resources) -> str:
-    """Each lexicon and each kind of cluster at the token and its neighbours, and the pairs of them."""
+    """Templates for each lexicon and each kind of cluster at the token and its neighbours, and for pairs of them."""
     atoms = [f"lexicon:{name}" for name in sorted(resources.lexicons)]
     for name in sorted(resources.clusters):
         atoms.append(f"cluster:{name}")

@@ -1,13 +1,13 @@
-"""Words as a model that counts them sees them: a word that it knows, or the class of one that it does not.
+"""Observations of a hidden Markov model: a word that it knows, or the class of an unknown one.
 
-A word's classes go from the narrow to the wide one:
+The classes of a word, from the narrowest to the widest:
 
     <form:suffix>   the class of `orthography` (lower, initial, acronym, number, ...) and a suffix of 3, 2 or 1 letters
     <form>          without the suffix
     <unknown>       for all others
 
-and it gets the first one that there is. Templates name it: `%x[0,0,observed:words]`. Which words are known and which
-classes there are is learnt (see structures/hmm/words.py) and saved with the model.
+A word gets the first of these that exists. Templates refer to it by `%x[0,0,observed:words]`. The known words and the
+existing classes are learnt (see structures/hmm/words.py) and saved with the model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SUFFIXES = (3, 2, 1)
 
 
 def word_classes(word: str) -> Iterator[str]:
-    """From the narrow class to the wide one."""
+    """The classes of a word, from the narrowest to the widest."""
     form = orthography(word)
     for n in SUFFIXES:
         suffix = word[-n:].lower()
@@ -35,7 +35,7 @@ def word_classes(word: str) -> Iterator[str]:
 
 
 class Observed(msgspec.Struct, frozen=True, dict=True):
-    """What can be observed. Without classes it is closed: nothing else can be observed at all."""
+    """The possible observations. Without classes the vocabulary is closed: no other word can be observed."""
 
     name: str
     known: list[str]

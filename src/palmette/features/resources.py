@@ -1,11 +1,11 @@
-"""Lexicons and word clusters: what a user knows about words beyond the training data.
+"""Lexicons and word clusters: knowledge about words beyond the training data.
 
-A `Lexicon` is a list of phrases with classes. Its file has a phrase a line, `phrase TAB class`; the words of
+A `Lexicon` is a list of phrases with classes. Its file has one phrase per line, `phrase TAB class`; the words of
 a phrase are separated by spaces, as they are tokens in the corpus. Without a class the name of the lexicon is
 the class, so that a plain list of cities can be called `city`. A phrase with several classes gets them all,
 `city+person`. There are no comments: `#` may be a word.
 
-`Clusters` give each word one class. Two formats, told apart by the first line: Brown paths,
+`Clusters` give each word one class. There are two formats, recognised by the first line: Brown paths,
 `path TAB word TAB count` with a path of 0 and 1, and `word TAB class`.
 
 Templates name them: `%x[0,0,lexicon:city]` gives `B-city` on the first token of the longest phrase, `I-city`
@@ -64,7 +64,7 @@ class Clusters(msgspec.Struct, frozen=True):
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """All that is known beyond the corpus, by name."""
+    """All lexicons, clusters and vocabularies, by name."""
 
     lexicons: dict[str, Lexicon] = {}
     clusters: dict[str, Clusters] = {}
@@ -114,7 +114,7 @@ def read_lexicon(path: FilePath, name: str | None = None, *, fold: bool = False)
             raise DataError(f"the {missing} is empty", file=shown(path), line=line, hint="remove the TAB")
         found.setdefault(same(phrase), set()).add(label)
     if not found:
-        raise DataError("no phrase found", file=shown(path), hint="a lexicon has a phrase a line")
+        raise DataError("no phrase found", file=shown(path), hint="a lexicon has one phrase per line")
     return Lexicon(name, {phrase: "+".join(sorted(labels)) for phrase, labels in found.items()}, fold)
 
 
@@ -196,7 +196,7 @@ def match(
     if len(ids) == 0:
         return found, values
 
-    # Few tokens begin a phrase: only those are looked at in Python.
+    # Few tokens begin a phrase: only those are visited in Python.
     candidates = np.flatnonzero(longest[ids])
     sentences = np.searchsorted(offset, candidates, side="right")
     free = 0  # first token after the last match

@@ -1,15 +1,15 @@
-"""Templates: which cells around a token make its attributes, read from CRF++ or Wapiti files into data.
+"""Templates: the cells around a token that make its attributes, read from CRF++ or Wapiti files.
 
 A line such as `U05:%x[-1,0]/%x[0,0]` is literal text with macros; the attribute's string is the whole line
 with each macro replaced by its cell (or by an atom of it, `%x[0,0,lower]`), so that equal strings share a
-weight. The first character tells the label n-grams the context is crossed with: `U` the label, `B` the label
+weight. The first character selects the label n-grams that the context is crossed with: `U` the label, `B` the label
 pair, `T` the triple, `*` all of these up to the order of the set. The encoder evaluates the result with
 integers; nothing here depends on a corpus.
 
 `%y[-2]` in a `U` line is the label two tokens before, which is known during a search from left to right: a beam can
-use it, exact search cannot. Its text stays part of the literals, so that the encoder sees the observations alone.
+use it, exact search cannot. Its text stays part of the literals, so that the encoder sees only the observations.
 
-The two syntaxes differ in their lines, macros and boundaries: a row each in `_SYNTAXES`, with Wapiti's
+The two syntaxes differ in their lines, macros and boundaries: each is a row of `_SYNTAXES`, with Wapiti's
 functions in `wapiti`.
 """
 
@@ -28,7 +28,7 @@ from palmette.features.atoms import Atom, check_atom
 
 
 class Macro(msgspec.Struct, frozen=True):
-    """A cell: the token `row` steps from the anchor, and what is taken of it (an atom, "" the cell itself).
+    """A cell: the token `row` steps from the anchor, and the atom of it that is used ("": the cell itself).
 
     The anchor is the current token ("here"), or the "first" or "last" one of the sentence.
     """
@@ -39,11 +39,11 @@ class Macro(msgspec.Struct, frozen=True):
     anchor: str = "here"
 
     def position(self, i: int, n: int) -> int:
-        """The token meant at token `i` of `n`; may lie outside."""
+        """The token that the macro refers to at token `i` of `n`; it may be outside."""
         return self.row + {"here": i, "first": 0, "last": n - 1}[self.anchor]
 
 
-PAST = 0  # stands for an order where a template reads earlier labels itself
+PAST = 0  # in place of an order, for templates that read earlier labels
 MOST_BACK = 20  # tokens that it may look back
 MOST_LABELS = 4  # that it may read: they fit into one number (kernels/chain/label_context.py)
 
@@ -81,7 +81,7 @@ class TemplateSet(msgspec.Struct, frozen=True):
 
 
 def parse(text: str, name: str = "templates", syntax: str = "auto") -> TemplateSet:
-    """Read templates; `syntax` is "crfpp", "wapiti" or "auto"; `name` is the file that errors tell of."""
+    """Read templates; `syntax` is "crfpp", "wapiti" or "auto"; `name` is the file that errors name."""
     numbered = [(i, line.rstrip("\r")) for i, line in enumerate(text.split("\n"), 1)]
     if syntax == "auto":
         syntax = _guess_syntax([line for _, line in numbered])
@@ -107,7 +107,7 @@ def to_text(templates: TemplateSet) -> str:
 
 
 def macro_text(macro: Macro, syntax: str) -> str:
-    """The macro as it is written in that syntax."""
+    """The macro in that syntax."""
     return _rules(syntax).macro_text((macro.row, macro.column, macro.atom, macro.anchor))
 
 
@@ -119,10 +119,10 @@ def boundary(syntax: str, distance: int) -> str:
 
 
 def outside(syntax: str, distance: int, atom: Atom) -> str | None:
-    r"""What a macro with this atom gives outside the sentence.
+    r"""The value of a macro with this atom outside the sentence.
 
     Wapiti applies its commands to the boundary cell as to any other (`%t[-1,0,"\p"]` is true before the
-    first token, for the `_` of `_x-1`); in CRF++ syntax atoms are ours, and a boundary stays what it is.
+    first token, for the `_` of `_x-1`); in CRF++ syntax atoms are an extension, and leave boundaries unchanged.
     """
     cell = boundary(syntax, distance)
     return atom(cell) if syntax == "wapiti" else cell
@@ -132,7 +132,7 @@ def outside(syntax: str, distance: int, atom: Atom) -> str | None:
 
 
 class _Syntax(NamedTuple):
-    """`clean_line` gives "" for a line to skip; `read_macro` the macro at a position, and its end."""
+    """`clean_line` returns "" for a line to skip; `read_macro` the macro at a position, and its end."""
 
     orders: dict[str, tuple[int, ...]]
     clean_line: Callable[[str], str]
@@ -166,7 +166,7 @@ _PAST = re.compile(r"%y\[-([0-9]{1,3})\]")
 
 
 def _read_past(text: str, position: int, file: str, line: int) -> tuple[int, int]:
-    """How far back the label is that a `%y` means, and where it ends."""
+    """How far back the label of a `%y` is, and where its text ends."""
     found = _PAST.match(text, position)
     if found is None or not 1 <= int(found[1]) <= MOST_BACK:
         raise TemplateError(
@@ -206,7 +206,7 @@ def _bad_first_character(text: str, line: int, file: str, rules: _Syntax) -> Tem
 
 # --- CRF++ --------------------------------------------------------------------------------------------------
 
-# Three digits are far more than any context needs, and keep tables of boundaries small.
+# Three digits are more than any context needs, and keep tables of boundaries small.
 _MACRO = re.compile(r"%x\[([-+]?[0-9]{1,3}),([0-9]{1,3})(?:,([^\s\]](?:[^\]]*[^\s\]])?))?\]")
 
 
@@ -256,16 +256,16 @@ def _rules(syntax: str) -> _Syntax:
     return _SYNTAXES[syntax]
 
 
-# What only one of the two can mean. Wapiti also takes U and B, so those alone decide nothing.
+# Lines that are valid in only one of the two. Wapiti also accepts U and B, so those alone decide nothing.
 _ONLY_WAPITI = re.compile(r"%[XtTmM]\[|%x\[@")
 _ONLY_CRFPP = re.compile(r"%x\[[^],]*,[^],]*,")
 
 
 def _guess_syntax(lines: list[str]) -> str:
-    """The first line that only one syntax can mean decides; CRF++ if there is none.
+    """The first line that is valid in only one syntax decides; CRF++ if there is none.
 
-    A small u or b means Wapiti when no line before it has a capital: a slip of the shift key in a CRF++ file
-    should be an error there, not another syntax.
+    A lower-case u or b means Wapiti if no line before it has a capital: a typing error in a CRF++ file
+    should be an error, not another syntax.
     """
     capital = False
     for line in filter(None, map(_clean_crfpp, lines)):

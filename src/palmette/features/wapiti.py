@@ -1,13 +1,13 @@
 r"""Wapiti's pattern syntax: how a line, a macro and the small regular expressions are read.
 
-Everything Wapiti-specific is here, as functions that `templates` keeps in its table of syntaxes. Wapiti works
-on bytes; we work on characters, so `.` is one character and `\u` any upper-case letter of Unicode.
+Everything specific to Wapiti is here, as functions for the table of syntaxes in `templates`. Wapiti works
+on bytes; here everything works on characters, so `.` is one character and `\u` any upper-case letter of Unicode.
 
 The macros become atoms (see `atoms`):
 
     %x[off,col]         the cell                        ""
     %X[off,col]         the cell in lower case          "lower"
-    %t[off,col,"re"]    "true" or "false"               "test:re"         (%T is the same)
+    %t[off,col,"re"]    "true" or "false"               "test:re"         (also %T)
     %m[off,col,"re"]    the first match, "" if none     "match:re"
     %M[off,col,"re"]    the first match in lower case   "match_lower:re"
 
@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, bool]] = {
 RawMacro = tuple[int, int, str, str]
 
 # Wapiti reads numbers with scanf, which skips spaces before a number but not after it; its own example
-# files have `%x[ 0,0]`. A leading zero would be octal there: we refuse what the two would read differently.
+# files have `%x[ 0,0]`. A leading zero would be octal there: numbers that the two would read differently are errors.
 _NUMBER = r"0|[1-9][0-9]{0,2}"
 _HEAD = re.compile(rf"%([a-zA-Z])\[(@?)\s*([-+]?(?:{_NUMBER})),\s*({_NUMBER})")
 _REGEX = re.compile(r',"((?:[^"\\]|\\.)*)"')
@@ -48,13 +48,13 @@ _FORMS = 'the forms are %x[row,column], %t[row,column,"regex"], %m[row,column,"r
 
 
 def clean_line(line: str) -> str:
-    """The line without its comment and trailing space, the first character in lower case as Wapiti has it."""
+    """The line without its comment and trailing space, its first character in lower case as in Wapiti."""
     text = line.partition("#")[0].rstrip()
     return text[:1].lower() + text[1:]
 
 
 def boundary(distance: int) -> str:
-    """What a macro gives outside the sentence, `distance` tokens past its start (< 0) or its end (> 0)."""
+    """The value of a macro outside the sentence, `distance` tokens past its start (< 0) or its end (> 0)."""
     sign = "-" if distance < 0 else "+"
     return f"_x{sign}{abs(distance)}" if abs(distance) <= 4 else f"_x{sign}#"
 
@@ -110,8 +110,8 @@ def compile_regex(regex: str, *, file: str | None = None, line: int | None = Non
 
     `.` any character; `\d \a \w \l \u \p \s` digit, letter, letter or digit, lower case, upper case,
     punctuation or symbol, space; in capitals their complements; `\x` any other x itself. `^` first and `$`
-    last anchor. `*` and `?` repeat one character; as in Wapiti `*` takes as few as will do, `?` takes one if
-    it can.
+    last anchor. `*` and `?` repeat one character; as in Wapiti `*` matches as few as possible, `?` matches one if
+    possible.
     """
     body, start, end = regex, "", ""
     if body.startswith("^"):

@@ -1,7 +1,7 @@
-"""What one word looks like: its shape, its case, whether it is a number or a date, in which script it is.
+"""Properties of one word: its shape, its case, whether it is a number or a date, and its script.
 
-Plain functions from a string to a string, or to None where they have nothing to say. `atoms` gives them the
-names that templates use. They run once for each distinct word of a corpus, at about a microsecond a call.
+Plain functions from a string to a string, or to None if they do not apply. `atoms` gives them the
+names that templates use. They run once per distinct word of a corpus, in about a microsecond per call.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _shape_of(character: str) -> str:
         return "x"
     if character.isdecimal():
         return "9"
-    # Letters without case (Han, Arabic, Thai) and marks would otherwise make the shape the word itself.
+    # Otherwise the shape of words in letters without case (Han, Arabic, Thai) would be the word itself.
     return "c" if unicodedata.category(character)[0] in "LM" else character
 
 
@@ -139,7 +139,7 @@ _Table = tuple[tuple[str, re.Pattern[str]], ...]
 _INTEGER = "[-+\u2212]?(?:\\d+|\\d{1,3}(?:[,\u00a0\u202f]\\d{3})+)"
 _DECIMAL = "[-+\u2212]?(?:\\d{1,3}(?:,\\d{3})+|\\d+)?[.,]\\d+"
 _ANY = f"(?:{_DECIMAL}|{_INTEGER})"
-_VULGAR = "[\u00bc-\u00be\u2150-\u215e]"  # one half in a single character, and its like
+_VULGAR = "[\u00bc-\u00be\u2150-\u215e]"  # fractions in a single character, such as one half
 _CURRENCY = "[$\u00a2-\u00a5\u20a0-\u20bf]"
 
 
@@ -288,7 +288,7 @@ def _script(character: str) -> str:
 
 
 def script_type(word: str) -> str | None:
-    """The script that all characters share, `mixed` when they do not."""
+    """The script that all characters share; `mixed` if they do not."""
     if not word:
         return None
     first = _script(word[0])

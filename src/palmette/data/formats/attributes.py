@@ -2,7 +2,7 @@ r"""CRFsuite attribute files: `label TAB attribute[:value] TAB ...`, blank line 
 
 `\:` and `\\` stand for a colon and a backslash in a name or label; any other backslash is itself. No value
 means 1. `@weight:2` before the label, or on a line of its own, weights the whole sequence. CRFsuite takes
-what follows an unescaped colon for a number and reads garbage as 0: here such a name is an error.
+what follows an unescaped colon for a number and reads other text as 0: here such a name is an error.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def _bad_cell(wrong: int, cell: str, source: str, line: int) -> DataError:
     shown = cell if len(cell) <= 60 else cell[:57] + "..."
     message = {
         kernels.LABEL_HAS_COLON: f"the label {shown!r} has a value",
-        kernels.NO_NAME: f"the attribute {shown!r} has a value and no name",
-        kernels.NO_VALUE: f"the attribute {shown!r} has a colon and no number behind it",
+        kernels.NO_NAME: f"the attribute {shown!r} has a value but no name",
+        kernels.NO_VALUE: f"the attribute {shown!r} has a colon but no number after it",
     }[wrong]
     return DataError(message, file=source, line=line, hint=_advice(cell))
 
@@ -118,7 +118,7 @@ def _values(data: bytes, val: np.ndarray, name_end: np.ndarray, ptr: np.ndarray,
 
 
 def _check_comments(corpus: Corpus) -> None:
-    """CRFsuite skips `# ...` lines. We have no comments; a lone `#` is a label (in Penn's tag set, say)."""
+    """CRFsuite skips `# ...` lines. Here there are no comments; a lone `#` is a label (as in Penn's tag set)."""
     labels, attributes = corpus.labels, corpus.attributes
     assert labels is not None
     assert attributes is not None
@@ -127,7 +127,7 @@ def _check_comments(corpus: Corpus) -> None:
         if label.startswith("#") and " " in label and (found := np.flatnonzero(bare & (labels.ids == k))).size:
             raise DataError(
                 f"a comment: {label[:60]!r}", file=corpus.source, line=corpus.line_of(int(found[0])),
-                hint="this format has no comments; take the line out",
+                hint="this format has no comments; remove the line",
             )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def _declared(
     data: bytes, start: np.ndarray, end: np.ndarray, kind: np.ndarray, body: np.ndarray,
     source: str, first_line: int,
 ) -> dict[int, float]:  # fmt: skip
-    """The weights by line; the bodies of these lines start behind the declaration."""
+    """The weights by line; the bodies of these lines start after the declaration."""
     weights = {}
     raw = np.frombuffer(data, np.uint8)
     starts = np.flatnonzero((kind == TOKEN_LINE) & (raw[np.minimum(start, raw.size - 1)] == _WEIGHT[0]))

@@ -1,4 +1,4 @@
-"""Plain sentences: a sentence a line, words between white space, no labels. What language models are made of."""
+"""Plain sentences: one per line, words separated by white space, no labels. The training data of language models."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Sentences:
 def parse_sentences(data: bytes, source: str = "the input") -> Sentences:
     """Sentences from the bytes of whole lines; lines without a word are left out."""
     check_utf8(data, source)
-    # Numba wants a buffer even for nothing, and a line end more changes nothing.
+    # Numba requires a buffer even if it is empty; one more line end changes nothing.
     raw = np.frombuffer(data + b"\n", np.uint8)
     start, end, offset, lines = split_words(raw, raw.size // 2 + 1, data.count(b"\n") + 2)
     return Sentences(_column(raw, start, end), offset, lines, source)
@@ -63,13 +63,15 @@ def read_sentences(*paths: FilePath) -> Sentences:
     name = ", ".join(shown(path) for path in paths)
     found = parse_sentences(b"\n".join(texts), name)
     if not found.n_sentences:
-        raise DataError("no sentence in it", file=name, hint="a sentence a line is expected, with spaces between words")
+        raise DataError(
+            "no sentence in it", file=name, hint="expected one sentence per line, with spaces between words"
+        )
     return found
 
 
 def sentences_of(given: Iterable[AnySentence]) -> Sentences:
-    """Sentences from Python: strings that are cut at white space, or lists of words. An empty one stays, unlike in a
-    file, so that answers stand beside questions."""
+    """Sentences from Python: strings that are cut at white space, or lists of words. Unlike in a file,
+    empty sentences are kept, so that results align with the input."""
     if isinstance(given, str):
         raise DataError(
             "one string: a list of sentences is expected", hint="write [sentence], or sentence.split('\\n')"
