@@ -13,9 +13,9 @@ from naive_parse import Sentence, templates_of
 from naive_parse import actions_of as naive_actions
 from naive_parse_training import Rule, Training
 from naive_trees import lifted, trees
+from palmette.options.parser_settings import ParserSettings
 
 from palmette.data.treebank import Treebank, treebank_from_sentences
-from palmette.options.parser_settings import ParserSettings
 from palmette.structures.tree.model import ParserModel, encode, make_grammar, relations_of
 from palmette.structures.tree.named_templates import SETS
 from palmette.structures.tree.templates import compile_templates

@@ -11,6 +11,7 @@ from classify_arrays import NAMES, Case, case, every_feature, from_arrays, rando
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_classify import Twin, length, vote
+from palmette.options.classifier_settings import COMBINE
 from strategies import few
 
 from palmette.data.labels.schemes import convert_labels, is_wellformed
@@ -35,7 +36,6 @@ from palmette.kernels.latent.forms import (
 )
 from palmette.kernels.latent.train import decide, train_latent
 from palmette.kernels.learning.rule import CAPPED, HARD, MIRA, PA, PERCEPTRON, PROBPERC, SOFT, Rule
-from palmette.options.classifier_settings import COMBINE
 from palmette.structures.latent.views import chunk_view, packed
 from palmette.structures.latent.weights import new_store, no_rival, snapshot, with_room
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from palmette.data.corpus import Corpus
     from palmette.data.formats.registry import FormatSpec
     from palmette.estimators.tagger import Tagger
-    from palmette.evaluation.comparison import Labelling, SystemOutputs
+    from palmette.evaluation.comparison import SystemLabels, SystemOutputs
 
 
 def is_model(path: str) -> bool:
@@ -30,7 +30,7 @@ def system_outputs(
     """The labels that all systems give to the gold file. Each model reads gold as it read its training data; outputs
     look like what the first model reads. systems: files by name."""
     from palmette.data.formats.registry import read_corpus
-    from palmette.evaluation.comparison import Labelling, SystemOutputs
+    from palmette.evaluation.comparison import SystemLabels, SystemOutputs
     from palmette.structures.chain.files import with_columns
 
     names, files = list(systems), list(systems.values())
@@ -39,8 +39,8 @@ def system_outputs(
     reading = next(iter(readings.values()), given).resolved(gold)
     base = labelled(read_corpus(gold, reading), gold)
     assert base.labels is not None
-    right = Labelling(base.labels.ids, base.labels.types)
-    guesses: dict[str, Labelling] = {}
+    right = SystemLabels(base.labels.ids, base.labels.types)
+    guesses: dict[str, SystemLabels] = {}
     known, unseen, knower, helped = None, None, None, False
     for file, tagger in taggers.items():
         corpus = read_corpus(gold, readings[file])
@@ -49,8 +49,8 @@ def system_outputs(
             corpus, helped = with_columns(corpus, [helper.model_ for helper in helpers], tagger.model_), True
         ids, guess, labels = tagger.gold_and_guess(corpus)
         if not guesses:
-            right, known = Labelling(ids, labels), tagger.certain(corpus)
-        guesses[file] = Labelling(guess, labels)
+            right, known = SystemLabels(ids, labels), tagger.certain(corpus)
+        guesses[file] = SystemLabels(guess, labels)
         if unseen is None and (unseen := tagger.unseen(corpus)) is not None:
             knower = names[files.index(file)]
     if helpers and not helped:
@@ -61,10 +61,10 @@ def system_outputs(
             corpus = labelled(read_corpus(file, output_reading(file, reading)), file)
             _check_aligned(corpus, base, file)
             assert corpus.labels is not None
-            guesses[file] = Labelling(corpus.labels.ids, corpus.labels.types)
+            guesses[file] = SystemLabels(corpus.labels.ids, corpus.labels.types)
         _check_chunks(guesses[file], right, file, corpus)
     outputs = SystemOutputs.of(names, base, right, [guesses[file] for file in files])
-    return outputs._replace(known=known, unseen=unseen, knower=knower)
+    return outputs._replace(known=known, unseen=unseen, unseen_for=knower)
 
 
 def labelled(corpus: Corpus, file: str) -> Corpus:
@@ -101,7 +101,7 @@ def output_reading(file: str, gold: FormatSpec) -> FormatSpec:
     return reading
 
 
-def _check_chunks(guess: Labelling, gold: Labelling, file: str, corpus: Corpus) -> None:
+def _check_chunks(guess: SystemLabels, gold: SystemLabels, file: str, corpus: Corpus) -> None:
     """DataError if gold has chunks and a guess is no chunk label."""
     import numpy as np
 
