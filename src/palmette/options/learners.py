@@ -79,7 +79,7 @@ class ProbPerc(Learner):
     """Probabilistic perceptron: gold goes up by the rate, each of the n best outputs down by its probability."""
 
     kind = "probperc"
-    structures = (CHAIN, BEAM, TREE, LATENT)
+    structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     nbest: int | None = option(
         default=None, low=1, high=MOST_CANDIDATES,
         help="Best outputs that are looked at (default: 5; a parser: all in its beam).",
@@ -119,7 +119,7 @@ class Mira(Learner):
     """MIRA (Crammer et al. 2006): the smallest change after which gold beats the n best outputs by their costs."""
 
     kind = "mira"
-    structures = (CHAIN, BEAM, TREE, LATENT)
+    structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     nbest: int | None = option(
         default=None, low=1, high=MOST_CANDIDATES,
         help="Best outputs that are looked at (default: 1; a parser: all in its beam).",
@@ -138,7 +138,7 @@ class PassiveAggressive(Learner):
     """Passive-aggressive (Crammer et al. 2006): the smallest change after which gold beats the worst violator."""
 
     kind = "pa"
-    structures = (CHAIN, BEAM, TREE, LATENT)
+    structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     pa_type: str = option(
         default="PA-I", help="How far a step goes.",
         choices={"PA": "the whole step", "PA-I": "at most the aggressiveness", "PA-II": "with a soft limit"},
@@ -215,7 +215,7 @@ class MaxEnt(_Likelihood):
     """Maximum entropy Markov model (McCallum et al. 2000): a classifier per label given the labels before it."""
 
     kind = "maxent"
-    structures = (CHAIN,)
+    structures = (CHAIN, ROW)
 
 
 class CountingOptions(Options):
