@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,15 @@ CORPORA = Path(__file__).resolve().parents[2] / "shared" / "data"
 # Kernels compile on the first example, which takes longer than any deadline.
 settings.register_profile("palmette", deadline=None)
 settings.load_profile("palmette")
+
+
+@pytest.fixture(autouse=True)
+def messages() -> Iterator[None]:
+    """The command line takes over the messages of the library: give them back after each test."""
+    yield
+    logger = logging.getLogger("palmette")
+    logger.handlers, logger.propagate = [], True
+    logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from palmette.data import model_file
 from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.estimators.parser import Parser
-from palmette.options.settings import MOST_BEAM
+from palmette.options.learners import Mira, PassiveAggressive, Perceptron, ProbPerc
+from palmette.options.search import MOST_BEAM, Beam
 
 SEA = [("We", "PRON", 2, "nsubj"), ("saw", "VERB", 0, "root"), ("the", "DET", 4, "det"), ("sea", "NOUN", 2, "obj")]
 GO = [("Go", "VERB", 0, "root")]
@@ -34,7 +35,7 @@ def arcs(*sentences: list[tuple[str, str, int, str]]) -> list[list[tuple[int, st
 
 
 def quick(**options: Any) -> Parser:
-    return Parser("basic", beam=4, **{"passes": 5, **options})
+    return Parser("basic", **{"passes": 5, "search": Beam(4), **options})
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def test_laso_counts_how_often_gold_was_lost() -> None:
 def test_the_passes_that_dev_chooses() -> None:
     """Relations of dev that training has not are errors like any others."""
     odd = [("We", "PRON", 2, "strange"), ("saw", "VERB", 0, "root")]
-    parser = quick().fit(bank(SEA, GO, BIG), bank(odd, GO))
+    parser = quick().fit(bank(SEA, GO, BIG), dev=bank(odd, GO))
     rows = parser.training_log_
     assert rows[parser.outcome_.best_epoch - 1]["dev"] == max(row["dev"] for row in rows) == pytest.approx(2 / 3)
     assert parser.evaluate(bank(odd, GO)).uas == 1.0
@@ -116,15 +117,15 @@ def test_threads_change_nothing(trained: Parser) -> None:
 def test_a_seed_is_a_model(tmp_path: Path) -> None:
     """Bit for bit; another seed is another order."""
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        quick(seed=seed, passes=2, update="early").fit(bank(SEA, GO, BIG, WHAT)).save(tmp_path / name)
+        quick(seed=seed, passes=2, search=Beam(4, update="early")).fit(bank(SEA, GO, BIG, WHAT)).save(tmp_path / name)
     first, same, other = ((tmp_path / name).read_bytes() for name in "abc")
     assert first == same != other
 
 
-def test_crossing_trees_may_be_left_out() -> None:
-    said: list[str] = []
-    parser = quick(non_projective="skip").fit(bank(SEA, WHAT), say=said.append)
-    assert said == ["1 of 2 trees are not projective, and left out"]
+def test_crossing_trees_may_be_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "palmette"):
+        parser = quick(non_projective="skip").fit(bank(SEA, WHAT))
+    assert caplog.messages == ["1 of 2 trees are not projective, and left out"]
     assert "ccomp" not in parser.relations_
     with pytest.raises(DataError, match="no tree of the training data is projective"):
         quick(non_projective="skip").fit(bank(WHAT))
@@ -134,16 +135,16 @@ def test_an_arrow_in_a_relation_is_no_mark_where_nothing_is_lifted() -> None:
     arrows = [("a", "DET", 2, "x↑y"), ("dog", "NOUN", 0, "root")]
     with pytest.raises(DataError, match="holds ↑"):
         quick().fit(bank(arrows))
-    parser = quick(non_projective="skip").fit(bank(arrows), bank(arrows))
+    parser = quick(non_projective="skip").fit(bank(arrows), dev=bank(arrows))
     assert parser.predict(bank(arrows)) == arcs(arrows)
     assert parser.nbest(bank(arrows), 1)[0][0][2] == ["x↑y", "root"]
     assert parser.training_log_[-1]["dev"] == 1.0
 
 
-def test_all_roots_get_the_relation_that_most_have() -> None:
-    said: list[str] = []
-    parser = quick().fit(bank(SEA, GO, [("Well", "INTJ", 0, "frag")]), say=said.append)
-    assert said == ["1 of 3 roots have another relation than root; the parser gives it to all roots"]
+def test_all_roots_get_the_relation_that_most_have(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "palmette"):
+        parser = quick().fit(bank(SEA, GO, [("Well", "INTJ", 0, "frag")]))
+    assert caplog.messages == ["1 of 3 roots have another relation than root; the parser gives it to all roots"]
     assert parser.predict([["Well"]]) == [[(0, "root")]]
 
 
@@ -164,9 +165,9 @@ def test_a_saved_parser_is_the_same(trained: Parser, tmp_path: Path) -> None:
     trained.save(tmp_path / "model")
     loaded = Parser.load(tmp_path / "model")
     treebank = bank(*SENTENCES)
-    assert loaded.get_params() == trained.get_params() | {"update": "laso"}  # what None came to
-    assert repr(trained) == "Parser(features='basic', beam=4, passes=20, estimator='last')"
-    assert repr(loaded) == "Parser(features='basic', update='laso', beam=4, passes=20, estimator='last')"
+    assert repr(trained) == "Parser('basic', passes=20, search=Beam(4), estimator='last')"
+    assert loaded.settings() == trained.settings().replace(search=Beam(4, update="laso"), mavg_every=4)
+    assert loaded.get_params()["features"] == "basic"
     assert loaded.predict(treebank) == trained.predict(treebank)
     assert [row["updates"] for row in loaded.training_log_] == [row["updates"] for row in trained.training_log_]
     loaded.save(tmp_path / "again")
@@ -242,7 +243,7 @@ def test_damaged_models_are_refused(trained: Parser, tmp_path: Path, damage: Any
     assert str(tmp_path / "bad") in str(caught.value)
 
 
-@pytest.mark.parametrize(("settings", "said"), [({"beam": 0}, "beam"), ([1], "settings"), ({"learner": []}, "learner")])
+@pytest.mark.parametrize(("settings", "said"), [({"beam": 0}, "width"), ([1], "settings"), ({"learner": []}, "learner")])
 def test_a_model_with_settings_that_do_not_exist(trained: Parser, tmp_path: Path, settings: Any, said: str) -> None:
     trained.save(tmp_path / "model")
     arrays, meta = model_file.load(tmp_path / "model")
@@ -258,15 +259,12 @@ def test_a_model_with_settings_that_do_not_exist(trained: Parser, tmp_path: Path
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"learner": "svm"}, "learner"), ({"update": "late"}, "update"), ({"beam": 0}, "beam"),
-        ({"beam": MOST_BEAM + 1}, "too wide"), ({"beam": 2.5}, "beam"), ({"passes": 0}, "passes"),
-        ({"seed": -1}, "seed"),
-        ({"estimator": "best"}, "estimator"), ({"non_projective": "yes"}, "non-projective"),
-        ({"aggressiveness": 0}, "aggressiveness"), ({"rate": 0.1}, "only probperc"),
-        ({"candidates": 2}, "probperc and mira"), ({"learner": "pa", "update": "latest"}, "perceptron"),
-        ({"merge": True, "update": "laso"}, "laso"), ({"mavg_every": 0}, "mavg-every"), ({"patience": 0}, "patience"),
-        ({"pa_type": "PA-III"}, "pa-type"),
-        ({"aggressiveness": 0.2}, "for pa and mira"), ({"rate_schedule": "up"}, "rate-schedule"),
+        ({"learner": "svm"}, "there is no 'svm'; choose one of perceptron, probperc, mira, pa"),
+        ({"learner": "crf"}, "there is no 'crf'"), ({"search": "viterbi"}, "there is no 'viterbi'"),
+        ({"passes": 0}, "passes"), ({"seed": -1}, "seed"), ({"estimator": "best"}, "estimator"),
+        ({"non_projective": "yes"}, "non_projective"), ({"mavg_every": 0}, "mavg_every"), ({"patience": 0}, "patience"),
+        ({"learner": "pa", "search": Beam(update="latest")}, "latest is for the perceptron"),
+        ({"merge": True, "search": Beam(update="laso")}, "laso"), ({"patience": 2}, "patience: needs development data"),
     ],
 )  # fmt: skip
 def test_bad_settings(options: dict[str, Any], said: str) -> None:
@@ -274,15 +272,46 @@ def test_bad_settings(options: dict[str, Any], said: str) -> None:
         Parser("basic", **options).fit(bank(SEA))
 
 
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: Beam(0), "beam|width"), (lambda: Beam(MOST_BEAM + 1), "4,096"), (lambda: Beam(2.5), "whole number"),
+        (lambda: Beam(update="late"), "update"), (lambda: PassiveAggressive(pa_type="PA-III"), "pa_type"),
+        (lambda: Mira(aggressiveness=0), "aggressiveness"), (lambda: ProbPerc(rate_schedule="up"), "rate_schedule"),
+        (lambda: Perceptron(rate=0.1), "no parameter 'rate'"), (lambda: Parser(beam=2), "search=Beam"),
+        (lambda: Parser(rate=0.1), "option of probperc"), (lambda: Parser(nbest=2), "option of probperc and mira"),
+    ],
+)  # fmt: skip
+def test_values_are_checked_when_they_are_made(made: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        made()
+
+
+def test_sentences_with_trees_of_their_own() -> None:
+    """`fit(sentences, trees)` is `fit(treebank)`, and dev may be a pair as well."""
+    words = [[(form, upos) for form, upos, *_ in sentence] for sentence in (SEA, GO, BIG)]
+    trees = arcs(SEA, GO, BIG)
+    apart = quick().fit(words, trees, dev=(words, trees))
+    together = quick().fit(bank(SEA, GO, BIG), dev=bank(SEA, GO, BIG))
+    assert apart.predict(words) == together.predict(words)
+    assert apart.score(words, trees) == together.score(bank(SEA, GO, BIG)) == together.evaluate(bank(SEA, GO, BIG)).las
+    with pytest.raises(DataError, match="3 sentences and 2 trees"):
+        quick().fit(words, trees[:2])
+    with pytest.raises(DataError, match="sentence 1 has 4 words and its tree 3"):
+        quick().fit(words, [trees[0][:3], *trees[1:]])
+    with pytest.raises(UsageError, match="has its own trees"):
+        quick().fit(bank(SEA), trees[:1])
+
+
 def test_bad_calls(trained: Parser) -> None:
-    with pytest.raises(UsageError, match="not been trained"):
+    with pytest.raises(UsageError, match="not trained yet"):
         Parser().parse([["a"]])
     for n in (0, 1.5, True, "3"):
         with pytest.raises(UsageError, match="nbest"):
             trained.nbest([["a"]], n)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="too wide"):
+    with pytest.raises(UsageError, match="4,096"):
         trained.nbest([["a"]], MOST_BEAM + 1)
-    with pytest.raises(UsageError, match="beam"):
+    with pytest.raises(UsageError, match="width: 0"):
         trained.parse([["a"]], beam=0)
     with pytest.raises(UsageError, match="no set and no file"):
         Parser("nothing").fit(bank(SEA))

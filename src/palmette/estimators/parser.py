@@ -22,6 +22,7 @@ from palmette.data.treebank import Treebank, Word, treebank_from_sentences
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.evaluation.attachment import AttachmentScores, score_trees
+from palmette.options.declare import OptionError
 from palmette.options.search import Beam
 from palmette.options.tree import ParserOptions, TreeSettings
 from palmette.structures.tree.model import encode
@@ -65,6 +66,8 @@ class Parser(ParserOptions, Estimator):
         dev: development data that chooses the pass: a Treebank, or a pair (sentences, trees).
         threads: to parse development data with."""
         settings, templates = self.settings(), choose_templates(self.features)
+        if dev is None and self.patience is not None:
+            raise OptionError("patience", "needs development data: dev=...")
         held_out = None if dev is None else _labelled(*dev) if isinstance(dev, tuple) else _treebank(dev)
         self.model_, self.outcome_ = fit_parser(
             _labelled(sentences, trees), held_out, templates, settings, threads=threads,

@@ -281,14 +281,17 @@ class Options:
         """What is wrong with a parameter that the class does not have: a variant may have it."""
         for option in cls.__options__.values():
             owners = [
-                (kind, variant) for kind, variant in (option.variants or {}).items() if name in variant.__options__
+                (variant, inner.name)
+                for variant in (option.variants or {}).values()
+                for inner in variant.__options__.values()
+                if name in (inner.name, inner.flag_name.replace("-", "_"))
             ]
             if owners:
-                kinds = " and ".join(kind for kind, _ in owners)
-                example = owners[0][1].__name__
+                kinds = " and ".join(getattr(variant, "kind", variant.__name__) for variant, _ in owners)
+                variant, inner = owners[0]
                 return (
                     f"{cls.__name__} has no parameter {name!r}: it is an option of {kinds}, "
-                    f"as in {option.name}={example}({name}=...)"
+                    f"as in {option.name}={variant.__name__}({inner}=...)"
                 )
         return f"{cls.__name__} has no parameter {name!r}; it has {', '.join(cls.__options__)}"
 

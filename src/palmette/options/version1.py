@@ -21,7 +21,7 @@ def params_from_version1(owner: type[Options], settings: Mapping[str, Any]) -> d
         old["when"] = old.pop("update")
     kind = old.get("learner", "perceptron")
     wanted = {flat_name(option) for option in owner.__options__.values()}
-    if kind in LEARNERS:
+    if isinstance(kind, str) and kind in LEARNERS:
         wanted |= set(LEARNERS[kind].__options__)
     if old.get("search") == "beam" or "search" not in old:
         wanted |= {flat_name(option) for option in Beam.__options__.values()}

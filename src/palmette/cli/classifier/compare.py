@@ -25,7 +25,7 @@ class CompareClassifiers(LabelledOptions, ClassifyingOptions, JsonOptions, Comma
             data = models.pop()
         if len(models) < 2:
             raise UsageError("give two or more classifiers, and then the labelled file")
-        from palmette.cli.compare import names_of
+        from palmette.cli.common import names_of
         from palmette.evaluation.class_comparison import compare_classes
         from palmette.evaluation.comparison import CompareOptions
         from palmette.reports.meter import Meter

@@ -34,7 +34,7 @@ class CompareParsers(ParsingOptions, JsonOptions, Command):
             raise UsageError(f"{gold} is a model: the gold file comes last")
         if (self.beam is not None or self.tagger) and not models:
             raise UsageError("--beam and --tagger are for models, and there is none")
-        from palmette.cli.compare import names_of
+        from palmette.cli.common import names_of
         from palmette.evaluation.tree_comparison import compare_trees
         from palmette.reports.meter import Meter
 
