@@ -126,12 +126,14 @@ def test_lists_of_trees(cli: Cli) -> None:
 def test_text_without_a_sentence_or_a_last_line_end(cli: Cli) -> None:
     for text in ("", "# only this\n\n"):
         cli.write("none.conllu", text)
-        assert cli.fine("parser parse m.palm none.conllu") == cli.fine("parser parse m.palm none.conllu --nbest 2") == text
+        assert (
+            cli.fine("parser parse m.palm none.conllu") == cli.fine("parser parse m.palm none.conllu --nbest 2") == text
+        )
     cli.write("cut.conllu", cli.read(TEST).rstrip("\n"))
     assert cli.fine("parser parse m.palm cut.conllu") == cli.read("out.conllu").rstrip("\n")
-    assert cli.fine("parser parse m.palm cut.conllu --nbest 2").rstrip("\n") == cli.fine(f"parser parse m.palm {TEST} --nbest 2").rstrip(
-        "\n"
-    )
+    assert cli.fine("parser parse m.palm cut.conllu --nbest 2").rstrip("\n") == cli.fine(
+        f"parser parse m.palm {TEST} --nbest 2"
+    ).rstrip("\n")
 
 
 def test_lists_have_the_line_ends_of_the_file(cli: Cli) -> None:
@@ -188,7 +190,10 @@ def test_a_parser_that_ignores_lemmas_does_not_mind_them(cli: Cli) -> None:
         ["_" if k == 2 and row[0].isdigit() else cell for k, cell in enumerate(row)] for row in cells(cli.read(TEST))
     ]
     cli.write("bare.conllu", "\n".join("\t".join(row) for row in bare))
-    with_lemmas, without = cells(cli.fine(f"parser parse i.palm {TEST}")), cells(cli.fine("parser parse i.palm bare.conllu"))
+    with_lemmas, without = (
+        cells(cli.fine(f"parser parse i.palm {TEST}")),
+        cells(cli.fine("parser parse i.palm bare.conllu")),
+    )
     assert [row[6:8] for row in with_lemmas] == [row[6:8] for row in without]
 
 

@@ -243,7 +243,9 @@ def test_damaged_models_are_refused(trained: Parser, tmp_path: Path, damage: Any
     assert str(tmp_path / "bad") in str(caught.value)
 
 
-@pytest.mark.parametrize(("settings", "said"), [({"beam": 0}, "width"), ([1], "settings"), ({"learner": []}, "learner")])
+@pytest.mark.parametrize(
+    ("settings", "said"), [({"beam": 0}, "width"), ([1], "settings"), ({"learner": []}, "learner")]
+)
 def test_a_model_with_settings_that_do_not_exist(trained: Parser, tmp_path: Path, settings: Any, said: str) -> None:
     trained.save(tmp_path / "model")
     arrays, meta = model_file.load(tmp_path / "model")
