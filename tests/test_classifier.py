@@ -17,6 +17,7 @@ from palmette import Classifier, Tagger, load_demo
 from palmette.data.model_file import load, save
 from palmette.errors import DataError, ModelError, PalmetteError, UsageError
 from palmette.evaluation.binary import area, binary_scores
+from palmette.options.learners import Crf, Lclr, LclrVariant, PassiveAggressive
 
 
 def shuffled_words(part: str, most: int = 120) -> tuple[list[Any], list[Any]]:
@@ -26,7 +27,13 @@ def shuffled_words(part: str, most: int = 120) -> tuple[list[Any], list[Any]]:
     return sentences, [rng.sample(sentence, len(sentence)) for sentence in sentences]
 
 
-TRAIN, TEST = shuffled_words("train"), shuffled_words("test")
+def labelled(positives: list[Any], negatives: list[Any]) -> tuple[list[Any], list[str]]:
+    """Sentences and their classes, as `fit` takes them."""
+    return positives + negatives, ["1"] * len(positives) + ["0"] * len(negatives)
+
+
+(TRAIN_UP, TRAIN_DOWN), (TEST_UP, TEST_DOWN) = shuffled_words("train"), shuffled_words("test")
+TRAIN, TEST = labelled(TRAIN_UP, TRAIN_DOWN), labelled(TEST_UP, TEST_DOWN)
 
 
 @pytest.fixture(scope="module")
@@ -39,32 +46,54 @@ def trained() -> Classifier:
     [
         {},
         {"views": "iob1,o+c", "combine": "vote", "estimator": "avg"},
-        {"types": 2, "pa_type": "PA-II", "estimator": "last"},
+        {"types": 2, "learner": PassiveAggressive(pa_type="PA-II", aggressiveness=1.0), "estimator": "last"},
         {"latent": 3, "normalise": False},
-        {"latent": "none", "pa_type": "PA-I"},
+        {"latent": "none", "learner": PassiveAggressive(pa_type="PA-I", aggressiveness=1.0)},
         {"learner": "lclr"},
         {"learner": "lclr-variant", "views": ["ioe1", "ioe2"], "types": 1},
+        {"learner": "perceptron"},
     ],
 )
 def test_learners_learn(options: dict[str, Any]) -> None:
     classifier = Classifier(passes=4, **options).fit(*TRAIN)
-    assert classifier.accuracy(*TRAIN) > 0.95
-    assert classifier.accuracy(*TEST) > 0.7
+    assert classifier.score(*TRAIN) > 0.95
+    assert classifier.score(*TEST) > 0.7
 
 
 def test_decisions_and_structures_agree(trained: Classifier) -> None:
-    sentences = TEST[0][:5] + TEST[1][:5]
-    scores = trained.decision(sentences)
+    sentences = TEST_UP[:5] + TEST_DOWN[:5]
+    scores = trained.decision_function(sentences)
     assert trained.predict(sentences).tolist() == ["1" if score >= 0 else "0" for score in scores]
     found = trained.structures(sentences)
     assert [list(tags) for tags in found] == [["iob1", "iob2", "ioe1", "ioe2", "o+c"]] * 10
     assert all(len(tags) == len(s) for own, s in zip(found, sentences, strict=True) for tags in own.values())
 
 
+def test_classes_of_any_names_in_any_order(trained: Classifier) -> None:
+    """Neither the order of the sentences nor the type of the classes matters; `positive` chooses the one above 0."""
+    X, y = TRAIN
+    mixed = random.Random(5).sample(range(len(X)), len(X))
+    names = {"1": True, "0": False}
+    places = [*(k for k in mixed if y[k] == "1"), *(k for k in mixed if y[k] == "0")]
+    sorted_first = Classifier(passes=2).fit([X[k] for k in places], [y[k] for k in places])
+    other = Classifier(passes=2).fit([X[k] for k in mixed], [names[y[k]] for k in mixed])
+    assert other.classes_.tolist() == ["False", "True"]
+    assert other.decision_function(TEST_UP).tolist() == sorted_first.decision_function(TEST_UP).tolist()
+    turned = Classifier(passes=2).fit(X, y, positive="0")
+    assert turned.classes_.tolist() == ["1", "0"]
+    assert turned.score(*TEST) > 0.7
+
+
+def test_a_held_out_share() -> None:
+    shared = Classifier(passes=2, dev_share=0.25).fit(*TRAIN)
+    assert shared.model_.meta["sentences"] == [90, 90]
+    assert all(row["dev"] is not None for row in shared.training_log_)
+
+
 def test_figures(trained: Classifier) -> None:
     found = trained.evaluate(*TEST)
-    scores = np.concatenate([trained.decision(part) for part in TEST])
-    truth = np.arange(scores.size) < len(TEST[0])
+    scores = trained.decision_function(TEST[0])
+    truth = np.arange(scores.size) < len(TEST_UP)
     assert found.accuracy == np.mean((scores >= 0) == truth)
     pairs = [(a > b) + (a == b) / 2 for a in scores[truth] for b in scores[~truth]]
     assert found.auc == pytest.approx(np.mean(pairs))
@@ -82,12 +111,12 @@ def test_the_history(trained: Classifier) -> None:
     rows = trained.training_log_
     assert [row["number"] for row in rows] == [1, 2, 3]
     for row in rows:
-        assert sum(row["again"]) == len(TRAIN[1])
+        assert sum(row["again"]) == len(TRAIN_DOWN)
         again = sum(times * count for times, count in enumerate(row["again"]))
-        assert row["decoded"] == len(TRAIN[0]) + len(TRAIN[1]) + again
+        assert row["decoded"] == len(TRAIN_UP) + len(TRAIN_DOWN) + again
         assert row["wrong"] == row["wrong_positives"] + row["wrong_negatives"]
     assert rows[0]["again"][1] > 0
-    assert max(row["dev"] for row in rows) == pytest.approx(trained.accuracy(*TEST))
+    assert max(row["dev"] for row in rows) == pytest.approx(trained.score(*TEST))
 
 
 def test_types_where_nobody_says_them(chunker: Tagger) -> None:
@@ -99,24 +128,24 @@ def test_types_where_nobody_says_them(chunker: Tagger) -> None:
 def test_the_cap_is_told() -> None:
     row = Classifier(passes=1, cap=1).fit(*TRAIN).training_log_[0]
     assert row["capped"] > 0
-    assert row["again"] == [len(TRAIN[1])]
+    assert row["again"] == [len(TRAIN_DOWN)]
 
 
 def test_the_cache_ends_a_pass_when_nothing_is_new() -> None:
-    classifier = Classifier("lclr", passes=2, inner_rounds=100).fit(*TRAIN)
+    classifier = Classifier(learner=Lclr(inner_rounds=100), passes=2).fit(*TRAIN)
     for row in classifier.training_log_:
-        assert row["new_structures"][0] == len(TRAIN[1])  # the cache is emptied between passes
+        assert row["new_structures"][0] == len(TRAIN_DOWN)  # the cache is emptied between passes
         assert row["new_structures"][-1] == 0
         assert min(row["new_structures"][:-1]) > 0
         assert len(row["inner_passes"]) == len(row["new_structures"]) - 1
         assert row["capped"] == 0
-        assert row["decoded"] == len(TRAIN[0]) + len(TRAIN[1]) * len(row["new_structures"])
-    assert Classifier("lclr", passes=1, inner_rounds=1).fit(*TRAIN).training_log_[0]["capped"] == 1
+        assert row["decoded"] == len(TRAIN_UP) + len(TRAIN_DOWN) * len(row["new_structures"])
+    assert Classifier(learner=Lclr(inner_rounds=1), passes=1).fit(*TRAIN).training_log_[0]["capped"] == 1
 
 
 def test_the_variant_decodes_once_a_pass() -> None:
-    rows = Classifier("lclr-variant", passes=2, inner_passes=7).fit(*TRAIN).training_log_
-    assert all(row["decoded"] == len(TRAIN[0]) + len(TRAIN[1]) and len(row["inner_passes"]) == 1 for row in rows)
+    rows = Classifier(learner=LclrVariant(inner_passes=7), passes=2).fit(*TRAIN).training_log_
+    assert all(row["decoded"] == len(TRAIN_UP) + len(TRAIN_DOWN) and len(row["inner_passes"]) == 1 for row in rows)
     assert rows[0]["inner_passes"][0] > 1
 
 
@@ -153,7 +182,7 @@ def test_no_structure_is_a_plain_classifier() -> None:
     templates = "U0:%x[0,0]\n"
     classifier = Classifier(
         latent="none", passes=1, estimator="last", seed=5, cap=1, template=_templates(templates)
-    ).fit(sentences[:2], sentences[2:])
+    ).fit(*labelled(sentences[:2], sentences[2:]))
     weights = {"a": 0.0, "b": 0.0}
     from palmette.training.trainer import shuffled
 
@@ -165,7 +194,7 @@ def test_no_structure_is_a_plain_classifier() -> None:
         for w, c in count.items():
             weights[w] += loss * sign * c / size
     expected = [weights["a"], weights["b"], (weights["a"] + weights["b"]) / 2**0.5]
-    assert classifier.decision([["a"], ["b"], ["a", "b"]]) == pytest.approx(expected, abs=1e-5)
+    assert classifier.decision_function([["a"], ["b"], ["a", "b"]]) == pytest.approx(expected, abs=1e-5)
 
 
 def _templates(text: str) -> Any:
@@ -189,36 +218,35 @@ def test_the_start_is_the_chunker(chunker: Tagger) -> None:
         init=chunker,
         init_range=0.25,
         views="iob2,ioe2",
-        pa_type="PA-I",
-        aggressiveness=1e-9,
+        learner=PassiveAggressive(pa_type="PA-I", aggressiveness=1e-9),
         passes=1,
         estimator="last",
-    ).fit(TRAIN[0][:1], TRAIN[1][:1])
-    found = [tags["iob2"] for tags in classifier.structures(TEST[0])]
-    assert found == chunker.predict(TEST[0])
+    ).fit(*labelled(TRAIN_UP[:1], TRAIN_DOWN[:1]))
+    found = [tags["iob2"] for tags in classifier.structures(TEST_UP)]
+    assert found == chunker.predict(TEST_UP)
     model = classifier.model_
     assert np.abs(model.weights.one.w).max() == pytest.approx(0.25, rel=1e-5)
     assert np.abs(model.weights.one.w[:, model.packed.column[1] :]).max() < 1e-6
     assert set(model.settings.types) == {label[2:] for label in chunker.labels_ if label != "O"}
 
 
-def test_the_range_of_a_model_from_zero(chunker: Tagger) -> None:
+def test_the_range_of_a_model_from_zero(chunker: Tagger, caplog: pytest.LogCaptureFixture) -> None:
     options: dict[str, Any] = {"passes": 2, "estimator": "last"}
     types = Classifier(init=chunker).settings(chunker.model_).types
     from_zero = Classifier(types=types, **options).fit(*TRAIN)
-    said: list[str] = []
-    Classifier(init=chunker, init_range="auto", **options).fit(*TRAIN, say=said.append)
+    with caplog.at_level("INFO", "palmette"):
+        Classifier(init=chunker, init_range="auto", **options).fit(*TRAIN)
     largest = max(np.abs(block).max() for block in (from_zero.model_.weights[0], from_zero.model_.weights[1],
                                                     from_zero.model_.weights.one.w))  # fmt: skip
     # The alphabet of the chunker is there too, but nothing else differs.
-    assert any(f"the largest weight is {largest:.4g}" in line for line in said)
+    assert any(f"the largest weight is {largest:.4g}" in line for line in caplog.messages)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"views": "ioe1"}, "tags are IOB2"),
-        ({"types": 3}, "has its types"),
+        ({"types": 3}, "takes the types of the chunker"),
         ({"latent": 3}, "not for latent states"),
         ({"init_range": 0}, "above 0"),
         ({"init_range": "wide"}, "nor auto"),
@@ -233,7 +261,7 @@ def test_starts_that_make_no_sense(chunker: Tagger, options: dict[str, Any], mes
 
 
 def test_a_start_that_is_no_chunker() -> None:
-    words, tags = [[w for w, _ in s] for s in TRAIN[0][:9]], [[t for _, t in s] for s in TRAIN[0][:9]]
+    words, tags = [[w for w, _ in s] for s in TRAIN_UP[:9]], [[t for _, t in s] for s in TRAIN_UP[:9]]
     with pytest.raises(UsageError, match="no chunker"):
         Classifier(init=Tagger("pos", passes=1).fit(words, tags)).fit(*TRAIN)
 
@@ -242,20 +270,21 @@ def test_a_start_that_is_no_chunker() -> None:
 
 
 def test_parts_of_speech_from_a_tagger() -> None:
-    words = [[w for w, _ in s] for s in TRAIN[0]]
-    tagger = Tagger("pos", passes=2).fit(words, [[t for _, t in s] for s in TRAIN[0]])
-    bare = [[[w for w, _ in s] for s in part] for part in TRAIN]
-    by_tagger = Classifier(tagger=tagger, passes=2).fit(*bare)
-    tagged = [[list(zip(s, t, strict=True)) for s, t in zip(part, tagger.predict(part), strict=True)] for part in bare]
-    by_hand = Classifier(passes=2).fit(*tagged)
-    assert by_tagger.decision(bare[0]).tolist() == by_hand.decision(tagged[0]).tolist()
+    words = [[w for w, _ in s] for s in TRAIN_UP]
+    tagger = Tagger("pos", passes=2).fit(words, [[t for _, t in s] for s in TRAIN_UP])
+    X, y = TRAIN
+    bare = [[w for w, _ in s] for s in X]
+    by_tagger = Classifier(tagger=tagger, passes=2).fit(bare, y)
+    tagged = [list(zip(s, t, strict=True)) for s, t in zip(bare, tagger.predict(bare), strict=True)]
+    by_hand = Classifier(passes=2).fit(tagged, y)
+    assert by_tagger.decision_function(bare).tolist() == by_hand.decision_function(tagged).tolist()
 
 
 def test_a_model_file_round_trip(trained: Classifier, tmp_path: Path) -> None:
     trained.save(tmp_path / "m.palm")
     again = Classifier.load(tmp_path / "m.palm")
-    assert again.decision(TEST[1]).tolist() == trained.decision(TEST[1]).tolist()
-    assert again.structures(TEST[0][:3]) == trained.structures(TEST[0][:3])
+    assert again.decision_function(TEST_DOWN).tolist() == trained.decision_function(TEST_DOWN).tolist()
+    assert again.structures(TEST_UP[:3]) == trained.structures(TEST_UP[:3])
     assert again.training_log_ == [
         {k: v for k, v in row.items() if k != "seconds"} | {"seconds": 0.0} for row in trained.training_log_
     ]
@@ -310,8 +339,9 @@ def test_damaged_models(trained: Classifier, tmp_path: Path, damage: str) -> Non
     [
         {"learner": "svm"}, {"views": "iob3"}, {"views": ()}, {"views": ("iob2", "bio")}, {"combine": "vote"},
         {"combine": "sum", "views": "all"}, {"types": 0}, {"types": ["X", "X"]}, {"latent": 1}, {"latent": "some"},
-        {"pa_type": "PA-III"}, {"aggressiveness": 0}, {"estimator": "mavg"}, {"passes": 0}, {"cap": 0}, {"seed": -1},
-        {"patience": 1}, {"bound": True, "pa_type": "PA-I"}, {"bound": True, "learner": "lclr"}, {"features": "none"},
+        {"learner": "crf"}, {"learner": Crf()}, {"estimator": "mavg"}, {"passes": 0}, {"cap": 0}, {"seed": -1},
+        {"patience": 1}, {"bound": True, "learner": PassiveAggressive()}, {"bound": True, "learner": "lclr"},
+        {"features": "none"},
         {"template": "no such file"}, {"init": "no such file"}, {"combine": "vote", "views": "all", "latent": 4},
     ],
 )  # fmt: skip
@@ -321,18 +351,25 @@ def test_wrong_settings(options: dict[str, Any]) -> None:
 
 
 def test_wrong_data(trained: Classifier) -> None:
-    with pytest.raises(DataError, match="no training sentence of the class 0"):
-        Classifier().fit(TRAIN[0], [])
+    X, y = TRAIN
+    with pytest.raises(DataError, match=r"1 classes \(1\): two are expected"):
+        Classifier().fit(TRAIN_UP, ["1"] * len(TRAIN_UP))
+    with pytest.raises(DataError, match="240 sentences and 239 classes"):
+        Classifier().fit(X, y[1:])
     with pytest.raises(DataError, match="this is a string"):
-        Classifier().fit("a sentence", TRAIN[1])
+        Classifier().fit("a sentence", y)
     with pytest.raises(UsageError, match="dev is a pair"):
-        Classifier().fit(*TRAIN, dev=(TEST[0],))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="two different names"):
-        Classifier().fit(*TRAIN, classes=("x", "x"))
+        Classifier().fit(*TRAIN, dev=(TEST_UP,))  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="'2' is not one of 0, 1"):
+        Classifier().fit(*TRAIN, dev=(TEST_UP[:1], [2]))
+    with pytest.raises(UsageError, match="which class is positive, ham or spam"):
+        Classifier().fit(X, ["ham" if one == "0" else "spam" for one in y])
+    with pytest.raises(UsageError, match="pa_type"):
+        PassiveAggressive(pa_type="PA-III")
     with pytest.raises(DataError, match="2 columns"):
-        trained.decision([["bare", "words"]])
-    with pytest.raises(UsageError, match="not been trained"):
-        Classifier().predict(TEST[0])
+        trained.decision_function([["bare", "words"]])
+    with pytest.raises(UsageError, match="not trained yet"):
+        Classifier().predict(TEST_UP)
     with pytest.raises(UsageError, match="no parameter"):
         Classifier().set_params(depth=3)
 
@@ -345,15 +382,15 @@ def test_an_interruption_keeps_what_was_learnt() -> None:
     classifier = Classifier(passes=5).fit(*TRAIN, dev=TEST, progress=press)
     assert classifier.outcome_.interrupted
     assert len(classifier.training_log_) == 1
-    assert classifier.accuracy(*TEST) == pytest.approx(classifier.training_log_[0]["dev"])
-    batch = Classifier("lclr", passes=5).fit(*TRAIN, progress=press)
+    assert classifier.score(*TEST) == pytest.approx(classifier.training_log_[0]["dev"])
+    batch = Classifier(learner="lclr", passes=5).fit(*TRAIN, progress=press)
     assert batch.outcome_.interrupted
-    assert batch.accuracy(*TRAIN) > 0.9
+    assert batch.score(*TRAIN) > 0.9
 
 
 def test_nothing_and_the_unknown(trained: Classifier) -> None:
-    assert trained.decision([]).size == 0
-    assert trained.decision([[], TEST[0][0]])[0] == 0.0
+    assert trained.decision_function([]).size == 0
+    assert trained.decision_function([[], TEST_UP[0]])[0] == 0.0
     assert trained.structures([[]]) == [{name: [] for name in trained.views_}]
-    assert np.isfinite(trained.decision([[("zzz", "QQ")]])).all()
-    assert repr(trained) == "Classifier(views='all', combine='cotrain', passes=3)"
+    assert np.isfinite(trained.decision_function([[("zzz", "QQ")]])).all()
+    assert repr(trained) == "Classifier(passes=3, views='all', combine='cotrain')"

@@ -33,13 +33,13 @@ def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 def test_from_a_file_to_figures(cli: Cli) -> None:
-    ran = cli("train --task classify train.tsv -o m.palm --dev test.tsv --views all --combine vote --passes 3")
+    ran = cli("classifier train train.tsv -o m.palm --dev test.tsv --views all --combine vote --passes 3")
     assert ran.code == 0, ran.err
     assert "100 sentences of class yes, 100 of class no" in ran.err
     assert "dev accuracy" in ran.err
     assert "negatives decoded again in the last pass: never " in ran.out
-    table = cli.fine("eval m.palm test.tsv")
-    about = json.loads(cli.fine("eval m.palm --positives test.good --negatives test.bad --json"))
+    table = cli.fine("classifier eval m.palm test.tsv")
+    about = json.loads(cli.fine("classifier eval m.palm --positives test.good --negatives test.bad --json"))
     assert f"accuracy             {100 * about['accuracy']:.2f}" in table
     assert about["accuracy"] == max(row["dev"] for row in about["accuracy_by_pass"])
     assert about["positive_class"] == "yes"
@@ -47,44 +47,84 @@ def test_from_a_file_to_figures(cli: Cli) -> None:
 
 
 def test_tagging(cli: Cli) -> None:
-    cli.fine("train --task=classify --positives train.good --negatives train.bad -o m.palm --passes 2 -q")
-    lines = cli.fine("tag m.palm test.good").splitlines()
+    cli.fine("classifier train --positives train.good --negatives train.bad -o m.palm --passes 2 -q")
+    lines = cli.fine("classifier classify m.palm test.good").splitlines()
     assert len(lines) == len(cli.read("test.good").splitlines())
     label, score, words = lines[0].split("\t")
     assert label == ("1" if float(score) >= 0 else "0")
     assert words == cli.read("test.good").split("\t")[0]
-    with_tags = cli.fine("tag m.palm test.good --structures").splitlines()
+    with_tags = cli.fine("classifier classify m.palm test.good --structures").splitlines()
     assert with_tags[0] == lines[0]
     assert with_tags[1].startswith("# iob2\t")
     assert len(with_tags[1].split("\t")[1].split()) == len(words.split())
-    assert f"{len(lines)} sentences in " in cli("tag m.palm test.good -o tagged").err
+    assert f"{len(lines)} sentences in " in cli("classifier classify m.palm test.good -o tagged").err
     assert cli.read("tagged").splitlines() == lines
-    about = json.loads(cli.fine("tag m.palm test.good --structures --to jsonl").splitlines()[0])
+    about = json.loads(cli.fine("classifier classify m.palm test.good --structures --to jsonl").splitlines()[0])
     assert about["structures"]["iob2"] == with_tags[1].split("\t")[1].split()
-    typed = cli.fine("tag m.palm --text", "The dog barks .\tDT NN VBZ .")
+    typed = cli.fine("classifier classify m.palm --text", "The dog barks .\tDT NN VBZ .")
     assert typed.endswith("\tThe dog barks .\n")
-    cli.fine("tag m.palm test.good -o out.tsv -q")
+    cli.fine("classifier classify m.palm test.good -o out.tsv -q")
     assert cli.read("out.tsv").splitlines() == lines
 
 
+def test_verbs_of_taggers_find_the_classifier(cli: Cli) -> None:
+    cli.fine("classifier train train.tsv -o m.palm --passes 2 -q")
+    assert cli.fine("tag m.palm test.good") == cli.fine("classifier classify m.palm test.good")
+    assert cli.fine("eval m.palm test.tsv") == cli.fine("classifier eval m.palm test.tsv")
+    assert cli.fine("inspect m.palm") == cli.fine("classifier inspect m.palm")
+    ran = cli("explain m.palm test.good")
+    assert ran.code == 2
+    assert "m.palm is a classifier, and `palmette explain` is for taggers" in ran.err
+
+
+def test_classifiers_side_by_side(cli: Cli) -> None:
+    cli.fine("classifier train train.tsv -o a.palm --latent none --passes 1 -q")
+    cli.fine("classifier train train.tsv -o b.palm --passes 3 -q")
+    cli.fine("classifier train train.tsv -o c.palm --learner perceptron --passes 1 -q")
+    found = json.loads(cli.fine("classifier compare a.palm b.palm c.palm test.tsv --rounds 200 --json"))
+    assert [system["name"] for system in found["systems"]] == ["a.palm", "b.palm", "c.palm"]
+    assert [(pair["first"], pair["second"]) for pair in found["pairs"]] == [
+        ("a.palm", "b.palm"), ("a.palm", "c.palm"), ("b.palm", "c.palm"),
+    ]  # fmt: skip
+    for system in found["systems"]:
+        own = json.loads(cli.fine(f"classifier eval {system['name']} test.tsv --json"))
+        assert system["accuracy"] == own["accuracy"]
+        assert system["accuracy_interval"]["low"] <= own["accuracy"] <= system["accuracy_interval"]["high"]
+    first = found["pairs"][0]
+    gain = first["mcnemar"]["only_second"] - first["mcnemar"]["only_first"]
+    assert first["accuracy"]["value"] == pytest.approx(gain / found["sentences"])
+    table = cli.fine("compare a.palm b.palm test.tsv --rounds 200")
+    assert "B - A" in table
+    assert "McNemar" in table
+    two = json.loads(
+        cli.fine("classifier compare a.palm b.palm --positives test.good --negatives test.bad --rounds 50 --json")
+    )
+    assert [system["accuracy"] for system in two["systems"]] == [system["accuracy"] for system in found["systems"][:2]]
+    cli.write("01.tsv", cli.read("train.tsv").replace("yes\t", "1\t").replace("no\t", "0\t"))
+    cli.fine("classifier train 01.tsv -o d.palm --passes 1 -q")
+    ran = cli("classifier compare a.palm d.palm test.tsv")
+    assert (ran.code, "d.palm has the classes 0, 1, and a.palm has no, yes" in ran.err) == (2, True)
+    assert cli("classifier compare a.palm test.tsv").code == 2
+
+
 def test_looking_into_a_model(cli: Cli) -> None:
-    cli.fine("train --task classify train.tsv -o m.palm --bound --passes 2 --types 1 -q")
-    told = cli.fine("inspect m.palm --top 2")
+    cli.fine("classifier train train.tsv -o m.palm --bound --passes 2 --types 1 -q")
+    told = cli.fine("classifier inspect m.palm --top 2")
     assert "yes (score from 0 on), no" in told
     assert "The bound holds for plain PA steps" in told
-    about = json.loads(cli.fine("inspect m.palm --json"))
+    about = json.loads(cli.fine("classifier inspect m.palm --json"))
     assert len(about["history"]) == 2
     assert set(about["top"]["iob2"]) == {"O", "B", "I"}
     assert all(row["squared_loss"] <= row["bound"] for row in about["history"])
-    cli.fine("train --task classify train.tsv -o s.palm --strip --passes 2 -q")
-    assert json.loads(cli.fine("inspect s.palm --json"))["top"] == {"iob2": {}}
+    cli.fine("classifier train train.tsv -o s.palm --strip --passes 2 -q")
+    assert json.loads(cli.fine("classifier inspect s.palm --json"))["top"] == {"iob2": {}}
 
 
 def test_batch_learners_tell_their_rounds(cli: Cli) -> None:
-    told = json.loads(cli.fine("train --task classify train.tsv -o m.palm --learner lclr --types 1 --passes 1 --json"))
+    told = json.loads(cli.fine("classifier train train.tsv -o m.palm --learner lclr --types 1 --passes 1 --json"))
     assert told["history"][0]["new_structures"][-1] == 0
-    assert "new structures by round" in cli.fine("inspect m.palm")
-    ran = cli("train --task classify train.tsv -o m.palm --learner lclr --inner-rounds 1 --passes 1")
+    assert "new structures by round" in cli.fine("classifier inspect m.palm")
+    ran = cli("classifier train train.tsv -o m.palm --learner lclr --inner-rounds 1 --passes 1")
     assert "warning: the rounds of a pass were cut off" in ran.out
 
 
@@ -98,39 +138,39 @@ def test_parts_of_speech_and_a_chunker(cli: Cli) -> None:
             rows = [line.split("\t")[0] for line in cli.read(f"{part}.{name}").splitlines()]
             cli.write(f"{part}.{name}", "\n".join(rows) + "\n")
     files = "--positives train.good --negatives train.bad"
-    cli.fine(
-        f"train --task classify {files} -o m.palm --tagger pos.palm --init chunk.palm --passes 2 --dev-share 0.1 -q"
-    )
-    accuracy = json.loads(cli.fine("eval m.palm --positives test.good --negatives test.bad --json"))["accuracy"]
+    cli.fine(f"classifier train {files} -o m.palm --tagger pos.palm --init chunk.palm --passes 2 --dev-share 0.1 -q")
+    accuracy = json.loads(cli.fine("classifier eval m.palm --positives test.good --negatives test.bad --json"))[
+        "accuracy"
+    ]
     assert accuracy > 0.7
     (cli.folder / "pos.palm").rename(cli.folder / "other.palm")
-    ran = cli("tag m.palm test.good")
+    ran = cli("classifier classify m.palm test.good")
     assert (ran.code, "--tagger pos.palm" in ran.err) == (1, True)
-    assert cli.fine("tag m.palm test.good --tagger other.palm")
+    assert cli.fine("classifier classify m.palm test.good --tagger other.palm")
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("train --task classify -o m.palm", "give a file"),
-        ("train --task classify train.tsv --positives train.good -o m.palm", "give a file"),
-        ("train --task classify --positives train.good -o m.palm", "give a file"),
-        ("train --task classify none.tsv -o m.palm", "no such file"),
-        ("train --task classify train.tsv -o m.palm --views iob9", "iob9"),
-        ("train --task classify train.tsv -o m.palm --dev-share 2", "between 0 and 1"),
-        ("train --task classify train.tsv -o m.palm --dev-share 0.1 --dev test.tsv", "not both"),
-        ("train --task classify train.tsv -o m.palm --features ngrams --template t", "not both"),
-        ("train --task classify train.tsv -o m.palm --positive maybe", "the classes are"),
-        ("train --task classify train.tsv -o m.palm --patience 2", "development data"),
+        ("classifier train -o m.palm", "give a file"),
+        ("classifier train train.tsv --positives train.good -o m.palm", "give a file"),
+        ("classifier train --positives train.good -o m.palm", "give a file"),
+        ("classifier train none.tsv -o m.palm", "no such file"),
+        ("classifier train train.tsv -o m.palm --views iob9", "iob9"),
+        ("classifier train train.tsv -o m.palm --dev-share 2", "--dev-share: 2.0 is not"),
+        ("classifier train train.tsv -o m.palm --dev-share 0.1 --dev test.tsv", "not both"),
+        ("classifier train train.tsv -o m.palm --features ngrams --template t", "not both"),
+        ("classifier train train.tsv -o m.palm --positive maybe", "the classes are"),
+        ("classifier train train.tsv -o m.palm --patience 2", "development data"),
         (
-            "train --task classify --positives train.good --negatives train.bad --positive 1 -o m.palm",
-            "--positives says",
+            "classifier train --positives train.good --negatives train.bad --positive 1 -o m.palm",
+            "--positives names",
         ),
-        ("train --task classify train.tsv -o nowhere/m.palm", "nowhere"),
-        ("train --task classify three.tsv -o m.palm", "3 classes"),
-        ("train --task classify ab.tsv -o m.palm", "Give --positive b"),
-        ("train --task classify train.tsv --format columns -o m.palm", "two files"),
-        ("train --task classify train.tsv --dev ab.tsv -o m.palm", "not one of no, yes"),
+        ("classifier train train.tsv -o nowhere/m.palm", "nowhere"),
+        ("classifier train three.tsv -o m.palm", "3 classes"),
+        ("classifier train ab.tsv -o m.palm", "Give --positive b"),
+        ("classifier train train.tsv --format columns -o m.palm", "two files"),
+        ("classifier train train.tsv --dev ab.tsv -o m.palm", "not one of no, yes"),
     ],
 )
 def test_wrong_commands(cli: Cli, line: str, message: str) -> None:

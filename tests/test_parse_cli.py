@@ -55,7 +55,7 @@ def test_training_and_what_it_prints(cli: Cli) -> None:
     assert "bad  cut at" in ran.err
     assert "kept pass" in ran.out
     about = json.loads(cli.fine(f"{line} --json"))
-    assert about["settings"]["beam"] == 2
+    assert about["settings"]["search"] == {"kind": "beam", "width": 2, "update": None}
     assert len(about["history"]) == 2
     assert about["lifted_relations"] == 0  # four arcs of three kinds: too rare to be learnt
     quiet = cli(f"{line} -q")
@@ -199,7 +199,7 @@ def test_a_parser_that_ignores_lemmas_does_not_mind_them(cli: Cli) -> None:
 
 def test_inspect_tells_settings_and_history(cli: Cli) -> None:
     told = cli.fine("parser inspect m.palm --templates")
-    assert "beam 4" in told
+    assert "beam (width 4)" in told
     assert "29 (basic)" in told
     assert "bad updates %" in told
     assert "s2.t s1.t s0.t" in told

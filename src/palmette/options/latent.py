@@ -77,12 +77,12 @@ class LatentOptions(TrainingOptions):
         default=PassiveAggressive(pa_type="PA", aggressiveness=1.0), variants=CLASSIFIER_LEARNERS,
         help="How weights are learnt (default: pa with the whole step).",
     )  # fmt: skip
-    views: str | tuple = option(
+    views: str | tuple | list = option(
         default=("iob2",), group="model", metavar="all|NAME,...", check=lambda given: void(view_names(given)),
         help=f"Representations of the latent chunking: all, or some of {', '.join(VIEWS)}.",
     )  # fmt: skip
     combine: str = option(default="add", choices=COMBINE, group="model", help="How several views are combined.")
-    types: int | tuple | None = option(
+    types: int | tuple | list | None = option(
         default=None, group="model", metavar="N|NAME,...", parse=_parse_types,
         check=lambda given: void(type_names(given)),
         help=f"Chunk types: how many, or their names (default: {TYPES}, or those of the chunker that it starts from).",
