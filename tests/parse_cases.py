@@ -13,9 +13,11 @@ from naive_parse import Sentence, templates_of
 from naive_parse import actions_of as naive_actions
 from naive_parse_training import Rule, Training
 from naive_trees import lifted, trees
-from palmette.options.parser_settings import ParserSettings
 
 from palmette.data.treebank import Treebank, treebank_from_sentences
+from palmette.options.learners import LEARNERS
+from palmette.options.search import Beam
+from palmette.options.tree import TreeSettings
 from palmette.structures.tree.model import ParserModel, encode, make_grammar, relations_of
 from palmette.structures.tree.named_templates import SETS
 from palmette.structures.tree.templates import compile_templates
@@ -79,14 +81,15 @@ class Taught:
     def __init__(self, bank: Bank, templates: str, rule: Rule, **options: Any) -> None:
         self.bank, self.treebank = bank, bank.treebank()
         self.templates = compile_templates(TEXTS[templates], templates)
-        self.settings = ParserSettings(
-            learner=rule.learner, update=rule.update, beam=rule.beam,
-            aggressiveness=rule.aggressiveness if rule.learner in ("pa", "mira") else 0.1,
-            pa_type=rule.pa_type if rule.learner == "pa" else "PA-I",
-            rate=rule.rate if rule.learner == "probperc" else None,
-            candidates=rule.candidates if rule.learner in ("mira", "probperc") else None, **options,
+        learner = LEARNERS[rule.learner]
+        given = {
+            "aggressiveness": rule.aggressiveness, "pa_type": rule.pa_type, "rate": rule.rate, "nbest": rule.candidates,
+        }  # fmt: skip
+        self.settings = TreeSettings(
+            learner=learner(**{name: value for name, value in given.items() if name in learner.__options__}),
+            search=Beam(rule.beam, update=rule.update), **options,
         )  # fmt: skip
-        self.actions, self.root = actions_of(self.treebank), root_of(self.treebank, lambda message: None)
+        self.actions, self.root = actions_of(self.treebank), root_of(self.treebank)
         self.relations = relations_of(self.actions, self.root)
         encoded = encode(self.treebank, self.templates, self.relations, gold=True)
         grammar = make_grammar(self.templates, self.actions, self.relations)

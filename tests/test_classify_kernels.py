@@ -11,7 +11,6 @@ from classify_arrays import NAMES, Case, case, every_feature, from_arrays, rando
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_classify import Twin, length, vote
-from palmette.options.classifier_settings import COMBINE
 from strategies import few
 
 from palmette.data.labels.schemes import convert_labels, is_wellformed
@@ -36,6 +35,7 @@ from palmette.kernels.latent.forms import (
 )
 from palmette.kernels.latent.train import decide, train_latent
 from palmette.kernels.learning.rule import CAPPED, HARD, MIRA, PA, PERCEPTRON, PROBPERC, SOFT, Rule
+from palmette.options.latent import COMBINE_NUMBERS
 from palmette.structures.latent.views import chunk_view, packed
 from palmette.structures.latent.weights import new_store, no_rival, snapshot, with_room
 
@@ -62,7 +62,7 @@ def cases(draw: st.DrawFn) -> tuple[Case, dict, Training, str, bool]:
     latent = draw(st.sampled_from(["chunks", "chunks", "chunks", "none", 3]))
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
     types = draw(st.sampled_from([("",), ("X", "Y")])) if len(names) < 3 else ("",)
-    how = draw(st.sampled_from(list(COMBINE))) if latent == "chunks" and len(names) > 1 else "add"
+    how = draw(st.sampled_from(list(COMBINE_NUMBERS))) if latent == "chunks" and len(names) > 1 else "add"
     pairs, normalise = draw(st.booleans()), draw(st.booleans())
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     made = case(latent, names, types, random_sentences(rng, 3), pairs)
@@ -71,7 +71,7 @@ def cases(draw: st.DrawFn) -> tuple[Case, dict, Training, str, bool]:
     kind, variant = draw(st.sampled_from(list(LEARNERS)))
     size = draw(st.sampled_from([0.1, 1.0]))
     rule = Rule(kind, aggressiveness=size, variant=variant, rate=size, decay=draw(st.sampled_from([0.0, 0.5])))
-    return made, weights, Training(Decoding(COMBINE[how], normalise), rule, 1), how, pairs
+    return made, weights, Training(Decoding(COMBINE_NUMBERS[how], normalise), rule, 1), how, pairs
 
 
 def twin_of(made: Case, weights: dict, how: Training, combine: str, pairs: bool) -> Twin:
@@ -136,7 +136,7 @@ def test_a_step(drawn: tuple, y: int) -> None:
     assert counts[SQUARED_LOSS] == pytest.approx(twin.squared_loss, rel=1e-3, abs=1e-6)
 
 
-@pytest.mark.parametrize("how", list(COMBINE))
+@pytest.mark.parametrize("how", list(COMBINE_NUMBERS))
 def test_whole_passes(how: str) -> None:
     """Several passes with decoding again and the mean of all vectors, from random weights so that there are no ties;
     where the twin comes close to one, what follows is not compared."""
@@ -145,7 +145,7 @@ def test_whole_passes(how: str) -> None:
         rng = np.random.default_rng(seed)
         made = case("chunks", ["iob2", "ioe1", "o+c"], ("",), random_sentences(rng, 6), True)
         start = {f: int(rng.integers(-64, 65)) / 64 for f in every_feature(made.views, True)}
-        method = Training(Decoding(COMBINE[how], True), Rule(PA, variant=HARD), 20)
+        method = Training(Decoding(COMBINE_NUMBERS[how], True), Rule(PA, variant=HARD), 20)
         twin, arrays = twin_of(made, start, method, how, True), to_arrays(made, start, averaged=True)
         twin.count()
         y = [1, -1, -1, 1, -1, -1]

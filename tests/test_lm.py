@@ -61,27 +61,36 @@ def test_discounts_from_counts_of_counts_agree_with_the_definition() -> None:
         words, log = [*sentence, "</s>"], 0.0
         for i, word in enumerate(words):
             log += math.log(twin.probability(word, [BEGIN, *sentence[:i]]))
-        assert model.logprob(sentence) == pytest.approx(log, rel=1e-12)
+        assert model.log_likelihood(sentence) == pytest.approx(log, rel=1e-12)
 
 
-def test_small_texts_fall_back_to_fixed_discounts_and_say_so() -> None:
-    said: list[str] = []
-    model = LanguageModel(2).fit(["a b", "a c"], say=said.append)
+def test_small_texts_fall_back_to_fixed_discounts_and_say_so(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "palmette"):
+        model = LanguageModel(2).fit(["a b", "a c"])
     assert model.fell_back_ == [1, 2]
     assert model.discounts_ == [FALLBACK, FALLBACK]
-    assert [line for line in said if "are taken" in line and line.startswith("order 2")]
+    assert [line for line in caplog.messages if "are taken" in line and line.startswith("order 2")]
     assert discounts_of(np.array([1] * 10 + [2] + [3] * 5)) is None  # D2 would be below zero
     assert discounts_of(np.array([1] * 9 + [2] * 3 + [3, 4])) == pytest.approx((0.6, 1.4, 0.6))
 
 
 def test_text_scores_count_unknown_words_and_ends() -> None:
     model = LanguageModel().fit(text(50))
-    found = model.score(["w1 w2 zzz", "", "w3"])
+    found = model.evaluate(["w1 w2 zzz", "", "w3"])
     assert (found.sentences, found.tokens, found.unknown) == (3, 4, 1)
-    assert found.logprob == pytest.approx(sum(model.logprob(s) for s in ("w1 w2 zzz", "", "w3")))
+    assert found.logprob == pytest.approx(sum(model.log_likelihood(s) for s in ("w1 w2 zzz", "", "w3")))
     assert found.perplexity == pytest.approx(math.exp(-found.logprob / 7))
+    assert model.score(["w1 w2 zzz", "", "w3"]) == pytest.approx(-math.log(found.perplexity))
     without = found.logprob - math.log(model.probability("zzz", "w1 w2"))
     assert found.perplexity_without_unknown == pytest.approx(math.exp(-without / 6))
+
+
+def test_the_next_word() -> None:
+    model = LanguageModel(3).fit(["a b c", "a b c", "a b d", "b a"])
+    assert model.predict(["a b", "a b c", []]) == ["c", "</s>", "a"]
+    for context in ("a", "b a", "zzz"):
+        p = {word: model.probability(word, context) for word in model.vocabulary_ if word not in ("<unk>", "<s>")}
+        assert p[model.predict([context])[0]] == max(p.values())
 
 
 # --- samples ------------------------------------------------------------------------------------------------
@@ -92,8 +101,8 @@ def test_sentences_are_drawn_as_often_as_their_probability_says() -> None:
     model = LanguageModel(3).fit(["a b", "a b a", "b", "b a", "a c b", "c"])
     n = 40_000
     drawn = Counter(map(tuple, model.sample(n, seed=5)))
-    kept = _mass_without_unknown(model) - math.exp(model.logprob([]))  # an empty sentence is not kept either
-    share = {s: math.exp(model.logprob(s)) / kept for s in drawn}
+    kept = _mass_without_unknown(model) - math.exp(model.log_likelihood([]))  # an empty sentence is not kept either
+    share = {s: math.exp(model.log_likelihood(s)) / kept for s in drawn}
     common = sorted(share, key=share.__getitem__, reverse=True)[:50]
     chi = sum((drawn[s] - n * share[s]) ** 2 / (n * share[s]) for s in common)
     left = n * (1 - sum(share[s] for s in common))
@@ -183,8 +192,8 @@ def test_a_known_arpa_file(tmp_path: Path) -> None:
     path = tmp_path / "hand"
     path.write_text("\n".join(rows))
     model = LanguageModel.load(path)
-    assert math.exp(model.logprob("a b")) == pytest.approx(0.5 * 0.5 * 0.75 * 0.25, rel=1e-5)
-    assert model.score(["zzz"]).perplexity == math.inf  # it has no <unk>
+    assert math.exp(model.log_likelihood("a b")) == pytest.approx(0.5 * 0.5 * 0.75 * 0.25, rel=1e-5)
+    assert model.evaluate(["zzz"]).perplexity == math.inf  # it has no <unk>
     with pytest.raises(DataError, match="not interpolated"):
         model.sample(1)
 
@@ -252,11 +261,11 @@ def test_bad_input_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no sentence"):
         LanguageModel().fit_file(tmp_path / "none.txt")
     for order, min_count in ((0, 1), (6, 1), (3, 0)):
-        with pytest.raises(UsageError, match="choose 1"):
+        with pytest.raises(UsageError, match="is not a whole number"):
             LanguageModel(order, min_count=min_count).fit(["a"])
     with pytest.raises(DataError, match="a list of sentences"):
         LanguageModel().fit("a b")
     with pytest.raises(DataError, match="sentence 0 has 'a b'"):
         LanguageModel().fit([["a b"]])
     with pytest.raises(UsageError, match="call fit"):
-        LanguageModel().logprob("a")
+        LanguageModel().log_likelihood("a")

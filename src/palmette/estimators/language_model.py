@@ -26,10 +26,10 @@ from palmette.options.ngrams import NgramOptions
 from palmette.structures.lm.estimate import estimate
 from palmette.structures.lm.sample import Drawn, Progress, Wishes, allowed_words, direct_masses, draw
 from palmette.structures.lm.scores import SentenceScores, TextScore, sentence_scores
-from palmette.structures.lm.vocabulary import Vocabulary, check_words, vocabulary_of
+from palmette.structures.lm.vocabulary import RESERVED, Vocabulary, check_words, vocabulary_of
 
 logger = logging.getLogger(__name__)
-MAX_LENGTH, LONGEST = 100, 10_000  # words of a sampled sentence: unless told, and at most
+MAX_LENGTH, LONGEST = 100, 10_000  # words of a sampled sentence: default limit, and largest limit
 Texts = Iterable[AnySentence] | Sentences
 
 
@@ -43,7 +43,7 @@ class LanguageModel(NgramOptions, Estimator):
     # --- learning ---------------------------------------------------------------------------------------------
 
     def fit(self, sentences: Texts) -> LanguageModel:
-        """Learn from sentences: strings that are cut at white space, or lists of words."""
+        """Learn from sentences: strings of words separated by white space, or lists of words."""
         self.check()
         text = _texts(sentences)
         if not text.n_tokens:
@@ -80,12 +80,27 @@ class LanguageModel(NgramOptions, Estimator):
         return float(self.sentence_scores([sentence]).logprob[0])
 
     def perplexity(self, sentences: Texts) -> float:
-        """exp(-logprob / (tokens + sentences)), unknown words included; `score` tells it without them too."""
-        return self.score(sentences).perplexity
+        """exp(-logprob / (tokens + sentences)), unknown words included; `evaluate` has it without them too."""
+        return self.evaluate(sentences).perplexity
 
-    def score(self, sentences: Texts) -> TextScore:
+    def evaluate(self, sentences: Texts) -> TextScore:
         """The figures of a text."""
         return self.sentence_scores(sentences).together()
+
+    def score(self, sentences: Texts) -> float:
+        """Mean natural logarithm of the probability per word, ends of sentences included: -log(perplexity)."""
+        found = self.evaluate(sentences)
+        return found.logprob / (found.tokens + found.sentences)
+
+    def predict(self, sentences: Texts) -> list[str]:
+        """The most probable word after the words of each sentence; `</s>`: its end."""
+        self._fitted()
+        made = []
+        for words in _texts(sentences).texts():
+            p = self.distribution(words)
+            p[: len(RESERVED) - 1] = 0.0  # <unk> and <s> are no words
+            made.append(self.vocabulary_[int(p.argmax())])
+        return made
 
     def sentence_scores(self, sentences: Texts) -> SentenceScores:
         """The figures of each sentence."""
@@ -126,9 +141,9 @@ class LanguageModel(NgramOptions, Estimator):
 
     # --- samples ----------------------------------------------------------------------------------------------
 
-    def sample(self, n: int = 1, **wishes: Any) -> list[list[str]]:
-        """n sentences; for the wishes see `draw`."""
-        drawn = self.draw(n, **wishes)
+    def sample(self, n: int = 1, **conditions: Any) -> list[list[str]]:
+        """n sentences; for the conditions see `draw`."""
+        drawn = self.draw(n, **conditions)
         words, marks = [self.vocabulary_[w] for w in drawn.ids.tolist()], drawn.offset.tolist()
         return [words[a:b] for a, b in pairwise(marks)]
 
@@ -192,7 +207,7 @@ class LanguageModel(NgramOptions, Estimator):
 
     @classmethod
     def load(cls, path: FilePath) -> LanguageModel:
-        """Read a model file or an ARPA file, told apart by their content."""
+        """Read a model file or an ARPA file, whichever the content is."""
         from palmette.structures.lm.arpa import looks_like_arpa, read_arpa
         from palmette.structures.lm.serialise import load
 

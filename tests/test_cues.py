@@ -17,7 +17,7 @@ from palmette.data.formats.sentences import parse_sentences, sentences_of
 from palmette.errors import UsageError
 from palmette.evaluation.shallow_cues import folds, length_accuracy, shallow_cues
 from palmette.kernels.latent.bag import bag_pass, bag_scores
-from palmette.reports.shallow_cues import check_text
+from palmette.reports.shallow_cues import cues_text
 
 RATE = 0.3
 
@@ -65,7 +65,7 @@ def test_a_task_that_words_give_away() -> None:
     assert found.words_accuracy > 0.9
     assert found.length_accuracy == 0.5  # all of one length: a tie, which counts as positive
     assert found.positives.shared_types == 0.75
-    assert "Too easy: words alone" in check_text(found)
+    assert "Too easy: words alone" in cues_text(found)
 
 
 def test_a_task_that_lengths_give_away() -> None:
@@ -74,7 +74,7 @@ def test_a_task_that_lengths_give_away() -> None:
     assert found.length_accuracy == 1.0
     assert found.compared == 100
     assert found.negatives.lengths == [0, 0, 0, 0, 0, 0, 0, 300]
-    assert "Too easy: lengths alone" in check_text(found)
+    assert "Too easy: lengths alone" in cues_text(found)
 
 
 def test_a_task_that_nothing_gives_away() -> None:
@@ -108,14 +108,14 @@ def test_held_out_lengths_are_told_by_the_other_folds_only() -> None:
 def test_the_command(cli: Cli) -> None:
     for name, letters in (("p.txt", "abcx"), ("n.txt", "abcy")):
         cli.write(name, "".join(" ".join(row) + "\n" for row in drawn(letters, 50, 5, len(name))))
-    found = json.loads(cli.fine("check p.txt n.txt --json"))
+    found = json.loads(cli.fine("classifier cues p.txt n.txt --json"))
     assert found["too_easy"] is True
     assert found["positives"]["sentences"] == 50
-    text = cli.fine("check p.txt n.txt")
+    text = cli.fine("classifier cues p.txt n.txt")
     assert "words alone" in text
     assert "█" in text
     cli.write("few.txt", "a\n")
-    ran = cli("check p.txt few.txt")
+    ran = cli("classifier cues p.txt few.txt")
     assert ran.code == 2
     assert "few.txt has 1 sentences" in ran.err
 
