@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("compare:Compare", "Compare taggers, outputs or learners on the same gold, with significance tests."),
     "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights, transitions."),
     "explain": ("explain:Explain", "Explain the labels of a sentence: best sequence, runner-up, what decided."),
+    "convert": ("convert:Convert", "Convert the tag scheme of a labelled file."),
     "features": ("features:Features", "Print a named template set, or check a template file."),
     "parser train": ("parser.train:TrainParser", "Train a dependency parser from a treebank."),
     "parser parse": ("parser.parse:Parse", "Parse a file, standard input or a typed sentence."),

@@ -1,0 +1,37 @@
+"""`palmette convert`: the labels of a file in another tag scheme."""
+
+from __future__ import annotations
+
+import logging
+
+from palmette.cli.command import Command, OutputOptions
+from palmette.cli.common import format_spec
+from palmette.cli.output import Meter, report_source
+from palmette.options.declare import option
+from palmette.options.formats import FormatOptions
+
+logger = logging.getLogger(__name__)
+
+
+class Convert(OutputOptions, Command):
+    """Convert the tag scheme of a labelled file. Only the labels change; all other bytes stay. Any scheme is read;
+    ill-formed label sequences are read as conlleval reads them."""
+
+    owners = (FormatOptions,)
+    hidden = ("columns", "unit", "penn-quotes")
+
+    data: str = option(default="-", argument=True, help="Labelled sentences; `-` is standard input.")
+    output: str = option(default="-", short="o", metavar="FILE", help="Where to write; `-` is standard output.")
+    to: str = option(
+        default="iobes", metavar="SCHEME",
+        help="The scheme to write: iob1, iob2 (bio), ioe1, ioe2, iobes, or iobes with other letters: bilou, bmes, ...",
+    )  # fmt: skip
+
+    def run(self) -> None:
+        spec = format_spec(self.params(FormatOptions))
+        report_source(self.data, self.quiet)
+        from palmette.data.convert import convert_file
+
+        n = convert_file(self.data, self.output, self.to, spec=spec, progress=None if self.quiet else Meter())
+        if self.output != "-":
+            logger.info("%s tokens; wrote %s", f"{n:,}", self.output)
