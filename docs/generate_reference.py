@@ -7,9 +7,9 @@ from pathlib import Path
 
 from palmette.cli import COMMANDS, GROUPS, load_command
 from palmette.cli.help import group_titles
+from palmette.data.formats.spec import FormatSpec
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import Option, Options
-from palmette.options.formats import FormatOptions
 from palmette.options.latent import ClassifierOptions
 from palmette.options.learners import LEARNERS, STRUCTURES
 from palmette.options.search import TAGGER_SEARCHES
@@ -55,7 +55,7 @@ def _section(kind: str, made: type[Options]) -> str:
 def _estimators() -> str:
     parts = [NOTE + "# Options of the estimators\n\nConstructor parameters, and the flags of the `train` commands.\n"]
     owners: Mapping[str, type[Options]] = {
-        "Tagger": TaggerOptions, "Parser": ParserOptions, "Classifier": ClassifierOptions, "FormatSpec": FormatOptions,
+        "Tagger": TaggerOptions, "Parser": ParserOptions, "Classifier": ClassifierOptions, "FormatSpec": FormatSpec,
     }  # fmt: skip
     for name, owner in owners.items():
         parts.append(f"## {name}\n\n{_table(owner.__options__.values())}")

@@ -12,7 +12,7 @@ from cli_run import Cli
 from udtools.udeval import evaluate, load_conllu
 
 from palmette import Parser, Tagger
-from palmette.data.formats.registry import FormatSpec
+from palmette.data.formats.spec import FormatSpec
 from palmette.datasets.demo import example_files
 from palmette.options.search import Beam
 

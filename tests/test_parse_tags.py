@@ -10,7 +10,7 @@ import pytest
 from palmette import Tagger
 from palmette.data.corpus import column_of_strings
 from palmette.data.formats.conllu import write_treebank
-from palmette.data.formats.registry import FormatSpec
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.treebank import Treebank, treebank_from_sentences
 from palmette.errors import UsageError
 from palmette.estimators.retag import jackknife, prepare_training, retagged, tag_field

@@ -29,7 +29,8 @@ from naive_latent import (
 from strategies import Task, few, tasks
 
 from palmette import Tagger, load_demo
-from palmette.data.formats.registry import FormatSpec, read_corpus
+from palmette.data.formats.registry import read_corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import corpus_from_items
 from palmette.errors import DataError
 from palmette.features.templates import parse

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from test_docs import OPTIONS, blocks
 from test_startup import loaded
 
-from palmette.data.formats.registry import FormatSpec, read_corpus
+from palmette.data.formats.registry import read_corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.datasets import synthetic as synth
 from palmette.errors import DataError, PalmetteError, UsageError
 

@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from palmette.data.convert import convert_file
     from palmette.data.formats.conllu import read_treebank
-    from palmette.data.formats.registry import FormatSpec
+    from palmette.data.formats.spec import FormatSpec
     from palmette.data.labels.schemes import convert_labels
     from palmette.data.treebank import Treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "data.convert": ("convert_file",),
     "data.formats.conllu": ("read_treebank",),
-    "data.formats.registry": ("FormatSpec",),
+    "data.formats.spec": ("FormatSpec",),
     "data.labels.schemes": ("convert_labels",),
     "data.treebank": ("Treebank",),
     "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),

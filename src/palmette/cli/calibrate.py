@@ -7,8 +7,8 @@ import logging
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import HelperOptions, PartialOptions, input_spec, load_tagger
 from palmette.cli.output import Ticker, print_json
+from palmette.data.formats.spec import FormatSpec
 from palmette.options.declare import option
-from palmette.options.formats import FormatOptions
 
 logger = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ class Calibrate(HelperOptions, PartialOptions, JsonOptions, Command):
     the temperature that makes the gold label sequences of the data most probable; predicted labels do not change.
     The data is read as the training data was, unless the options of the data say otherwise."""
 
-    owners = (FormatOptions,)
+    owners = (FormatSpec,)
     hidden = ("unit", "penn-quotes")
 
     model: str = option(argument=True, help="The model file.")

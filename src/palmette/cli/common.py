@@ -8,14 +8,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import OptionError, Options, option
-from palmette.options.formats import FormatOptions
 from palmette.options.search import MOST_BEAM
 
 if TYPE_CHECKING:
     from palmette.cli.command import Command
-    from palmette.data.formats.registry import FormatSpec
+    from palmette.data.formats.spec import FormatSpec
     from palmette.estimators.tagger import Tagger
 
 logger = logging.getLogger(__name__)
@@ -148,15 +148,12 @@ def load_tagger(path: str, quiet: bool, search: str | None = None, beam: int | N
 
 def format_spec(given: dict[str, Any]) -> FormatSpec:
     """How the user wants the input read."""
-    from palmette.data.formats.registry import FormatSpec
-
-    FormatOptions(**given).check()
     return FormatSpec(**given)
 
 
 def input_spec(command: Command, tagger: Tagger, data: str, *, labelled: bool = False) -> FormatSpec:
     """How to read a file for a model: as its training data, but for the options of the command line."""
-    given = format_spec(command.params(FormatOptions))
+    given = format_spec(command.params(FormatSpec))
     return tagger.reading_for(data, labelled=labelled).overridden(given)
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import HelperOptions, announce_compiling, format_spec, names_of
 from palmette.cli.output import print_json
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import option
-from palmette.options.formats import FormatOptions
 
 if TYPE_CHECKING:
     from palmette.evaluation.comparison import CompareOptions
@@ -24,7 +24,7 @@ class Compare(HelperOptions, JsonOptions, Command):
     """Compare taggers, outputs or learners on the same gold, with significance tests. JSON has all pairs, and figures
     as fractions of 1."""
 
-    owners = (TaggerOptions, FormatOptions)
+    owners = (TaggerOptions, FormatSpec)
     hidden = (
         "unit", "penn-quotes",
         *(each.flag_name for each in TaggerOptions.__options__.values() if each.flag_name not in SHARED),
@@ -97,7 +97,7 @@ class Compare(HelperOptions, JsonOptions, Command):
         if is_model(gold):
             raise UsageError(f"{gold} is a model: the gold file comes last")
         meter = Meter(self.quiet)
-        spec = format_spec(self.params(FormatOptions))
+        spec = format_spec(self.params(FormatSpec))
         systems = dict(zip(names_of(files), files, strict=True))
         outputs = system_outputs(systems, gold, spec, self.helpers(self.quiet), self.quiet)
         found = compare(outputs, options, meter.tell)
@@ -124,7 +124,7 @@ class Compare(HelperOptions, JsonOptions, Command):
         for learner in learners:
             learner.tagger(common, 1)
         announce_compiling(self.quiet)
-        spec = format_spec(self.params(FormatOptions))
+        spec = format_spec(self.params(FormatSpec))
         data = Material(
             labelled(read_corpus(train, spec), train),
             None if self.dev is None else labelled(read_corpus(self.dev, spec), self.dev),

@@ -6,8 +6,9 @@ import tempfile
 from pathlib import Path
 
 from palmette.data.formats.conllu import write_treebank
-from palmette.data.formats.registry import FormatSpec, read_corpus
+from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.sentences import parse_sentences
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.treebank import Word, treebank_from_sentences
 from palmette.estimators.classifier import Classifier
 from palmette.estimators.hmm import HMM

@@ -16,9 +16,9 @@ from palmette.cli.common import (
     load_tagger,
 )
 from palmette.cli.output import print_json
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import option
-from palmette.options.formats import FormatOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +54,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
     """Score a tagger on gold labels, or a file that has gold and guess in its last two columns. The data is
     read as the training data was, unless the options of the data say otherwise. Figures in JSON are fractions of 1."""
 
-    owners = (FormatOptions,)
+    owners = (FormatSpec,)
     hidden = ("unit", "penn-quotes")
 
     model: str | None = option(default=None, argument=True, help="The model file.")
@@ -113,7 +113,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
     def _from_file(self, guess: str) -> Tagged:
         from palmette.data.formats.columns_light import certain_only, read_guesses
 
-        found = read_guesses(guess, self.params(FormatOptions).get("separator", "auto"))
+        found = read_guesses(guess, self.params(FormatSpec).get("separator", "auto"))
         return Tagged(guess, certain_only(found) if self.partial else found)
 
     def _from_model(self) -> Tagged:

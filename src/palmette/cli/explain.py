@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import BiasOptions, HelperOptions, biases, input_spec, load_tagger
 from palmette.cli.output import print_json
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import option
-from palmette.options.formats import FormatOptions
 
 if TYPE_CHECKING:
     from palmette.data.corpus import Corpus
@@ -20,7 +20,7 @@ class Explain(HelperOptions, BiasOptions, JsonOptions, Command):
     """Explain the labels of a sentence: the best label sequence, the runner-up, and the attributes that decided between
     them."""
 
-    owners = (FormatOptions,)
+    owners = (FormatSpec,)
     hidden = ("label", "tag-names")
 
     model: str = option(argument=True, help="The model file.")
@@ -44,7 +44,7 @@ class Explain(HelperOptions, BiasOptions, JsonOptions, Command):
         else:
             from palmette.reports.sentence import typed_sentence
 
-            corpus = typed_sentence(tagger, helpers, self.text or "", **self.params(FormatOptions))
+            corpus = typed_sentence(tagger, helpers, self.text or "", **self.params(FormatSpec))
         found = explain(tagger.model_, corpus, biases(self.bias))
         if self.json:
             print_json(explanation(found))

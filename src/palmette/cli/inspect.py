@@ -5,14 +5,14 @@ from __future__ import annotations
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import announce_compiling, input_spec
 from palmette.cli.output import print_json
+from palmette.data.formats.spec import FormatSpec
 from palmette.options.declare import option
-from palmette.options.formats import FormatOptions
 
 
 class Inspect(JsonOptions, Command):
     """Show a tagger: settings, training log, sizes, strongest weights, transitions, latent states, separation."""
 
-    owners = (FormatOptions,)
+    owners = (FormatSpec,)
     hidden = ("label", "unit", "penn-quotes")
 
     model: str = option(argument=True, help="The model file.")

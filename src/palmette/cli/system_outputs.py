@@ -10,7 +10,7 @@ from palmette.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from palmette.data.corpus import Corpus
-    from palmette.data.formats.registry import FormatSpec
+    from palmette.data.formats.spec import FormatSpec
     from palmette.estimators.tagger import Tagger
     from palmette.evaluation.comparison import SystemLabels, SystemOutputs
 
@@ -88,16 +88,15 @@ def lacks_columns(tagger: Tagger, corpus: Corpus) -> bool:
 def output_reading(file: str, gold: FormatSpec) -> FormatSpec:
     """How to read a tagged file. The guess is in the last column, in the label's field of CoNLL-U, or under the key
     `tags` of JSON lines. `gold` is how the gold file was read; the name of the output may show another format."""
-    import msgspec
 
-    from palmette.data.formats.registry import FormatSpec, format_by_name
+    from palmette.data.formats.spec import FormatSpec, format_by_name
 
     format = format_by_name(file) or gold.format
     reading = gold if format == gold.format else FormatSpec(format=format, has_label=True)
     if format == "columns":
-        return msgspec.structs.replace(reading, label="-1", columns=(reading.columns or ("0",))[:1])
+        return reading.replace(label="-1", columns=(reading.columns or ("0",))[:1])
     if format == "jsonl":
-        return msgspec.structs.replace(reading, label="tags", tag_names=None)
+        return reading.replace(label="tags", tag_names=None)
     return reading
 
 

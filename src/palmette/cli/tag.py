@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from palmette.cli.command import Command, OutputOptions
 from palmette.cli.common import DECODINGS, BiasOptions, HelperOptions, SearchOptions, biases, input_spec, load_tagger
 from palmette.cli.output import Meter, report_rate, report_source
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.options.declare import option
-from palmette.options.formats import FormatOptions
 
 if TYPE_CHECKING:
-    from palmette.data.formats.registry import FormatSpec
+    from palmette.data.formats.spec import FormatSpec
     from palmette.estimators.tagger import Tagger
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, OutputOptions, Command):
     """Tag a file, standard input or a typed sentence with a model. The input is read as the training data was, unless
     the options of the data say otherwise."""
 
-    owners = (FormatOptions,)
+    owners = (FormatSpec,)
     hidden = ("label", "tag-names")
 
     model: str = option(argument=True, help="The model file.")
@@ -113,20 +113,18 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, OutputOptions, Command):
         from palmette.data.formats.confidence import ConfidenceOutput
         from palmette.reports.sentence import nbest_text, tagged_text
 
-        tokens = self.params(FormatOptions)
+        tokens = self.params(FormatSpec)
         if self.nbest is not None:
             return nbest_text(tagger, helpers, text, self.nbest, biases(self.bias), **tokens)
         wanted = ConfidenceOutput(self.confidence, self.marginals)
         return tagged_text(tagger, helpers, text, biases(self.bias), wanted, decode=decode, **tokens)
 
     def _spec(self, tagger: Tagger) -> FormatSpec:
-        import msgspec
-
         spec = input_spec(self, tagger, self.data)
-        raw = {name: value for name, value in self.params(FormatOptions).items() if name in ("unit", "penn_quotes")}
+        raw = {name: value for name, value in self.params(FormatSpec).items() if name in ("unit", "penn_quotes")}
         if raw and spec.resolved(self.data).format not in ("text", "plain"):
             raise UsageError("--unit and --penn-quotes are for raw text: --format text or plain")
-        return msgspec.structs.replace(spec, **raw)
+        return spec.replace(**raw)
 
     def _write(self, tagger: Tagger, helpers: list[Tagger], spec: FormatSpec, decode: str) -> int:
         """Tag the file; the number of its tokens."""

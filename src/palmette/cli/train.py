@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import announce_compiling, check_threads, forbidden_pairs, format_spec
 from palmette.cli.output import report_training
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import option
-from palmette.options.formats import FormatOptions
 
 if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
@@ -26,7 +26,7 @@ FIXED = (
 class Train(JsonOptions, Command):
     """Train a tagger from a labelled file."""
 
-    owners = (TaggerOptions, FormatOptions)
+    owners = (TaggerOptions, FormatSpec)
     hidden = ("unit", "penn-quotes")
 
     data: str = option(
@@ -61,7 +61,7 @@ class Train(JsonOptions, Command):
         begun = time.perf_counter()
         old = Tagger.load(self.resume) if self.resume else None
         tagger = self._tagger(old)
-        spec = format_spec(self.params(FormatOptions))
+        spec = format_spec(self.params(FormatSpec))
         if old is not None:
             spec = old.reading_for(self.data, labelled=True).overridden(spec)
         silent = self.quiet or self.json

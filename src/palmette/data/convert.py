@@ -8,7 +8,8 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
-from palmette.data.formats.registry import FORMATS, FormatSpec, stream_corpus
+from palmette.data.formats.registry import load_format, stream_corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.schemes import convert_labels, scheme_named, split_label
 from palmette.data.stream import Processed, Progress, process_file
 from palmette.errors import DataError, UsageError
@@ -22,7 +23,7 @@ def convert_file(
     the number of tokens. `spec`: how to read the file, if its name and first line do not show it."""
     scheme_named(to)
     reading = (spec or FormatSpec()).resolved(source).labelled()
-    relabel = FORMATS[reading.format].relabel
+    relabel = load_format(reading.format).relabel
     if relabel is None:
         raise UsageError(f"the format {reading.format} has no labels to convert")
 

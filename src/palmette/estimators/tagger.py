@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
-from palmette.data.formats.registry import FormatSpec, read_corpus
+from palmette.data.formats.registry import read_corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import certain_labels, label_names, mask_from_items, understand_labels
 from palmette.data.subset import split
@@ -101,7 +101,7 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         corpus = read_corpus(path, reading)
         held_out = read_corpus(dev, reading) if dev is not None else None
         self.fit_corpus(corpus, held_out, **options)
-        self.model_.meta["reading"] = msgspec.to_builtins(_explicit(reading.resolved(path), corpus))
+        self.model_.meta["reading"] = _explicit(reading.resolved(path), corpus).values()
         return self
 
     def fit_corpus(
@@ -383,7 +383,7 @@ def _explicit(reading: FormatSpec, corpus: Corpus) -> FormatSpec:
     label = int(reading.label) % n
     if label == n - 1:
         return reading
-    return msgspec.structs.replace(reading, columns=tuple(str(c) for c in range(n) if c != label))
+    return reading.replace(columns=tuple(str(c) for c in range(n) if c != label))
 
 
 def _weights(given: Sequence[float], items: Items) -> np.ndarray:

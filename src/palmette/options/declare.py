@@ -159,7 +159,7 @@ class Option:
             return "true or false"
         what = "a whole number" if float not in kinds else "a number"
         if int not in kinds and float not in kinds:
-            return "a text" if str in kinds else "one of the allowed types"
+            return "a text" if str in kinds else f"a {' or '.join(k.__name__ for k in kinds if k is not NoneType)}"
         if self.above is not None and self.high is None:
             return f"{what} above {self.above:g}"
         if self.low is not None and self.high is not None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,13 +18,11 @@ from palmette.data.files import check_utf8
 from palmette.data.formats.columns import insert_comments, paste_labels, replace_cells
 from palmette.data.formats.format import Format, Output, Parser
 from palmette.data.formats.labelling import MARK, Labelling, write_labels
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import BLANK_LINES
 from palmette.errors import DataError
 from palmette.kernels.io import attributes as kernels
 from palmette.kernels.io.columns import BLANK_LINE, MARK_LINE, OTHER_LINE, TOKEN_LINE, intern_cells, split_lines
-
-if TYPE_CHECKING:
-    from palmette.data.formats.registry import FormatSpec
 
 _COLON = re.compile(r"\\[:\\]|:")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -209,6 +206,5 @@ FORMAT = Format(
     _parser,
     BLANK_LINES,
     {"labels": Output(write_labels), "attributes": Output(_write, {"confidence": _REFUSAL, "marginals": _REFUSAL})},
-    endings=(".crfsuite", ".attr"),
     relabel=_relabel,
 )

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from palmette.data.files import FilePath, check_utf8, shown
-from palmette.data.formats.registry import format_by_name
+from palmette.data.formats.spec import format_by_name
 from palmette.data.stream import BLANK_LINES, BLOCK, LINES, cut_blocks
 from palmette.errors import DataError, UsageError
 

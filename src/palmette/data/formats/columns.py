@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,11 @@ from palmette.data.files import check_utf8
 from palmette.data.formats.format import Format, Output
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import Labelling, token_records
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import Cut, after_blank_line
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io import columns as kernels
 from palmette.kernels.io.splice import splice
-
-if TYPE_CHECKING:
-    from palmette.data.formats.registry import FormatSpec
 
 SEPARATORS = {"tab": kernels.TAB, "space": kernels.RUNS, "comma": 44, "semicolon": 59, "bar": 124}
 _HINT = f"every line needs as many as the first; the separator can be chosen: {', '.join(SEPARATORS)}"
@@ -271,8 +269,6 @@ FORMAT = Format(
     _Parser,
     Cut(after_blank_line, ready=_FIRST_TOKEN.search),
     {"columns": Output(_write), "jsonl": Output(write_objects)},
-    options=("columns", "label", "separator"),
-    defaults={"label": "-1"},
     rows=_rows,
     records=token_records,
     relabel=_relabel,

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,15 +31,13 @@ from palmette.data.formats.conllu_light import CONLLU_FIELDS, DEPREL, HEAD, wron
 from palmette.data.formats.format import Format, Output, Parser
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import MARK, Labelling, token_records, write_cells
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import BLANK_LINES, BLOCK, cut_blocks
 from palmette.data.tree_checks import UNKNOWN, Fault, faults, heads_of_cells
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of, without_trees
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io import columns as kernels
 from palmette.kernels.io.splice import splice
-
-if TYPE_CHECKING:
-    from palmette.data.formats.registry import FormatSpec
 
 logger = logging.getLogger(__name__)
 
@@ -250,9 +247,6 @@ FORMAT = Format(
         "columns": Output(write_cells),
         "jsonl": Output(write_objects),
     },
-    options=("columns", "label"),
-    defaults={"label": "upos", "columns": ("form",)},
-    endings=(".conllu", ".conllx"),
     records=token_records,
     relabel=_relabel,
 )

@@ -1,18 +1,16 @@
-"""What a file format consists of. `registry.FORMATS` has one `Format` per format, made in the format's own module."""
+"""What a file format consists of. Each module of a format makes a `Format`; the table of all is in `spec`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.labelling import Labelling, cell_rows
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import Cut
-
-if TYPE_CHECKING:
-    from palmette.data.formats.registry import FormatSpec
 
 Parser = Callable[[bytes, int], Corpus]
 """From bytes that end between sentences, and the number of their first line, to a corpus."""
@@ -23,7 +21,7 @@ Rows = Callable[[Corpus, Sequence[str]], tuple[list[bytes], bytes]]
 Records = Callable[[Corpus], Iterator[tuple[dict[str, Any], int]]]
 """The JSON objects of a corpus, each with the number of its tokens; one without tokens has no sentence."""
 
-Relabel = Callable[[Corpus, "FormatSpec", np.ndarray, Sequence[str]], bytes]
+Relabel = Callable[[Corpus, FormatSpec, np.ndarray, Sequence[str]], bytes]
 """The text that a labelled corpus was read from, with other labels (numbers i32[N] of names) in place of its own."""
 
 
@@ -41,9 +39,6 @@ class Format(NamedTuple):
     parser: Callable[[FormatSpec, str], Parser]  # the second argument names the source in messages
     cut: Cut
     outputs: Mapping[str, Output]  # by name; the first is the default
-    options: tuple[str, ...] = ()  # fields of FormatSpec that apply, besides those of all formats
-    defaults: Mapping[str, Any] = {}  # of fields of FormatSpec
-    endings: tuple[str, ...] = ()  # of file names
     rows: Rows = cell_rows  # for n-best lists in columns
     records: Records | None = None  # for n-best lists in JSON; None: there are no tokens to write
     relabel: Relabel | None = None  # None: the format has no labels

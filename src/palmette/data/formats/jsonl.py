@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,12 +18,10 @@ from palmette.data.corpus import Corpus, Lines, column_of_strings
 from palmette.data.files import check_utf8
 from palmette.data.formats.format import Format, Output
 from palmette.data.formats.labelling import Labelling, token_records, write_cells
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import LINES
 from palmette.errors import DataError
 from palmette.kernels.io.columns import BLANK_LINE, OTHER_LINE, TAB, TOKEN_LINE
-
-if TYPE_CHECKING:
-    from palmette.data.formats.registry import FormatSpec
 
 LABEL_KEYS = ("tags", "ner_tags", "labels", "pos_tags", "chunk_tags", "upos", "xpos")
 TAGS = "tags"
@@ -202,9 +200,6 @@ FORMAT = Format(
     _parser,
     LINES,
     {"jsonl": Output(_write), "columns": Output(write_cells)},
-    options=("columns", "label", "tag_names"),
-    defaults={"columns": ("tokens",)},
-    endings=(".jsonl", ".ndjson", ".jsonlines"),
     records=input_records,
     relabel=_relabel,
 )

@@ -20,7 +20,7 @@ import msgspec
 from palmette.data.corpus import Corpus
 from palmette.data.formats.jsonl import TAGS
 from palmette.data.formats.labelling import SCORE, check_labels
-from palmette.data.formats.write import format_row
+from palmette.data.formats.registry import load_format
 from palmette.errors import UsageError
 
 NBEST, PROBABILITY = "nbest", "probability"
@@ -49,7 +49,7 @@ class NBestWriter:
     n: the length of a list; empty: the candidate of a sentence without tokens."""
 
     def __init__(self, source: str, format: str | None, labels: Sequence[str], n: int, empty: Listed) -> None:
-        self.row = format_row(source)
+        self.row = load_format(source)
         default = "jsonl" if next(iter(self.row.outputs)) == "jsonl" else "crfpp"
         self.format = default if format in (None, "auto") else str(format)
         if self.format not in NBEST_FORMATS:

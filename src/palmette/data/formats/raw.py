@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,15 +12,11 @@ from palmette.data.files import check_utf8
 from palmette.data.formats.format import Format, Output, Parser
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import token_records, write_cells
+from palmette.data.formats.spec import UNITS, FormatSpec
 from palmette.data.stream import LINES, Cut, after_blank_line
 from palmette.data.tokeniser import Spans, character_spans, make_penn_quotes, sentence_spans, token_spans
 from palmette.errors import UsageError
 from palmette.kernels.io.columns import TAB
-
-if TYPE_CHECKING:
-    from palmette.data.formats.registry import FormatSpec
-
-UNITS = ("word", "char")
 
 
 def parse_text(

@@ -1,6 +1,6 @@
 """Labels written back: into the text of the input, or in a simpler format made from its cells.
 
-The outputs of each format are in its row of `registry.FORMATS`.
+The outputs of each format are in its `Format`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import NO_CONFIDENCE, Confidence, ConfidenceOutput
-from palmette.data.formats.format import Format
 from palmette.data.formats.labelling import Labelling, check_labels
-from palmette.data.formats.registry import FORMATS
+from palmette.data.formats.registry import load_format
 from palmette.errors import UsageError
 
 
@@ -33,7 +32,7 @@ class Writer:
         scores: bool = False,
         confidence: ConfidenceOutput = NO_CONFIDENCE,
     ) -> None:
-        choices = format_row(source).outputs
+        choices = load_format(source).outputs
         self.format = next(iter(choices)) if format in (None, "auto") else str(format)
         if self.format not in choices:
             raise UsageError(f"from {source} one can write {', '.join(choices)}, not {format}")
@@ -59,10 +58,3 @@ class Writer:
         return self._write(
             Labelling(corpus, ids, self.labels, scores if self.scores else None, confidence, self.confidence)
         )
-
-
-def format_row(name: str) -> Format:
-    """The row of a format."""
-    if name not in FORMATS:
-        raise UsageError(f"unknown format {name!r}: choose {', '.join(FORMATS)}")
-    return FORMATS[name]

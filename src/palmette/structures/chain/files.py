@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import msgspec
-
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.files import FilePath
 from palmette.data.formats.confidence import ConfidenceOutput
 from palmette.data.formats.nbest import NBestWriter
-from palmette.data.formats.registry import FormatSpec, stream_corpus
+from palmette.data.formats.registry import stream_corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.formats.write import Writer
 from palmette.data.labels.mask import LabelMask, mask_from_column
 from palmette.data.stream import BLOCK, Processed, Progress, process_file
@@ -28,7 +27,7 @@ SMALLEST_BLOCK = 1 << 12
 class TagRequest:
     """How a file is read, how its labels are found, and what is written."""
 
-    spec: FormatSpec = FormatSpec()  # noqa: RUF009 (frozen)
+    spec: FormatSpec = FormatSpec()  # noqa: RUF009 (immutable)
     helpers: Sequence[ChainModel] = ()  # they make the columns that the input lacks
     known: str | None = None  # the column that has what is known about the labels: a label, `A|B`, or `?`
     bias: Mapping[str, float] | None = None
@@ -45,7 +44,7 @@ class TagRequest:
         """How to read the file: with the labels if they are known."""
         if self.known is None:
             return self.spec
-        return msgspec.structs.replace(self.spec, label=self.known, has_label=True)
+        return self.spec.replace(label=self.known, has_label=True)
 
     @property
     def biases(self) -> dict[str, float] | None:

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from palmette.data.formats.registry import FormatSpec
 from palmette.data.labels.automaton import LabelAutomaton
 from palmette.features.resources import Resources
 from palmette.options.settings import MOST_STATES
@@ -51,7 +50,7 @@ class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
     best_pass: int | UnsetType = UNSET
     ended: str | UnsetType = UNSET
     features: str | UnsetType | None = UNSET
-    reading: FormatSpec | UnsetType | None = UNSET
+    reading: dict[str, Any] | UnsetType | None = UNSET  # a FormatSpec
     calibration: Calibration | UnsetType = UNSET
 
 

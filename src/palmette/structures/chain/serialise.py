@@ -13,6 +13,7 @@ import numpy as np
 from palmette.data import array_specs, model_file
 from palmette.data.array_specs import Arrays
 from palmette.data.files import FilePath, shown
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.automaton import checked_automaton
 from palmette.data.labels.schemes import Transitions, scheme_named
 from palmette.errors import ModelError, UsageError
@@ -125,6 +126,8 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     model_file.check_task(meta, TASK, "a tagger", file)
     stored = model_file.read_metadata(meta, ChainMeta, "metadata", file)
     _check_names(stored, file)
+    if isinstance(stored.reading, dict):
+        FormatSpec.from_stored(stored.reading, file)
     settings = settings_from_v1(stored.settings)
     model_file.check_field_types(settings, Settings, "setting", file)
     shape = _unpack_shape(stored.shape, len(stored.labels), file)

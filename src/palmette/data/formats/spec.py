@@ -1,0 +1,148 @@
+"""The table of formats, and the options of reading a file.
+
+To add a format, write a module with a `Format` (see format.py) and add a row to FORMATS. This module does not import
+the formats themselves, so that the help of a command does not wait for compiled code.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from palmette.data.files import FilePath
+from palmette.errors import ModelError, UsageError
+from palmette.options.declare import OptionError, Value, option
+
+
+class FormatRow(NamedTuple):
+    """A format by its name."""
+
+    home: str  # the module in this folder and the name of its `Format`
+    help: str
+    options: tuple[str, ...] = ()  # fields of FormatSpec that apply to some formats only, and to this one
+    defaults: Mapping[str, Any] = {}  # of fields of FormatSpec
+    endings: tuple[str, ...] = ()  # of file names
+
+
+FORMATS: dict[str, FormatRow] = {
+    "columns": FormatRow(
+        "columns.FORMAT", "one token per line, blank lines between sentences",
+        options=("columns", "label", "separator"), defaults={"label": "-1"},
+    ),
+    "conllu": FormatRow(
+        "conllu.FORMAT", "CoNLL-U and CoNLL-X",
+        options=("columns", "label"), defaults={"label": "upos", "columns": ("form",)}, endings=(".conllu", ".conllx"),
+    ),
+    "attributes": FormatRow("attributes.FORMAT", "CRFsuite attribute files", endings=(".crfsuite", ".attr")),
+    "jsonl": FormatRow(
+        "jsonl.FORMAT", "one JSON object per sentence",
+        options=("columns", "label", "tag_names"), defaults={"columns": ("tokens",)},
+        endings=(".jsonl", ".ndjson", ".jsonlines"),
+    ),
+    "text": FormatRow("raw.TEXT", "raw text, one sentence per line"),
+    "plain": FormatRow("raw.PLAIN", "raw running text"),
+}  # fmt: skip
+AUTO = {"auto": "by the ending of the file's name, else columns"}
+UNITS = ("word", "char")
+
+
+def format_by_name(path: FilePath) -> str | None:
+    """The format for the ending of a file's name; None if the ending is not known."""
+    name = os.path.basename(os.fspath(path)).lower().removesuffix(".gz")
+    ending = os.path.splitext(name)[1]
+    return next((format for format, row in FORMATS.items() if ending in row.endings), None)
+
+
+def names_from_text(text: str) -> tuple[str, ...] | None:
+    """Names separated by commas."""
+    return tuple(text.replace(",", " ").split()) or None
+
+
+def _check_names(name: str) -> Any:
+    def check(value: tuple[str, ...]) -> None:
+        if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
+            raise OptionError(name, f"{value!r} is not a tuple of strings")
+
+    return check
+
+
+class FormatSpec(Value):
+    """How to read a file, as given by the user and as saved with a model."""
+
+    format: str = option(
+        default="auto", choices=AUTO | {name: row.help for name, row in FORMATS.items()}, group="data",
+        help="Format of the input.",
+    )  # fmt: skip
+    separator: str = option(
+        default="auto", group="data", metavar="NAME",
+        help="Separator of columns: auto (TAB if the first line has one), tab, space (runs of spaces and TABs), comma, "
+        "semicolon, bar, or one character.",
+    )  # fmt: skip
+    columns: tuple[str, ...] | None = option(
+        default=None, group="data", metavar="NAME,...", parse=names_from_text, check=_check_names("columns"),
+        help="Columns that templates see as 0, 1, ...: numbers, CoNLL-U fields or JSON keys (default: all but the "
+        "label; form; tokens).",
+    )  # fmt: skip
+    label: str | None = option(
+        default=None, group="data", metavar="NAME",
+        help="Column, CoNLL-U field or JSON key of the label: a number from 0 (default: -1, the last column; upos; "
+        "the first of tags, ner_tags, labels, pos_tags, chunk_tags, upos and xpos).",
+    )  # fmt: skip
+    tag_names: tuple[str, ...] | None = option(
+        default=None, group="data", metavar="NAME,...", parse=names_from_text, check=_check_names("tag_names"),
+        help="Names of labels that are numbers in JSON lines: O,B-PER,I-PER.",
+    )  # fmt: skip
+    unit: str = option(default="word", choices=UNITS, group="data", help="The tokens of raw text.")
+    penn_quotes: bool = option(
+        default=False, group="data", help="Replace the quotes of raw text by `` and '', as in the Penn Treebank."
+    )
+    has_label: bool | None = option(
+        default=None, python_only=True,
+        help="False: do not read labels. A column file may then have the label in its last column or not, and that "
+        "column is a feature like the others; a label column elsewhere is left out. In CoNLL-U the label's field is "
+        "where the predicted label is written.",
+    )  # fmt: skip
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any], file: str | None = None) -> FormatSpec:
+        """The specification in the metadata of a model; ModelError if there is none."""
+        try:
+            values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
+            return cls(**values)
+        except UsageError as error:
+            raise ModelError(f"damaged model: invalid format of its training data ({error})", file=file) from None
+
+    def resolved(self, path: FilePath) -> FormatSpec:
+        """This specification with the format of this file and the defaults of that format."""
+        format = self.format if self.format != "auto" else format_by_name(path) or "columns"
+        missing = {k: v for k, v in FORMATS[format].defaults.items() if getattr(self, k) is None}
+        return self.replace(format=format, **missing)
+
+    def like(self, trained: Mapping[str, Any] | FormatSpec, path: FilePath) -> FormatSpec:
+        """How to read a file for a model whose training data was read by `trained`: without labels, with the same
+        columns if the format is the same. The file's name decides the format if its ending is known."""
+        trained = trained if isinstance(trained, FormatSpec) else FormatSpec.from_stored(trained)
+        given = self.format if self.format != "auto" else format_by_name(path) or trained.format
+        return trained.replace(has_label=False).overridden(self.replace(format=given))
+
+    def labelled(self) -> FormatSpec:
+        """This specification with labels."""
+        return self.replace(has_label=True)
+
+    def overridden(self, given: FormatSpec) -> FormatSpec:
+        """This specification with all options that `given` sets. If that changes the format, columns, label and others
+        that belong to the old format are dropped."""
+        changes, base = given.changed(), self
+        if changes.get("format", self.format) != self.format:
+            base = FormatSpec(has_label=self.has_label, unit=self.unit, penn_quotes=self.penn_quotes)
+        return base.replace(**changes)
+
+    def check_applies(self) -> None:
+        """UsageError if an option is set that does not apply to the format."""
+        for name in self.changed():
+            if name in _SOME and name not in FORMATS[self.format].options:
+                raise UsageError(f"{name} does not apply to the format {self.format}")
+
+
+_SOME = frozenset(name for row in FORMATS.values() for name in row.options)
