@@ -127,7 +127,7 @@ class Option:
         if value is None and NoneType in kinds:
             return value
         named = isinstance(value, str) or not any(kind in kinds for kind in (int, float))
-        if self.choices is not None and named and value not in self.choices:
+        if self.choices is not None and named and not (isinstance(value, str) and value in self.choices):
             raise OptionError(self.name, f"there is no {value!r}; choose one of {', '.join(self.choices)}")
         self._check_number(value, kinds)
         if self.check is not None:
