@@ -18,13 +18,13 @@ import pytest
 from chain_arrays import Case, chain_of, data_of, features_of
 from hypothesis import assume
 from hypothesis import strategies as st
+from learners import PathRunner
 from naive_chain import Example, Feature, Model, Path, Sentence, TrainedChain, dot, feature_vector, path_score, started
 from naive_kbest import in_order
 from naive_latent import CLOSE, States, Tie
 from strategies import cases, every_feature
 
 from palmette.structures.chain.weights import estimated, restart_from_average
-from palmette.training.chain import rules
 from palmette.training.trainer import shuffled
 
 Scored = list[tuple[float, Path]]
@@ -116,7 +116,7 @@ def trained(
     return now, doubts
 
 
-def assert_learns(case: Case, product: rules.Learner, twin_rule: Rule, seed: int, mavg: bool, tolerance: float) -> None:
+def assert_learns(case: Case, product: PathRunner, twin_rule: Rule, seed: int, mavg: bool, tolerance: float) -> None:
     """Two passes, the second in two slices, give the weights, the averages and the counts of the twin."""
     n = len(case.sentences)
     first, second = shuffled(seed, 1, n), shuffled(seed, 2, n)

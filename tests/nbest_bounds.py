@@ -22,12 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 from chain_arrays import chain_of, data_of, features_of
+from learners import PathRunner
 from naive_chain import Model, Token, differences, dot, path_score
 from naive_margin import widest
 from test_theorems import TrainingData, plain, separable
 
 from palmette.options.settings import Settings
-from palmette.training.chain.rules import Learner, PathLearner, rule_for
+from palmette.training.chain.rules import rule_for
 from palmette.training.trainer import shuffled
 
 
@@ -41,7 +42,7 @@ class Run(NamedTuple):
 
 
 def run(
-    problem: TrainingData, rule: Learner, seed: int, passes: int, losses: bool = False, shuffle: bool = True
+    problem: TrainingData, rule: PathRunner, seed: int, passes: int, losses: bool = False, shuffle: bool = True
 ) -> Run:
     """At most so many passes; each sentence alone, so that what is before its step can be looked at."""
     case = plain(problem, {})
@@ -116,18 +117,18 @@ def small_problem() -> TrainingData:
     return TrainingData(Model(0, 3, unit, ends=False), (3, 0, 0), [[token] for token in tokens], [(1,), (1,), (2,)])
 
 
-def on_errors(n: int, rate: float) -> PathLearner:
+def on_errors(n: int, rate: float) -> PathRunner:
     chosen = Settings(learner="probperc", candidates=n, rate=rate, rate_schedule="constant", when="errors")
-    return PathLearner(rule_for(chosen, 1))
+    return PathRunner(rule_for(chosen, 1))
 
 
-def pa(kind: str, C: float = 0.1) -> PathLearner:
+def pa(kind: str, C: float = 0.1) -> PathRunner:
     chosen = Settings(learner="pa", pa_type=kind, aggressiveness=C if kind != "PA" else 0.1)
-    return PathLearner(rule_for(chosen, 1))
+    return PathRunner(rule_for(chosen, 1))
 
 
-def mira(n: int, C: float) -> PathLearner:
-    return PathLearner(rule_for(Settings(learner="mira", candidates=n, aggressiveness=C), 1))
+def mira(n: int, C: float) -> PathRunner:
+    return PathRunner(rule_for(Settings(learner="mira", candidates=n, aggressiveness=C), 1))
 
 
 # --- the table ----------------------------------------------------------------------------------------------
@@ -157,10 +158,10 @@ def table() -> list[str]:
     return lines
 
 
-def on_errors_perceptron() -> PathLearner:
+def on_errors_perceptron() -> PathRunner:
     """The perceptron, as the special case of probPerc that it is."""
     flat = {"candidates": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "constant"}
-    return PathLearner(rule_for(Settings(learner="probperc", when="errors", **flat), 1))
+    return PathRunner(rule_for(Settings(learner="probperc", when="errors", **flat), 1))
 
 
 if __name__ == "__main__":

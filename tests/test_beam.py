@@ -12,6 +12,7 @@ from chain_arrays import Case, chain_of, data_of
 from fitting import assert_equal_weights
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from learners import BeamRunner
 from naive_beam import Task, beam_perceptron
 from naive_chain import Model, Token, best_path, dot, norm, perceptron
 from strategies import cases, few
@@ -19,15 +20,14 @@ from strategies import cases, few
 from palmette.options.settings import UPDATES, Settings, with_beam
 from palmette.structures.chain.label_context import estimated_past
 from palmette.structures.chain.weights import estimated
-from palmette.training.chain.beam_rules import BeamRule, beam_rule_for
 
 FIXING = ("early", "max-violation", "latest", "hybrid", "laso")
 WIDTHS = st.sampled_from([1, 2, 3, 100])
 
 
-def rule_of(drawn: BeamCase, B: int, update: str, rows: int = 0) -> BeamRule:
+def rule_of(drawn: BeamCase, B: int, update: str, rows: int = 0) -> BeamRunner:
     chosen = with_beam(Settings(search="beam", beam=B, update=update))
-    return beam_rule_for(chosen, drawn.past(rows), drawn.seen, data_of(drawn.case), ())
+    return BeamRunner(chosen, drawn.past(rows), drawn.seen, len(drawn.case.sentences))
 
 
 # --- search -------------------------------------------------------------------------------------------------

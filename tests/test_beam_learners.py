@@ -10,6 +10,7 @@ from beam_arrays import BeamCase, beam_cases, features_with_past
 from chain_arrays import chain_of, data_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from learners import BeamRunner
 from naive_beam import ListLearner, Task, learnt
 from naive_latent import Tie
 from naive_nbest import assert_close
@@ -18,7 +19,6 @@ from strategies import few
 from palmette.options.settings import LISTING_UPDATES, Settings, with_beam
 from palmette.structures.chain.label_context import estimated_past
 from palmette.structures.chain.weights import estimated
-from palmette.training.chain.beam_rules import beam_rule_for
 
 LABELS = ["O", "B-X", "I-X"]
 
@@ -67,7 +67,7 @@ def test_probperc(drawn: BeamCase, update: str, B: int, seed: int, n: int, add_g
     chosen = with_beam(Settings(
         learner="probperc", search="beam", beam=B, update=update, candidates=min(n, B), add_gold=add_gold
     ))  # fmt: skip
-    rule = beam_rule_for(chosen, drawn.past(), drawn.seen, data_of(drawn.case), LABELS)
+    rule = BeamRunner(chosen, drawn.past(), drawn.seen, len(drawn.case.sentences), LABELS)
     assert_learns(drawn, rule, ListLearner("probperc", min(n, B), add_gold=add_gold), B, update, seed)
 
 
@@ -77,7 +77,7 @@ def test_probperc(drawn: BeamCase, update: str, B: int, seed: int, n: int, add_g
 def test_passive_aggressive(kind: str, drawn: BeamCase, update: str, B: int, seed: int) -> None:
     drawn = with_real_numbers(drawn, seed)
     chosen = with_beam(Settings(learner="pa", search="beam", beam=B, update=update, pa_type=kind))
-    rule = beam_rule_for(chosen, drawn.past(), drawn.seen, data_of(drawn.case), LABELS)
+    rule = BeamRunner(chosen, drawn.past(), drawn.seen, len(drawn.case.sentences), LABELS)
     assert_learns(drawn, rule, ListLearner(kind), B, update, seed)
 
 
@@ -87,6 +87,6 @@ def test_passive_aggressive(kind: str, drawn: BeamCase, update: str, B: int, see
 def test_mira(cost: str, drawn: BeamCase, update: str, B: int, seed: int, n: int) -> None:
     drawn = with_real_numbers(drawn, seed)
     chosen = with_beam(Settings(learner="mira", search="beam", beam=B, update=update, candidates=min(n, B), cost=cost))
-    rule = beam_rule_for(chosen, drawn.past(), drawn.seen, data_of(drawn.case), LABELS)
+    rule = BeamRunner(chosen, drawn.past(), drawn.seen, len(drawn.case.sentences), LABELS)
     twin = ListLearner("mira", min(n, B), labels=LABELS if cost == "span" else None)
     assert_learns(drawn, rule, twin, B, update, seed)

@@ -8,6 +8,7 @@ import pytest
 from chain_arrays import Case, chain_of, data_of, features_of
 from hypothesis import given
 from hypothesis import strategies as st
+from learners import PathRunner
 from naive_chain import Model, Token, dot
 from naive_nbest import (
     MiraTwin,
@@ -31,7 +32,7 @@ from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.learning.steps import hildreth
 from palmette.options.settings import PA_TYPES, Settings
-from palmette.training.chain.rules import PathLearner, chunks_for, rule_for
+from palmette.training.chain.rules import chunks_for, rule_for
 
 SCHEMES = {
     "IOB2": ["O", "B-X", "I-X", "B-Y", "I-Y"],
@@ -53,7 +54,7 @@ def test_passive_aggressive(order: int, kind: str, data: st.DataObject, C: float
     drawn, fresh, mavg = data.draw(learning_cases(order)), data.draw(st.booleans()), data.draw(st.booleans())
     case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.per > 1 else 0.0)
     chosen = Settings(learner="pa", pa_type=kind, aggressiveness=0.1 if kind == "PA" else C)
-    assert_learns(case, PathLearner(rule_for(chosen, 1)), PassiveAggressiveTwin(kind, C), seed, mavg, 1e-4)
+    assert_learns(case, PathRunner(rule_for(chosen, 1)), PassiveAggressiveTwin(kind, C), seed, mavg, 1e-4)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
@@ -66,7 +67,7 @@ def test_mira(order: int, cost: str, data: st.DataObject, C: float, share: float
     labels = ["O", "B-X", "I-X", "I-Y", "B-Y", "S-Z", "E-X", "B-Z", "I-Z"][: case.n_labels]
     chosen = Settings(learner="mira", candidates=n, aggressiveness=C, cost=cost)
     twin = MiraTwin(n, C, labels if cost == "span" else None, case.label_of)
-    assert_learns(case, PathLearner(rule_for(chosen, 1), chunks_for(chosen, labels)), twin, seed, mavg, 1e-3)
+    assert_learns(case, PathRunner(rule_for(chosen, 1), chunks_for(chosen, labels)), twin, seed, mavg, 1e-3)
 
 
 def test_pa_takes_what_violates_most_not_what_scores_best() -> None:
@@ -75,7 +76,7 @@ def test_pa_takes_what_violates_most_not_what_scores_best() -> None:
     token = Token(((0, 1.0),))
     case = Case(Model(0, 2, weights), (0, 1), (1, 0, 0), [[token, token]], [[frozenset([1])] * 2], [1.0])
     chain = chain_of(case)
-    step = PathLearner(rule_for(Settings(learner="pa", pa_type="PA"), 1)).learn(
+    step = PathRunner(rule_for(Settings(learner="pa", pa_type="PA"), 1)).learn(
         chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0
     )
     assert (step.updates, step.wrong) == (1, 1)  # what is told is what the model would have guessed
@@ -125,7 +126,7 @@ def test_paths_with_equal_features_leave_the_weights_alone(share: float) -> None
     case = Case(Model(0, 4, ends=False), (0, 0, 1, 1), (1, 0, 0), [[token, token]], [known], [1.0], 2, share)
     chain, data = chain_of(case), data_of(case)
     assert call_gram(chain, data, 0, np.array([[2, 0], [0, 2]], np.int32), 1).tolist() == [[0.0]]
-    rule = PathLearner(rule_for(Settings(learner="pa", pa_type="PA"), 1))
+    rule = PathRunner(rule_for(Settings(learner="pa", pa_type="PA"), 1))
     assert rule.learn(chain, data, np.zeros(1, np.int64), 0, 1, 1.0).updates == 0
     assert features_of(chain) == {}
 

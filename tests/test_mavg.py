@@ -37,7 +37,7 @@ from palmette.options.settings import EVERY
 from palmette.structures.chain.serialise import load_chain
 from palmette.structures.chain.weights import Shape, estimated, everything_allowed, new_chain, restart_from_average
 from palmette.training.chain import start as starting
-from palmette.training.chain.exact import ChainLearning
+from palmette.training.chain.exact import Averaging, PathLearning
 
 TEXT = {0: "U0:%x[0,0]", 1: "U0:%x[0,0]\nB\nB1:%x[0,1]", 2: "U0:%x[0,0]\nB\nT"}
 SHARE = 0.5
@@ -158,7 +158,7 @@ def test_means_are_right_after_many_small_steps(every: int | None, start: float)
     """In turn the weight of label 1 is 1/4 more than it was and the same again; after a restart from a mean above zero
     the same and 1/4 less. `start` vectors of zeros lie before, so that clocks are large."""
     n = 20_000
-    learning = ChainLearning(flipping_chain(), flipping_data(), "mavg", None, start, every)
+    learning = PathLearning(flipping_chain(), flipping_data(), Averaging("mavg", every), clock=start)
     order = np.tile(np.arange(2), n // 2)
     vectors, total, low, high = start, 0.0, 0.0, 0.25
     for number in range(1, 8):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from learners import PathRunner
 from nbest_bounds import (
     comparator,
     margin_bound,
@@ -21,7 +22,7 @@ from nbest_bounds import (
 from test_theorems import SEEDS, mistakes, plain, separable, with_noise
 
 from palmette.options.settings import Settings
-from palmette.training.chain.rules import PathLearner, rule_for
+from palmette.training.chain.rules import rule_for
 
 ORDERS = [0, 1, 2]
 PASSES = 1000
@@ -64,7 +65,7 @@ def test_the_printed_bound_does_not_hold_everywhere() -> None:
 def test_always_updating_never_ends() -> None:
     """The step of a right guess is small, and never nothing: no bound on updates exists."""
     problem = separable(1, 1, 2)
-    always = PathLearner(rule_for(Settings(learner="probperc", rate=0.5, rate_schedule="constant"), 1))
+    always = PathRunner(rule_for(Settings(learner="probperc", rate=0.5, rate_schedule="constant"), 1))
     made = run(problem, always, 1, 50)
     assert made.updates == 50 * len(problem.sentences)
     assert 0 < made.mistakes <= printed_bound(problem)

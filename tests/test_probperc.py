@@ -8,6 +8,7 @@ from chain_arrays import Case, chain_of, column_corpus, data_of, features_of
 from fitting import TEMPLATES, fit, noisy, same_bits
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from learners import PathRunner
 from naive_chain import Model, Token
 from naive_forward import all_paths
 from naive_nbest import (
@@ -25,8 +26,7 @@ from palmette import Tagger, load_demo
 from palmette.features.templates import parse
 from palmette.kernels.chain.train import train_perceptron
 from palmette.options.settings import Settings
-from palmette.training.chain.exact import ChainLearning
-from palmette.training.chain.rules import PathLearner, rule_for
+from palmette.training.chain.rules import rule_for
 from palmette.training.trainer import shuffled
 
 FLAT = {"candidates": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "constant"}  # the perceptron in disguise
@@ -65,7 +65,7 @@ def test_weights_and_averages_are_those_of_the_definition(
 ) -> None:
     drawn, fresh, mavg = data.draw(learning_cases(order)), data.draw(st.booleans()), data.draw(st.booleans())
     case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.per > 1 else 0.0)
-    assert_learns(case, PathLearner(rule_for(chosen, len(case.sentences))), twin_rule(chosen), seed, mavg, 1e-4)
+    assert_learns(case, PathRunner(rule_for(chosen, len(case.sentences))), twin_rule(chosen), seed, mavg, 1e-4)
 
 
 def test_the_rate_falls_to_a_half_in_one_pass() -> None:
@@ -75,7 +75,7 @@ def test_the_rate_falls_to_a_half_in_one_pass() -> None:
     tokens = [[Token(((k, 1.0),))] for k in range(n)]
     case = Case(model, (0, 1), (n, 0, 0), tokens, [[frozenset([1])]] * n, [1.0] * n)
     chain, data = chain_of(case), data_of(case)
-    rule = PathLearner(rule_for(Settings(learner="probperc", candidates=2, rate=0.5), n))
+    rule = PathRunner(rule_for(Settings(learner="probperc", candidates=2, rate=0.5), n))
     rule.learn(chain, data, np.arange(n), 0, n, 1.0)
     found = features_of(chain)
     for k in range(n):  # an attribute of its own: both labels are as probable
@@ -94,7 +94,7 @@ def test_equal_scores_are_equally_probable(probability: str) -> None:
     case = Case(Model(0, 2, ends=False), (0, 1), (2, 0, 0), [tokens], [[frozenset([0]), frozenset([1])]], [1.0])
     chain = chain_of(case)
     chosen = Settings(learner="probperc", candidates=9, rate=1.0, probability_function=probability)
-    PathLearner(rule_for(chosen, 1)).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+    PathRunner(rule_for(chosen, 1)).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
     half = {("one", 0, 0): 0.5, ("one", 0, 1): -0.5, ("one", 1, 0): -0.5, ("one", 1, 1): 0.5}
     assert_close(features_of(chain), half, 1e-7)
 
@@ -113,7 +113,7 @@ def test_a_list_with_all_paths_is_the_likelihood(drawn: Case, seed: int) -> None
     assume(gold in listed.probability)
     chain = chain_of(case)
     chosen = Settings(learner="probperc", candidates=model.n_states**3, rate=1.0, rate_schedule="constant")
-    PathLearner(rule_for(chosen, len(case.sentences))).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+    PathRunner(rule_for(chosen, len(case.sentences))).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
     learner = learner_of(case, ProbPercTwin(1))
     example = case.examples()[s]
     expected = dict(model.weights)
@@ -136,7 +136,7 @@ def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, share: float,
     order = np.concatenate([shuffled(3, number, len(case.sentences)) for number in (1, 2, 3)])
     one, other, data = chain_of(case), chain_of(case), data_of(case)
     clock, updates, wrong, infeasible = train_perceptron(one, data, order, 0, order.size, 1.0)
-    rule = PathLearner(rule_for(Settings(learner="probperc", when=when, **FLAT), len(case.sentences)))
+    rule = PathRunner(rule_for(Settings(learner="probperc", when=when, **FLAT), len(case.sentences)))
     step = rule.learn(other, data, order, 0, order.size, 1.0)
     assume(step.infeasible == 0)  # the perceptron goes towards a forbidden gold path, which trainings refuse
     assert (step.clock, step.wrong, infeasible) == (clock, wrong, 0)
@@ -179,12 +179,8 @@ def test_gold_in_the_list_makes_the_step_smaller() -> None:
     steps = []
     for add_gold in (False, True):
         chain = chain_of(case)
-        learning = ChainLearning(
-            chain, data_of(case), "last", None,
-            rule=PathLearner(rule_for(Settings(learner="probperc", **{**FLAT, "add_gold": add_gold}), 1)),
-        )  # fmt: skip
-        learning.begin_epoch(1)
-        learning.learn(np.zeros(1, np.int64))
+        rule = rule_for(Settings(learner="probperc", **{**FLAT, "add_gold": add_gold}), 1)
+        PathRunner(rule).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
         steps.append(features_of(chain)["one", 0, 1])
     assert steps == [1.0, 0.5]
 
@@ -194,6 +190,6 @@ def test_what_cancels_takes_no_room() -> None:
     weights = {("start", 0): 100.0}
     case = Case(Model(0, 2, weights), (0, 1), (1, 0, 0), [[Token(((0, 1.0),))]], [[frozenset([0])]], [1.0])
     chain = chain_of(case)
-    PathLearner(rule_for(Settings(learner="probperc"), 1)).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+    PathRunner(rule_for(Settings(learner="probperc"), 1)).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
     assert features_of(chain) == weights
     assert chain.one.used[0] == 1

@@ -22,8 +22,8 @@ from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.structures.chain.data import allow_table, encode_corpus
 from palmette.structures.chain.weights import estimated
+from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.objective import ChainObjective
-from palmette.training.chain.rules import Descent
 
 BARE = ("start", "end", "pair", "triple")
 
@@ -113,20 +113,19 @@ class Twin:
 def test_descent_is_that_of_all_paths(case: Case, adaptive: bool, l2: float) -> None:
     rate = 0.125
     chain, data = started(case)
-    rule = Descent(chain, data, "adagrad" if adaptive else "sgd", rate, l2)
+    learning = DescentLearning(chain, data, optimiser="adagrad" if adaptive else "sgd", rate=rate, l2=l2)
     twin = Twin(case._replace(model=replace(case.model, weights=dict(case.model.weights))), adaptive, rate, l2)
     order = np.arange(len(case.sentences))
-    clock = 1.0
     for _ in range(2):
-        clock = rule.learn(chain, data, order, 0, order.size, clock).clock
+        learning.learn(order)
         for s in order:
             twin.learn(int(s))
     found = features_of(chain)
     for feature in found.keys() | twin.case.model.weights.keys():
         assert found.get(feature, 0.0) == pytest.approx(twin.case.model.weights.get(feature, 0.0), abs=1e-4), feature
-    mean = features_of(estimated(chain, clock))
+    mean = features_of(estimated(chain, learning.clock))
     for feature, weight in twin.case.model.weights.items():
-        assert mean.get(feature, 0.0) == pytest.approx(weight - twin.sums[feature] / clock, abs=1e-4), feature
+        assert mean.get(feature, 0.0) == pytest.approx(weight - twin.sums[feature] / learning.clock, abs=1e-4), feature
 
 
 def test_both_reach_the_optimum_of_lbfgs() -> None:

@@ -18,7 +18,7 @@ from strategies import every_feature
 from palmette.kernels.chain.margin import margins
 from palmette.structures.chain.separation import longest_features, mistakes_bound
 from palmette.structures.chain.weights import norm as length_of
-from palmette.training.chain.exact import ChainLearning
+from palmette.training.chain.exact import PathLearning
 from palmette.training.trainer import shuffled
 
 SEEDS = [1, 2, 3, 4]
@@ -118,7 +118,7 @@ def measured_distances(case: Case) -> np.ndarray:
 def mistakes(case: Case, seed: int, most_passes: int | None = None) -> list[int]:
     """Updates of each pass of a perceptron that starts at zero, until none is left or so many passes are done."""
     blank = case._replace(model=replace(case.model, weights={}))
-    learning = ChainLearning(chain_of(blank), data_of(blank), "last", None)
+    learning = PathLearning(chain_of(blank), data_of(blank))
     n = len(case.sentences)
     made = []
     for number in count(1):

@@ -30,7 +30,7 @@ from palmette.structures.hmm.counts import count, estimate
 from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
 from palmette.structures.hmm.tables import Context, Distribution, Tables, tables_from_dicts
 from palmette.structures.hmm.words import Vocabulary, learn_vocabulary
-from palmette.training.chain.fit import check_labelled
+from palmette.training.chain.dev import check_labelled
 
 DECODINGS = ("viterbi", "marginal")
 

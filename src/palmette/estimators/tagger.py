@@ -8,7 +8,6 @@ The command line is built on this class.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -40,8 +39,6 @@ from palmette.structures.chain.serialise import load_chain
 from palmette.training.chain.request import TrainRequest
 from palmette.training.chain.templates import choose_templates
 from palmette.training.result import Progress
-
-logger = logging.getLogger(__name__)
 
 
 class Tagger(Confidences, TaggerOptions, Estimator):
@@ -118,10 +115,8 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         """Learn from a corpus. `checkpoint` keeps what an exact resumption needs, `names` the attributes' names;
         `threads` make L-BFGS faster and change nothing else."""
         settings = self.settings()
-        from palmette.training.chain.fit import (  # tagging does not wait for what training needs
-            check_labelled,
-            fit_chain,
-        )
+        from palmette.training.chain.dev import check_labelled  # tagging does not wait for what training needs
+        from palmette.training.chain.fit import fit_chain
         from palmette.training.hmm import check_no_features, fit_hmm
 
         check_labelled(corpus, "training")
@@ -133,11 +128,11 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         resources = self._resources()
         templates = None
         if resume is None and not counted:
-            templates = choose_templates(self.features, self.template, self.order, corpus, resources, _log)
+            templates = choose_templates(self.features, self.template, self.order, corpus, resources)
         memory = settings.states.memory if isinstance(settings.states, LabelHistory) else None
         request = TrainRequest(
             templates, flat_chain_settings(settings), 1 if self.order is None else self.order, resources,
-            tuple(self.forbidden), resume, checkpoint, names, self.ends, progress, _log, threads,
+            tuple(self.forbidden), resume, checkpoint, names, self.ends, progress, threads,
             memory if callable(memory) else None,
         )  # fmt: skip
         self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, request)
@@ -368,11 +363,6 @@ class Tagger(Confidences, TaggerOptions, Estimator):
     @property
     def training_log_(self) -> list[dict[str, Any]]:
         return self._fitted().meta["history"]
-
-
-def _log(message: str) -> None:
-    text = message.removeprefix("warning: ")
-    logger.log(logging.INFO if text == message else logging.WARNING, "%s", text)
 
 
 def _explicit(reading: FormatSpec, corpus: Corpus) -> FormatSpec:

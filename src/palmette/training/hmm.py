@@ -6,6 +6,7 @@ everything else has the probabilities that were counted.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
@@ -20,9 +21,12 @@ from palmette.structures.chain.constraints import constraints
 from palmette.structures.chain.model import ChainModel, best_labels
 from palmette.structures.hmm.linear import to_chain
 from palmette.structures.training_log import Epoch
-from palmette.training.chain.fit import held_out, tuned_bias
+from palmette.training.chain.dev import held_out
+from palmette.training.chain.fit import tuned_bias
 from palmette.training.chain.request import TrainRequest
 from palmette.training.result import TrainResult
+
+logger = logging.getLogger(__name__)
 
 
 def check_no_features(given: dict[str, Any]) -> None:
@@ -32,30 +36,34 @@ def check_no_features(given: dict[str, Any]) -> None:
             raise UsageError(f"{name}: an hmm reads words alone (column 0): leave it out, or choose another learner")
 
 
-def fit_hmm(corpus: Corpus, dev: Corpus | None, wish: TrainRequest) -> tuple[ChainModel, TrainResult]:
+def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
     """Count a labelled corpus; as `fit_chain`, in one pass."""
-    if wish.resume is not None or wish.checkpoint:
+    if request.resume is not None or request.checkpoint:
         raise UsageError("an hmm is counted from all its data at once: no --resume and no --checkpoint; train it anew")
-    begun, settings = time.perf_counter(), wish.settings
+    begun, settings = time.perf_counter(), request.settings
     understand_labels(corpus, settings.partial)
     hmm = HMM(
-        wish.order, smoothing=settings.smoothing, rare=settings.rare, dictionary=settings.dictionary, ends=wish.ends
+        request.order,
+        smoothing=settings.smoothing,
+        rare=settings.rare,
+        dictionary=settings.dictionary,
+        ends=request.ends,
     ).fit_corpus(corpus)
-    _tell(hmm, corpus, wish)
+    _report(hmm, corpus)
     gold = training_mask(corpus, hmm.labels_).rows
-    forbidden = [(str(a), str(b)) for a, b in wish.forbidden]
+    forbidden = [(str(a), str(b)) for a, b in request.forbidden]
     scheme, allowed = constraints(hmm.labels_, gold, corpus, settings.constraints, forbidden)
     model = to_chain(hmm.labels_, hmm.vocabulary_, hmm.tables_, allowed)
     model.scheme, model.vocabulary = scheme, hmm.model_.vocabulary
-    found = held_out(dev, model.encoder, model.alphabets, model.labels, wish)
+    found = held_out(dev, model.encoder, model.alphabets, model.labels, request.settings)
     guess, _ = best_labels(model.chain, model.encode(corpus), restricted=False)
     wrong = int(np.count_nonzero(guess != gold))
     figure = None if found is None else found.figure(model.chain)
     line = Epoch(1, 0, wrong, 1.0 - wrong / corpus.n_tokens, time.perf_counter() - begun, figure)
-    if wish.progress is not None:
-        wish.progress(1, corpus.n_tokens, corpus.n_tokens, line)
+    if request.progress is not None:
+        request.progress(1, corpus.n_tokens, corpus.n_tokens, line)
     if settings.tune_bias:
-        model.bias = tuned_bias(model, found, wish)
+        model.bias = tuned_bias(model, found)
     outcome = TrainResult(model.chain, 1, [line], False, "all sentences are counted")
     model.meta = {
         "settings": msgspec.to_builtins(settings),
@@ -64,18 +72,18 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, wish: TrainRequest) -> tuple[Cha
         "best_pass": outcome.best_epoch,
         "ended": outcome.ended,
     }
-    if not wish.names:
+    if not request.names:
         model.names = {}
     return model, outcome
 
 
-def _tell(hmm: HMM, corpus: Corpus, wish: TrainRequest) -> None:
+def _report(hmm: HMM, corpus: Corpus) -> None:
     if len(corpus.columns) > 1:
         others = len(corpus.columns) - 1
         left = "1 other column is" if others == 1 else f"{others} other columns are"
-        wish.say(f"an hmm reads column 0 alone: {left} left out; see --columns")
+        logger.info(f"an hmm reads column 0 alone: {left} left out; see --columns")
     words = hmm.vocabulary_
-    wish.say(
+    logger.info(
         f"{corpus.n_sentences:,} sentences, {corpus.n_tokens:,} tokens, {len(hmm.labels_)} labels, "
         f"{len(words.known):,} words and {len(words.classes):,} classes of rare ones, order {hmm.order}"
     )

@@ -6,6 +6,7 @@ where there is some, and weights to use when Ctrl-C ends it.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import NamedTuple
 
@@ -18,14 +19,15 @@ from palmette.options.settings import n_passes, penalty_of
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.weights import estimated, physical_memory
 from palmette.structures.training_log import Epoch
-from palmette.training.chain.exact import Dev
+from palmette.training.chain.dev import Dev
 from palmette.training.chain.objective import ChainObjective, give_all
-from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
+from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.start import starting_weights
 from palmette.training.interrupt import Interrupt, interruptible
 from palmette.training.lbfgs.minimise import ENDINGS, minimise
 from palmette.training.result import EpochLog, Progress, TrainResult
 
+logger = logging.getLogger(__name__)
 VECTORS = 26  # of L-BFGS, beside the weights themselves
 
 
@@ -90,9 +92,8 @@ def _check_memory(size: int) -> None:
 
 def train_by_likelihood(problem: TrainingData) -> TrainedChain:
     """All the data at once."""
-    wish = problem.wish
-    settings = wish.settings
-    if wish.checkpoint:
+    settings, request = problem.settings, problem.request
+    if request.checkpoint:
         raise UsageError(
             f"--checkpoint is for learners that go through the data sentence by sentence, not {settings.learner}"
         )
@@ -102,34 +103,34 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
         chain, _, _ = starting_weights(problem)
         return train_likelihood(
             chain, problem.data, problem.dev, penalty, n_passes(settings), settings.tolerance, settings.patience,
-            wish.threads, wish.progress, only,
+            request.threads, request.progress, only,
         )  # fmt: skip
 
     if settings.l1_then_l2:
         objective, outcome = optimum(Penalty(0.0, settings.l1), there)
-        _tell_stage("L1", objective, outcome, wish)
+        _report_stage("L1", objective, outcome)
         if not outcome.interrupted:
             objective, outcome = optimum(Penalty(l2, 0.0), objective.start() != 0)
-            _tell_stage("L2", objective, outcome, wish)
+            _report_stage("L2", objective, outcome)
     else:
         objective, outcome = optimum(Penalty(l2, settings.l1), there)
     if settings.l1 and not objective.start().any():
-        wish.say(f"warning: all weights are zero: l1 {settings.l1:g} is too large a penalty for this data")
+        logger.warning("all weights are zero: l1 %g is too large a penalty for this data", settings.l1)
     return TrainedChain(outcome, msgspec.structs.replace(settings, l2=l2), objective.infeasible, dict)
 
 
-def _tell_stage(name: str, objective: ChainObjective, outcome: TrainResult, wish: TrainRequest) -> None:
+def _report_stage(name: str, objective: ChainObjective, outcome: TrainResult) -> None:
     """Size and accuracy of one of two stages."""
     kept = next((row for row in outcome.training_log if row.number == outcome.best_epoch), None)
     accuracy = "no iteration" if kept is None else f"{100 * kept.train_accuracy:.2f}% right in training"
     dev = "" if kept is None or kept.dev is None else f", dev {100 * kept.dev:.2f}"
-    wish.say(f"{name}: {np.count_nonzero(objective.start()):,} weights that are not zero, {accuracy}{dev}")
+    logger.info(f"{name}: {np.count_nonzero(objective.start()):,} weights that are not zero, {accuracy}{dev}")
 
 
 def _seen_weights(problem: TrainingData) -> np.ndarray | None:
     """Which weights there are: with `state_features="seen"` an attribute has one only for labels that it occurred with
     in training (CRFsuite's default); None: all of them."""
-    if problem.wish.settings.state_features == "all":
+    if problem.settings.state_features == "all":
         return None
     shape, data = problem.shape, problem.data
     n = problem.collected.sizes[1]

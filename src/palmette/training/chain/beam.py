@@ -1,107 +1,102 @@
-"""A chain in training whose search is a beam: the weights of earlier labels come along."""
+"""A chain in training whose search is a beam: weights of templates that read earlier labels come along."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from palmette.data.corpus import Corpus
 from palmette.errors import DataError, UsageError
-from palmette.evaluation.scores import Scores, score
 from palmette.features.templates import PAST
+from palmette.kernels.chain.costs import no_chunks
 from palmette.kernels.chain.forms import Active, Chain, no_active
-from palmette.options.settings import Settings
-from palmette.structures.chain.beam import beam_labels
-from palmette.structures.chain.data import Collected, encode_past
+from palmette.kernels.chain.label_context import LabelContextWeights
+from palmette.kernels.chain.train_beam import BeamLearner, train_beam
+from palmette.kernels.learning.rule import MAX_VIOLATION, PERCEPTRON, Rule
 from palmette.structures.chain.label_context import (
     Weights,
     carried,
     estimated_past,
+    grown,
     makers,
     past_norm,
     restart_past,
     restored,
     saved_past,
 )
-from palmette.structures.chain.weights import estimated, norm, restart_from_average
-from palmette.training.chain.beam_rules import BeamRule, beam_rule_for
-from palmette.training.chain.exact import ChainLearning, Dev
+from palmette.structures.chain.weights import estimated, norm
+from palmette.training.chain.exact import ChainLearning
 from palmette.training.chain.request import TrainingData
+from palmette.training.chain.resume import saved_state
+from palmette.training.trainer import Counts
 
 
-@dataclass
-class BeamDev(Dev):
-    """Development data that is searched with the beam of the training."""
-
-    seen: Active | None = None
-    beam: int = 1
-
-    def scores(self, chain: Any) -> Scores:
-        weights: Weights = chain
-        assert self.seen is not None
-        guess, _ = beam_labels(weights, self.data, self.seen, self.beam, restricted=False)
-        return score(self.gold, guess, self.data.offset, self.labels, known=self.sure)
-
-
-def for_beam(dev: Dev | None, corpus: Corpus | None, settings: Settings, collected: Collected) -> Dev | None:
-    """Development data with what templates that read earlier labels see in it."""
-    if dev is None or corpus is None:
-        return None
-    seen = encode_past(corpus, collected.encoder, collected.alphabets)
-    assert settings.beam is not None
-    return BeamDev(dev.data, dev.gold, dev.labels, dev.metric, dev.sure, seen, settings.beam)
-
-
+@dataclass(kw_only=True)
 class BeamLearning(ChainLearning):
-    """Weights, training data and clock; `Learning` for the online trainer. Its snapshots are `Weights`."""
+    """Learning from gold and the prefixes of a beam, both cut after the same step. Snapshots are `Weights`."""
 
-    rule: BeamRule
+    past: LabelContextWeights
+    seen: Active  # attributes of templates that read earlier labels
+    learner: BeamLearner = field(default_factory=lambda: BeamLearner(1, MAX_VIOLATION, Rule(PERCEPTRON), no_chunks()))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.updates, self.bad, self.position = 0, 0, 0.0  # of this epoch; bad: no violation
 
     def begin_epoch(self, number: int) -> None:
-        self.infeasible = 0
-        self.rule.begin_pass()
-        if self.every is not None and number % self.every == 0:
-            restart_from_average(self.chain, self.clock)
-            restart_past(self.rule.past, self.clock)
+        super().begin_epoch(number)
+        self.updates, self.bad, self.position = 0, 0, 0.0
+
+    def restart_from_average(self) -> None:
+        super().restart_from_average()
+        restart_past(self.past, self.clock)
+
+    def learn(self, examples: np.ndarray) -> Counts:
+        total, first, last = Counts(), 0, examples.size
+        while first < last:
+            first, self.clock, updates, wrong, infeasible, bad, position = train_beam(
+                self.chain, self.past, self.data, self.seen, examples, first, last, self.clock, self.learner
+            )
+            total = total + Counts(updates, wrong)
+            self.infeasible += infeasible
+            self.updates, self.bad, self.position = self.updates + updates, self.bad + bad, self.position + position
+            if first < last:  # no room for the rows of the next sentence
+                self._grow(int(examples[first]))
+        return total
+
+    def _grow(self, sentence: int) -> None:
+        lo, hi = self.data.offset[sentence], self.data.offset[sentence + 1]
+        paths = self.learner.rule.candidates + 1
+        self.past = grown(self.past, int(self.seen.ptr[hi] - self.seen.ptr[lo]) * paths)
 
     def snapshot(self) -> Any:
-        clock = None if self.estimator == "last" else self.clock
-        return Weights(estimated(self.chain, clock), estimated_past(self.rule.past, clock))
+        return Weights(estimated(self.chain, self.mean_clock), estimated_past(self.past, self.mean_clock))
 
     def figures(self) -> dict[str, float]:
-        whole = math.hypot(norm(self.chain), past_norm(self.rule.past))
-        return {"norm": whole} | self.rule.figures(self.chain)
-
-    def evaluate(self, snapshot: Any) -> float:
-        assert self.dev is not None
-        return self.dev.figure(snapshot)
+        """`bad`: the share of updates that were no violation. `cut`: the share of a sentence that was kept of it."""
+        n = max(1, self.updates)
+        whole = math.hypot(norm(self.chain), past_norm(self.past))
+        return {"norm": whole, "bad": float(self.bad / n), "cut": float(self.position / n)}
 
     def saved(self) -> dict[str, np.ndarray]:
-        return saved_past(self.rule.past)
+        return saved_state(self.chain, self.clock) | saved_past(self.past)
 
 
-def beam_learning(
-    problem: TrainingData, settings: Settings, chain: Chain, estimator: str, clock: float, every: int | None
-) -> BeamLearning:
-    """A chain that starts from zeros, or from an older model."""
-    collected, old = problem.collected, problem.wish.resume
-    past = carried(
-        collected.encoder, makers(collected, None if old is None else old.past), chain.bias.size,
-        None if old is None else old.past,
-    )  # fmt: skip
-    if old is not None and old.checkpoint and old.past is not None:
+def starting_contexts(problem: TrainingData, chain: Chain) -> tuple[LabelContextWeights, Active]:
+    """Weights of templates that read earlier labels, from zero or from an older model; and their attributes."""
+    collected, old = problem.collected, problem.request.resume
+    before = None if old is None else old.past
+    past = carried(collected.encoder, makers(collected, before), chain.bias.size, before)
+    if old is not None and old.checkpoint and before is not None:
         past = restored(past, old.checkpoint)
-    seen = collected.actives.get(PAST, no_active())
-    rule = beam_rule_for(settings, past, seen, problem.data, problem.labels)
-    return BeamLearning(chain, problem.data, estimator, problem.dev, clock, every, rule=rule)
+    return past, collected.actives.get(PAST, no_active())
 
 
 def best_before(problem: TrainingData, best: Chain | None) -> Weights | None:
-    """The best weights so far of a training that goes on."""
-    old = problem.wish.resume
+    """The best weights so far of a training that is resumed."""
+    old = problem.request.resume
     if best is None or old is None:
         return None
     template = makers(problem.collected, old.past)
@@ -109,7 +104,7 @@ def best_before(problem: TrainingData, best: Chain | None) -> Weights | None:
 
 
 def check_beam(problem: TrainingData) -> None:
-    """What a beam does not do."""
+    """Refuse what a beam cannot do."""
     shape, data = problem.shape, problem.data
     if shape.per > 1:
         raise UsageError("search: a beam keeps labels, and latent states or label histories are for exact search")

@@ -1,64 +1,53 @@
-"""A chain in training: what the online trainer asks of a structure."""
+"""Chains in training, as the trainer drives them: weights, a shard of data, and a clock.
+
+`ChainLearning` is what all of them share; `PathLearning` learns from the best paths of exact search. Descent on the
+likelihood is in descent.py, beams are in beam.py.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from palmette.evaluation.scores import Scores, score
+from palmette.kernels.chain.costs import Chunks, no_chunks
 from palmette.kernels.chain.forms import Chain, Data, TransitionWeights
-from palmette.structures.chain.model import best_labels
+from palmette.kernels.chain.train import train_perceptron
+from palmette.kernels.chain.train_paths import train_paths
+from palmette.kernels.learning.rule import PERCEPTRON, Rule
 from palmette.structures.chain.weights import estimated, norm, restart_from_average
-from palmette.training.chain.rules import Learner, Perceptron
+from palmette.training.chain.dev import Dev
+from palmette.training.chain.resume import saved_state
 from palmette.training.chain.state_roles import StateRoles
 from palmette.training.trainer import Counts, Learning
 
 
+class Averaging(NamedTuple):
+    """Which weights come out of a training."""
+
+    estimator: str = "last"  # last; avg and mavg: the mean of all weight vectors
+    every: int | None = None  # mavg: epochs after which training restarts from the mean
+
+
+LAST, PLAIN = Averaging(), Rule(PERCEPTRON)
+
+
 @dataclass
-class Dev:
-    """Development data, encoded with the training alphabets."""
-
-    data: Data
-    gold: np.ndarray  # i32[N] into `labels`
-    labels: list[str]  # those of the model, then those only dev has
-    metric: str  # f1 or accuracy
-    sure: np.ndarray | None = None  # bool[N]: where gold is fully known; None: everywhere
-
-    def scores(self, chain: Chain) -> Scores:
-        guess, _ = best_labels(chain, self.data, restricted=False)
-        return score(self.gold, guess, self.data.offset, self.labels, known=self.sure)
-
-    def figure(self, chain: Chain) -> float:
-        found = self.scores(chain)
-        return float(found.f1 if self.metric == "f1" and found.f1 is not None else found.accuracy)
-
-
 class ChainLearning(Learning):
-    """Weights, training data and clock of a chain."""
+    """A chain in training."""
 
-    def __init__(
-        self,
-        chain: Chain,
-        data: Data,
-        estimator: str,
-        dev: Dev | None,
-        clock: float = 1.0,
-        every: int | None = None,
-        start: TransitionWeights | None = None,
-        latent: bool = False,
-        rule: Learner | None = None,
-    ) -> None:
-        self.chain = chain
-        self.data = data
-        self.estimator = estimator
-        self.dev = dev
-        self.clock = clock
-        self.every = every  # mavg: passes between two restarts from the average
-        self.start = start  # the random start of a latent chain
-        self.rule: Learner = rule or Perceptron()
-        self.infeasible = 0  # sentences of this pass whose known labels no allowed path can give
-        self.roles = StateRoles(data) if latent else None
+    chain: Chain
+    data: Data
+    averaging: Averaging = LAST
+    dev: Dev | None = None
+    clock: float = 1.0  # 1 + examples seen so far
+    start: TransitionWeights | None = None  # the random start of a latent chain
+    latent: bool = False
+    infeasible: int = field(default=0, init=False)  # sentences of this epoch without an allowed gold path
+
+    def __post_init__(self) -> None:
+        self.roles = StateRoles(self.data) if self.latent else None
 
     @property
     def costs(self) -> np.ndarray:
@@ -66,31 +55,50 @@ class ChainLearning(Learning):
 
     def begin_epoch(self, number: int) -> None:
         self.infeasible = 0
-        self.rule.begin_pass()
-        if self.every is not None and number % self.every == 0:
-            restart_from_average(self.chain, self.clock)
+        if self.averaging.every is not None and number % self.averaging.every == 0:
+            self.restart_from_average()
 
-    def learn(self, examples: np.ndarray) -> Counts:
-        step = self.rule.learn(self.chain, self.data, examples, 0, examples.size, self.clock)
-        self.clock = step.clock
-        self.infeasible += step.infeasible
-        return Counts(step.updates, step.wrong)
+    def restart_from_average(self) -> None:
+        restart_from_average(self.chain, self.clock)
 
-    def snapshot(self) -> Chain:
-        return estimated(self.chain, None if self.estimator == "last" else self.clock, self.start)
+    @property
+    def mean_clock(self) -> float | None:
+        """The clock of the mean that comes out; None: the last weights come out."""
+        return None if self.averaging.estimator == "last" else self.clock
+
+    def snapshot(self) -> Any:
+        return estimated(self.chain, self.mean_clock, self.start)
 
     def saved(self) -> dict[str, np.ndarray]:
-        """What an exact resumption needs besides chain and clock."""
-        return {}
+        """Arrays for an exact resumption."""
+        return saved_state(self.chain, self.clock, self.start)
 
     def figures(self) -> dict[str, float]:
-        found = {"norm": norm(self.chain)} | self.rule.figures(self.chain)
+        found = {"norm": norm(self.chain)}
         return found if self.roles is None else found | self.roles.compared(self.chain)
 
     @property
     def has_dev(self) -> bool:
         return self.dev is not None
 
-    def evaluate(self, snapshot: Chain) -> float:
+    def evaluate(self, snapshot: Any) -> float:
         assert self.dev is not None
         return self.dev.figure(snapshot)
+
+
+@dataclass
+class PathLearning(ChainLearning):
+    """Learning from gold and the best paths of exact search."""
+
+    rule: Rule = PLAIN
+    chunks: Chunks = field(default_factory=no_chunks)
+
+    def learn(self, examples: np.ndarray) -> Counts:
+        n = examples.size
+        if self.rule.kind == PERCEPTRON:
+            found = train_perceptron(self.chain, self.data, examples, 0, n, self.clock)
+        else:
+            found = train_paths(self.chain, self.data, examples, 0, n, self.clock, self.rule, self.chunks)
+        self.clock, updates, wrong, infeasible = found
+        self.infeasible += infeasible
+        return Counts(updates, wrong)

@@ -1,4 +1,4 @@
-"""What is asked of a training of chains, what a learner then gets, and what it gives back."""
+"""Inputs and outputs of chain training."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from palmette.options.settings import Settings
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape
-from palmette.training.chain.exact import Dev
+from palmette.training.chain.dev import Dev
 from palmette.training.result import Progress, TrainResult
 
 
 @dataclass
 class TrainRequest:
-    """What is asked of `fit_chain` besides the data."""
+    """What `fit_chain` gets besides the corpora."""
 
     templates: TemplateSet | None  # None: ready-made attributes
     settings: Settings
-    order: int = 1  # for ready-made attributes; templates say it themselves
+    order: int = 1  # for ready-made attributes; templates have their own
     resources: Resources = field(default_factory=Resources)
     forbidden: Sequence[tuple[str, str]] = ()  # label pairs, with <s> and </s> for the ends
     resume: ChainModel | None = None
@@ -35,13 +35,12 @@ class TrainRequest:
     names: bool = True
     ends: bool = True
     progress: Progress | None = None
-    say: Callable[[str], None] = lambda message: None
     threads: int = 1
-    history: Step | None = None  # a function for the settings' label history; None: they name one, or none
+    history: Step | None = None  # a function instead of the named label history of the settings
 
 
 class TrainingData(NamedTuple):
-    """The data as numbers, the form of the weights, and what is wished."""
+    """A corpus as numbers, the shape of the weights, and how to train them."""
 
     collected: Collected
     data: Data
@@ -49,13 +48,14 @@ class TrainingData(NamedTuple):
     allowed: Transitions
     labels: list[str]
     dev: Dev | None
-    wish: TrainRequest
+    settings: Settings  # with defaults filled in
+    request: TrainRequest
 
 
 class TrainedChain(NamedTuple):
-    """What came out of training."""
+    """The outcome of a training."""
 
     outcome: TrainResult
     settings: Settings  # with everything decided
     infeasible: int  # sentences without an allowed path
-    state: Callable[[], dict[str, np.ndarray]]  # what an exact resumption needs
+    state: Callable[[], dict[str, np.ndarray]]  # arrays for an exact resumption

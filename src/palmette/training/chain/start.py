@@ -1,11 +1,13 @@
-"""The weights that a training starts from: zeros, small random numbers for states, or those of an older model."""
+"""The weights that a training starts from: zeros, random numbers for states, a plain model's, an older model's."""
 
 from __future__ import annotations
+
+import logging
 
 import msgspec
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, TransitionWeights
+from palmette.kernels.chain.forms import Chain, TransitionWeights, stride_of
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import ORDERS, Seen, Shape, new_chain, start_randomly, used_rows
@@ -13,18 +15,20 @@ from palmette.structures.training_log import Epoch
 from palmette.training.chain import resume as grow
 from palmette.training.chain.request import TrainingData
 
+logger = logging.getLogger(__name__)
+
 
 def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]:
-    """The weights to start from, the clock, and the best weights so far of a training that goes on."""
-    collected, data, shape, allowed, *_, wish = problem
-    old = wish.resume
+    """The weights to start from, the clock, and the best weights so far of a training that is resumed."""
+    collected, data, shape, allowed, settings = *problem[:4], problem.settings
+    old = problem.request.resume
     seen: dict[int, Seen] = {}
-    if wish.settings.edge_features == "seen":
+    if settings.edge_features == "seen":
         seen = {k: seen_combinations(data, shape, k, n) for k, n in collected.sizes.items() if k > 1}
     if old is None:
         chain = new_chain(shape, collected.sizes, allowed, seen)
         if shape.latent:
-            start_randomly(chain, shape, wish.settings.init_size, wish.settings.seed)
+            start_randomly(chain, shape, settings.init_size, settings.seed)
         return chain, 1.0, None
     for order, rows in zip(ORDERS, (old.chain.one, old.chain.two, old.chain.three), strict=True):
         if rows.first.size:
@@ -37,22 +41,22 @@ def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]
     averaged = new_chain(shape, collected.sizes, allowed, seen)
     if shape.latent and shape != old.shape:  # the states of new labels need a start
         for new in (chain, averaged):
-            start_randomly(new, shape, wish.settings.init_size, wish.settings.seed)
+            start_randomly(new, shape, settings.init_size, settings.seed)
     _carry(averaged, old, old.chain, shape)
     if not old.checkpoint:
-        wish.say("resumed from the averaged weights (the model has no checkpoint)")
+        logger.info("resumed from the averaged weights (the model has no checkpoint)")
         return averaged, 1.0, None
-    wish.say("resumed exactly where training stopped")
+    logger.info("resumed exactly where training stopped")
     clock = _restore(chain, old, shape)
     return chain, clock, averaged if any(p.dev is not None for p in training_log_of(old)) else None
 
 
 def random_start(problem: TrainingData) -> TransitionWeights:
     """The start of a latent chain, as `starting_weights` makes it."""
-    shape, wish = problem.shape, problem.wish
+    shape, settings = problem.shape, problem.settings
     blank = new_chain(shape, {}, problem.allowed, {})
-    start_randomly(blank, shape, wish.settings.init_size, wish.settings.seed)
-    old = wish.resume
+    start_randomly(blank, shape, settings.init_size, settings.seed)
+    old = problem.request.resume
     if old is not None:  # its own start, or none: then zeros, which change nothing
         blocks = {n: old.checkpoint.get(f"start.{n}", np.zeros_like(b)) for n, b in old.chain.bare._asdict().items()}
         grow.place_bare(blank, blocks, old.shape, sums=False)
@@ -92,3 +96,30 @@ def _restore(chain: Chain, old: ChainModel, shape: Shape) -> float:
 
 def training_log_of(old: ChainModel | None) -> list[Epoch]:
     return [] if old is None else msgspec.convert(old.meta.get("history", []), list[Epoch])
+
+
+def split_states(latent: Chain, shape: Shape, plain: Chain) -> None:
+    """Add the weights of `plain`, which has the same attributes and one state per label, to those of `latent`.
+
+    Every state of a label begins as that label: the latent chain then scores a path of states as the plain one scores
+    its labels (the "stretched" weights of the theorems), apart from its small random start, and learning only has to
+    find out where two states of a label should differ."""
+    Y, H, per = shape.n_labels, shape.n_states, shape.per
+    for block, source in zip(latent.bare, plain.bare, strict=True):
+        states_from = 1 if block is latent.bare.end else 0  # that one's first axis is start and end
+        block[..., :H] += _repeated(source[..., :Y], per, states_from)
+    for order, rows, old in zip(ORDERS, latent[-3:], plain[-3:], strict=True):
+        n = used_rows(old)
+        if old.first.size:
+            rows.w[:] += old.w
+        elif old.slot.size:
+            rows.slot[:], rows.used[0] = old.slot, n
+            labels = old.w[:n].reshape(n, *(Y,) * (order - 1), stride_of(Y))[..., :Y]
+            rows.w[:n].reshape(n, *(H,) * (order - 1), stride_of(H))[..., :H] = _repeated(labels, per, 1)
+
+
+def _repeated(block: np.ndarray, per: int, first_axis: int) -> np.ndarray:
+    """Each item `per` times along all axes from `first_axis` on."""
+    for axis in range(first_axis, block.ndim):
+        block = np.repeat(block, per, axis=axis)
+    return block

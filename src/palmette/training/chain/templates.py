@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
@@ -13,7 +13,7 @@ from palmette.features.named import named_set
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet, read_templates
 
-Say = Callable[[str], None]
+logger = logging.getLogger(__name__)
 _CURE = {0: "drop B and T lines", 1: "have a line `B` and none with T", 2: "add a line `T`"}
 
 
@@ -23,7 +23,6 @@ def choose_templates(
     order: int | None,
     corpus: Corpus,
     resources: Resources,
-    say: Say,
 ) -> TemplateSet | None:
     """The templates for a labelled corpus; None for ready-made attributes."""
     if features is not None and template is not None:
@@ -43,9 +42,9 @@ def choose_templates(
             "there is no column besides the label", file=corpus.source, line=corpus.line_of(0),
             hint="a line needs a word and a label; see --label, --columns and --separator",
         )  # fmt: skip
-    _warn_of_label_columns(corpus, say)
+    _warn_of_label_columns(corpus)
     if template is None:
-        return _named(features, order, corpus, resources, say)
+        return _named(features, order, corpus, resources)
     templates = template if isinstance(template, TemplateSet) else read_templates(template)
     if order is not None and order != templates.order:
         raise UsageError(
@@ -54,31 +53,31 @@ def choose_templates(
         )
     check_columns(templates, len(corpus.columns), templates.name)
     for warning in lint(templates):
-        say(f"{templates.name}:{warning.line}: {warning.message}")
-    _warn_of_idle_resources(templates, resources, say)
+        logger.info(f"{templates.name}:{warning.line}: {warning.message}")
+    _warn_of_idle_resources(templates, resources)
     return templates
 
 
-def _named(name: str | None, order: int | None, corpus: Corpus, resources: Resources, say: Say) -> TemplateSet:
+def _named(name: str | None, order: int | None, corpus: Corpus, resources: Resources) -> TemplateSet:
     if name is None:
         assert corpus.labels is not None
         name = "ner" if are_chunk_labels(corpus.labels.types) else "pos"
-        say(f"no features were chosen: taking the named set `{name}` (see `palmette features {name}`)")
+        logger.info(f"no features were chosen: taking the named set `{name}` (see `palmette features {name}`)")
     return named_set(name, 1 if order is None else order, len(corpus.columns), resources)
 
 
-def _warn_of_label_columns(corpus: Corpus, say: Say) -> None:
+def _warn_of_label_columns(corpus: Corpus) -> None:
     """A column that repeats the label makes a perfect score in training and a useless model."""
     labels = corpus.labels
     assert labels is not None
     for k, column in enumerate(corpus.columns):
         if len(labels.types) > 1 and (column.ids == labels.ids).all() and column.types == labels.types:
-            say(f"warning: feature column {k} is the label itself; see --columns")
+            logger.warning(f"feature column {k} is the label itself; see --columns")
 
 
-def _warn_of_idle_resources(templates: TemplateSet, resources: Resources, say: Say) -> None:
+def _warn_of_idle_resources(templates: TemplateSet, resources: Resources) -> None:
     used = " ".join(macro.atom for template in templates.templates for macro in template.macros)
     for kind, names in (("lexicon", resources.lexicons), ("cluster", resources.clusters)):
         for name in names:
             if f"{kind}:{name}" not in used:
-                say(f"warning: no template uses %x[0,0,{kind}:{name}]; see `palmette features --atoms`")
+                logger.warning(f"no template uses %x[0,0,{kind}:{name}]; see `palmette features --atoms`")

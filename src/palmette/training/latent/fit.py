@@ -25,7 +25,8 @@ from palmette.structures.latent.data import check_templates, encode, sentences
 from palmette.structures.latent.model import NO_POS, ClassifierModel, scores_of
 from palmette.structures.latent.views import make_views, packed
 from palmette.structures.latent.weights import largest, new_weights, used
-from palmette.training.chain.fit import LARGE, attribute_names
+from palmette.training.chain.fit import attribute_names
+from palmette.training.chain.prepare import LARGE
 from palmette.training.latent.batch import BatchLearning
 from palmette.training.latent.online import LatentLearning
 from palmette.training.latent.start import check_chunker, start_from

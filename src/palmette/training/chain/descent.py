@@ -1,0 +1,67 @@
+"""Gradient descent on the likelihood, sentence by sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Active, FeatureWeights
+from palmette.kernels.chain.stochastic import Decay, Squares, descend
+from palmette.options.settings import RATES
+from palmette.structures.chain.weights import aligned_zeros, norm
+from palmette.training.chain.exact import ChainLearning
+from palmette.training.trainer import Counts
+
+
+@dataclass
+class DescentLearning(ChainLearning):
+    """Descent with a rate that decays (sgd), or one per weight that adapts to it (adagrad)."""
+
+    optimiser: str = "sgd"
+    rate: float | None = None
+    l2: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.step = RATES[self.optimiser] if self.rate is None else self.rate
+        adaptive = self.optimiser == "adagrad"
+        sentences = max(1, self.data.offset.size - 1)
+        # As in Bottou's SGD the rate falls to a half after 1 / fall examples.
+        self.fall = 0.0 if adaptive else self.step * 2 * self.l2 / sentences
+        chain, data = self.chain, self.data
+        rows = (chain.one, chain.two, chain.three)
+        self.squares = Squares(
+            *(_zeros_like(w, adaptive) for w in chain.bare), *(_zeros_like(r.w, adaptive) for r in rows)
+        )
+        actives = (data.one, data.two, data.three)
+        self.decay = Decay(*(_decay(x, r, self.l2) for x, r in zip(actives, rows, strict=True)))
+        self.bare_decay = 2 * self.l2 / sentences
+        self.objective = 0.0
+
+    def begin_epoch(self, number: int) -> None:
+        super().begin_epoch(number)
+        self.objective = 0.0
+
+    def learn(self, examples: np.ndarray) -> Counts:
+        self.clock, objective, wrong, infeasible = descend(
+            self.chain, self.data, examples, 0, examples.size, self.clock, self.step, self.fall, self.squares,
+            self.decay, self.bare_decay,
+        )  # fmt: skip
+        self.objective += objective
+        self.infeasible += infeasible
+        return Counts(examples.size - infeasible, wrong)
+
+    def figures(self) -> dict[str, float]:
+        """The objective as seen along the epoch, with the penalty of the weights at its end."""
+        own = {"norm": norm(self.chain), "objective": self.objective + self.l2 * norm(self.chain) ** 2}
+        return own if self.roles is None else own | self.roles.compared(self.chain)
+
+
+def _zeros_like(w: np.ndarray, wanted: bool) -> np.ndarray:
+    return aligned_zeros(w.shape, np.float32) if wanted else np.zeros((0,) * w.ndim, np.float32)
+
+
+def _decay(active: Active, rows: FeatureWeights, l2: float) -> np.ndarray:
+    counts = np.bincount(active.att, minlength=rows.slot.size)
+    return (2 * l2 / np.maximum(counts, 1)).astype(np.float32)

@@ -1,0 +1,106 @@
+"""Development data: encoded once, tagged and scored after every epoch."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.data.labels.mask import certain_labels, label_names, understand_labels
+from palmette.data.labels.schemes import are_chunk_labels
+from palmette.errors import DataError, UsageError
+from palmette.evaluation.scores import Scores, score
+from palmette.features.encode import Encoder
+from palmette.kernels.chain.forms import Active, Data
+from palmette.kernels.encode.encode import FeatureIndex
+from palmette.options.settings import Settings
+from palmette.structures.chain.beam import beam_labels
+from palmette.structures.chain.data import Collected, allow_table, encode_corpus, encode_past
+from palmette.structures.chain.model import best_labels, check_columns
+
+logger = logging.getLogger(__name__)
+SAME_COLUMNS = "it needs the columns of the data that training began with"
+
+
+@dataclass
+class Dev:
+    """Development data, encoded with the attributes of the training data."""
+
+    data: Data
+    gold: np.ndarray  # i32[N] into `labels`
+    labels: list[str]  # those of the model, then those only dev has
+    metric: str  # f1 or accuracy
+    sure: np.ndarray | None = None  # bool[N]: where gold is fully known; None: everywhere
+
+    def scores(self, weights: Any) -> Scores:
+        """Scores of a Chain."""
+        guess, _ = best_labels(weights, self.data, restricted=False)
+        return score(self.gold, guess, self.data.offset, self.labels, known=self.sure)
+
+    def figure(self, weights: Any) -> float:
+        found = self.scores(weights)
+        return float(found.f1 if self.metric == "f1" and found.f1 is not None else found.accuracy)
+
+
+@dataclass
+class BeamDev(Dev):
+    """Development data that is searched with the beam of the training."""
+
+    seen: Active | None = None  # attributes of templates that read earlier labels
+    beam: int = 1
+
+    def scores(self, weights: Any) -> Scores:
+        """Scores of `Weights`."""
+        assert self.seen is not None
+        guess, _ = beam_labels(weights, self.data, self.seen, self.beam, restricted=False)
+        return score(self.gold, guess, self.data.offset, self.labels, known=self.sure)
+
+
+def check_labelled(corpus: Corpus, what: str) -> None:
+    """Training needs sentences, and labels."""
+    if corpus.n_tokens == 0:
+        raise DataError(f"no {what} data: there is no sentence in it", file=corpus.source)
+    if corpus.labels is None:
+        raise DataError(f"the {what} data has no labels", file=corpus.source)
+
+
+def held_out(
+    dev: Corpus | None, encoder: Encoder | None, alphabets: Mapping[int, FeatureIndex], labels: list[str],
+    settings: Settings,
+) -> Dev | None:  # fmt: skip
+    """Development data for a model with these attributes and labels."""
+    if dev is None:
+        if settings.patience is not None or settings.tune_bias:
+            raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
+        return None
+    check_labelled(dev, "development")
+    check_columns(dev, encoder, SAME_COLUMNS)
+    understand_labels(dev, settings.partial)
+    names = labels + [label for label in label_names(dev) if label not in set(labels)]
+    if len(names) > len(labels):
+        new = ", ".join(names[len(labels) :][:10])
+        logger.info("labels that only the development data has count as errors: %s", new)
+    gold, sure = certain_labels(dev, names)
+    if sure is not None and not sure.any():
+        raise DataError("no label of the development data is fully known", file=dev.source)
+    free = np.full(dev.n_tokens, len(labels), np.int32)
+    data = encode_corpus(dev, encoder, alphabets, free, allow_table(len(labels)))
+    metric, spans = settings.metric, are_chunk_labels(names)
+    if metric == "f1" and not spans:
+        raise UsageError("the metric f1 scores spans, and the labels are none (B-X, I-X, O): choose accuracy")
+    if metric == "auto":
+        metric = "f1" if spans else "accuracy"
+    return Dev(data, gold, names, metric, sure)
+
+
+def for_beam(dev: Dev | None, corpus: Corpus | None, settings: Settings, collected: Collected) -> Dev | None:
+    """Development data with the attributes of templates that read earlier labels."""
+    if dev is None or corpus is None:
+        return None
+    seen = encode_past(corpus, collected.encoder, collected.alphabets)
+    assert settings.beam is not None
+    return BeamDev(dev.data, dev.gold, dev.labels, dev.metric, dev.sure, seen, settings.beam)

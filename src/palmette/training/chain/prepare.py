@@ -1,0 +1,167 @@
+"""From a labelled corpus to the arrays of a training: labels, constraints, attributes, and the shape of the weights."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
+from palmette.data.labels.mask import LabelMask, check_given, label_names, training_mask, understand_labels
+from palmette.errors import DataError, UsageError
+from palmette.features.encode import Encoder
+from palmette.features.templates import PAST
+from palmette.options.settings import LIKELIHOOD, MOST_STATES, Settings, penalty_of, with_beam
+from palmette.structures.chain.constraints import constraints
+from palmette.structures.chain.data import Collected, allow_table
+from palmette.structures.chain.model import ChainModel, check_columns, check_room
+from palmette.structures.chain.search import check_searchable
+from palmette.structures.chain.weights import Shape
+from palmette.training.chain.beam import check_beam
+from palmette.training.chain.dev import SAME_COLUMNS, check_labelled, for_beam, held_out
+from palmette.training.chain.request import TrainingData, TrainRequest
+
+logger = logging.getLogger(__name__)
+LARGE = 2 << 30  # bytes of weights that are worth a warning
+
+
+def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[TrainingData, str | None]:
+    """A corpus as arrays, and the name of its tag scheme, if any."""
+    check_labelled(corpus, "training")
+    settings, old = _settings(request), request.resume
+    if old is not None:
+        check_columns(corpus, old.encoder, SAME_COLUMNS)
+    understand_labels(corpus, settings.partial)
+    labels = _labels(corpus, old)
+    known = training_mask(corpus, labels)
+    if settings.learner == "maxent":
+        check_given(known, corpus, len(labels))
+    before = None if old is None else old.scheme
+    scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, forbidden_pairs(request), before)
+    encoder = _encoder(request)
+    check_searchable(encoder, settings.search)
+    shape = _shape(labels, encoder, request)
+    check_room(corpus.offset, shape, encoder)
+    collected = Collected(corpus, encoder, old.alphabets if old else None, settings.min_count, settings.max_attributes)
+    data = collected.data(known.rows, allow_table(len(labels), known.sets))
+    _report_size(collected, shape, settings)
+    _report_partial(known, len(labels))
+    on_dev = held_out(dev, encoder, collected.alphabets, labels, settings)
+    problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request)
+    if settings.search == "beam":
+        check_beam(problem)
+        problem = problem._replace(dev=for_beam(on_dev, dev, settings, collected))
+    return problem, scheme
+
+
+def _settings(request: TrainRequest) -> Settings:
+    """The settings with the defaults of the learner and the search filled in."""
+    settings = with_beam(request.settings)
+    if settings.learner in LIKELIHOOD:
+        settings = msgspec.structs.replace(settings, l2=penalty_of(settings))
+    return settings
+
+
+def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
+    assert corpus.labels is not None
+    labels = list(old.labels) if old else []
+    labels += [label for label in label_names(corpus) if label not in set(labels)]
+    if not labels:
+        raise DataError("no label is known", file=corpus.source, hint="`?` says that any label is possible")
+    if "" in labels:
+        token = int(np.argmax(corpus.labels.ids == corpus.labels.types.index("")))
+        raise DataError("the label is empty", file=corpus.source, line=corpus.line_of(token))
+    if len(labels) > 32000:
+        raise DataError(
+            f"{len(labels)} different labels", file=corpus.source, hint="is the label column the right one? see --label"
+        )
+    return labels
+
+
+def forbidden_pairs(request: TrainRequest) -> list[tuple[str, str]]:
+    """Label pairs that the user forbids; a resumed training keeps those of before."""
+    before = [] if request.resume is None else request.resume.meta.get("forbidden", [])
+    return list(dict.fromkeys((str(a), str(b)) for a, b in (*before, *request.forbidden)))
+
+
+def _encoder(request: TrainRequest) -> Encoder | None:
+    if request.resume is not None:
+        return request.resume.encoder
+    return None if request.templates is None else Encoder(request.templates, request.resources)
+
+
+def _shape(labels: list[str], encoder: Encoder | None, request: TrainRequest) -> Shape:
+    n_labels = len(labels)
+    if request.resume is not None:
+        old = request.resume.shape
+        if old.history is not None and n_labels > old.n_labels:
+            raise DataError(
+                f"the states of the model remember its labels, and {labels[old.n_labels]!r} is a new one",
+                hint="train anew on all the data",
+            )
+        more = (1,) * (n_labels - old.n_labels) if old.states else ()
+        return old._replace(n_labels=n_labels, states=old.states + more)
+    history = _history(labels, request)
+    latent = request.settings.latent if history is None else dict(zip(labels, history.counts, strict=True))
+    per, states = _latent_states(latent, labels)
+    local = request.settings.learner == "maxent"
+    if encoder is None:
+        return Shape(
+            n_labels, request.order, request.ends, request.order >= 1, request.order >= 2, per, states, history, local
+        )
+    order = encoder.templates.order
+    return Shape(n_labels, order, request.ends, encoder.is_bare(2), encoder.is_bare(3), per, states, history, local)
+
+
+def _history(labels: list[str], request: TrainRequest) -> LabelAutomaton | None:
+    """What states are to remember of the labels before them."""
+    name = request.settings.label_history
+    if request.history is not None:
+        return make_automaton(labels, request.history, MOST_STATES)
+    if name is None:
+        return None
+    check_name(name, labels)
+    return make_automaton(labels, name, MOST_STATES)
+
+
+def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int, tuple[int, ...]]:
+    """Room for states in every label, and how many each has where that differs."""
+    if isinstance(latent, int):
+        return latent, ()
+    strange = [label for label in latent if label not in labels]
+    if strange:
+        raise UsageError(f"latent: no label {strange[0]!r} in the training data, which has {', '.join(labels[:20])}")
+    states = tuple(latent.get(label, 1) for label in labels)
+    return max(states), () if len(set(states)) == 1 else states
+
+
+def _report_size(collected: Collected, shape: Shape, settings: Settings) -> None:
+    """Report the size of the data and the number of weights, with a warning if they are many."""
+    sizes = collected.sizes
+    dense = {k: n * shape.n_states**k for k, n in sizes.items() if k != PAST}
+    if settings.edge_features == "seen":
+        dense = {k: n for k, n in dense.items() if k == 1}
+    total = sum(dense.values())
+    found = sum(collected.found.values())
+    kept = f" of {found:,}" if found != sum(sizes.values()) else ""
+    logger.info(
+        f"{collected.corpus.n_sentences:,} sentences, {collected.corpus.n_tokens:,} tokens, {shape.n_labels} labels, "
+        + (f"{int((~shape.missing()).sum())} states, " if shape.per > 1 else "")
+        + f"{sum(sizes.values()):,}{kept} attributes, order {shape.order}, up to {total:,} weights"
+        + (" and those of earlier labels as they come" if PAST in sizes else "")
+    )
+    if not sum(sizes.values()):
+        logger.warning("there is no attribute, so only label sequences are learnt; see --template and --min-count")
+    if total * 12 > LARGE:
+        logger.warning(
+            f"if every weight moves, they take {total * 12 / 2**30:.1f} GB; "
+            "--edge-features seen, --min-count 2 or --max-attributes make them fewer"
+        )
+
+
+def _report_partial(known: LabelMask, n_labels: int) -> None:
+    unsure = int(np.count_nonzero(known.rows >= n_labels))
+    if unsure:
+        logger.info(f"{unsure:,} of {known.rows.size:,} tokens have a label that is not fully known")

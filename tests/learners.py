@@ -1,0 +1,63 @@
+"""The learners as tests run them: any chain and data, some sentences, and what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.kernels.chain.costs import Chunks, no_chunks
+from palmette.kernels.chain.forms import Active, Chain, Data
+from palmette.kernels.chain.label_context import LabelContextWeights
+from palmette.kernels.chain.train_beam import BeamLearner
+from palmette.kernels.learning.rule import Rule
+from palmette.options.search import UPDATE_NUMBERS
+from palmette.options.settings import Settings
+from palmette.training.chain.beam import BeamLearning
+from palmette.training.chain.exact import PathLearning
+from palmette.training.chain.rules import chunks_for, rule_for
+
+
+class Step(NamedTuple):
+    """What a slice has done."""
+
+    clock: float
+    updates: int
+    wrong: int
+    infeasible: int
+
+
+class PathRunner:
+    """A rule over the best paths of exact search."""
+
+    def __init__(self, rule: Rule, chunks: Chunks | None = None) -> None:
+        self.rule, self.chunks = rule, chunks or no_chunks()
+
+    def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
+        learning = PathLearning(chain, data, clock=clock, rule=self.rule, chunks=self.chunks)
+        updates, wrong = learning.learn(order[first:last])
+        return Step(learning.clock, updates, wrong, learning.infeasible)
+
+
+class BeamRunner:
+    """A rule over the prefixes of a beam; weights of earlier labels and counters go on from slice to slice."""
+
+    def __init__(
+        self, settings: Settings, past: LabelContextWeights, seen: Active, sentences: int, labels: Sequence[str] = ()
+    ) -> None:
+        assert settings.beam is not None
+        assert settings.update is not None
+        self.past, self.seen = past, seen
+        rule, chunks = rule_for(settings, sentences), chunks_for(settings, labels)
+        self.learner = BeamLearner(settings.beam, UPDATE_NUMBERS[settings.update], rule, chunks)
+        self.updates = self.bad = 0
+        self.position = 0.0
+
+    def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
+        learning = BeamLearning(chain, data, clock=clock, past=self.past, seen=self.seen, learner=self.learner)
+        updates, wrong = learning.learn(order[first:last])
+        self.past = learning.past
+        self.updates, self.bad = self.updates + learning.updates, self.bad + learning.bad
+        self.position += learning.position
+        return Step(learning.clock, updates, wrong, learning.infeasible)
