@@ -187,5 +187,9 @@ class LatentSettings(LatentOptions, Value):
         if self.combine != "add" and (self.latent != "chunks" or len(self.views) < 2):
             raise OptionError("combine", f"{self.combine} needs two chunk views or more, such as views=all")
         learner = self.chosen_learner
+        if (learner.values().get("nbest") or 1) > 1:
+            raise OptionError("nbest", "a classifier has one candidate per sentence: the other class")
+        if learner.values().get("cost", "hamming") != "hamming":
+            raise OptionError("cost", "spans are for taggers; a wrong class costs 1")
         if self.bound and not (learner.kind == "pa" and learner.values()["pa_type"] == "PA"):
             raise OptionError("bound", "the bound on the squared loss holds for the learner pa with pa_type PA")

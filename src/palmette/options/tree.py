@@ -61,5 +61,7 @@ class TreeSettings(TreeOptions, Value):
         learner, update = self.chosen_learner, self.beam.update
         if learner.kind != "perceptron" and update not in LIST_UPDATES:
             raise OptionError("update", f"{update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}")
+        if learner.values().get("cost", "hamming") != "hamming":
+            raise OptionError("cost", "spans are for taggers; the cost of a tree is the number of its wrong actions")
         if self.merge and update == "laso":
             raise OptionError("update", "laso continues from gold, where merged states have no scores; do not merge")
