@@ -34,6 +34,30 @@ def corpora(request: pytest.FixtureRequest) -> Path:
     return CORPORA
 
 
+class _Kept(logging.Handler):
+    """Appends messages to a list."""
+
+    def __init__(self, messages: list[str]) -> None:
+        super().__init__()
+        self.messages = messages
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@pytest.fixture
+def logged() -> Iterator[list[str]]:
+    """The messages that the library logs during the test."""
+    messages: list[str] = []
+    logger, handler = logging.getLogger("palmette"), _Kept(messages)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield messages
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
     called = [report for report in reports if getattr(report, "when", None) == "call"]

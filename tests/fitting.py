@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from naive_chain import Example, Feature, Model, TrainedChain, parts
 
 from palmette.data.corpus import Corpus
+from palmette.estimators.tagger import Tagger
 from palmette.features.templates import TemplateSet, parse
+from palmette.options.assemble import assemble
+from palmette.options.chain import TaggerOptions
 from palmette.options.settings import Settings
 from palmette.structures.chain.model import ChainModel
 from palmette.training.chain.fit import fit_chain
@@ -21,6 +26,11 @@ TEMPLATES = {
     2: "*0:%x[0,0]\nU1:%x[-1,0]\nB\nT",
 }
 ESTIMATES = {"avg": lambda trained: trained.mean, "last": lambda trained: trained.last}
+
+
+def flat_tagger(features: str | None = None, **flat: Any) -> Tagger:
+    """A tagger from flat names, which are those of flags: nbest, beam, latent, l2, ..."""
+    return Tagger(features, **assemble(TaggerOptions, flat))
 
 
 def fit(corpus: Corpus, templates: str | None, dev: Corpus | None = None, **options) -> tuple[ChainModel, TrainResult]:

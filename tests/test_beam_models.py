@@ -9,14 +9,14 @@ import pytest
 from beam_arrays import BACKS
 from chain_arrays import column_corpus, gold_examples, in_order_of_occurrence, tokens_of, weights_by_name
 from cli_run import Cli
-from fitting import arrays, assert_equal_weights, fit, labelled, noisy, orders, twin_of
+from fitting import arrays, assert_equal_weights, fit, flat_tagger, labelled, noisy, orders, twin_of
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_beam import beam_perceptron
 from naive_templates import expand
 from strategies import Task, few, tasks
 
-from palmette import Tagger
+from palmette import Beam, Latent, ProbPerc, Tagger
 from palmette.data import model_file
 from palmette.errors import DataError, ModelError, TemplateError, UsageError
 from palmette.features.lint import lint
@@ -36,7 +36,7 @@ BEAM = {"search": "beam", "beam": 2}
 
 
 def trained(**more) -> Tagger:
-    return Tagger(template=parse(TEMPLATES), **{**BEAM, "passes": 3, **more}).fit(*noisy(0))
+    return flat_tagger(template=parse(TEMPLATES), **{**BEAM, "passes": 3, **more}).fit(*noisy(0))
 
 
 def everything(model: ChainModel) -> list[np.ndarray]:
@@ -195,7 +195,7 @@ def test_a_width_that_is_none(tmp_path: Path) -> None:
 
 def test_older_files_call_when_update(tmp_path: Path) -> None:
     words, labels = noisy(0)
-    Tagger(template=parse("U0:%x[0,0]\nB"), learner="probperc", when="errors", passes=1).fit(words, labels).save(
+    Tagger(learner=ProbPerc(when="errors"), template=parse("U0:%x[0,0]\nB"), passes=1).fit(words, labels).save(
         tmp_path / "m.palm"
     )
     found, meta = model_file.load(tmp_path / "m.palm")
@@ -242,7 +242,7 @@ def test_masks_and_dead_ends() -> None:
     allowed = [[None if i % 2 else {"N", "D"} for i in range(len(sentence))] for sentence in words]
     for sentence in tagger.predict(words, allowed=allowed):
         assert all(label in "ND" for label in sentence[::2])
-    strict = Tagger(template=parse("U0:%x[0,0]\nB"), forbidden=[("N", "V")], search="beam", beam=1, passes=3)
+    strict = Tagger(search=Beam(1), template=parse("U0:%x[0,0]\nB"), forbidden=[("N", "V")], passes=3)
     strict.fit([[["n"], ["n"]], [["v"], ["v"]]], [["N", "N"], ["V", "V"]])
     with pytest.raises(DataError, match="a beam of 1 is too narrow"):
         strict.predict([[["n"], ["n"]]], allowed=[[None, "V"]])
@@ -251,7 +251,7 @@ def test_masks_and_dead_ends() -> None:
 
 def test_other_searches_at_tag_time() -> None:
     words, labels = noisy(0)
-    tagger = Tagger(template=parse("U0:%x[0,0]\nB"), passes=3, **BEAM).fit(words, labels)
+    tagger = flat_tagger(template=parse("U0:%x[0,0]\nB"), passes=3, **BEAM).fit(words, labels)
     wide = tagger.search_with(beam=2000).predict_scored(words)
     assert tagger.model_.beam == 2000
     exact = tagger.search_with("viterbi").predict_scored(words)
@@ -262,7 +262,7 @@ def test_other_searches_at_tag_time() -> None:
         tagger.search_with("viterbi", 3)
     with pytest.raises(UsageError, match="between 1 and"):
         tagger.search_with("beam", 0)
-    latent = Tagger(template=parse("U0:%x[0,0]\nB"), latent=2, passes=1).fit(words, labels)
+    latent = Tagger(states=Latent(2), template=parse("U0:%x[0,0]\nB"), passes=1).fit(words, labels)
     with pytest.raises(UsageError, match="neither latent nor maxent"):
         latent.search_with("beam", 3)
 
@@ -331,7 +331,9 @@ def test_exact_search_with_earlier_labels_says_what_to_do() -> None:
 def test_partial_labels_are_refused() -> None:
     words, labels = noisy(0)
     with pytest.raises(DataError, match="labels that are fully known"):
-        Tagger(template=parse("U0:%x[0,0]\nB"), partial=True, **BEAM).fit(words, [[None, *own[1:]] for own in labels])
+        flat_tagger(template=parse("U0:%x[0,0]\nB"), partial=True, **BEAM).fit(
+            words, [[None, *own[1:]] for own in labels]
+        )
 
 
 # --- the command line ---------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def test_forbidden_pairs(cli: Cli) -> None:
     new = sorted(free - seen)  # what the model makes and the training data does not have
     assert new
     cli.write("forbid.txt", "# not seen\n" + "".join(f"{a} {b}\n" for a, b in new))
-    trained(cli, "--features chunk --passes 4 --forbid forbid.txt --checkpoint", output="f.palm")
+    trained(cli, "--features chunk --passes 4 --forbidden forbid.txt --checkpoint", output="f.palm")
     assert not pairs(tags(cli, "f.palm", "dev.txt") + tags(cli, "f.palm")) & set(new)
     trained(cli, "--resume f.palm --passes 1", output="g.palm")  # which stay forbidden
     assert not pairs(tags(cli, "g.palm", "dev.txt") + tags(cli, "g.palm")) & set(new)
@@ -143,7 +143,7 @@ def test_forbidden_pairs(cli: Cli) -> None:
 def test_lexicons_and_clusters_travel_with_the_model(cli: Cli) -> None:
     cli.write("towns.txt", "Rome\nNew York\n")
     cli.write("brown.txt", "0110\tRome\t5\n0111\tParis\t3\n")
-    trained(cli, "--features ner --passes 1 --lexicon town=towns.txt --clusters brown=brown.txt")
+    trained(cli, "--features ner --passes 1 --lexicons town=towns.txt --clusters brown=brown.txt")
     before = tags(cli, "m.palm")
     (cli.folder / "towns.txt").unlink()
     (cli.folder / "brown.txt").unlink()
@@ -298,7 +298,7 @@ def test_what_was_compiled_is_thrown_away(cli: Cli, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(warm, "compile_all", lambda: None)
     ran = cli("warmup --clean")
-    assert "threw away 2 files" in ran.err
+    assert "deleted 2 files" in ran.err
     assert "0 kernels compiled" in ran.out
     assert not list(tmp_path.glob("*.kernel"))
     assert (tmp_path / "mine.txt").exists()

@@ -290,7 +290,7 @@ def test_outputs_must_be_aligned(cli: Cli) -> None:
         ("", 2, "two or more"),
         ("avg.palm test.txt", 2, "two or more"),
         ("test.txt avg.palm last.palm", 2, "last.palm is a model: the gold file comes last"),
-        ("avg.palm avg.palm test.txt", 2, "avg.palm is there twice"),
+        ("avg.palm avg.palm test.txt", 2, "avg.palm is given twice"),
         ("avg.palm - test.txt", 2, "not standard input"),
         ("avg.palm missing.palm test.txt", 1, "missing.palm: cannot read: no such file"),
         ("pos.palm avg.palm test.txt", 2, "another column"),
@@ -302,7 +302,7 @@ def test_outputs_must_be_aligned(cli: Cli) -> None:
         ("--train train.txt --gold test.txt --learners perceptron", 2, "two or more"),
         ("--train train.txt --gold test.txt --learners perceptron,perceptron", 2, "twice"),
         ("--train train.txt --gold test.txt --learners perceptron,nonsense", 2, "nonsense"),
-        ("--train train.txt --gold test.txt --learners perceptron,perceptron:nonsense=1", 2, "no parameter 'nonsense'"),
+        ("--train train.txt --gold test.txt --learners perceptron,perceptron:nonsense=1", 2, "no option 'nonsense'"),
         ("--train train.txt --gold test.txt --learners perceptron,latent --seeds 0", 2, "--seeds"),
         ("--train train.txt --gold test.txt --learners perceptron,latent --differences 3", 2, "--differences"),
         ("--train train.txt --gold test.txt --learners perceptron,latent --dev dev.txt --dev-share 0.1", 2, "not both"),
@@ -327,7 +327,12 @@ def test_learner_specifications() -> None:
         {"learner": "perceptron", "latent": 2},
     ]
     (one,) = parse_learners(["perceptron:init-size=0.5,latent=B-NP=2+O=3,constraints=none"])
-    assert one.params == {"learner": "perceptron", "init_size": 0.5, "latent": "B-NP=2,O=3", "constraints": "none"}
+    assert one.params == {
+        "learner": "perceptron",
+        "init_size": 0.5,
+        "latent": {"B-NP": 2, "O": 3},
+        "constraints": "none",
+    }
     (short,) = parse_learners(["latent:4,estimator=last"])
     assert short.params == {"learner": "perceptron", "latent": 4, "estimator": "last"}
 
@@ -344,7 +349,7 @@ def ablation(cli: Cli, options: str = "") -> dict:
     line = (
         "--train train.txt --gold test.txt --features chunk --passes 3 --learners perceptron,perceptron:estimator=last"
     )
-    return compared(cli, f"{line} perceptron:order=0 {options}")
+    return compared(cli, f"{line},perceptron:order=0 {options}")
 
 
 def test_runs_are_what_train_and_eval_give(cli: Cli) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chain_arrays import tokens_of, weights_by_name
+from fitting import flat_tagger
 from naive_chain import Model, path_score
 
 from palmette import Tagger, load_demo
@@ -48,7 +49,7 @@ def tagger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     template = tmp_path_factory.mktemp("templates") / "t.txt"
     template.write_text(ORDERS[order])
     options = {"latent": 2, "init_size": 0.5} if latent == 2 else {}
-    made = Tagger(template=template, passes=2, constraints=constraints, **options).fit(*chunk_task())
+    made = flat_tagger(template=template, passes=2, constraints=constraints, **options).fit(*chunk_task())
     made.model_.meta["calibration"] = {"temperature": 2.5}
     return made
 

@@ -196,7 +196,7 @@ def test_a_picture_of_it(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("eval sure.palm test.txt --picture x.png", 2, "say both"),
+        ("eval sure.palm test.txt --picture x.png", 2, "give both"),
         ("eval sure.palm test.txt --calibration --style conlleval", 2, "needs a model"),
         ("eval --guess test.txt --calibration", 2, "needs a model"),
         ("calibrate chunk.palm dev.txt", 2, "output"),

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from chain_arrays import column_corpus
+from fitting import flat_tagger
 
-from palmette import Tagger, load_demo
+from palmette import Crf, Latent, Tagger, load_demo
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.datasets import synthetic as synth
 from palmette.errors import DataError, UsageError
@@ -37,7 +38,7 @@ def attributes(sentence: list[tuple[str, str]]) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def fitted() -> Tagger:
-    return Tagger(**PLAIN, l2=0.7, passes=400, tolerance=1e-9).fit(*demo("train", 120))
+    return flat_tagger(**PLAIN, l2=0.7, passes=400, tolerance=1e-9).fit(*demo("train", 120))
 
 
 def objective_at_the_end(tagger: Tagger) -> float:
@@ -48,7 +49,9 @@ def objective_at_the_end(tagger: Tagger) -> float:
 def test_objective_tags_and_probabilities_are_those_of_crfsuite(states: str, fitted: Tagger, tmp_path: Path) -> None:
     pycrfsuite = pytest.importorskip("pycrfsuite")
     if states == "seen":
-        fitted = Tagger(**PLAIN, l2=0.7, passes=400, tolerance=1e-9, state_features="seen").fit(*demo("train", 120))
+        fitted = flat_tagger(**PLAIN, l2=0.7, passes=400, tolerance=1e-9, state_features="seen").fit(
+            *demo("train", 120)
+        )
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
     for x, y in zip(*demo("train", 120), strict=True):
         trainer.append(attributes(x), y)
@@ -71,7 +74,7 @@ def test_objective_tags_and_probabilities_are_those_of_crfsuite(states: str, fit
 def test_the_optimum_does_not_depend_on_threads() -> None:
     X, y = demo("train", 40)
     corpus = column_corpus([[list(token) for token in x] for x in X], y)
-    models = [Tagger(**PLAIN, passes=12).fit_corpus(corpus, None, threads=n).model_ for n in (1, 3)]
+    models = [flat_tagger(**PLAIN, passes=12).fit_corpus(corpus, None, threads=n).model_ for n in (1, 3)]
     assert np.array_equal(models[0].chain.one.w, models[1].chain.one.w)
     assert np.array_equal(models[0].chain.bare.pair, models[1].chain.bare.pair)
 
@@ -79,8 +82,8 @@ def test_the_optimum_does_not_depend_on_threads() -> None:
 @pytest.mark.parametrize("l1", [0.3, 0.4, 0.5])
 def test_l1_leaves_few_weights_and_the_conditions_hold(l1: float) -> None:
     """At the optimum the gradient of the likelihood is -l1 * sign(w), and at most l1 where w = 0: both to 1e-3."""
-    tagger = Tagger(**PLAIN, l1=l1, passes=3000, tolerance=1e-13).fit(*demo("train", 60))
-    dense = Tagger(**PLAIN, passes=100).fit(*demo("train", 60))
+    tagger = flat_tagger(**PLAIN, l1=l1, passes=3000, tolerance=1e-13).fit(*demo("train", 60))
+    dense = flat_tagger(**PLAIN, passes=100).fit(*demo("train", 60))
     chain = tagger.model_.chain
     few, many = (np.count_nonzero(t.model_.chain.one.w) for t in (tagger, dense))
     assert 0 < few < many / 5
@@ -102,38 +105,36 @@ def test_l1_leaves_few_weights_and_the_conditions_hold(l1: float) -> None:
     assert np.abs(gradient[rows & ~moved]).max() < l1 + 1e-3
 
 
-def test_l1_then_l2_keeps_what_l1_chose() -> None:
-    said: list[str] = []
+def test_l1_then_l2_keeps_what_l1_chose(logged: list[str]) -> None:
     X, y = demo("train", 60)
-    one = Tagger(**PLAIN, l1=0.4, passes=100).fit(X, y)
-    two = Tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=100).fit(X, y, say=said.append)
+    one = flat_tagger(**PLAIN, l1=0.4, passes=100).fit(X, y)
+    two = flat_tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=100).fit(X, y)
     assert 0 < np.count_nonzero(two.model_.chain.one.w) <= np.count_nonzero(one.model_.chain.one.w)
-    assert [message[:3] for message in said if " weights that are not zero" in message] == ["L1:", "L2:"]
-    free = Tagger(**PLAIN, l2=0.2, passes=100).fit(X, y)
+    assert [message[:3] for message in logged if " weights that are not zero" in message] == ["L1:", "L2:"]
+    free = flat_tagger(**PLAIN, l2=0.2, passes=100).fit(X, y)
     values = [t.training_log_[-1]["figures"]["objective"] for t in (free, two)]
     assert values[0] < values[1]  # fewer weights, a higher value
 
 
-def test_a_stage_tells_the_figures_of_the_pass_that_is_kept() -> None:
-    said: list[str] = []
+def test_a_stage_tells_the_figures_of_the_pass_that_is_kept(logged: list[str]) -> None:
     dev = demo("test", 30)
-    Tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=15).fit(*demo("train", 60), dev=dev, say=said.append)
-    alone = Tagger(**PLAIN, l1=0.4, passes=15).fit(*demo("train", 60), dev=dev)
+    flat_tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=15).fit(*demo("train", 60), dev=dev)
+    alone = flat_tagger(**PLAIN, l1=0.4, passes=15).fit(*demo("train", 60), dev=dev)
     kept = next(row for row in alone.training_log_ if row["number"] == alone.outcome_.best_epoch)
-    told = next(message for message in said if message.startswith("L1:"))
+    told = next(message for message in logged if message.startswith("L1:"))
     assert told.endswith(f"{100 * kept['train_accuracy']:.2f}% right in training, dev {100 * kept['dev']:.2f}")
 
 
-def test_a_penalty_that_leaves_nothing_is_told() -> None:
+def test_a_penalty_that_leaves_nothing_is_told(logged: list[str]) -> None:
     for more in ({}, {"l1_then_l2": True, "l2": 1.0}):
-        said: list[str] = []
-        Tagger(**PLAIN, l1=1e6, passes=5, **more).fit(*demo("train", 20), say=said.append)
-        assert any("all weights are zero: l1 1e+06" in message for message in said)
+        logged.clear()
+        flat_tagger(**PLAIN, l1=1e6, passes=5, **more).fit(*demo("train", 20))
+        assert any("all weights are zero: l1 1e+06" in message for message in logged)
 
 
 def test_steps_that_are_too_large_are_named() -> None:
     with pytest.raises(DataError, match="no number can hold the scores") as caught:
-        Tagger(features="chunk", learner="crf", optimiser="adagrad", rate=1e6, passes=2).fit(*demo("train", 200))
+        Tagger(learner=Crf(optimiser="adagrad", rate=1e6), features="chunk", passes=2).fit(*demo("train", 200))
     assert "--rate" in str(caught.value)
 
 
@@ -147,8 +148,10 @@ def test_a_latent_crf_finds_the_ring() -> None:
         labels = column_of_types(model.label_of[found.states].astype("int32"), model.names.labels)
         corpora.append((Corpus(found.offset, columns, labels), found))
     settings: dict[str, Any] = {"template": parse("U0:%x[0,0]\nB\n"), "l2": 0.05}
-    crf = Tagger(**settings, learner="crf", passes=100).fit_corpus(corpora[0][0], None)
-    latent = Tagger(**settings, learner="dplvm", latent=2, init_size=0.1, passes=200).fit_corpus(corpora[0][0], None)
+    crf = flat_tagger(**settings, learner="crf", passes=100).fit_corpus(corpora[0][0], None)
+    latent = flat_tagger(**settings, learner="dplvm", latent=2, init_size=0.1, passes=200).fit_corpus(
+        corpora[0][0], None
+    )
     test, drawn = corpora[1]
     limit = synth.bayes_accuracy(model, drawn.symbols, drawn.states, drawn.offset)
     plain = crf.evaluate(test).accuracy
@@ -159,31 +162,30 @@ def test_a_latent_crf_finds_the_ring() -> None:
     assert np.mean(decoded == gold) > limit - 0.015
 
 
-def test_the_best_of_several_starts_is_kept() -> None:
+def test_the_best_of_several_starts_is_kept(logged: list[str]) -> None:
     """On dev where there is some, else by the objective; it is the model of that seed alone."""
     X, y = demo("train", 50)
     make: dict[str, Any] = {"features": "chunk", "learner": "dplvm", "latent": 2, "passes": 8, "init_size": 1.0}
-    alone = [Tagger(**make, seed=seed).fit(X, y) for seed in (1, 2, 3)]
+    alone = [flat_tagger(**make, seed=seed).fit(X, y) for seed in (1, 2, 3)]
     best = min(alone, key=objective_at_the_end)
-    said: list[str] = []
-    found = Tagger(**make, restarts=3).fit(X, y, say=said.append)
-    assert len([message for message in said if message.startswith("start ")]) == 3
+    found = flat_tagger(**make, restarts=3).fit(X, y)
+    assert len([message for message in logged if message.startswith("start ")]) == 3
     assert np.array_equal(found.model_.chain.one.w, best.model_.chain.one.w)
-    with_dev = [Tagger(**make, seed=seed).fit(X, y, dev=demo("test", 30)) for seed in (1, 2, 3)]
+    with_dev = [flat_tagger(**make, seed=seed).fit(X, y, dev=demo("test", 30)) for seed in (1, 2, 3)]
     best = max(with_dev, key=lambda tagger: max(row["dev"] for row in tagger.training_log_))
-    found = Tagger(**make, restarts=3).fit(X, y, dev=demo("test", 30))
+    found = flat_tagger(**make, restarts=3).fit(X, y, dev=demo("test", 30))
     assert np.array_equal(found.model_.chain.one.w, best.model_.chain.one.w)
     with pytest.raises(UsageError, match="random start"):
-        Tagger(restarts=2).settings()
+        Tagger(states=Latent(restarts=2)).settings()
     with pytest.raises(UsageError, match="development data"):
-        Tagger(latent=2, restarts=2, passes=1).fit(X, y)
+        Tagger(states=Latent(2, restarts=2), passes=1).fit(X, y)
 
 
 def test_partial_labels_and_order_2() -> None:
     X, y = demo("train", 80)
     hidden = [[label if (s + i) % 3 else None for i, label in enumerate(own)] for s, own in enumerate(y)]
     text = TEXT + "*4:%x[0,1]\nT\n"
-    tagger = Tagger(template=parse(text), learner="crf", passes=30, l2=0.5).fit(X, hidden)
+    tagger = Tagger(learner=Crf(l2=0.5), template=parse(text), passes=30).fit(X, hidden)
     assert tagger.score(*demo("test")) > 0.85
     values = [row["figures"]["objective"] for row in tagger.training_log_]
     assert all(b <= a for a, b in pairwise(values))
@@ -201,7 +203,7 @@ def test_partial_labels_and_order_2() -> None:
 )
 def test_settings_that_do_not_go_together(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Tagger("chunk", **settings).fit(*demo("train", 3))
+        flat_tagger("chunk", **settings).fit(*demo("train", 3))
 
 
 def test_more_weights_than_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

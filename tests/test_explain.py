@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from chain_arrays import Case, chain_of, data_of
 from cli_run import Cli
+from fitting import flat_tagger
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_chain import path_score
 from strategies import cases, few
 
 from palmette.data.items import corpus_from_items
-from palmette.estimators.tagger import Tagger
 from palmette.features.templates import parse
 from palmette.structures.chain.explain import explain, parts_of
 
@@ -52,7 +52,7 @@ def test_contributions_add_up_to_the_difference(order: int, options: dict) -> No
     template += [["", "*0:%x[0,0]", "*0:%x[0,0]\nT\nT0:%x[0,0]"][order]]
     options = dict(options)
     bias = options.pop("bias", {})
-    tagger = Tagger(template=parse("\n".join(template)), passes=3, **options).fit(SENTENCES, TAGS)
+    tagger = flat_tagger(template=parse("\n".join(template)), passes=3, **options).fit(SENTENCES, TAGS)
     tagger.model_.bias = bias
     for sentence in [*SENTENCES, ["unseen"], ["the", "unseen", "dog", "sleeps", "here"]]:
         first, second = tagger.nbest([sentence], 2)[0]

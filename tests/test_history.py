@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from chain_arrays import Case, chain_of, column_corpus, data_of, decoded, in_order_of_occurrence
 from cli_run import Cli, last_cells
-from fitting import TEMPLATES, fit, noisy, same_bits
+from fitting import TEMPLATES, fit, flat_tagger, noisy, same_bits
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from naive_chain import Model, Token, best_path, path_score
@@ -21,7 +21,7 @@ from naive_latent import States, assert_learnt, latent_perceptron, latent_twin, 
 from naive_latent import state_weights as weights_of
 from strategies import Task, few, random_model, random_sentence, shapes, tasks
 
-from palmette import Tagger
+from palmette import Crf, LabelHistory, Tagger
 from palmette.data.labels.automaton import LabelAutomaton, checked_automaton, make_automaton
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.templates import parse
@@ -222,8 +222,8 @@ def test_a_history_crf_is_the_plain_crf_of_its_states() -> None:
     after = [(g, h) for g in names for h in names if g[0] != h.partition("#")[2]]
     after += [("<s>", h) for h in names if not h.endswith("<s>")]
     options = {"learner": "crf", "template": parse(TEMPLATES[1]), "constraints": "none", "l2": 0.1, "passes": 300}
-    plain = Tagger(**options, forbidden=after, tolerance=1e-9).fit(X, y_states)
-    own = Tagger(**options, label_history=kind, tolerance=1e-9).fit(X, y)
+    plain = flat_tagger(**options, forbidden=after, tolerance=1e-9).fit(X, y_states)
+    own = flat_tagger(**options, label_history=kind, tolerance=1e-9).fit(X, y)
     ends = [tagger.training_log_[-1]["figures"]["objective"] for tagger in (plain, own)]
     assert ends[0] == pytest.approx(ends[1], rel=1e-5)
     found, scores = own.predict_scored(X)
@@ -244,8 +244,7 @@ def test_a_run_of_one_is_the_plain_model() -> None:
 
 def test_what_is_allowed_and_forbidden_of_labels_holds_for_states() -> None:
     X, y = noisy(labels="NVD")
-    tagger = Tagger(template=parse(TEMPLATES[1]), label_history="bigram", forbidden=[("N", "N"), ("<s>", "D")],
-                    constraints="none")  # fmt: skip
+    tagger = Tagger(states=LabelHistory("bigram"), template=parse(TEMPLATES[1]), forbidden=[("N", "N"), ("<s>", "D")], constraints="none")  # fmt: skip
     y = [[a if a != b else "V" for a, b in zip(own, [None, *own[:-1]], strict=True)] for own in y]
     y = [["V" if i == 0 and a == "D" else a for i, a in enumerate(own)] for own in y]
     y = [_without(own) for own in y]
@@ -271,7 +270,7 @@ def _without(own: list[str]) -> list[str]:
 def test_partial_labels_and_marginals() -> None:
     X, y = noisy(n_sentences=80)
     half = [[None if i % 3 == 1 else label for i, label in enumerate(own)] for own in y]
-    tagger = Tagger(template=parse(TEMPLATES[1]), label_history="run:N:3", learner="crf", l2=0.1).fit(X, half)
+    tagger = Tagger(learner=Crf(l2=0.1), states=LabelHistory("run:N:3"), template=parse(TEMPLATES[1])).fit(X, half)
     assert tagger.score(X, y) > 0.6
     for how in ("marginal", "exact"):
         assert set(itertools.chain(*tagger.predict(X, decode=how))) <= set("NVD")
@@ -280,7 +279,7 @@ def test_partial_labels_and_marginals() -> None:
 def test_labels_of_a_tag_scheme_keep_to_it() -> None:
     X = [["a", "b", "c", "d"], ["b", "c", "a"], ["c", "c", "a", "b"]]
     y = [["B-X", "I-X", "O", "B-X"], ["O", "B-X", "I-X"], ["B-X", "I-X", "I-X", "O"]]
-    tagger = Tagger("ner", label_history="bigram", passes=2).fit(X, y)
+    tagger = Tagger("ner", states=LabelHistory("bigram"), passes=2).fit(X, y)
     assert tagger.model_.scheme == "IOB2"
     for own in tagger.predict([["z", "c", "b", "b", "a"], ["b", "b"]]):
         assert all(a != "O" or b != "I-X" for a, b in itertools.pairwise(["O", *own]))
@@ -292,7 +291,7 @@ def test_labels_of_a_tag_scheme_keep_to_it() -> None:
 @pytest.mark.parametrize("kind", ["trigram", "run:N:2", lambda before, label: label if label == "N" else before])
 def test_saved_and_loaded(kind: object, tmp_path: Path) -> None:
     X, y = noisy()
-    tagger = Tagger(template=parse(TEMPLATES[1]), label_history=kind, passes=3).fit(X, y)
+    tagger = Tagger(states=LabelHistory(kind), template=parse(TEMPLATES[1]), passes=3).fit(X, y)
     tagger.save(tmp_path / "x.palm")
     other = Tagger.load(tmp_path / "x.palm")
     assert other.model_.shape == tagger.model_.shape
@@ -331,7 +330,7 @@ def test_training_goes_on_exactly_and_refuses_new_labels(tmp_path: Path) -> None
 )
 def test_settings_that_do_not_fit(options: dict, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Tagger(template=parse(TEMPLATES[1]), **options).fit(*noisy())
+        flat_tagger(template=parse(TEMPLATES[1]), **options).fit(*noisy())
 
 
 # --- commands -----------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_run import Cli
+from fitting import flat_tagger
 
-from palmette import Tagger, load_demo
+from palmette import HiddenMarkov, Tagger, load_demo
 from palmette.errors import DataError, TemplateError, UsageError
 from palmette.estimators.hmm import HMM
 from palmette.features.templates import parse
@@ -34,7 +35,7 @@ def columns(part: str) -> tuple[list, list]:
 def test_it_is_the_model_that_was_counted(order: int, options: dict[str, Any], tmp_path: Path) -> None:
     words, tags = words_and_tags("train")
     hmm = HMM(order, **options).fit(words, tags)
-    tagger = Tagger(learner="hmm", order=order, **options).fit(words, tags)
+    tagger = flat_tagger(learner="hmm", order=order, **options).fit(words, tags)
     tagger.save(tmp_path / "m.palm")
     sentences = words_and_tags("test")[0] + STRANGE
     for model in (tagger, Tagger.load(tmp_path / "m.palm")):
@@ -46,7 +47,7 @@ def test_it_is_the_model_that_was_counted(order: int, options: dict[str, Any], t
 
 def test_a_loaded_one_can_be_fitted_again(tmp_path: Path) -> None:
     words, tags = words_and_tags("train")
-    Tagger(learner="hmm", order=2, rare=2).fit(words, tags).save(tmp_path / "m.palm")
+    Tagger(learner=HiddenMarkov(rare=2), order=2).fit(words, tags).save(tmp_path / "m.palm")
     again = Tagger.load(tmp_path / "m.palm")
     assert repr(again) == "Tagger(order=2, learner='hmm', rare=2)"
     before = again.predict(words[:20])
@@ -61,11 +62,10 @@ def test_unseen_words_are_those_that_never_occurred() -> None:
     assert len(tagger.model_.encoder.resources.observed["words"].known) < tagger.model_.vocabulary.size
 
 
-def test_what_the_scheme_forbids_never_comes_out() -> None:
+def test_what_the_scheme_forbids_never_comes_out(logged: list[str]) -> None:
     X, y = columns("train")
-    said: list[str] = []
-    tagger = Tagger(learner="hmm").fit(X, y, say=said.append)
-    assert any("1 other column is left out" in message for message in said)
+    tagger = Tagger(learner="hmm").fit(X, y)
+    assert any("1 other column is left out" in message for message in logged)
     free = Tagger(learner="hmm", constraints="none", ends=False).fit(X, y)
     assert tagger.model_.scheme == "IOB2"
     assert free.model_.allowed.pair.all()
@@ -78,13 +78,12 @@ def test_what_the_scheme_forbids_never_comes_out() -> None:
     assert mine.predict([["b", "a", "a"]])[0][:2] != ["O", "B-NP"]
 
 
-def test_development_data_and_bias() -> None:
+def test_development_data_and_bias(logged: list[str]) -> None:
     X, y = columns("train")
-    said: list[str] = []
-    tagger = Tagger(learner="hmm", tune_bias=True, dictionary=2).fit(X, y, dev=columns("dev"), say=said.append)
+    tagger = Tagger(learner=HiddenMarkov(dictionary=2), tune_bias=True).fit(X, y, dev=columns("dev"))
     (line,) = tagger.training_log_
     assert 0.5 < line["dev"] < line["train_accuracy"] < 1
-    (told,) = [message for message in said if message.startswith("bias O=")]
+    (told,) = [message for message in logged if message.startswith("bias O=")]
     assert "inf" not in told
     assert "nan" not in told
 
@@ -111,7 +110,7 @@ def test_development_data_and_bias() -> None:
 )
 def test_settings_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Tagger(**{"learner": "hmm", **options}).fit([["a"]], [["A"]])
+        flat_tagger(**{"learner": "hmm", **options}).fit([["a"]], [["A"]])
 
 
 def test_longer_sentences_than_were_seen_are_possible() -> None:

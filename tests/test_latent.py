@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from chain_arrays import column_corpus, in_order_of_occurrence
 from cli_run import Cli, last_cells, leave_demo
-from fitting import TEMPLATES, fit, noisy, same_bits
+from fitting import TEMPLATES, fit, flat_tagger, noisy, same_bits
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from naive_latent import (
@@ -28,7 +28,7 @@ from naive_latent import (
 )
 from strategies import Task, few, tasks
 
-from palmette import Tagger
+from palmette import Latent, Tagger
 from palmette.errors import UsageError
 from palmette.features.templates import parse
 from palmette.structures.chain.model import ChainModel
@@ -301,7 +301,7 @@ def test_latent_in_python() -> None:
     sentences, labels = noisy()
     X = [[tuple(cells) for cells in sentence] for sentence in sentences]
     text, mapping = (
-        Tagger(template=parse(TEMPLATES[1]), latent=latent, passes=3, constraints="none").fit(X, labels)
+        flat_tagger(template=parse(TEMPLATES[1]), latent=latent, passes=3, constraints="none").fit(X, labels)
         for latent in ("N=2,D=3", {"D": 3, "N": 2})
     )
     assert same_bits(text.model_, mapping.model_)
@@ -315,13 +315,13 @@ def test_latent_in_python() -> None:
 )
 def test_bad_numbers_of_states(latent: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Tagger(latent=latent).fit([["a", "b"]], [["N", "V"]])
+        flat_tagger(latent=latent).fit([["a", "b"]], [["N", "V"]])
 
 
 def test_allowed_labels_bind_all_their_states() -> None:
     sentences, labels = noisy()
     X = [[tuple(cells) for cells in sentence] for sentence in sentences]
-    tagger = Tagger(template=parse(TEMPLATES[2]), latent={"N": 2, "D": 3}, passes=2).fit(X, labels)
+    tagger = Tagger(states=Latent({"N": 2, "D": 3}), template=parse(TEMPLATES[2]), passes=2).fit(X, labels)
     rng = np.random.default_rng(0)
     choices = [None, "N", "V", {"N", "D"}, {"V", "D"}]
     allowed = [[choices[k] for k in rng.integers(0, 5, len(x))] for x in X]

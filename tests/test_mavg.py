@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from chain_arrays import Case, column_corpus, data_of, features_of, in_order_of_occurrence
 from cli_run import Cli, leave_demo
-from fitting import TEMPLATES, fit, noisy, same_bits
+from fitting import TEMPLATES, fit, flat_tagger, noisy, same_bits
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from naive_chain import Example, Model, Token
@@ -28,7 +28,7 @@ from naive_latent import (
 )
 from strategies import few
 
-from palmette import Tagger, load_demo
+from palmette import Latent, Tagger, load_demo
 from palmette.errors import UsageError
 from palmette.features.templates import parse
 from palmette.kernels.chain.forms import Chain, Data
@@ -204,10 +204,10 @@ def chosen(tagger: Tagger) -> tuple[str, int | None]:
 def test_the_best_on_dev_is_chosen(asked: dict, latent: int, seed: int) -> None:
     options = {"features": "chunk", "latent": latent, "passes": 9, "seed": seed}
     train, dev = demo(25, "train"), demo(40, "dev")
-    found = Tagger(**asked, **options).fit(*train, dev=dev)
+    found = flat_tagger(**asked, **options).fit(*train, dev=dev)
     choices: list[tuple[str, int | None]] = [("avg", None)] if asked["estimator"] == "auto" else []
     choices += [("mavg", k) for k in EVERY]
-    by_hand = [Tagger(estimator=name, mavg_every=k, **options).fit(*train, dev=dev) for name, k in choices]
+    by_hand = [flat_tagger(estimator=name, mavg_every=k, **options).fit(*train, dev=dev) for name, k in choices]
     figures = [max(p.dev for p in tagger.outcome_.training_log) for tagger in by_hand]
     best = figures.index(max(figures))  # of equals the first
     assert len(set(figures)) > 1
@@ -217,8 +217,8 @@ def test_the_best_on_dev_is_chosen(asked: dict, latent: int, seed: int) -> None:
 
 def test_without_dev_auto_is_the_plain_mean_and_mavg_every_fourth_pass() -> None:
     train = demo(20, "train")
-    assert chosen(Tagger("chunk", latent=2, passes=1).fit(*train)) == ("avg", None)
-    assert chosen(Tagger("chunk", latent=2, passes=1, estimator="mavg").fit(*train)) == ("mavg", 4)
+    assert chosen(Tagger("chunk", states=Latent(2), passes=1).fit(*train)) == ("avg", None)
+    assert chosen(Tagger("chunk", states=Latent(2), passes=1, estimator="mavg").fit(*train)) == ("mavg", 4)
     assert chosen(Tagger("chunk", passes=1).fit(*train, dev=demo(20, "dev"))) == ("avg", None)
 
 

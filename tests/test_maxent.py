@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from chain_arrays import PAD, Case, chain_of, column_corpus, data_of, decoded, features_of
-from fitting import same_bits
+from fitting import flat_tagger, same_bits
 from hypothesis import assume, given
 from naive_chain import Feature, Model, Token
 from naive_local import all_probabilities, expected_less_gold, probability
 from strategies import cases, few
 
-from palmette import Tagger, load_demo
+from palmette import LabelHistory, Latent, MaxEnt, Tagger, load_demo
 from palmette.errors import DataError, UsageError
 from palmette.features.templates import parse
 from palmette.kernels.chain.exact import decode_exact
@@ -174,7 +174,7 @@ def demo(part: str, n: int | None = None) -> tuple[list, list]:
 def test_order_0_is_the_crf_of_order_0() -> None:
     settings: dict[str, Any] = {"template": parse(TEXT), "constraints": "none", "passes": 30, "l2": 0.3}
     X, y = demo("train", 60)
-    crf, maxent = (Tagger(learner=learner, **settings).fit(X, y) for learner in ("crf", "maxent"))
+    crf, maxent = (flat_tagger(learner=learner, **settings).fit(X, y) for learner in ("crf", "maxent"))
     values = [t.training_log_[-1]["figures"]["objective"] for t in (crf, maxent)]
     assert values[0] == pytest.approx(values[1], rel=1e-6)
     assert crf.predict(demo("test")[0]) == maxent.predict(demo("test")[0])
@@ -182,7 +182,7 @@ def test_order_0_is_the_crf_of_order_0() -> None:
 
 @pytest.mark.parametrize("extra", ["B\n", "B\n*4:%x[0,1]\n", "B\n*4:%x[0,1]\nT\n"])
 def test_it_learns_and_is_saved(extra: str, tmp_path: Path) -> None:
-    tagger = Tagger(template=parse(TEXT + extra), learner="maxent", passes=40, l2=0.3).fit(*demo("train", 150))
+    tagger = Tagger(learner=MaxEnt(l2=0.3), template=parse(TEXT + extra), passes=40).fit(*demo("train", 150))
     values = [row["figures"]["objective"] for row in tagger.training_log_]
     assert all(b <= a for a, b in pairwise(values))
     X, y = demo("test")
@@ -211,7 +211,7 @@ def test_threads_change_nothing() -> None:
 
 def test_l1_leaves_few_weights() -> None:
     few_weights, many = (
-        Tagger(template=parse(TEXT + "B\n"), learner="maxent", passes=60, **penalty).fit(*demo("train", 60))
+        flat_tagger(template=parse(TEXT + "B\n"), learner="maxent", passes=60, **penalty).fit(*demo("train", 60))
         for penalty in ({"l1": 0.4}, {"l2": 0.4})
     )
     sizes = [np.count_nonzero(t.model_.chain.one.w) for t in (few_weights, many)]
@@ -230,9 +230,9 @@ def test_training_goes_on_from_its_weights() -> None:
 def test_what_it_cannot_do() -> None:
     X, y = demo("train", 3)
     with pytest.raises(UsageError, match="dplvm"):
-        Tagger("chunk", learner="maxent", latent=2).fit(X, y)
+        Tagger("chunk", learner="maxent", states=Latent(2)).fit(X, y)
     with pytest.raises(UsageError, match="label-history: maxent"):
-        Tagger("chunk", learner="maxent", label_history="bigram").fit(X, y)
+        Tagger("chunk", learner="maxent", states=LabelHistory("bigram")).fit(X, y)
     y[1] = [None, *y[1][1:]]
     with pytest.raises(DataError, match="not fully known"):
         Tagger("chunk", learner="maxent").fit(X, y)

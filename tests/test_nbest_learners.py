@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from chain_arrays import column_corpus, weights_by_name
 from cli_run import Cli, last_cells, leave_demo
-from fitting import TEMPLATES, fit, noisy, same_bits
+from fitting import TEMPLATES, fit, flat_tagger, noisy, same_bits
 
-from palmette import Tagger, load_demo
+from palmette import load_demo
 from palmette.errors import UsageError
 from palmette.structures.chain.serialise import load_chain
 
@@ -64,7 +64,7 @@ def chosen(learner: str) -> dict:
 )
 def test_what_does_not_go_together_is_told(settings: dict, told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        Tagger(**settings).settings()
+        flat_tagger(**settings).settings()
 
 
 def test_spans_need_chunk_labels() -> None:
@@ -99,7 +99,9 @@ def test_partial_labels_latent_states_and_constraints(learner: str) -> None:
     """A third of the labels hidden, two states a label, and edges that were seen: the rest is learnt all the same."""
     X, y = (part[:150] for part in load_demo("train"))
     hidden = [[None if (i + k) % 3 == 0 else label for k, label in enumerate(own)] for i, own in enumerate(y)]
-    tagger = Tagger("chunk", **chosen(learner), latent=2, partial=True, passes=8, edge_features="seen").fit(X, hidden)
+    tagger = flat_tagger("chunk", **chosen(learner), latent=2, partial=True, passes=8, edge_features="seen").fit(
+        X, hidden
+    )
     assert tagger.score(X, y) > 0.93
     assert tagger.model_.scheme == "IOB2"
     for labels in tagger.predict(X):
@@ -109,7 +111,7 @@ def test_partial_labels_latent_states_and_constraints(learner: str) -> None:
 def test_more_candidates_than_there_are_paths() -> None:
     X, y = [["a"], ["b", "a"]], [["N"], ["V", "N"]]
     for learner in ("probperc", "mira"):
-        tagger = Tagger("pos", learner=learner, candidates=1000, passes=5).fit(X, y)
+        tagger = flat_tagger("pos", learner=learner, nbest=1000, passes=5).fit(X, y)
         assert tagger.predict(X) == y
 
 

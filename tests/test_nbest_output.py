@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli_run import Cli
+from fitting import flat_tagger
 
 from palmette.errors import DataError, UsageError
 from palmette.estimators.tagger import Tagger
@@ -47,7 +48,7 @@ def test_all_sequences_there_are(tagger: Tagger) -> None:
 
 @pytest.mark.parametrize(("learner", "latent"), [("crf", 1), ("dplvm", 2)])
 def test_the_probabilities_of_all_sequences_add_up_to_one(learner: str, latent: int) -> None:
-    model = Tagger("pos", learner=learner, latent=latent, passes=5, constraints="none").fit(SENTENCES, TAGS)
+    model = flat_tagger("pos", learner=learner, latent=latent, passes=5, constraints="none").fit(SENTENCES, TAGS)
     (found, nothing) = model.nbest([["the", "dog"], []], 1000)
     assert len(found) == 16
     assert math.fsum(one.probability or 0.0 for one in found) == pytest.approx(1)

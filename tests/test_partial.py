@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from chain_arrays import column_corpus
 from cli_run import Cli, last_cells, leave_demo
-from fitting import TEMPLATES, fit, noisy, same_bits
+from fitting import TEMPLATES, fit, flat_tagger, noisy, same_bits
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from naive_latent import (
@@ -124,15 +124,15 @@ def test_python_and_files_give_the_same_model(cli: Cli, latent: int, anything: s
     path = cli.write("train.txt", as_columns(sentences, as_cells(wanted, anything)))
     cli.write("t.txt", TEMPLATES[1])
     options = {"template": "t.txt", "passes": 3, "latent": latent, "constraints": "none"}
-    from_file = Tagger(partial=True, **options).fit_file(path)
+    from_file = flat_tagger(partial=True, **options).fit_file(path)
     for partial in (None, True):
-        from_items = Tagger(partial=partial, **options).fit(tuples(sentences), in_python(wanted))
+        from_items = flat_tagger(partial=partial, **options).fit(tuples(sentences), in_python(wanted))
         assert same_bits(from_file.model_, from_items.model_)
         assert from_items.model_.labels == from_file.model_.labels
     assert set(from_file.model_.labels) == {"N", "V", "D"}
     cli.fine(f"train train.txt -o m.palm -t t.txt --passes 3 --latent {latent} --constraints none --partial -q")
     assert state_weights(Tagger.load("m.palm").model_) == state_weights(from_file.model_)
-    assert not same_bits(Tagger(**options).fit(tuples(sentences), labels).model_, from_file.model_)
+    assert not same_bits(flat_tagger(**options).fit(tuples(sentences), labels).model_, from_file.model_)
 
 
 def test_a_label_that_only_stands_in_choices_is_a_label() -> None:
@@ -208,7 +208,7 @@ def test_development_data_that_look_partial_must_be_said_to_be(cli: Cli) -> None
 def test_allowed_labels_give_the_best_path_that_fits(task: Task, per: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(starting, "start_randomly", start_on_grid)
-        tagger = Tagger(
+        tagger = flat_tagger(
             template=parse(task.templates), estimator="last", passes=2, latent=per, init_size=SIZE, constraints="none"
         ).fit(tuples(task.sentences), task.labels)
     states = States(tagger.model_.labels, [per] * len(tagger.model_.labels))
@@ -228,7 +228,7 @@ def test_allowed_labels_give_the_best_path_that_fits(task: Task, per: int, seed:
 
 def chunked(passes: int = 2, **options) -> Tagger:
     X, y = load_demo("train")
-    return Tagger("chunk", passes=passes, **options).fit(X[:150], y[:150])
+    return flat_tagger("chunk", passes=passes, **options).fit(X[:150], y[:150])
 
 
 @pytest.mark.parametrize("latent", [1, 2])
@@ -299,29 +299,27 @@ def test_eval_counts_what_it_left_out(cli: Cli) -> None:
 # --- contradictions and schemes -----------------------------------------------------------------------------
 
 
-def test_contradictory_knowledge_is_told() -> None:
+def test_contradictory_knowledge_is_told(logged: list[str]) -> None:
     """I-X or I-Y after O: the scheme of the rest forbids both."""
     X = [["a", "b", "c"], ["b", "a", "c"], ["c", "b"]]
     y = [["B-X", "I-X", "O"], ["B-Y", "I-Y", "O"], ["O", {"I-X", "I-Y"}]]
-    said: list[str] = []
-    tagger = Tagger("ner", passes=3).fit(X, y, say=said.append)
+    tagger = Tagger("ner", passes=3).fit(X, y)
     assert tagger.model_.scheme == "IOB2"
-    (warning,) = [message for message in said if "taught nothing" in message]
+    (warning,) = [message for message in logged if "taught nothing" in message]
     assert warning.startswith("warning: 1 sentences")
-    without = Tagger("ner", passes=3, constraints="none").fit(X, y, say=said.append)
-    assert len([message for message in said if "taught nothing" in message]) == 1
+    without = Tagger("ner", passes=3, constraints="none").fit(X, y)
+    assert len([message for message in logged if "taught nothing" in message]) == 1
     assert without.predict(X)[2][1] in ("I-X", "I-Y")
 
 
 @pytest.mark.parametrize("latent", [1, 2])
 @pytest.mark.parametrize("order", [0, 1, 2])
-def test_every_sentence_contradictory_is_no_crash(order: int, latent: int) -> None:
-    said: list[str] = []
+def test_every_sentence_contradictory_is_no_crash(logged: list[str], order: int, latent: int) -> None:
     y = [[{"N", "V"}, {"N", "V"}], ["D", "D"]]
-    tagger = Tagger(
+    tagger = flat_tagger(
         "pos", order=order, passes=2, latent=latent, forbidden=[("N", "N"), ("N", "V"), ("V", "N"), ("V", "V")]
-    ).fit([["a", "b"], ["c", "c"]], y, say=said.append)
-    assert any("1 sentences taught nothing" in message for message in said)
+    ).fit([["a", "b"], ["c", "c"]], y)
+    assert any("1 sentences taught nothing" in message for message in logged)
     assert tagger.predict([["c", "c"]]) == [["D", "D"]]
     with pytest.raises(DataError, match="no sequence of labels is possible"):
         tagger.predict([["a", "b"]], allowed=y[:1])

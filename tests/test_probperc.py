@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from chain_arrays import Case, chain_of, column_corpus, data_of, features_of
-from fitting import TEMPLATES, fit, noisy, same_bits
+from fitting import TEMPLATES, fit, flat_tagger, noisy, same_bits
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from learners import PathRunner
@@ -22,7 +22,7 @@ from naive_nbest import (
 )
 from strategies import cases, few
 
-from palmette import Tagger, load_demo
+from palmette import load_demo
 from palmette.features.templates import parse
 from palmette.kernels.chain.train import train_perceptron
 from palmette.options.settings import Settings
@@ -168,9 +168,9 @@ def test_and_so_they_are_on_the_demo_corpus(order: int, latent: int) -> None:
     X, y = load_demo("train")
     lines = "U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[-1,1]/%x[0,1]\nB\nB0:%x[0,1]" + ("\nT\nT0:%x[0,1]" if order == 2 else "")
     make = {"template": parse(lines), "passes": 3, "latent": latent}
-    one, other = Tagger(**make).fit(X, y), Tagger(learner="probperc", **FLAT, **make).fit(X, y)
+    one, other = flat_tagger(**make).fit(X, y), flat_tagger(learner="probperc", **FLAT, **make).fit(X, y)
     assert same_bits(one.model_, other.model_)
-    assert not same_bits(one.model_, Tagger(learner="probperc", **make).fit(X, y).model_)
+    assert not same_bits(one.model_, flat_tagger(learner="probperc", **make).fit(X, y).model_)
 
 
 def test_gold_in_the_list_makes_the_step_smaller() -> None:

@@ -9,13 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from chain_arrays import PAD, Case, chain_of, data_of, features_of, weights_by_name
+from fitting import flat_tagger
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_chain import Feature, Path, parts
 from naive_forward import Listed, all_paths
 from strategies import cases, few
 
-from palmette import Tagger, load_demo
+from palmette import Crf, Tagger, load_demo
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.mask import certain_labels
 from palmette.errors import UsageError
@@ -132,9 +133,9 @@ def test_both_reach_the_optimum_of_lbfgs() -> None:
     """With a rate that has become small the objective is that of the batch learner, and so are the tags."""
     X, y = (part[:60] for part in load_demo("train"))
     common = {"features": "chunk", "learner": "crf", "l2": 1.0}
-    best = Tagger(**common, passes=300, tolerance=1e-7).fit(X, y)
+    best = flat_tagger(**common, passes=300, tolerance=1e-7).fit(X, y)
     for optimiser, rate in (("sgd", 0.2), ("adagrad", 0.1)):
-        found = Tagger(**common, optimiser=optimiser, rate=rate, passes=150, estimator="last").fit(X, y)
+        found = flat_tagger(**common, optimiser=optimiser, rate=rate, passes=150, estimator="last").fit(X, y)
         objective = objective_of(found, X, y)
         assert objective == pytest.approx(objective_of(best, X, y), rel=0.02), optimiser
 
@@ -151,9 +152,9 @@ def objective_of(tagger: Tagger, X: list, y: list) -> float:
 def test_a_seed_gives_one_model_and_a_checkpoint_goes_on() -> None:
     X, y = (part[:40] for part in load_demo("train"))
     make = {"features": "chunk", "learner": "crf", "optimiser": "sgd", "l2": 0.1}
-    whole, again = (Tagger(**make, passes=4).fit(X, y) for _ in range(2))
+    whole, again = (flat_tagger(**make, passes=4).fit(X, y) for _ in range(2))
     assert weights_by_name(whole.model_) == weights_by_name(again.model_)
-    half = Tagger(**make, passes=2)
+    half = flat_tagger(**make, passes=2)
     corpus = corpus_from_items(X, y, mode="columns").corpus
     half.fit_corpus(corpus, None, checkpoint=True)
     half.fit_corpus(corpus, None, resume=half.model_)
@@ -164,8 +165,8 @@ def test_latent_states_and_partial_labels_descend_too() -> None:
     X, y = (part[:40] for part in load_demo("train"))
     hidden = [[None if (i + k) % 3 == 0 else label for k, label in enumerate(labels)] for i, labels in enumerate(y)]
     make = {"features": "chunk", "optimiser": "adagrad", "passes": 12}
-    latent = Tagger(learner="dplvm", latent=2, **make).fit(X, y)
-    partly = Tagger(learner="crf", partial=True, **make).fit(X, hidden)
+    latent = flat_tagger(learner="dplvm", latent=2, **make).fit(X, y)
+    partly = flat_tagger(learner="crf", partial=True, **make).fit(X, hidden)
     for tagger in (latent, partly):
         objectives = [row["figures"]["objective"] for row in tagger.training_log_]
         assert objectives[-1] < 0.5 * objectives[0]
@@ -185,11 +186,11 @@ def test_latent_states_and_partial_labels_descend_too() -> None:
 )
 def test_what_does_not_go_together_is_told(settings: dict, told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        Tagger(**settings).settings()
+        flat_tagger(**settings).settings()
 
 
 def test_adagrad_has_no_checkpoint() -> None:
     X, y = (part[:5] for part in load_demo("train"))
-    tagger = Tagger(features="chunk", learner="crf", optimiser="adagrad", passes=1)
+    tagger = Tagger(learner=Crf(optimiser="adagrad"), features="chunk", passes=1)
     with pytest.raises(UsageError, match="adagrad"):
         tagger.fit_corpus(corpus_from_items(X, y, mode="columns").corpus, None, checkpoint=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fitting import flat_tagger
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
@@ -22,7 +23,7 @@ SMALL, SMALL_Y = X[:60], Y[:60]
 
 
 def chunker(**params: object) -> Tagger:
-    return Tagger(**{"features": "chunk", "passes": 3, **params})  # type: ignore[arg-type]
+    return flat_tagger(**{"features": "chunk", "passes": 3, **params})  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from palmette import __version__
@@ -126,8 +127,8 @@ def _run(given: list[str]) -> None:
         print(command_help(command, rest))
         return
     made = command.parsed(rest)
-    _show_messages(made)
-    _interruptible(made)
+    with _messages_shown(made):
+        _interruptible(made)
 
 
 def find_command(given: Sequence[str]) -> tuple[str, list[str]]:
@@ -199,13 +200,19 @@ class _Handler(logging.Handler):
         print(f"{prefix}{record.getMessage()}", file=sys.stderr)
 
 
-def _show_messages(command: Command) -> None:
+@contextmanager
+def _messages_shown(command: Command) -> Iterator[None]:
     """Show what the library logs, unless --quiet or --json is given."""
     logger = logging.getLogger("palmette")
+    before = logger.handlers, logger.propagate, logger.level
     silent = bool(getattr(command, "quiet", False) or getattr(command, "json", False))
-    logger.handlers = [_Handler()]
-    logger.propagate = False
+    logger.handlers, logger.propagate = [_Handler()], False
     logger.setLevel(logging.CRITICAL if silent else logging.INFO)
+    try:
+        yield
+    finally:
+        logger.handlers, logger.propagate = before[:2]
+        logger.setLevel(before[2])
 
 
 def _end(message: str, code: int) -> NoReturn:

@@ -9,7 +9,8 @@
         def run(self) -> None: ...
 
 `owners` names further `Options` classes (an estimator, a format) whose options are flags of the command too; `params`
-returns what was given for them. The option that follows a flag is always its value, as in GNU tools: `--bias -LRB-=1`.
+returns what was given for them. The word that follows a flag is its value, as in GNU tools (`--bias -LRB-=1`), unless
+it is a long flag of the command itself.
 """
 
 from __future__ import annotations
@@ -134,6 +135,8 @@ class _Parser:
         if not equals:
             if not words:
                 raise UsageError(f"{name} needs a value: {flag.option.help}")
+            if words[0] in self.flags and words[0].startswith("--"):
+                raise UsageError(f"{name} needs a value, and the option {words[0]} follows it")
             value = words.pop(0)
         self._put(flag, _typed(flag.option, value))
 

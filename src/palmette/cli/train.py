@@ -110,9 +110,11 @@ class Train(JsonOptions, Command):
 
 
 def _unique(given: list[tuple[str, str]], name: str) -> dict[str, str]:
-    found = dict(given)
-    if len(found) < len(given):
-        raise UsageError(f"--{name}: a name is given twice")
+    found: dict[str, str] = {}
+    for key, path in given:
+        if key in found:
+            raise UsageError(f"--{name} {key}={path}: {key} is given twice")
+        found[key] = path
     return found
 
 

@@ -160,8 +160,9 @@ class Option:
         what = "a whole number" if float not in kinds else "a number"
         if int not in kinds and float not in kinds:
             return "a text" if str in kinds else f"a {' or '.join(k.__name__ for k in kinds if k is not NoneType)}"
-        if self.above is not None and self.high is None:
-            return f"{what} above {self.above:g}"
+        if self.above is not None:
+            most = "" if self.high is None else f" and at most {self.high:,.15g}"
+            return f"{what} above {self.above:g}{most}"
         if self.low is not None and self.high is not None:
             return f"{what} from {self.low:,.15g} to {self.high:,.15g}"
         if self.low is not None:
