@@ -244,7 +244,12 @@ def test_a_run_of_one_is_the_plain_model() -> None:
 
 def test_what_is_allowed_and_forbidden_of_labels_holds_for_states() -> None:
     X, y = noisy(labels="NVD")
-    tagger = Tagger(states=LabelHistory("bigram"), template=parse(TEMPLATES[1]), forbidden=[("N", "N"), ("<s>", "D")], constraints="none")  # fmt: skip
+    tagger = Tagger(
+        states=LabelHistory("bigram"),
+        template=parse(TEMPLATES[1]),
+        forbidden=[("N", "N"), ("<s>", "D")],
+        constraints="none",
+    )
     y = [[a if a != b else "V" for a, b in zip(own, [None, *own[:-1]], strict=True)] for own in y]
     y = [["V" if i == 0 and a == "D" else a for i, a in enumerate(own)] for own in y]
     y = [_without(own) for own in y]
