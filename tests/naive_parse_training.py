@@ -23,6 +23,7 @@ class Rule:
     pa_type: str = "PA-I"
     rate: float = 0.5
     sentences: int = 1  # the rate falls by this
+    spread: float = 0.0  # above 0: steps adapt to each weight by its state
 
 
 def cut(update: str, best: Sequence[float], gold: Sequence[float], fell: int) -> int:
@@ -65,6 +66,7 @@ class Training:
     rule: Rule
     weights: dict[Feature, dict[int, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
     sums: dict[Feature, dict[int, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
+    state: dict[tuple[Feature, int], float] = field(default_factory=lambda: defaultdict(float))
     clock: float = 1.0
     updates: int = 0
     bad: int = 0
@@ -122,7 +124,7 @@ class Training:
     def _perceptron(self, sentence: Sentence, gold: Item, best: Item) -> None:
         self.updates += 1
         self.bad += gold.score > best.score
-        self._move(difference(self._bag(sentence, gold), self._bag(sentence, best)), 1.0)
+        self._update([difference(self._bag(sentence, gold), self._bag(sentence, best))], [1.0])
 
     def _laso(self, sentence: Sentence, path: Path) -> None:
         beam = [START]
@@ -151,12 +153,12 @@ class Training:
                 raise Risky
             steps = self._tau(changes, wanted)
         self.updates += any(step > 0 for step in steps)
-        for step, change in zip(steps, changes, strict=True):
-            self._move(change, step)
+        self._update(changes, steps)
 
     def _tau(self, changes: list[dict], wanted: list[float]) -> list[float]:
         most = self.rule.aggressiveness
-        grams = [[dot(one, other) for other in changes] for one in changes]
+        scaled = [{key: value * self._scale(key) for key, value in change.items()} for change in changes]
+        grams = [[dot(one, other) for other in changes] for one in scaled]
         if self.rule.learner == "mira":
             return steps_of_hildreth(grams, wanted, most)
         found = []
@@ -174,7 +176,23 @@ class Training:
     def _bag(self, sentence: Sentence, item: Item) -> Bag:
         return sentence.bag(item.path, self.actions) if item.path else Counter()
 
-    def _move(self, change: dict[tuple[Feature, int], int], step: float) -> None:
+    def _scale(self, key: tuple[Feature, int]) -> float:
+        return 1 / (1 + self.state[key])
+
+    def _update(self, changes: list[dict], steps: list[float]) -> None:
+        if not self.rule.spread:
+            for step, change in zip(steps, changes, strict=True):
+                self._move(change, step)
+        elif any(steps):
+            total: dict = defaultdict(float)
+            for step, change in zip(steps, changes, strict=True):
+                for key, times in change.items():
+                    total[key] += step * times
+            self._move({key: self._scale(key) * value for key, value in total.items()}, 1.0)
+            for key, value in total.items():
+                self.state[key] += self.rule.spread * (value / sum(steps)) ** 2
+
+    def _move(self, change: dict, step: float) -> None:
         for (feature, action), times in change.items():
             self.weights[feature][action] += step * times
             self.sums[feature][action] += self.clock * step * times

@@ -16,6 +16,7 @@ from naive_trees import crosses, trees
 from parse_cases import BEAMS, Bank, Taught, banks
 from strategies import few
 
+from palmette.kernels.tree.weights import lists_of
 from palmette.training.tree import learning
 
 UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")
@@ -86,6 +87,43 @@ def test_learners_with_margins(bank: Bank, order: list[int], templates: str, rul
         assert tree == tree_of(best.state, sentence.n)
 
 
+adaptive_rules = st.builds(
+    Rule,
+    learner=st.sampled_from(["perceptron", "pa", "mira", "mira", "probperc"]),
+    update=st.sampled_from(UPDATES[:3]),
+    beam=st.sampled_from(BEAMS),
+    candidates=st.sampled_from([2, 8]),
+    pa_type=st.sampled_from(["PA", "PA-I"]),
+    aggressiveness=st.just(0.25),
+    spread=st.sampled_from([0.25, 1.0]),
+)
+
+
+@few()
+@given(banks(varied=True), orders, sets, adaptive_rules)
+def test_rules_that_adapt_to_each_weight(bank: Bank, order: list[int], templates: str, rule: Rule) -> None:
+    """Weights and learner state, up to the first sentence where rounding might choose between two items."""
+    rule = replace(rule, candidates=min(rule.candidates, rule.beam), sentences=len(bank.trees))
+    both = Taught(bank, templates, rule, estimator="last")
+    done = []
+    for s in order:
+        try:
+            both.twin_learns([s % len(bank.trees)])
+        except Risky:
+            break
+        done.append(s % len(bank.trees))
+    both.learns(done)
+    note(f"{len(done)} sentences")
+    assert both.learning.updates == both.twin.updates
+    expected = [weight for row in both.twin.weights.values() for weight in row.values() if abs(weight) > 1e-5]
+    found = [weight for weight in numbers(both) if abs(weight) > 1e-5]
+    assert found == pytest.approx(sorted(expected), rel=1e-4, abs=1e-5)
+    weights = both.learning.weights
+    states = [weights.state[a : a + n] for a, n in zip(*lists_of(weights.table), strict=True)]
+    found = [state for state in np.concatenate(states).tolist() if state > 1e-5]
+    assert sorted(found) == pytest.approx(sorted(s for s in both.twin.state.values() if s > 1e-5), rel=1e-4, abs=1e-5)
+
+
 @few(0.25)
 @given(banks(), orders, st.sampled_from(BEAMS))
 def test_restarts_from_the_average(bank: Bank, order: list[int], beam: int) -> None:
@@ -133,10 +171,10 @@ def test_an_arc_that_no_action_makes() -> None:
 
 
 @few(0.5)
-@given(banks(), orders, st.sampled_from(["perceptron", "mira"]), st.sampled_from([1, 3]))
-def test_little_room_to_begin_with(bank: Bank, order: list[int], learner: str, beam: int) -> None:
+@given(banks(), orders, st.sampled_from(["perceptron", "mira"]), st.sampled_from([1, 3]), st.sampled_from([0.0, 1.0]))
+def test_little_room_to_begin_with(bank: Bank, order: list[int], learner: str, beam: int, spread: float) -> None:
     """Weights move and the table grows in the middle of a pass: nothing else changes."""
-    rule = Rule("max-violation", beam, learner, candidates=beam)
+    rule = Rule("max-violation", beam, learner, candidates=beam, spread=spread)
     order = [s % len(bank.trees) for s in order]
     roomy = Taught(bank, "basic", rule)
     with mock.patch.multiple(learning, PLACES=2, ROOM=2):

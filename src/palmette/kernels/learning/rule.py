@@ -35,6 +35,7 @@ class Rule(NamedTuple):
     degree: float = 2.0  # of POLYNOMIAL
     add_gold: bool = True  # probPerc counts gold among the candidates even if the search did not list it
     on_errors: bool = False  # probPerc updates only if the best candidate is wrong
+    spread: float = 0.0  # above 0: steps adapt to each weight by its learner state, see kernels/tree/update.py
 
 
 class CandidateList(NamedTuple):

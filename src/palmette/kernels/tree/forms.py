@@ -1,4 +1,4 @@
-"""The arrays that the parser's kernels pass around, grouped under names.
+"""The arrays that the parser's kernels pass around, grouped under names. No compiled code.
 
 Letters: n words of a sentence, N words in all, M atoms, T templates, A actions, R relations. A sentence of n words is
 parsed in 2n - 1 steps: n shifts and n - 1 reductions.
@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+
+from palmette.kernels.learning.rule import CandidateList, candidate_list
 
 SHIFT, LEFT, RIGHT = 0, 1, 2
 
@@ -28,6 +30,8 @@ CHILD_RELATION = 5
 N_LEFT, N_RIGHT = 9, 10
 BEGIN = 11  # the first word that the top of the stack covers
 NODE_SIZE = 12
+
+POPPED = 8  # candidates that are looked at for each place of a beam, when many merge
 
 
 class Grammar(NamedTuple):
@@ -53,16 +57,17 @@ class Words(NamedTuple):
     offset: np.ndarray  # i64[S+1]
     cells: np.ndarray  # u64[columns, N]  hashes
     head: np.ndarray  # i32[N]      the gold head within the sentence, from 0; -1 for the root
-    relation: np.ndarray  # i32[N]  gold; -1 where it is not known
+    relation: np.ndarray  # i32[N]  gold; -1 if unknown
 
 
 class Weights(NamedTuple):
-    """A feature owns a list of (action, weight): of some hundred actions it meets two or three. See parse_weights."""
+    """A feature owns a list of (action, weight): of some hundred actions it meets two or three. See weights.py."""
 
     table: np.ndarray  # u64[2 * places]  key, then where its list is; side by side, so that both cost one cache miss
     entry: np.ndarray  # i32[2 * room]    action, then the bits of its weight
     value: np.ndarray  # f32[2 * room]    the same memory as numbers: weights are at odd places
     sums: np.ndarray  # f64[room]         sum of (time * change), for averaging; of size 0 when parsing
+    state: np.ndarray  # f32[room]        learner state per weight, for rules that adapt; of size 0 otherwise
     free: np.ndarray  # i64[CLASSES]      lists of each size that were left for a larger one, chained; -1: none
     used: np.ndarray  # i64[2]            keys in the table, entries given out
 
@@ -91,7 +96,7 @@ class States(NamedTuple):
 
 
 class Beam(NamedTuple):
-    """What a search went through."""
+    """The items of a search after each step."""
 
     items: np.ndarray  # i32[steps + 1, width]  states, best first
     size: np.ndarray  # i32[steps + 1]
@@ -102,7 +107,7 @@ class Beam(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """What could come next."""
+    """Candidates for the items of the next step."""
 
     score: np.ndarray  # f64[room]
     inside: np.ndarray  # f64[room]
@@ -110,3 +115,89 @@ class Candidates(NamedTuple):
     action: np.ndarray  # i32[room]
     under: np.ndarray  # i32[room]
     heap: np.ndarray  # i32[room]
+
+
+class SearchOptions(NamedTuple):
+    width: int  # of the beam
+    merge: bool  # whether equal states are merged
+    update: int  # where gold and guess are cut in training, see kernels/learning/violation.py
+
+
+class Paths(NamedTuple):
+    """The candidates of one sentence that a rule looks at: how they were reached, and their numbers."""
+
+    states: np.ndarray  # i32[K, steps]
+    actions: np.ndarray  # i32[K, steps]
+    differ: np.ndarray  # i64[K]  the first step at which a candidate differs from gold
+    list: CandidateList
+
+
+class Differences(NamedTuple):
+    """f(gold) - f(candidate k) for K candidates, by weight: a table from a weight's label to its row in `value`."""
+
+    key: np.ndarray  # u64[size]   labels; 0: a free place
+    place: np.ndarray  # i32[size] the row
+    label: np.ndarray  # u64[F]    of each row
+    value: np.ndarray  # i32[F, K]
+    used: np.ndarray  # i64[1]     rows in use
+
+
+class Workspace(NamedTuple):
+    """Arrays for the work on one sentence."""
+
+    z: States
+    b: Beam
+    c: Candidates
+    keys: np.ndarray  # u64[T]
+    out: np.ndarray  # f32[A]        the scores of all actions in a state
+    node: np.ndarray  # i32[NODES]
+    waiting: np.ndarray  # i32[2n+2]
+    heads: np.ndarray  # i32[n]
+    relations: np.ndarray  # i32[n]
+    paths: Paths
+    differences: Differences
+
+
+def _states(longest: int, width: int, n_atoms: int, links: int) -> States:
+    """Room for the states of one sentence, gold's own included; links: how many a place of the beam may get."""
+    cap = 2 * longest * (width + 2) + 2
+    joined = links * cap + 1
+    return States(
+        np.zeros(cap), np.zeros(cap), np.zeros(cap), np.zeros(cap, np.int32), np.zeros(cap, np.int32),
+        np.zeros((cap, NODE_SIZE), np.int32), np.zeros((cap, 2), np.uint64), np.zeros(cap, np.int32),
+        np.zeros(cap, np.int32), np.zeros(cap, np.int32), np.zeros(cap, np.int32), np.zeros(cap, np.int32),
+        np.zeros((cap, n_atoms), np.uint64), np.zeros(cap, np.uint64), np.zeros(cap, np.int32),
+        np.zeros((joined, 2), np.int32), np.zeros((joined, 4), np.int32), np.zeros(3, np.int64),
+    )  # fmt: skip
+
+
+def _differences(features: int, K: int) -> Differences:
+    size = 1 << (2 * features).bit_length() if features else 0
+    return Differences(
+        np.zeros(size, np.uint64), np.zeros(size, np.int32), np.zeros(features, np.uint64),
+        np.zeros((features, K), np.int32), np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+def make_workspace(g: Grammar, longest: int, how: SearchOptions, K: int = 0, differences: bool = False) -> Workspace:
+    """A workspace for sentences of at most `longest` words; in training with K candidates, and with a table of their
+    feature differences if the rule needs it. Large arrays are virtual memory until they are used."""
+    width, steps = how.width, 2 * longest
+    n_next = width * (4 * g.move.size if how.merge else 1) + 1  # with merging more may be needed, which search makes
+    return Workspace(
+        _states(longest, width, g.kind.size, POPPED if how.merge else 0),
+        Beam(
+            np.zeros((steps + 1, width), np.int32), np.zeros(steps + 1, np.int32), np.zeros(steps + 1),
+            np.zeros(steps + 1), np.zeros(steps + 1, np.int32), np.zeros(steps + 1, np.int32),
+        ),
+        Candidates(
+            np.zeros(n_next), np.zeros(n_next), np.zeros(n_next, np.int32), np.zeros(n_next, np.int32),
+            np.zeros(n_next, np.int32), np.zeros(n_next, np.int32),
+        ),
+        np.zeros(g.seed.size, np.uint64), np.zeros(g.move.size, np.float32), np.zeros(NODES, np.int32),
+        np.zeros(steps + 2, np.int32), np.zeros(longest, np.int32), np.zeros(longest, np.int32),
+        Paths(
+            np.zeros((K, steps), np.int32), np.zeros((K, steps), np.int32), np.zeros(K, np.int64), candidate_list(K)
+        ),
+        _differences((K + 1) * steps * g.seed.size if differences else 0, K),
+    )  # fmt: skip

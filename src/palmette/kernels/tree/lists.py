@@ -5,53 +5,38 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.tree.forms import NODES, SHIFT, WORD, Grammar, States, Weights, Words
-from palmette.kernels.tree.search import POPPED, begin_search, room_for_beam, room_for_candidates, score_actions, search
-from palmette.kernels.tree.state import read_atoms, room_for_states, start
+from palmette.kernels.tree.forms import SHIFT, WORD, Grammar, SearchOptions, States, Weights, Words, Workspace
+from palmette.kernels.tree.search import score_actions, search_without_gold
 from palmette.kernels.tree.trace import read_arcs
 
 
 @kernel
 def list_parses(
-    g: Grammar, w: Weights, words: Words, s: int, width: int, heads: np.ndarray, relations: np.ndarray,
-    scores: np.ndarray,
+    room: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions, heads: np.ndarray,
+    relations: np.ndarray, scores: np.ndarray,
 ) -> int:  # fmt: skip
     """The trees of the last beam of sentence s, best first: heads and relations i32[width, n], scores f64[width]; how
-    many. Different ways to the same tree are all there."""
-    lo = words.offset[s]
-    n = words.offset[s + 1] - lo
-    z, b, c = room_for_states(n, width, g.kind.size, 0), room_for_beam(n, width), room_for_candidates(width + 1)
-    keys, out = np.zeros(g.seed.size, np.uint64), np.zeros(g.move.size, np.float32)
-    node, waiting = np.zeros(NODES, np.int32), np.zeros(2 * n + 2, np.int32)
-    start(z, 0)
-    read_atoms(z, g, words, lo, n, 0, node)
-    begin_search(z, b, 1)
-    b.gold_item[0] = -1
-    search(z, g, w, words, lo, n, b, 0, width, False, False, False, c, keys, out, node)
+    many. A tree that was found in different ways is listed once for each."""
+    search_without_gold(room, g, w, words, s, how)
+    z, b = room.z, room.b
+    n = words.offset[s + 1] - words.offset[s]
     last = 2 * n - 1
     for k in range(b.size[last]):
         x = b.items[last, k]
         scores[k] = z.score[x]
-        read_arcs(z, g, x, heads[k], relations[k], waiting)
+        read_arcs(z, g, x, heads[k], relations[k], room.waiting)
         heads[k, z.node[x, WORD]], relations[k, z.node[x, WORD]] = -1, -1
     return int(b.size[last])
 
 
 @kernel
-def forest(g: Grammar, w: Weights, words: Words, s: int, width: int) -> tuple:
-    """What a search with merging knows of sentence s: (edges i32[E, 4] as (state, action, under, over), scores f64[E],
+def forest(room: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions) -> tuple:
+    """What a search with merging finds in sentence s: (edges i32[E, 4] as (state, action, under, over), scores f64[E],
     word of each state i32[], the last states i32[], what the first shift scores). A shifted word is an edge without
     under and over (-1)."""
-    lo = words.offset[s]
-    n = words.offset[s + 1] - lo
-    z, b, c = room_for_states(n, width, g.kind.size, POPPED), room_for_beam(n, width), room_for_candidates(width + 1)
-    keys, out = np.zeros(g.seed.size, np.uint64), np.zeros(g.move.size, np.float32)
-    node = np.zeros(NODES, np.int32)
-    start(z, 0)
-    read_atoms(z, g, words, lo, n, 0, node)
-    begin_search(z, b, 1)
-    b.gold_item[0] = -1
-    search(z, g, w, words, lo, n, b, 0, width, True, False, False, c, keys, out, node)
+    search_without_gold(room, g, w, words, s, how)
+    z, b, keys, out = room.z, room.b, room.keys, room.out
+    n = words.offset[s + 1] - words.offset[s]
     ways = _ways(z)
     edges, scores = np.zeros((_n_edges(g, ways), 4), np.int32), np.zeros(_n_edges(g, ways))
     e = 0

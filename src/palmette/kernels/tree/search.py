@@ -15,29 +15,25 @@ import numpy as np
 
 from palmette.kernels.core.compile import part
 from palmette.kernels.core.prefetch import fetch_item
-from palmette.kernels.tree.forms import LEFT, RIGHT, SHIFT, Beam, Candidates, Grammar, States, Weights, Words
-from palmette.kernels.tree.state import depth, feature_key, read_atoms, reduced, shifted, sign
+from palmette.kernels.learning.violation import EARLY, LASO
+from palmette.kernels.tree.forms import (
+    LEFT,
+    POPPED,
+    RIGHT,
+    SHIFT,
+    Beam,
+    Candidates,
+    Grammar,
+    SearchOptions,
+    States,
+    Weights,
+    Words,
+    Workspace,
+)
+from palmette.kernels.tree.state import depth, feature_key, read_atoms, reduced, shifted, sign, start
 from palmette.kernels.tree.weights import add_list, find_key, list_start
 
-POPPED = 8  # candidates that are looked at for each place of a beam, when many merge
 NO_ARC = -2
-
-
-@part
-def room_for_beam(longest: int, width: int) -> Beam:
-    steps = 2 * longest
-    return Beam(
-        np.zeros((steps + 1, width), np.int32), np.zeros(steps + 1, np.int32), np.zeros(steps + 1),
-        np.zeros(steps + 1), np.zeros(steps + 1, np.int32), np.zeros(steps + 1, np.int32),
-    )  # fmt: skip
-
-
-@part
-def room_for_candidates(size: int) -> Candidates:
-    return Candidates(
-        np.zeros(size), np.zeros(size), np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size, np.int32),
-        np.zeros(size, np.int32),
-    )  # fmt: skip
 
 
 @part
@@ -76,12 +72,10 @@ def _offer(c: Candidates, count: int, width: int, score: float, item: int, actio
 
 
 @part
-def _collect(
-    z: States, g: Grammar, w: Weights, b: Beam, i: int, n: int, width: int, c: Candidates, keys: np.ndarray,
-    out: np.ndarray,
-) -> tuple[int, float]:  # fmt: skip
+def _collect(room: Workspace, g: Grammar, w: Weights, i: int, n: int, width: int) -> tuple[int, float]:
     """The best candidates after step i in order, without merging: how many, and what gold's next action scores (not a
-    number when gold is not in the beam)."""
+    number if gold is not in the beam)."""
+    z, b, c, keys, out = room.z, room.b, room.c, room.keys, room.out
     count, gold_step = 0, np.nan
     for k in range(b.size[i]):
         x = b.items[i, k]
@@ -102,8 +96,8 @@ def _collect(
 
 
 @part
-def _room_to_merge(z: States, g: Grammar, b: Beam, i: int, n: int, c: Candidates) -> Candidates:
-    """Room for all candidates after step i."""
+def _candidates_to_merge(z: States, g: Grammar, b: Beam, i: int, c: Candidates) -> Candidates:
+    """Room for all candidates after step i: c, or larger arrays if it has too little."""
     needed = 0
     for k in range(b.size[i]):
         needed += 1
@@ -114,15 +108,18 @@ def _room_to_merge(z: States, g: Grammar, b: Beam, i: int, n: int, c: Candidates
                 link = z.link[link, 1]
     if needed <= c.score.size:
         return c
-    return room_for_candidates(2 * needed)
+    size = 2 * needed
+    return Candidates(
+        np.zeros(size), np.zeros(size), np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size, np.int32),
+        np.zeros(size, np.int32),
+    )  # fmt: skip
 
 
 @part
-def _collect_all(
-    z: States, g: Grammar, w: Weights, b: Beam, i: int, n: int, c: Candidates, keys: np.ndarray, out: np.ndarray
-) -> tuple[int, float]:
-    """All candidates after step i, for merging. Where no template reads relations, arcs of one direction would merge:
-    the best one alone is a candidate."""
+def _collect_all(room: Workspace, g: Grammar, w: Weights, i: int, n: int, c: Candidates) -> tuple[int, float]:
+    """All candidates after step i, for merging. If no template reads relations, arcs of one direction would merge: only
+    the best one is a candidate."""
+    z, b, keys, out = room.z, room.b, room.keys, room.out
     count, gold_step = 0, np.nan
     for k in range(b.size[i]):
         x = b.items[i, k]
@@ -238,10 +235,12 @@ def _add_link(z: States, base: int, p: int) -> None:
 
 @part
 def _advance(
-    z: States, g: Grammar, words: Words, lo: int, n: int, b: Beam, i: int, width: int, merge: bool, c: Candidates,
-    count: int, node: np.ndarray,
-) -> int:  # fmt: skip
-    """Make the items of step i + 1; how many candidates merged."""
+    room: Workspace, g: Grammar, words: Words, s: int, i: int, how: SearchOptions, c: Candidates, count: int
+) -> int:
+    """Make the items of step i + 1 from `count` candidates; how many of them merged."""
+    z, b, width, merge = room.z, room.b, how.width, how.merge
+    lo = words.offset[s]
+    n = words.offset[s + 1] - lo
     merges = 0
     b.size[i + 1] = 0
     b.gold_item[i + 1] = -1
@@ -258,7 +257,7 @@ def _advance(
             k = _popped(c, size)
             size -= 1
         taken += 1
-        x = _made(z, g, words, lo, n, c, k, node)
+        x = _made(z, g, words, lo, n, c, k, room.node)
         is_gold = c.item[k] == b.gold_item[i] and c.action[k] == b.gold_action[i]
         if merge:
             if is_gold and c.action[k] != SHIFT:
@@ -287,9 +286,12 @@ def _arc(g: Grammar, move: int, relation: int) -> int:
 
 
 @part
-def oracle(words: Words, g: Grammar, lo: int, n: int, out: np.ndarray, stack: np.ndarray, missing: np.ndarray) -> bool:
-    """The actions that make the gold tree, reducing as soon as a word has all its dependants. False: the tree is not
-    projective, or has an arc that no action makes."""
+def oracle(room: Workspace, g: Grammar, words: Words, s: int) -> bool:
+    """Fill b.gold_action with the actions that make the gold tree, reducing as soon as a word has all its dependants.
+    False: the tree is not projective, or has an arc that no action makes."""
+    out, stack, missing = room.b.gold_action, room.waiting, room.heads
+    lo = words.offset[s]
+    n = words.offset[s + 1] - lo
     for i in range(n):
         missing[i] = 0
     for i in range(n):
@@ -323,47 +325,67 @@ def oracle(words: Words, g: Grammar, lo: int, n: int, out: np.ndarray, stack: np
 
 
 @part
-def make_gold(z: States, g: Grammar, words: Words, lo: int, n: int, b: Beam, node: np.ndarray) -> None:
+def make_gold(room: Workspace, g: Grammar, words: Words, s: int) -> None:
     """Gold's own states: number i is the one after i steps."""
+    z, b = room.z, room.b
+    lo = words.offset[s]
+    n = words.offset[s + 1] - lo
     for i in range(2 * n - 1):
         if b.gold_action[i] == SHIFT:
             shifted(z, i + 1, i)
         else:
             reduced(z, g, i + 1, z.left[i], i, b.gold_action[i])
-        read_atoms(z, g, words, lo, n, i + 1, node)
+        read_atoms(z, g, words, lo, n, i + 1, room.node)
 
 
 @part
 def search(
-    z: States, g: Grammar, w: Weights, words: Words, lo: int, n: int, b: Beam, begin: int, width: int, merge: bool,
-    stop_at_fall: bool, with_gold: bool, c: Candidates, keys: np.ndarray, out: np.ndarray, node: np.ndarray,
-) -> tuple:  # fmt: skip
-    """Go on from the items of step `begin`: (last step, step at which gold fell or 0, candidates that merged, room)."""
+    room: Workspace, g: Grammar, w: Weights, words: Words, s: int, begin: int, how: SearchOptions, with_gold: bool
+) -> tuple[int, int, int]:
+    """Continue from the items of step `begin`: (last step, step at which gold left the beam or 0, merged candidates).
+
+    With gold, its prefixes are scored too, and an early update ends the search when gold leaves the beam."""
+    z, b, c = room.z, room.b, room.c
+    n = words.offset[s + 1] - words.offset[s]
+    stop = with_gold and how.update in (EARLY, LASO)
     fell, merges = 0, 0
     for i in range(begin, 2 * n - 1):
-        if merge:
-            c = _room_to_merge(z, g, b, i, n, c)
-            count, gold_step = _collect_all(z, g, w, b, i, n, c, keys, out)
+        if how.merge:
+            c = _candidates_to_merge(z, g, b, i, c)
+            count, gold_step = _collect_all(room, g, w, i, n, c)
         else:
-            count, gold_step = _collect(z, g, w, b, i, n, width, c, keys, out)
+            count, gold_step = _collect(room, g, w, i, n, how.width)
         if with_gold:
             if np.isnan(gold_step):
-                score_actions(z, g, w, i, keys, out)
-                gold_step = out[b.gold_action[i]]
+                score_actions(z, g, w, i, room.keys, room.out)
+                gold_step = room.out[b.gold_action[i]]
             b.gold[i + 1] = b.gold[i] + gold_step
-        merges += _advance(z, g, words, lo, n, b, i, width, merge, c, count, node)
+        merges += _advance(room, g, words, s, i, how, c, count)
         b.best[i + 1] = z.score[b.items[i + 1, 0]]
         if with_gold and fell == 0 and b.gold_item[i + 1] < 0:
             fell = i + 1
-            if stop_at_fall:
-                return i + 1, fell, merges, c
-    return 2 * n - 1, fell, merges, c
+            if stop:
+                return i + 1, fell, merges
+    return 2 * n - 1, fell, merges
 
 
 @part
-def begin_search(z: States, b: Beam, first: int) -> None:
+def begin_search(room: Workspace, g: Grammar, words: Words, s: int, first: int) -> None:
     """One item, the empty stack, which is state 0; new states are numbered from `first`."""
+    z, b = room.z, room.b
+    lo = words.offset[s]
+    start(z, 0)
+    read_atoms(z, g, words, lo, words.offset[s + 1] - lo, 0, room.node)
     z.counts[0], z.counts[1], z.counts[2] = first, 0, 0
     b.items[0, 0], b.size[0] = 0, 1
     b.best[0], b.gold[0] = 0.0, 0.0
     b.gold_item[0] = 0
+
+
+@part
+def search_without_gold(room: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions) -> int:
+    """A whole search of sentence s; how many candidates merged."""
+    begin_search(room, g, words, s, 1)
+    room.b.gold_item[0] = -1
+    _, _, merges = search(room, g, w, words, s, 0, how, False)
+    return merges

@@ -44,20 +44,6 @@ FARTHEST = 10
 
 
 @part
-def room_for_states(longest: int, width: int, n_atoms: int, links: int) -> States:
-    """Room for the search of a sentence, gold's own states included; links: how many a place of the beam may get."""
-    cap = 2 * longest * (width + 2) + 2
-    joined = links * cap + 1
-    return States(
-        np.zeros(cap), np.zeros(cap), np.zeros(cap), np.zeros(cap, np.int32), np.zeros(cap, np.int32),
-        np.zeros((cap, NODE_SIZE), np.int32), np.zeros((cap, 2), np.uint64), np.zeros(cap, np.int32),
-        np.zeros(cap, np.int32), np.zeros(cap, np.int32), np.zeros(cap, np.int32), np.zeros(cap, np.int32),
-        np.zeros((cap, n_atoms), np.uint64), np.zeros(cap, np.uint64), np.zeros(cap, np.int32),
-        np.zeros((joined, 2), np.int32), np.zeros((joined, 4), np.int32), np.zeros(3, np.int64),
-    )  # fmt: skip
-
-
-@part
 def start(z: States, x: int) -> None:
     """State x: an empty stack before the first word."""
     z.score[x], z.inside[x], z.shift[x] = 0.0, 0.0, 0.0

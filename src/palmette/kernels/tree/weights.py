@@ -99,6 +99,8 @@ def entry_for(w: Weights, key: np.uint64, action: int) -> int:
             w.entry[2 * (moved + j)] = w.entry[2 * (start + j)]
             w.entry[2 * (moved + j) + 1] = w.entry[2 * (start + j) + 1]
             w.sums[moved + j] = w.sums[start + j]
+            if w.state.size > 0:
+                w.state[moved + j] = w.state[start + j]
         w.entry[2 * start] = w.free[size]
         w.free[size] = start
         start, size = moved, size + 1
@@ -107,6 +109,8 @@ def entry_for(w: Weights, key: np.uint64, action: int) -> int:
     w.entry[2 * e] = action
     w.value[2 * e + 1] = np.float32(0.0)
     w.sums[e] = 0.0
+    if w.state.size > 0:
+        w.state[e] = np.float32(0.0)
     return e
 
 

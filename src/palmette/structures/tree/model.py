@@ -13,7 +13,8 @@ import numpy as np
 from palmette.data.corpus import bytes_of, column_of_types
 from palmette.data.treebank import Treebank
 from palmette.kernels.core.hashing import hash_pieces
-from palmette.kernels.tree.forms import SHIFT, Grammar, Weights, Words
+from palmette.kernels.learning.violation import STANDARD
+from palmette.kernels.tree.forms import SHIFT, Grammar, SearchOptions, Weights, Words, make_workspace
 from palmette.kernels.tree.train import parse
 from palmette.kernels.tree.weights import CLASSES
 from palmette.options.tree import TreeSettings
@@ -52,10 +53,12 @@ class ParserModel:
         words = encode(treebank, self.templates, self.relations, gold=False)
         heads, relations = np.full(treebank.n_tokens, -1, np.int32), np.full(treebank.n_tokens, -1, np.int32)
         scores, grammar = np.zeros(treebank.n_sentences), self.grammar()
+        how = SearchOptions(beam, merge, STANDARD)
         parts = [(int(a), int(b)) for a, b in _shares(words.offset, 4 * threads if threads > 1 else 1)]
 
         def work(part: tuple[int, int]) -> int:
-            return int(parse(grammar, self.weights, words, *part, beam, merge, heads, relations, scores))
+            room = make_workspace(grammar, longest(words, *part), how)
+            return int(parse(room, grammar, self.weights, words, np.arange(*part), how, heads, relations, scores))
 
         with ThreadPoolExecutor(threads) as pool:
             merges = sum(pool.map(work, parts))
@@ -116,6 +119,12 @@ def encode(treebank: Treebank, templates: Templates, relations: Sequence[str], *
     return Words(treebank.offset, read_cells(treebank, templates.columns), head, relation)
 
 
+def longest(words: Words, first: int = 0, last: int | None = None) -> int:
+    """The number of words of the longest of the sentences first..last."""
+    offset = words.offset[first : None if last is None else last + 1]
+    return int(np.diff(offset).max(initial=1))
+
+
 def _shares(offset: np.ndarray, parts: int) -> list[tuple[int, int]]:
     """Ranges of sentences with about the same number of words."""
     wanted = np.linspace(0, offset[-1], parts + 1)
@@ -125,6 +134,5 @@ def _shares(offset: np.ndarray, parts: int) -> list[tuple[int, int]]:
 
 def frozen_weights(table: np.ndarray, entry: np.ndarray) -> Weights:
     """Weights that do not change any more."""
-    return Weights(
-        table, entry, entry.view(np.float32), np.zeros(0), np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
-    )
+    free, used = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
+    return Weights(table, entry, entry.view(np.float32), np.zeros(0), np.zeros(0, np.float32), free, used)

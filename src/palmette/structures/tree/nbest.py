@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.tree.forms import LEFT, Grammar, Words
+from palmette.kernels.learning.violation import STANDARD
+from palmette.kernels.tree.forms import LEFT, Grammar, SearchOptions, Words, make_workspace
 from palmette.kernels.tree.lists import forest, list_parses
 from palmette.structures.hypergraph import Derivation, Hypergraph
 from palmette.structures.tree.model import ParserModel
@@ -40,13 +41,15 @@ def best_trees(
 def _all_trees(model: ParserModel, g: Grammar, words: Words, s: int, beam: int, merge: bool) -> Iterator[Tree]:
     """Trees best first; some come again."""
     size = int(words.offset[s + 1] - words.offset[s])
+    how = SearchOptions(beam, merge, STANDARD)
+    room = make_workspace(g, size, how)
     if not merge:
         heads, relations = np.full((beam, size), -1, np.int32), np.full((beam, size), -1, np.int32)
         scores = np.zeros(beam)
-        for k in range(list_parses(g, model.weights, words, s, beam, heads, relations, scores)):
+        for k in range(list_parses(room, g, model.weights, words, s, how, heads, relations, scores)):
             yield Tree(float(scores[k]), heads[k], relations[k])
         return
-    edges, scores, word, last, first_shift = forest(g, model.weights, words, s, beam)
+    edges, scores, word, last, first_shift = forest(room, g, model.weights, words, s, how)
     graph = Hypergraph()
     for (x, action, under, over), score in zip(edges.tolist(), scores.tolist(), strict=True):
         graph.add(x, [] if under < 0 else [under, over], score, (action, under, over))

@@ -6,30 +6,38 @@ from collections.abc import Callable
 
 import numpy as np
 
-from palmette.kernels.tree.forms import Grammar, Weights, Words
+from palmette.kernels.learning.coefficients import asks_for_products
+from palmette.kernels.learning.rule import Rule
+from palmette.kernels.tree.forms import Grammar, SearchOptions, Weights, Words, make_workspace
 from palmette.kernels.tree.train import train_tree
 from palmette.kernels.tree.update import PLACES as MORE_PLACES
 from palmette.kernels.tree.weights import CLASSES, frozen, larger_table, restart_from_average
 from palmette.options.search import UPDATE_NUMBERS
 from palmette.options.tree import MAVG_EVERY, TreeSettings
-from palmette.structures.tree.model import frozen_weights
+from palmette.structures.tree.model import frozen_weights, longest
 from palmette.training.trainer import Counts, Learning
 
 PLACES = 1 << 16
 ROOM = 1 << 18
 
 
-def new_weights() -> Weights:
-    entry = np.zeros(2 * ROOM, np.int32)
+def new_weights(adaptive: bool = False) -> Weights:
+    """No weights yet; adaptive: with learner state per weight."""
+    entry, table = np.zeros(2 * ROOM, np.int32), np.zeros(2 * PLACES, np.uint64)
+    state = np.zeros(ROOM if adaptive else 0, np.float32)
     free, used = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
-    return Weights(np.zeros(2 * PLACES, np.uint64), entry, entry.view(np.float32), np.zeros(ROOM), free, used)
+    return Weights(table, entry, entry.view(np.float32), np.zeros(ROOM), state, free, used)
+
+
+# As plain Python
+_asks_for_products: Callable[[Rule], bool] = getattr(asks_for_products, "py_func", asks_for_products)
 
 
 def roomier(w: Weights) -> Weights:
-    """The same weights with twice the room."""
+    """A copy of the weights with twice the room."""
     entry = np.concatenate((w.entry, np.zeros_like(w.entry)))
-    sums = np.concatenate((w.sums, np.zeros_like(w.sums)))
-    return w._replace(entry=entry, value=entry.view(np.float32), sums=sums)
+    sums, state = (np.concatenate((block, np.zeros_like(block))) for block in (w.sums, w.state))
+    return w._replace(entry=entry, value=entry.view(np.float32), sums=sums, state=state)
 
 
 class ParserLearning(Learning):
@@ -41,12 +49,16 @@ class ParserLearning(Learning):
         words: Words,
         settings: TreeSettings,
         evaluate: Callable[[Weights], dict[str, float]] | None,
+        rule: Rule | None = None,  # None: the one of the settings
     ) -> None:
         self.grammar, self.words, self.settings = grammar, words, settings
-        self.beam = settings.beam
-        self.rule = settings.chosen_learner.rule(words.offset.size - 1, self.beam.width)
-        self.update = UPDATE_NUMBERS[str(self.beam.update)]
-        self.weights = new_weights()
+        beam = settings.beam
+        own = settings.chosen_learner.rule(words.offset.size - 1, beam.width)
+        self.rule = own if rule is None else rule
+        self.how = SearchOptions(beam.width, settings.merge, UPDATE_NUMBERS[str(beam.update)])
+        self.weights = new_weights(self.rule.spread > 0)
+        differences = _asks_for_products(self.rule) or self.rule.spread > 0
+        self.room = make_workspace(grammar, longest(words), self.how, self.rule.candidates, differences)
         self.clock = 1.0
         self._evaluate = evaluate
         self._dev: dict[str, float] = {}
@@ -58,30 +70,30 @@ class ParserLearning(Learning):
 
     def begin_epoch(self, number: int) -> None:
         self.updates = self.bad = self.merges = self.infeasible = 0
-        self.places = 0.0
+        self.cuts = 0.0
         if self.settings.estimator == "mavg" and number % (self.settings.mavg_every or MAVG_EVERY) == 0:
             restart_from_average(self.weights, self.clock)
 
     def learn(self, examples: np.ndarray) -> Counts:
         counts, first = Counts(), 0
         while True:
-            done, self.clock, updates, wrong, bad, places, merges, infeasible, lacks = train_tree(
-                self.grammar, self.weights, self.words, examples, first, examples.size, self.clock, self.beam.width,
-                self.settings.merge, self.update, self.rule,
-            )  # fmt: skip
-            counts = counts + Counts(updates, wrong)
-            self.updates += updates
-            self.bad += bad
-            self.places += places
-            self.merges += merges
-            self.infeasible += infeasible
-            first += done
+            found = train_tree(
+                self.room, self.grammar, self.weights, self.words, examples[first:], self.clock, self.how, self.rule
+            )
+            self.clock = found.clock
+            counts = counts + Counts(found.updates, found.wrong)
+            self.updates += found.updates
+            self.bad += found.bad
+            self.cuts += found.cuts
+            self.merges += found.merges
+            self.infeasible += found.infeasible
+            first += found.done
             if first == examples.size:
                 return counts
-            self._grow(lacks)
+            self._grow(found.lacks)
 
     def _grow(self, lacks: int) -> None:
-        """Twice what the next sentence may need more of."""
+        """Double what may be too small for the next sentence."""
         w = self.weights
         self.weights = w._replace(table=larger_table(w.table)) if lacks == MORE_PLACES else roomier(w)
 
@@ -89,9 +101,9 @@ class ParserLearning(Learning):
         return frozen_weights(*frozen(self.weights, 0.0 if self.settings.estimator == "last" else self.clock))
 
     def figures(self) -> dict[str, float]:
-        """Updates that mended nothing, where prefixes were cut, and how many states merged a sentence."""
+        """Updates that were no violation, where prefixes were cut, and how many states merged per sentence."""
         updates = max(1, self.updates)
-        found = {"bad": self.bad / updates, "cut": self.places / updates} | self._dev
+        found = {"bad": self.bad / updates, "cut": self.cuts / updates} | self._dev
         if self.settings.merge:
             found["merges"] = self.merges / max(1, self.words.offset.size - 1)
         return found
@@ -101,7 +113,7 @@ class ParserLearning(Learning):
         return self._evaluate is not None
 
     def evaluate(self, snapshot: Weights) -> float:
-        """LAS decides; UAS is told beside it."""
+        """LAS decides; UAS is reported beside it."""
         assert self._evaluate is not None
         self._dev = self._evaluate(snapshot)
         return self._dev.pop("las")
