@@ -35,6 +35,7 @@ TEMPLATES = b"U00:%x[0,0]\nU01:%x[-1,0,lower.suffix3]/%x[0,1]\n*02:%x[1,0]\nB\nT
 WAPITI = b'u:%x[0,0]\nu:t=%t[-1,0,"^\\u"]\n*m=%M[@1,1,"\\d*"]\nb\n'
 
 MODELS = Path(__file__).parents[1] / "tests" / "fixtures" / "v1"
+MORE = ([[("Rain", "NN"), ("stopped", "VBD"), ("twice", "RB")]], [["B-NP", "B-VP", "B-ADVP"]])  # to learn from
 NUMBERS = (0, 1, -1, 2, 7, 100, 2**15, 2**31 - 1, -(2**31), 2**40, 2**62, 1e30)
 VALUES: tuple[Any, ...] = (None, True, 0, 1, -1, 2**40, 0.5, "", "x", "\ud800", [], {}, [None], [[1]])
 
@@ -211,4 +212,6 @@ def _use(task: str, model: Path, source: Path, target: Path) -> object:
         return Classifier.load(model).classify_file(source, target)
     if task == "lm":
         return LanguageModel.load(model).sentence_scores(source.read_text().splitlines())
-    return Tagger.load(model).tag_file(source, target)
+    tagger = Tagger.load(model)
+    tagger.tag_file(source, target)
+    return tagger.partial_fit(*MORE) if tagger.model_.checkpoint else tagger
