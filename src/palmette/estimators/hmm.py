@@ -16,20 +16,23 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.corpus import Column, Corpus, column_of_types
+from palmette.data.corpus import Corpus, column_of_types
+from palmette.data.files import FilePath
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import check_feasible
 from palmette.errors import DataError, UsageError, not_fitted
 from palmette.estimators.base import Estimator
+from palmette.estimators.tagger import Tagger
 from palmette.kernels.chain.forward import log_partitions
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.options.declare import option
 from palmette.options.learners import CountingOptions
 from palmette.structures.chain.model import ChainModel, check_room
-from palmette.structures.hmm.counts import count, estimate
 from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
+from palmette.structures.hmm.model import HiddenMarkovModel, count_model, observations, word_column
+from palmette.structures.hmm.table_file import read_tables, tables_to_dicts, write_tables
 from palmette.structures.hmm.tables import Context, Distribution, Tables, tables_from_dicts
-from palmette.structures.hmm.words import Vocabulary, learn_vocabulary
+from palmette.structures.hmm.words import Vocabulary
 from palmette.training.chain.dev import check_labelled
 
 DECODINGS = ("viterbi", "marginal")
@@ -52,6 +55,7 @@ class HMM(CountingOptions, Estimator):
         emission: Mapping[str, Distribution],
         *,
         dictionary: Mapping[str, Iterable[str]] | None = None,
+        classes: Iterable[str] = (),
     ) -> HMM:
         """The model with these probabilities; what is not named has probability 0.
 
@@ -59,17 +63,50 @@ class HMM(CountingOptions, Estimator):
         transition: {label: {next label: probability}}, with `</s>` as the next label where a sentence may end. For
         order 2 {(label, label): {next label: ...}}, and rows of one label for the second token and the end.
         dictionary: {word: labels}: its other labels are impossible; words without an entry may have any label.
+        classes: words of emission that are classes of unknown words, such as <lower:ing>; see features/observed.py.
         """
-        labels, vocabulary, tables = tables_from_dicts(start, transition, emission, dictionary)
-        made = cls(tables.order, smoothing=0.0, interpolate=False, rare=0, ends=tables.end is not None)
-        return made._with(labels, vocabulary, tables)
+        return cls._of(HiddenMarkovModel(*tables_from_dicts(start, transition, emission, dictionary, classes)))
 
-    def _with(self, labels: list[str], vocabulary: Vocabulary, tables: Tables) -> HMM:
-        self.labels_: list[str] = labels
-        self.vocabulary_: Vocabulary = vocabulary
-        self.tables_: Tables = tables
-        self.model_: ChainModel = to_chain(labels, vocabulary, tables)
+    @classmethod
+    def _of(cls, model: HiddenMarkovModel) -> HMM:
+        rare = int(bool(model.vocabulary.classes))
+        ends = model.tables.end is not None
+        return cls(model.tables.order, smoothing=0.0, interpolate=False, rare=rare, ends=ends)._with(model)
+
+    def _with(self, model: HiddenMarkovModel) -> HMM:
+        self.labels_: list[str] = model.labels
+        self.vocabulary_: Vocabulary = model.vocabulary
+        self.tables_: Tables = model.tables
+        self.model_: ChainModel = to_chain(*model)
         return self
+
+    # Keeping
+
+    def to_tables(self) -> dict[str, Any]:
+        """The probabilities as the arguments of `from_tables` that give this model again."""
+        return tables_to_dicts(self._tables())
+
+    def save(self, path: FilePath) -> None:
+        """Write the tables as JSON, whole or not at all; the format is described in structures/hmm/table_file.py. For a
+        model file that `palmette tag` reads: `hmm.to_tagger().save(path)`."""
+        write_tables(path, self._tables())
+
+    @classmethod
+    def load(cls, path: FilePath) -> HMM:
+        """Read a file of tables."""
+        return cls._of(read_tables(path))
+
+    def to_tagger(self) -> Tagger:
+        """A Tagger with this model: it tags files, and saves and loads model files."""
+        self._check_fitted()
+        tagger = Tagger(learner="hmm", order=self.order, ends=self.ends)
+        meta: dict[str, Any] = {"settings": {"learner": "hmm"}, "forbidden": [], "history": [], "features": None}
+        tagger.model_ = replace(self.model_, meta=meta)
+        return tagger
+
+    def _tables(self) -> HiddenMarkovModel:
+        self._check_fitted()
+        return HiddenMarkovModel(self.labels_, self.vocabulary_, self.tables_)
 
     # Training
 
@@ -81,21 +118,8 @@ class HMM(CountingOptions, Estimator):
         """Count a labelled corpus; its column 0 has the words."""
         self.check()
         check_labelled(corpus, "training")
-        _check_countable(corpus)
-        assert corpus.labels is not None
-        words, names = _words(corpus), corpus.labels.types
-        occurrences = np.bincount(words.ids, minlength=len(words.types)).tolist()
-        vocabulary = learn_vocabulary(dict(zip(words.types, occurrences, strict=True)), self.rare)
-        labels = sorted(names)
-        number = np.array([labels.index(name) for name in names])
-        observed = _observed(corpus, vocabulary)
-        shape = len(labels), len(vocabulary)
-        counts = count(number[corpus.labels.ids], observed, corpus.offset, shape, self.order)
-        tables = estimate(
-            counts, smoothing=self.smoothing, interpolate=self.interpolate, dictionary=self.dictionary, ends=self.ends
-        )
-        self._with(labels, vocabulary, tables)
-        self.model_.vocabulary = np.sort(words.hash)  # rare ones were seen too
+        self._with(count_model(corpus, **self.values()))
+        self.model_.vocabulary = np.sort(word_column(corpus).hash)  # rare ones were seen too
         return self
 
     # Using
@@ -164,7 +188,7 @@ class HMM(CountingOptions, Estimator):
         self._check_fitted()
         if not corpus.n_tokens:
             return corpus
-        there, ids = np.unique(_observed(corpus, self.vocabulary_), return_inverse=True)
+        there, ids = np.unique(observations(corpus, self.vocabulary_), return_inverse=True)
         names = [self.vocabulary_.names[k] for k in there.tolist()]
         return replace(corpus, columns=[column_of_types(ids.astype(np.int32), names)], labels=None, label_sets=None)
 
@@ -183,7 +207,7 @@ class HMM(CountingOptions, Estimator):
     def _readable(self, corpus: Corpus) -> Corpus:
         """The corpus itself, if each of its words can be observed."""
         if corpus.n_tokens and not self.vocabulary_.classes:
-            _observed(corpus, self.vocabulary_)
+            observations(corpus, self.vocabulary_)
         return corpus
 
     def _check_fitted(self) -> None:
@@ -207,7 +231,7 @@ class HMM(CountingOptions, Estimator):
             raise DataError(f"the model has no label {unknown[0]!r}; it has {', '.join(self.labels_)}")
         numbers = np.array([self.labels_.index(name) for name in corpus.labels.types])[corpus.labels.ids]
         cuts = list(pairwise(corpus.offset.tolist()))
-        observed = _observed(corpus, self.vocabulary_)
+        observed = observations(corpus, self.vocabulary_)
         return items, [(numbers[a:b], observed[a:b]) for a, b in cuts]
 
     def _named(self, labels: np.ndarray, items: Items) -> list[list[str]]:
@@ -217,30 +241,3 @@ class HMM(CountingOptions, Estimator):
 def _cut(values: list[Any], items: Items) -> list[list[Any]]:
     """The values of tokens as lists, one a sentence."""
     return [values[a:b] for a, b in pairwise(items.corpus.offset.tolist())]
-
-
-def _check_countable(corpus: Corpus) -> None:
-    if corpus.label_sets:
-        raise DataError("partial labels cannot be counted: an HMM needs one label a token", file=corpus.source)
-    if corpus.weight is not None:
-        raise DataError("an HMM counts each sentence once: leave the weights out", file=corpus.source)
-
-
-def _words(corpus: Corpus) -> Column:
-    if not corpus.columns:
-        raise DataError("ready-made attributes are no words", file=corpus.source, hint="give words, or columns")
-    return corpus.columns[0]
-
-
-def _observed(corpus: Corpus, vocabulary: Vocabulary) -> np.ndarray:
-    """What is observed at each token, i64[N]."""
-    column = _words(corpus)
-    numbers = [vocabulary.find(word) for word in column.types]
-    if None in numbers:
-        unknown = numbers.index(None)
-        token = int(np.argmax(column.ids == unknown))
-        raise DataError(
-            f"the model knows no word {column.types[unknown]!r}", file=corpus.source, line=corpus.line_of(token),
-            hint="it was made without classes for unknown words: fit with rare=1, or more",
-        )  # fmt: skip
-    return np.array(numbers, np.int64)[column.ids]

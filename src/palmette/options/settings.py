@@ -76,7 +76,7 @@ IDLE = {
         "features", "template", "lexicons", "clusters",
     )),
 }  # fmt: skip
-COUNTING = ("smoothing", "rare", "dictionary")  # what only an hmm reads
+COUNTING = ("smoothing", "interpolate", "rare", "dictionary")  # what only an hmm reads
 INIT_SIZE = 0.01
 MOST = 100.0
 METRICS = ("auto", "f1", "accuracy")
@@ -124,6 +124,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     constraints: str = "auto"
     tune_bias: bool = False
     smoothing: float = SMOOTHING  # of hmm: added to the count of each word with each label
+    interpolate: bool = True  # of hmm: mix transition probabilities with those of shorter contexts
     rare: int = RARE  # of hmm: words seen at most so often are replaced by word classes
     dictionary: int | None = None  # of hmm: words seen at least so often have only the labels they were seen with
 

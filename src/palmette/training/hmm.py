@@ -16,10 +16,10 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import training_mask, understand_labels
 from palmette.errors import UsageError
-from palmette.estimators.hmm import HMM
 from palmette.structures.chain.constraints import constraints
 from palmette.structures.chain.model import ChainModel, best_labels
 from palmette.structures.hmm.linear import to_chain
+from palmette.structures.hmm.model import HiddenMarkovModel, count_model, word_column
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.dev import held_out
 from palmette.training.chain.fit import tuned_bias
@@ -42,19 +42,16 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
         raise UsageError("an hmm is counted from all its data at once: no --resume and no --checkpoint; train it anew")
     begun, settings = time.perf_counter(), request.settings
     understand_labels(corpus, settings.partial)
-    hmm = HMM(
-        request.order,
-        smoothing=settings.smoothing,
-        rare=settings.rare,
-        dictionary=settings.dictionary,
-        ends=request.ends,
-    ).fit_corpus(corpus)
+    hmm = count_model(
+        corpus, order=request.order, smoothing=settings.smoothing, interpolate=settings.interpolate,
+        rare=settings.rare, dictionary=settings.dictionary, ends=request.ends,
+    )  # fmt: skip
     _report(hmm, corpus)
-    gold = training_mask(corpus, hmm.labels_).rows
+    gold = training_mask(corpus, hmm.labels).rows
     forbidden = [(str(a), str(b)) for a, b in request.forbidden]
-    scheme, allowed = constraints(hmm.labels_, gold, corpus, settings.constraints, forbidden)
-    model = to_chain(hmm.labels_, hmm.vocabulary_, hmm.tables_, allowed)
-    model.scheme, model.vocabulary = scheme, hmm.model_.vocabulary
+    scheme, allowed = constraints(hmm.labels, gold, corpus, settings.constraints, forbidden)
+    model = to_chain(*hmm, allowed)
+    model.scheme, model.vocabulary = scheme, np.sort(word_column(corpus).hash)  # rare ones were seen too
     found = held_out(dev, model.encoder, model.alphabets, model.labels, request.settings)
     guess, _ = best_labels(model.chain, model.encode(corpus), restricted=False)
     wrong = int(np.count_nonzero(guess != gold))
@@ -77,13 +74,13 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     return model, outcome
 
 
-def _report(hmm: HMM, corpus: Corpus) -> None:
+def _report(hmm: HiddenMarkovModel, corpus: Corpus) -> None:
     if len(corpus.columns) > 1:
         others = len(corpus.columns) - 1
         left = "1 other column is" if others == 1 else f"{others} other columns are"
         logger.info(f"an hmm reads column 0 alone: {left} left out; see --columns")
-    words = hmm.vocabulary_
+    words = hmm.vocabulary
     logger.info(
-        f"{corpus.n_sentences:,} sentences, {corpus.n_tokens:,} tokens, {len(hmm.labels_)} labels, "
-        f"{len(words.known):,} words and {len(words.classes):,} classes of rare ones, order {hmm.order}"
+        f"{corpus.n_sentences:,} sentences, {corpus.n_tokens:,} tokens, {len(hmm.labels)} labels, "
+        f"{len(words.known):,} words and {len(words.classes):,} classes of rare ones, order {hmm.tables.order}"
     )

@@ -65,18 +65,20 @@ def tables_from_dicts(
     start: Distribution,
     transition: Mapping[Context, Distribution],
     emission: Mapping[str, Distribution],
-    dictionary: Mapping[str, Iterable[str]] | None,
+    dictionary: Mapping[str, Iterable[str]] | None = None,
+    classes: Iterable[str] = (),
 ) -> tuple[list[str], Vocabulary, Tables]:
     """Labels and words in alphabetical order, and the tables; see HMM.from_tables."""
     _check_distributions(start, transition, emission)
     labels = sorted(emission)
     number = {label: k for k, label in enumerate(labels)}
-    words = Vocabulary({word for row in emission.values() for word in row})
+    unknown = set(classes)
+    words = Vocabulary({word for row in emission.values() for word in row} - unknown, unknown)
     pair, triple, end = _steps(transition, number)
     first = np.array([start.get(label, 0.0) for label in labels])
     for label in start:
         _label(label, number)
-    columns = words.known
+    columns = words.names
     emitted = np.array([[emission[label].get(word, 0.0) for word in columns] for label in labels])
     if dictionary is not None:
         emitted = np.where(_support(dictionary, columns, number), emitted, 0.0)
