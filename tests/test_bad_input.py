@@ -141,7 +141,7 @@ def test_values_that_are_too_large_for_a_model(cli: Cli) -> None:
     cli.write("fair.crfsuite", "A\tw:1\nB\tv:1\n\nB\tv:1\nA\tw:1\n\n")
     cli.write("huge.crfsuite", "A\tw:3e38\nA\tw:3e38\n\n")
     cli.fine("train fair.crfsuite -o fair.palm -q")
-    refused(cli, "tag fair.palm huge.crfsuite -o huge.txt", 1, "huge.crfsuite:1: sentence 1: its score is beyond")
+    refused(cli, "tag fair.palm huge.crfsuite -o huge.txt", 1, "huge.crfsuite:1: sentence 1: its score overflows")
 
 
 # --- templates, lexicons, lists -----------------------------------------------------------------------------

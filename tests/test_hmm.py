@@ -190,7 +190,7 @@ def test_searches_and_sums(twin: Naive, n: int) -> None:
         total = sum(paths.values())
         assert hmm.log_probability([words]) == near_all([log(total)])
         if total == 0:
-            with pytest.raises(DataError, match="no sequence of labels is possible"):
+            with pytest.raises(DataError, match="no label sequence is possible"):
                 hmm.predict([words])
             continue
         (best,) = hmm.predict([words])

@@ -234,5 +234,5 @@ def test_what_it_cannot_do() -> None:
     with pytest.raises(UsageError, match="label-history: maxent"):
         Tagger("chunk", learner="maxent", states=LabelHistory("bigram")).fit(X, y)
     y[1] = [None, *y[1][1:]]
-    with pytest.raises(DataError, match="not fully known"):
+    with pytest.raises(DataError, match="only partly known"):
         Tagger("chunk", learner="maxent").fit(X, y)

@@ -321,7 +321,7 @@ def test_every_sentence_contradictory_is_no_crash(logged: list[str], order: int,
     ).fit([["a", "b"], ["c", "c"]], y)
     assert any("1 sentences taught nothing" in message for message in logged)
     assert tagger.predict([["c", "c"]]) == [["D", "D"]]
-    with pytest.raises(DataError, match="no sequence of labels is possible"):
+    with pytest.raises(DataError, match="no label sequence is possible"):
         tagger.predict([["a", "b"]], allowed=y[:1])
 
 

@@ -18,7 +18,7 @@ from strategies import cases, few
 
 from palmette import Crf, Tagger, load_demo
 from palmette.data.items import corpus_from_items
-from palmette.data.labels.mask import certain_labels
+from palmette.data.labels.mask import known_gold
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.structures.chain.data import allow_table, encode_corpus
@@ -143,7 +143,7 @@ def test_both_reach_the_optimum_of_lbfgs() -> None:
 def objective_of(tagger: Tagger, X: list, y: list) -> float:
     """The objective that the weights of a model have on labelled sentences."""
     model, corpus = tagger.model_, corpus_from_items(X, y, mode="columns").corpus
-    gold, _ = certain_labels(corpus, model.labels)
+    gold, _ = known_gold(corpus, model.labels)
     data = encode_corpus(corpus, model.encoder, model.alphabets, gold, allow_table(len(model.labels)))
     objective = ChainObjective(model.chain, data, l2=1.0)
     return objective(objective.start())[0]

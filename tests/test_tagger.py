@@ -153,7 +153,7 @@ def test_allowed_labels(fitted: Tagger) -> None:
     ],
 )
 def test_what_cannot_be_allowed(fitted: Tagger, allowed: list) -> None:
-    with pytest.raises(DataError, match=r"allowed|no sequence of labels is possible"):
+    with pytest.raises(DataError, match=r"allowed|no label sequence is possible"):
         fitted.predict([X_TEST[0][:2], X_TEST[1][:1]], allowed=allowed)
 
 

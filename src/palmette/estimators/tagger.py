@@ -19,7 +19,7 @@ from palmette.data.files import FilePath
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import Items, corpus_from_items
-from palmette.data.labels.mask import certain_labels, label_names, mask_from_items, understand_labels
+from palmette.data.labels.mask import known_gold, label_names, mark_partial_labels, mask_from_items
 from palmette.data.subset import split
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
@@ -248,17 +248,17 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         model = self._fitted()
         if corpus.labels is None or corpus.n_tokens == 0:
             raise DataError("no labelled sentence to score", file=corpus.source)
-        understand_labels(corpus, model.meta.get("settings", {}).get("partial") if partial is None else partial)
+        mark_partial_labels(corpus, model.meta.get("settings", {}).get("partial") if partial is None else partial)
         guess = model.decode(corpus, decode, bias).labels
         labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
-        gold, sure = certain_labels(corpus, labels)
+        gold, sure = known_gold(corpus, labels)
         if sure is not None and not sure.any():
             raise DataError("no label is fully known: there is nothing to score", file=corpus.source)
         return gold, guess, labels
 
     def certain(self, corpus: Corpus) -> np.ndarray | None:
         """Which tokens' gold labels are fully known, bool[N]; None: all of them."""
-        return certain_labels(corpus, label_names(corpus))[1]
+        return known_gold(corpus, label_names(corpus))[1]
 
     def unseen(self, corpus: Corpus) -> np.ndarray | None:
         """Which tokens' words (column 0) were not in the training data, bool[N]; None when nobody knows."""

@@ -11,7 +11,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import ConfidenceOutput, confidence_records
 from palmette.data.items import Items, corpus_from_items
-from palmette.data.labels.mask import mask_from_items, training_mask, understand_labels
+from palmette.data.labels.mask import mark_partial_labels, mask_from_items, training_mask
 from palmette.errors import DataError
 from palmette.structures.chain.calibrate import Watch, fit_temperature
 from palmette.structures.chain.model import ChainModel
@@ -112,6 +112,6 @@ class Confidences:
         model = self._fitted()
         if corpus.labels is None or not corpus.n_tokens:
             raise DataError("no labelled sentence to calibrate on", file=corpus.source)
-        understand_labels(corpus, model.meta.get("settings", {}).get("partial") if partial is None else partial)
+        mark_partial_labels(corpus, model.meta.get("settings", {}).get("partial") if partial is None else partial)
         self.model_, found = fit_temperature(model, corpus, watch)
         return found

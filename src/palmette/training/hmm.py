@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import training_mask, understand_labels
+from palmette.data.labels.mask import mark_partial_labels, training_mask
 from palmette.errors import UsageError
 from palmette.structures.chain.constraints import constraints
 from palmette.structures.chain.model import ChainModel, best_labels
@@ -41,7 +41,7 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     if request.resume is not None or request.checkpoint:
         raise UsageError("an hmm is counted from all its data at once: no --resume and no --checkpoint; train it anew")
     begun, settings = time.perf_counter(), request.settings
-    understand_labels(corpus, settings.partial)
+    mark_partial_labels(corpus, settings.partial)
     hmm = count_model(
         corpus, order=request.order, smoothing=settings.smoothing, interpolate=settings.interpolate,
         rare=settings.rare, dictionary=settings.dictionary, ends=request.ends,

@@ -1,12 +1,12 @@
 """States that remember labels: a deterministic automaton over the labels of a sentence.
 
-A chain sees one label back (order 2: two). What else of the labels before should count is put into the state: it has a
-label and a memory, and the memory follows from the one before and the label,
+A chain of order 1 sees one previous label (order 2: two). Further information about earlier labels is put into the
+state: it consists of a label and a memory, and the memory is a function of the previous memory and the label,
 
     memory of token i = step(memory of token i-1, label of token i)        (None before the first token)
 
-so that labels determine states, and a transition between two states that the automaton does not have is forbidden. The
-states of a label lie side by side, as latent ones do; see structures/chain/weights.py.
+so that labels determine states, and transitions that the automaton does not have are forbidden. The states of a label
+are adjacent, as latent states are; see structures/chain/weights.py.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from palmette.errors import ModelError, UsageError
 
 Step = Callable[[Any, str], Hashable]
 START = "<s>"
-CUSTOM = "custom"  # the settings' word for a function of the user's
+CUSTOM = "custom"  # the name of a user's function in settings
 HISTORIES = {
-    "bigram": "the label before",
-    "trigram": "the two labels before",
-    "run:LABEL:MOST": "how many tokens in a row had LABEL up to here, MOST or more being one",
+    "bigram": "the previous label",
+    "trigram": "the two previous labels",
+    "run:LABEL:MOST": "the number of tokens in a row with LABEL up to here, at most MOST",
 }
 
 
 class Automaton(NamedTuple):
-    """A step, and how the memory of a state is shown behind its label."""
+    """A step, and how the memory of a state is shown after its label."""
 
     step: Step
     show: Callable[[Any], str]
 
 
 class LabelAutomaton(NamedTuple):
-    """The automaton of a model as a table: what is saved, so that no code needs to be."""
+    """The automaton of a model as a table, which is saved instead of code."""
 
     names: tuple[tuple[str, ...], ...]  # of the states of each label
-    # Row 0 is the start of a sentence, then one row a state, label by label. follow[row][label]: which of the label's
-    # states comes next.
+    # Row 0 is the start of a sentence, then there is one row per state, label by label. follow[row][label]: the number
+    # of the next state among those of the label.
     follow: tuple[tuple[int, ...], ...]
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The states of each label."""
+        """The number of states of each label."""
         return tuple(len(names) for names in self.names)
 
     def transitions(self, per: int) -> Transitions:
-        """What the automaton allows, with room for `per` states a label."""
+        """The transitions that the automaton allows, with room for `per` states per label."""
         Y = len(self.names)
         places = [y * per + k for y, n in enumerate(self.counts) for k in range(n)]
         target = np.arange(Y) * per + np.array(self.follow, np.int64)  # [1 + states, Y]
@@ -61,12 +61,12 @@ class LabelAutomaton(NamedTuple):
         return Transitions(start, pair, end)
 
     def state_names(self, per: int) -> list[str]:
-        """Names of all states, empty where a label has fewer than `per`."""
+        """Names of all states; empty for places that a label with fewer than `per` states does not use."""
         return [name for names in self.names for name in (*names, *[""] * (per - len(names)))]
 
 
 def make_automaton(labels: Sequence[str], asked: str | Step, most: int) -> LabelAutomaton:
-    """The states that can be reached, at most `most` a label. `asked`: a name of HISTORIES, or a step."""
+    """The automaton of the reachable states, at most `most` per label. `asked`: a name of HISTORIES, or a step."""
     step, show = named_automaton(asked) if isinstance(asked, str) else Automaton(asked, str)
     numbers = {label: y for y, label in enumerate(labels)}
     memories: list[dict[Hashable, int]] = [{} for _ in labels]
@@ -84,19 +84,19 @@ def make_automaton(labels: Sequence[str], asked: str | Step, most: int) -> Label
 
 
 def _number(known: dict[Hashable, int], memory: Hashable, label: str, most: int) -> int:
-    """Which state of its label has this memory."""
+    """The number of the state with this memory among those of its label."""
     try:
         number = known.setdefault(memory, len(known))
     except TypeError:
-        raise UsageError(f"label history: {memory!r} cannot be remembered; use numbers, strings or tuples") from None
+        raise UsageError(f"label history: {memory!r} is not hashable; use numbers, strings or tuples") from None
     if number >= most:
-        raise UsageError(f"label history: the label {label!r} would have more than {most} states; remember less")
+        raise UsageError(f"label history: the label {label!r} would have more than {most} states; use a shorter memory")
     return number
 
 
 def _names(label: str, memories: list[str]) -> tuple[str, ...]:
-    """`O#2`: the label and its memory; the label alone where it has one state. Memories that would not read well or
-    look alike are numbered."""
+    """Names of the states of a label: `O#2`, the label and its memory; only the label if it has one state. Memories
+    that are unreadable or not distinct are numbered."""
     if len(memories) == 1:
         return (label,)
     if len(set(memories)) < len(memories) or any(not text or len(text.split()) != 1 for text in memories):
@@ -109,11 +109,11 @@ def named_automaton(name: str) -> Automaton:
     if name in ("bigram", "trigram"):
         return _last_labels(2 if name == "bigram" else 3)
     kind, _, rest = name.partition(":")
-    label, _, most = rest.rpartition(":")  # a label may hold a colon itself
+    label, _, most = rest.rpartition(":")  # a label may contain a colon
     if kind == "run" and label and most.isdecimal() and int(most) >= 1:
         return _run(label, int(most))
     if name == CUSTOM:
-        raise UsageError("label history: it was a function, which no model file holds; give it again")
+        raise UsageError("label history: it was a function, which model files do not contain; give it again")
     raise UsageError(f"label history: there is no {name!r}; choose {', '.join(HISTORIES)} (such as run:O:3)")
 
 
@@ -130,7 +130,7 @@ def _run(label: str, most: int) -> Automaton:
 
 
 def check_name(name: str, labels: Sequence[str] | None = None) -> None:
-    """Complain about a name that is none, or about a label that the data does not have."""
+    """UsageError if there is no such history, or if its label is not in the data."""
     named_automaton(name)
     kind, _, rest = name.partition(":")
     label = rest.rpartition(":")[0]
@@ -139,7 +139,7 @@ def check_name(name: str, labels: Sequence[str] | None = None) -> None:
 
 
 def checked_automaton(given: Any, n_labels: int, file: str) -> LabelAutomaton | None:
-    """The table of a model file, each number of it."""
+    """The table of a model file, with every number checked."""
     if given is None:
         return None
     wrong = ModelError("damaged model: its table of label histories does not fit its labels", file=file)

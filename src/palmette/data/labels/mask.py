@@ -1,6 +1,8 @@
-"""What is known about the labels: gold in training, fixed labels or sets of allowed ones at tag time.
+"""Label masks: the labels that are allowed at each token, which is gold in training, and fixed labels or sets of labels
+when tagging.
 
-A token's knowledge is a row of the allow table: row y is label y alone, row Y everything, further rows are sets.
+The mask of a token is a row of the table `allowed[row, label]`: row y allows only label y, row Y allows all labels, and
+further rows allow sets of labels.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from palmette.errors import DataError
 
 
 class LabelMask(NamedTuple):
-    """Rows of the allow table for each token, and its further rows."""
+    """The row of the table for each token, and the further rows of the table."""
 
     rows: np.ndarray  # i32[N]
     sets: np.ndarray  # bool[G, Y]
@@ -50,13 +52,13 @@ class _Sets:
 
 
 def mask_from_items(allowed: Iterable[Any], corpus: Corpus, labels: Sequence[str]) -> LabelMask:
-    """From Python: for each sentence a list with, for each token, None (anything), a label, or a set of labels."""
+    """The mask of Python data: per sentence a list with, per token, None (any label), a label, or a set of labels."""
     sets = _Sets(labels)
     rows: list[int] = []
     sizes: list[int] = []
     for s, sentence in enumerate(allowed):
         if isinstance(sentence, str) or not isinstance(sentence, Iterable):
-            raise DataError(f"allowed[{s}] is {sentence!r}: a list with an item for each token is expected")
+            raise DataError(f"allowed[{s}] is {sentence!r}: expected a list with one item per token")
         places = [(f"allowed[{s}][{i}]", wanted) for i, wanted in enumerate(sentence)]
         rows += [sets.row(_names(wanted, place), place) for place, wanted in places]
         sizes += [len(places)] if places else []  # a corpus has no empty sentences
@@ -66,24 +68,24 @@ def mask_from_items(allowed: Iterable[Any], corpus: Corpus, labels: Sequence[str
 
 
 def _names(wanted: Any, where: str) -> frozenset[str]:
-    """None, a label or several as a set; the empty set is anything."""
+    """None, a label or several labels as a set; the empty set allows all labels."""
     if wanted is None:
         return frozenset()
     if isinstance(wanted, str):
         return frozenset((wanted,))
     names = frozenset(wanted) if isinstance(wanted, Iterable) else frozenset()
     if not names or not all(isinstance(name, str) for name in names):
-        raise DataError(f"{where} is {wanted!r}: None (anything), a label, or a set of labels is expected")
+        raise DataError(f"{where} is {wanted!r}: expected None (any label), a label, or a set of labels")
     return names
 
 
 def mask_from_column(corpus: Corpus, labels: Sequence[str]) -> LabelMask:
-    """From a file's column: a label, `A|B` for one of several, `?` or `_` for anything."""
+    """The mask of a file's label column: a label, `A|B` for one of several, `?` or `_` for any label."""
     assert corpus.labels is not None
     sets = _Sets(labels)
     rows = []
     for k, cell in enumerate(corpus.labels.types):
-        if cell in sets.numbers:  # labels may hold a bar themselves
+        if cell in sets.numbers:  # a label may contain a bar
             names = frozenset((cell,))
         else:
             names = frozenset() if cell in ANYTHING else frozenset(cell.split("|"))
@@ -92,12 +94,12 @@ def mask_from_column(corpus: Corpus, labels: Sequence[str]) -> LabelMask:
     return LabelMask(np.array(rows, np.int32)[corpus.labels.ids], sets.table())
 
 
-def understand_labels(corpus: Corpus, partial: bool | None) -> None:
-    """Note which cells of a file's labels are partial ones: `?` or `_` for anything, `A|B` for one of several.
+def mark_partial_labels(corpus: Corpus, partial: bool | None) -> None:
+    """Set `label_sets` of a corpus if cells are partial labels: `?` or `_` for any label, `A|B` for one of several.
 
-    That such cells are meant so must be said, because a Penn tag may hold a bar itself."""
+    `partial` must be given if there are such cells, because a Penn tag may contain a bar."""
     if corpus.label_sets and partial is False:
-        raise DataError("sets of labels and None are partial labels, and partial=False says that there are none")
+        raise DataError("sets of labels and None are partial labels, which partial=False rules out")
     if corpus.labels is None or corpus.label_sets is not None or partial is False:
         return
     cells = corpus.labels.types
@@ -107,8 +109,7 @@ def understand_labels(corpus: Corpus, partial: bool | None) -> None:
             token = int(np.argmax(corpus.labels.ids == cells.index(cell)))
             raise DataError(
                 f"the label {cell!r} looks like a partial one", file=corpus.source, line=corpus.line_of(token),
-                hint="say --partial if `?` means that any label is possible and `A|B` one of several, "
-                "--no-partial if they are labels of their own",
+                hint="give --partial if `?` means any label and `A|B` one of several, --no-partial if they are labels",
             )  # fmt: skip
         return
     corpus.label_sets = {}
@@ -120,7 +121,7 @@ def understand_labels(corpus: Corpus, partial: bool | None) -> None:
             token = int(np.argmax(corpus.labels.ids == k))
             raise DataError(
                 f"the partial label {cell!r} has an empty part", file=corpus.source, line=corpus.line_of(token),
-                hint="write the possible labels with one bar between them, or `?` for anything",
+                hint="write the possible labels with one bar between them, or `?` for any label",
             )  # fmt: skip
         corpus.label_sets[cell] = frozenset(names)
 
@@ -130,14 +131,14 @@ def _is_choice(cell: str, cells: Sequence[str]) -> bool:
 
 
 def label_names(corpus: Corpus) -> list[str]:
-    """All labels of a corpus, those in sets too, by first occurrence."""
+    """All labels of a corpus, including those in sets, by first occurrence."""
     assert corpus.labels is not None
     sets = corpus.label_sets or {}
     return list(dict.fromkeys(name for cell in corpus.labels.types for name in sorted(sets.get(cell, (cell,)))))
 
 
 def training_mask(corpus: Corpus, labels: Sequence[str]) -> LabelMask:
-    """What the labels of a training corpus allow at each token. Below Y stands the label itself."""
+    """The mask of the labels of a training corpus. A row below Y is the number of the label itself."""
     assert corpus.labels is not None
     names = _Sets(labels)
     sets = corpus.label_sets or {}
@@ -145,19 +146,19 @@ def training_mask(corpus: Corpus, labels: Sequence[str]) -> LabelMask:
     return LabelMask(np.array(rows, np.int32)[corpus.labels.ids], names.table())
 
 
-def check_given(known: LabelMask, corpus: Corpus, n_labels: int) -> None:
-    """Complain about the first label that is not known for sure: a locally normalised model is given its history."""
+def check_fully_known(known: LabelMask, corpus: Corpus, n_labels: int) -> None:
+    """DataError at the first token without a single label: a locally normalised model conditions on earlier labels."""
     unsure = np.flatnonzero(known.rows >= n_labels)
     if unsure.size:
         raise DataError(
-            "maxent learns each label given those before it, and this one is not fully known",
+            "maxent learns each label given those before it, but this one is only partly known",
             file=corpus.source, line=corpus.line_of(int(unsure[0])),
             hint="perceptron, crf and dplvm learn from partial labels",
         )  # fmt: skip
 
 
-def certain_labels(corpus: Corpus, labels: Sequence[str]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Gold as numbers of `labels` i32[N], and where it is fully known bool[N] (None: everywhere)."""
+def known_gold(corpus: Corpus, labels: Sequence[str]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Gold as numbers of `labels` i32[N], and the tokens bool[N] where it is a single label (None: all)."""
     assert corpus.labels is not None
     numbers = {label: k for k, label in enumerate(labels)}
     single = [
@@ -170,16 +171,16 @@ def certain_labels(corpus: Corpus, labels: Sequence[str]) -> tuple[np.ndarray, n
 
 
 def check_feasible(scores: np.ndarray, corpus: Corpus, beam: int = 0) -> None:
-    """Complain about the first sentence whose best path has no score: none is allowed, or numbers were too large. A
-    beam may also have met a dead end."""
+    """DataError at the first sentence whose best path has no finite score: no path is allowed, or scores overflow; or a
+    beam found none."""
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
         s = int(bad[0])
-        what, hint = "no sequence of labels is possible", "what is known or forbidden contradicts itself"
+        what, hint = "no label sequence is possible", "known labels and forbidden transitions contradict each other"
         if beam:
             hint += f", or a beam of {beam} is too narrow to find one: try a wider one (--beam)"
         if not np.isneginf(scores[s]):
-            what, hint = "its score is beyond what numbers can hold", "scale the values of attributes down"
+            what, hint = "its score overflows", "scale the values of attributes down"
         raise DataError(
             f"sentence {s + 1}: {what}",
             file=corpus.source,

@@ -11,7 +11,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import Confidence
-from palmette.data.labels.mask import LabelMask, certain_labels, label_names, training_mask
+from palmette.data.labels.mask import LabelMask, known_gold, label_names, training_mask
 from palmette.data.subset import take
 from palmette.errors import DataError
 from palmette.evaluation.calibration import BINS, Reliability, reliability, sentence_hits, span_hits
@@ -52,7 +52,7 @@ def reliability_on(
     """The same on a labelled corpus, for the labels of the best paths or others i32[N]."""
     guess = model.tag(corpus, bias)[0] if guess is None else guess
     labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
-    gold, known = certain_labels(corpus, labels)
+    gold, known = known_gold(corpus, labels)
     return reliabilities(confidence_of(model, corpus, guess, bias), gold, guess, corpus.offset, labels, known)
 
 

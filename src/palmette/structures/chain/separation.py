@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import label_names, training_mask, understand_labels
+from palmette.data.labels.mask import label_names, mark_partial_labels, training_mask
 from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.kernels.chain.margin import margins
@@ -48,7 +48,7 @@ def separation(model: ChainModel, corpus: Corpus) -> Separation:
     """Separation of labelled sentences by a model."""
     if corpus.labels is None or not corpus.n_tokens:
         raise DataError("no labelled sentence to look at", file=corpus.source)
-    understand_labels(corpus, model.meta.get("settings", {}).get("partial"))
+    mark_partial_labels(corpus, model.meta.get("settings", {}).get("partial"))
     model.need_exact("separation")
     strange = [label for label in label_names(corpus) if label not in model.labels]
     if strange:

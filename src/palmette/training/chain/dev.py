@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import certain_labels, label_names, understand_labels
+from palmette.data.labels.mask import known_gold, label_names, mark_partial_labels
 from palmette.data.labels.schemes import are_chunk_labels
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.scores import Scores, score
@@ -79,12 +79,12 @@ def held_out(
         return None
     check_labelled(dev, "development")
     check_columns(dev, encoder, SAME_COLUMNS)
-    understand_labels(dev, settings.partial)
+    mark_partial_labels(dev, settings.partial)
     names = labels + [label for label in label_names(dev) if label not in set(labels)]
     if len(names) > len(labels):
         new = ", ".join(names[len(labels) :][:10])
         logger.info("labels that only the development data has count as errors: %s", new)
-    gold, sure = certain_labels(dev, names)
+    gold, sure = known_gold(dev, names)
     if sure is not None and not sure.any():
         raise DataError("no label of the development data is fully known", file=dev.source)
     free = np.full(dev.n_tokens, len(labels), np.int32)

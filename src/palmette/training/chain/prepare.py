@@ -9,7 +9,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
-from palmette.data.labels.mask import LabelMask, check_given, label_names, training_mask, understand_labels
+from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, mark_partial_labels, training_mask
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import PAST
@@ -33,11 +33,11 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     settings, old = _settings(request), request.resume
     if old is not None:
         check_columns(corpus, old.encoder, SAME_COLUMNS)
-    understand_labels(corpus, settings.partial)
+    mark_partial_labels(corpus, settings.partial)
     labels = _labels(corpus, old)
     known = training_mask(corpus, labels)
     if settings.learner == "maxent":
-        check_given(known, corpus, len(labels))
+        check_fully_known(known, corpus, len(labels))
     before = None if old is None else old.scheme
     scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, forbidden_pairs(request), before)
     encoder = _encoder(request)
