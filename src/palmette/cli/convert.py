@@ -7,8 +7,8 @@ import logging
 from palmette.cli.command import Command, OutputOptions
 from palmette.cli.common import format_spec
 from palmette.cli.output import Meter, report_source
+from palmette.data.formats.spec import FormatSpec
 from palmette.options.declare import option
-from palmette.options.formats import FormatOptions
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ class Convert(OutputOptions, Command):
     """Convert the tag scheme of a labelled file. Only the labels change; all other bytes stay. Any scheme is read;
     ill-formed label sequences are read as conlleval reads them."""
 
-    owners = (FormatOptions,)
+    owners = (FormatSpec,)
     hidden = ("columns", "unit", "penn-quotes")
 
     data: str = option(default="-", argument=True, help="Labelled sentences; `-` is standard input.")
@@ -28,7 +28,7 @@ class Convert(OutputOptions, Command):
     )  # fmt: skip
 
     def run(self) -> None:
-        spec = format_spec(self.params(FormatOptions))
+        spec = format_spec(self.params(FormatSpec))
         report_source(self.data, self.quiet)
         from palmette.data.convert import convert_file
 

@@ -76,7 +76,7 @@ def faults(heads: np.ndarray, offset: np.ndarray, nameless: np.ndarray | None = 
 
 
 def parents(heads: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """The token number i64[N+1] of each token's head; N stands for the root's head, and is its own."""
+    """The token number i64[N+1] of each token's head; N is the head of the root, and of itself."""
     start = np.repeat(offset[:-1], np.diff(offset))
     above = np.full(heads.size + 1, heads.size, np.int64)
     above[:-1] = np.where(heads > 0, start + heads - 1, heads.size)

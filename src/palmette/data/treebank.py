@@ -58,7 +58,7 @@ class Treebank:
         return replace(self, heads=heads, relations=relations)
 
     def take(self, sentences: np.ndarray) -> Treebank:
-        """The sentences with these numbers, in this order, without the text behind them."""
+        """The sentences with these numbers, in this order, without the text that they were read from."""
         tokens = tokens_of(self.offset, sentences)
         return Treebank(take(self.corpus, sentences), self.heads[tokens], picked(self.relations, tokens))
 

@@ -98,8 +98,8 @@ def words_accuracy(
         w, squares = np.zeros(n_types + 1), np.zeros(n_types + 1)
         for _ in range(PASSES):
             bag_pass(ids, offset, label, rng.permutation(taught), w, squares, RATE)
-        told = bag_scores(ids, offset, w) >= 0
-        right += int((told == (label == 1))[fold == held_out].sum())
+        guess = bag_scores(ids, offset, w) >= 0
+        right += int((guess == (label == 1))[fold == held_out].sum())
     return right / int((fold >= 0).sum())
 
 
@@ -131,28 +131,30 @@ def _side(ids: np.ndarray, offset: np.ndarray, own: np.ndarray, n_types: int) ->
 
 def _remarks(positives: Side, negatives: Side, words: float, length: float) -> list[str]:
     """The findings as sentences."""
-    said = []
+    remarks = []
     if words > WORDS_TOO_EASY:
-        said.append(
+        remarks.append(
             f"Too easy: words alone classify {100 * words:.1f} % correctly. Draw the negatives from a language "
             "model of the positives' text, with --vocabulary."
         )
     if length > LENGTH_TOO_EASY:
-        said.append(f"Too easy: lengths alone classify {100 * length:.1f} % correctly. Match them, with --lengths.")
-    if not said:
-        said.append("Neither words nor lengths separate the classes.")
+        remarks.append(f"Too easy: lengths alone classify {100 * length:.1f} % correctly. Match them, with --lengths.")
+    if not remarks:
+        remarks.append("Neither words nor lengths separate the classes.")
     if min(words, length) < BELOW_CHANCE:
-        said.append(
+        remarks.append(
             "Accuracies below 50 are possible: if negatives were made to match all the positives, held-out positives "
             "look like negatives to a learner that has seen the others."
         )
     for name, side, other in (("positives", positives, negatives), ("negatives", negatives, positives)):
         if 1 - side.shared_tokens > FOREIGN_TOKENS and other.tokens >= side.tokens / 2:
             foreign = 100 * (1 - side.shared_tokens)
-            said.append(f"{foreign:.1f} % of the tokens of the {name} are words that do not occur on the other side.")
+            remarks.append(
+                f"{foreign:.1f} % of the tokens of the {name} are words that do not occur on the other side."
+            )
     if negatives.verbatim > 0:
-        said.append(
+        remarks.append(
             f"{100 * negatives.verbatim:.2f} % of the negatives are sentences of the positives, which no learner can "
             "separate: leave them out, with --exclude."
         )
-    return said
+    return remarks

@@ -159,12 +159,12 @@ Runs = list[list[Tally]]  # per system, its runs: one output, or one per seed
 
 def differences(
     chosen: Sequence[tuple[int, int]], runs: Runs, values: np.ndarray, rounds: int = ROUNDS, seed: int = 1,
-    tell: Callable[[str], None] = lambda message: None,
+    report: Callable[[str], None] = lambda message: None,
 ) -> list[Difference]:  # fmt: skip
     """The chosen pairs of systems tested; `values` f64[rounds, systems] are their bootstrapped scores."""
     p = []
     for number, (a, b) in enumerate(chosen, 1):
-        tell(f"randomisation, pair {number} of {len(chosen)}")
+        report(f"randomisation, pair {number} of {len(chosen)}")
         p.append(randomisation(runs[a], runs[b], rounds, seed))
     score_of = [float(np.mean([tally.value for tally in each])) for each in runs]
     return [

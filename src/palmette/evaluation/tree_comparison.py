@@ -52,17 +52,17 @@ def compare_trees(
     seed: int = 1,
     *,
     all_pairs: bool = False,
-    tell: Callable[[str], None] = lambda message: None,
+    report: Callable[[str], None] = lambda message: None,
 ) -> TreeComparison:
     """Compare each parser with the first one, or all pairs."""
     names = list(guesses)
     scores = [score_trees(gold, guess) for guess in guesses.values()]
     runs = {metric: [[tallies(gold, guess, metric)] for guess in guesses.values()] for metric in METRICS}
-    tell("resampling sentences")
+    report("resampling sentences")
     drawn = test.bootstrap([tally for each in runs.values() for (tally,) in each], rounds, seed)
     values = {metric: drawn[:, m * len(names) : (m + 1) * len(names)] for m, metric in enumerate(METRICS)}
     chosen = [pair for pair in combinations(range(len(names)), 2) if all_pairs or pair[0] == 0]
-    found = {metric: test.differences(chosen, runs[metric], values[metric], rounds, seed, tell) for metric in METRICS}
+    found = {metric: test.differences(chosen, runs[metric], values[metric], rounds, seed, report) for metric in METRICS}
     right = [compared(gold, guess).arc for guess in guesses.values()]
     systems = [
         TreeSystem(name, {m: test.interval(values[m][:, k]) for m in METRICS}, scores[k].to_dict())

@@ -127,16 +127,16 @@ def _bias(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
 
 def _missing(templates: tuple[Template, ...], syntax: str) -> Iterator[LintWarning]:
     present = {(frozenset(template.macros), order) for template in templates for order in template.orders}
-    told: set[_Context] = set()
+    reported: set[_Context] = set()
     for template in templates:
         absent = [
             smaller
             for order in template.orders
             for smaller in _smaller(frozenset(template.macros), order)
-            if smaller not in present and smaller not in told
+            if smaller not in present and smaller not in reported
         ]
         if absent:
-            told.update(absent)
+            reported.update(absent)
             listed = ", ".join(_shown(cells, order, syntax) for cells, order in absent)
             message = f"`{template.text}` lacks smaller templates to fall back on: {listed}"
             yield LintWarning(template.line, "missing", message)

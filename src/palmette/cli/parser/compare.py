@@ -41,7 +41,7 @@ class CompareParsers(ParsingOptions, JsonOptions, Command):
         meter = Meter(self.quiet)
         right, guesses = self._guesses(systems, models, gold)
         named = dict(zip(names_of(systems), guesses, strict=True))
-        found = compare_trees(right, named, self.rounds, self.seed, all_pairs=self.json, tell=meter.tell)
+        found = compare_trees(right, named, self.rounds, self.seed, all_pairs=self.json, report=meter.tell)
         meter.clear()
         if self.json:
             import msgspec

@@ -10,9 +10,9 @@ from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import announce_compiling
 from palmette.cli.output import report_training
 from palmette.cli.parser.common import taggers_of
+from palmette.data.formats.spec import names_from_text
 from palmette.errors import UsageError
 from palmette.options.declare import option
-from palmette.options.formats import names_from_text
 from palmette.options.tree import ParserOptions
 
 if TYPE_CHECKING:

@@ -53,12 +53,12 @@ def _rounded(values: np.ndarray) -> list[Any]:
 
 
 def confidence_records(
-    offset: np.ndarray, found: Confidence, labels: Sequence[str], tell: ConfidenceOutput
+    offset: np.ndarray, found: Confidence, labels: Sequence[str], wanted: ConfidenceOutput
 ) -> list[dict[str, Any]]:
     """The confidences of each sentence as plain JSON types."""
     made: list[dict[str, Any]] = [{} for _ in offset[1:]]
     cuts = list(pairwise(offset.tolist()))
-    if tell.confidence:
+    if wanted.confidence:
         tokens = _rounded(found.tokens)
         for note, share, (a, b) in zip(made, found.sentences.tolist(), cuts, strict=True):
             note |= {CONFIDENCE: float(f"{share:.6g}"), TOKENS: tokens[a:b]}
@@ -68,7 +68,7 @@ def confidence_records(
             rows = zip(*(column.tolist() for column in found.spans[:3]), found.spans.type, strict=True)
             for (s, first, end, kind), share in zip(rows, _rounded(found.spans.share), strict=True):
                 made[s][SPANS].append({"type": kind, "start": first, "end": end, CONFIDENCE: share})
-    if tell.marginals:
+    if wanted.marginals:
         assert found.marginals is not None
         tables = [dict(zip(labels, row, strict=True)) for row in _rounded(found.marginals)]
         for note, (a, b) in zip(made, cuts, strict=True):
@@ -76,31 +76,31 @@ def confidence_records(
     return made
 
 
-def empty_record(found: Confidence, tell: ConfidenceOutput) -> dict[str, Any]:
+def empty_record(found: Confidence, wanted: ConfidenceOutput) -> dict[str, Any]:
     """The confidences of a sentence without tokens."""
-    record: dict[str, Any] = {CONFIDENCE: 1.0, TOKENS: []} if tell.confidence else {}
-    if tell.confidence and found.spans is not None:
+    record: dict[str, Any] = {CONFIDENCE: 1.0, TOKENS: []} if wanted.confidence else {}
+    if wanted.confidence and found.spans is not None:
         record[SPANS] = []
-    return record | ({MARGINALS: []} if tell.marginals else {})
+    return record | ({MARGINALS: []} if wanted.marginals else {})
 
 
-def n_cells(found: Confidence, labels: Sequence[str], tell: ConfidenceOutput) -> int:
+def n_cells(found: Confidence, labels: Sequence[str], wanted: ConfidenceOutput) -> int:
     """The number of columns that `confidence_cells` makes."""
-    return (1 + (found.spans is not None) if tell.confidence else 0) + (len(labels) if tell.marginals else 0)
+    return (1 + (found.spans is not None) if wanted.confidence else 0) + (len(labels) if wanted.marginals else 0)
 
 
 def confidence_cells(
-    offset: np.ndarray, found: Confidence, labels: Sequence[str], tell: ConfidenceOutput
+    offset: np.ndarray, found: Confidence, labels: Sequence[str], wanted: ConfidenceOutput
 ) -> list[list[str]]:
     """The confidences of each token as columns."""
     made: list[list[str]] = [[] for _ in range(found.tokens.size)]
-    if tell.confidence:
+    if wanted.confidence:
         for row, share in zip(made, found.tokens.tolist(), strict=True):
             row.append(f"{share:.6f}")
         if found.spans is not None:
             for row, text in zip(made, _of_spans(offset, found.spans), strict=True):
                 row.append(text)
-    if tell.marginals:
+    if wanted.marginals:
         assert found.marginals is not None
         for row, shares in zip(made, found.marginals.tolist(), strict=True):
             row += [f"{label}/{share:.6f}" for label, share in zip(labels, shares, strict=True)]
