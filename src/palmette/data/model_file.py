@@ -6,15 +6,15 @@ The bytes are those of the safetensors format, so that its library and viewers r
     header      JSON: {"__metadata__": {string: string}, array: {"dtype", "shape", "data_offsets"}, ...}
     data        the arrays, one after the other without holes
 
-`__metadata__` holds "format": "palmette", "version" (of this layout), "meta" (whatever the model keeps
-besides arrays, as JSON text) and "crc32" (of that text and the data). `load` believes nothing: each number
+`__metadata__` holds "format": "palmette", "version" (of this layout), "meta" (what the model stores
+besides arrays, as JSON text) and "crc32" (of that text and the data). `load` trusts nothing: each number
 of the header is checked against the size of the file before an array is made, and the arrays are views of a
 private mapping, so nothing is allocated because a header says so. What an array means (ids within bounds,
 rising offsets) is declared by each kind of model and checked when it is loaded; see array_specs.py. What
 `meta` holds is declared as a struct per kind of model and read by `read_metadata`.
 
-Never change a model file in place while it is in use: a mapped file that shrinks kills the process that
-reads it. `save` replaces the file, and whoever has the old one mapped keeps the old one.
+Never change a model file in place while it is in use: a process that reads a mapped file that shrinks is
+killed. `save` replaces the file; a process that has the old one mapped keeps the old one.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ VERSION = 1
 """The newest layout that this code reads, and the one it writes."""
 
 HEADER_LIMIT = 16 << 20
-"""A JSON text can become 25 times its size in Python objects; what is large belongs into arrays."""
+"""JSON text can take 25 times its size as Python objects; large data belongs into arrays."""
 
 _ALIGN = 64
 _RANK_LIMIT = 32
 _METADATA = "__metadata__"
 AGAIN = "copy, download or train it again"
 
-# In the order of the file. Wide items come first: the data begins at a multiple of 64, so each array then
-# begins at a multiple of its item size without holes. It is the order of the safetensors library as well,
-# whose copy of a model has the same data, byte for byte, and the same checksum.
+# In the order of the file. Wide items come first: the data begins at a multiple of 64, so each array
+# begins at a multiple of its item size without holes. The safetensors library uses the same order: its copy
+# of a model has the same data, byte for byte, and the same checksum.
 _DTYPES: dict[str, np.dtype[Any]] = {
     "U64": np.dtype("<u8"),
     "I64": np.dtype("<i8"),
@@ -68,7 +68,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 _RANK = {name: rank for rank, name in enumerate(_DTYPES)}
 _NAME_OF = {dtype: name for name, dtype in _DTYPES.items()}
 
-# What people pass by mistake, by its first bytes.
+# Other files that are passed by mistake, by their first bytes.
 _STRANGERS = (
     (b"\x1f\x8b", "a gzip file", "unpack it first; a model is mapped and cannot be read compressed"),
     (b"PK\x03\x04", "a zip file", "unpack it first"),
@@ -86,7 +86,7 @@ _STRANGERS = (
 
 
 def check_output(path: files.FilePath) -> None:
-    """Raise DataError if it is already clear that a model cannot be saved there; writes nothing."""
+    """DataError if a model cannot be saved there, as far as that is known; writes nothing."""
     name = os.fspath(path)
     if name.lower().endswith(".gz"):
         raise DataError("a model is mapped and cannot be compressed", file=name, hint="drop the .gz")
@@ -94,7 +94,7 @@ def check_output(path: files.FilePath) -> None:
 
 
 def peek_task(path: files.FilePath) -> str | None:
-    """The task of a model file by its head, unchecked; None for anything else. For choosing who loads it."""
+    """The task of a model file by its header, unchecked; None for any other file. It tells which loader to use."""
     try:
         with open(path, "rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -109,12 +109,12 @@ def save(
 ) -> None:
     """Write a model file, whole or not at all. Equal arrays and equal `meta` give equal bytes.
 
-    `meta` is what JSON can hold (its keys strings), besides NumPy's scalars, which become numbers.
+    `meta` holds JSON values with strings as keys, and NumPy scalars, which become numbers.
     """
     check_output(path)
     named = sorted(((name, *_storable(name, array)) for name, array in arrays.items()), key=_place)
-    # NaN and infinities are kept, as Python's JSON writes them: a strange number in the history of a
-    # training is no reason to lose its model.
+    # NaN and infinities are written as Python's JSON does: a strange number in a training log is no reason
+    # to lose the model.
     text = json.dumps(dict(meta), sort_keys=True, separators=(",", ":"), default=_scalar)
     views = [_bytes_of(array) for _, _, array in named if array.size]
     metadata = {
@@ -132,7 +132,7 @@ def save(
 
 
 def _storable(name: str, array: NDArray[Any]) -> tuple[str, NDArray[Any]]:
-    """The dtype's name, and the array contiguous in the file's byte order; a copy only if it must be."""
+    """The dtype's name, and the array contiguous in the file's byte order; a copy only if needed."""
     if not isinstance(name, str) or name == _METADATA:
         raise ValueError(f"an array cannot be named {name!r}")
     array = np.asarray(array)
@@ -192,7 +192,7 @@ class _Entry(NamedTuple):
 
 
 def load(path: files.FilePath, *, verify: bool = True) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The arrays and the metadata of a model file; ModelError if it is anything else.
+    """The arrays and the metadata of a model file; ModelError if it is not one.
 
     The arrays are views of a private mapping: they can be written to, and the file never changes.
     `verify` compares the checksum and so reads the whole file once; without it, pages are read when used.
@@ -224,7 +224,7 @@ def _opened(file: str) -> BinaryIO:
     if file == "-":
         raise ModelError("a model is mapped and cannot come from standard input", file=file)
     try:
-        # Looked at before it is opened: to open a pipe would wait for a writer.
+        # Checked before it is opened: opening a pipe would wait for a writer.
         if not file or not stat.S_ISREG(os.stat(file).st_mode):
             what = "is a folder" if os.path.isdir(file) else "is not a plain file"
             raise ModelError(f"{what}; a model is one plain file", file=file)
@@ -320,7 +320,7 @@ def _entry(name: str, value: Any, file: str) -> _Entry:
 
 
 def _naturals(value: Any) -> bool:
-    # A bool is an int in Python, and not in JSON.
+    # A bool is an int in Python but not in JSON.
     return isinstance(value, list) and all(type(item) is int and item >= 0 for item in value)
 
 

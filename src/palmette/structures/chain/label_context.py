@@ -1,7 +1,7 @@
-"""Weights of templates that read earlier labels, on the side of Python: made, grown, averaged, resumed.
+"""Weights of templates that read earlier labels: created, grown, averaged, resumed.
 
-See kernels/chain/label_context.py for what they are. The table of keys is never saved: owners and labels of the rows
-make it again.
+See kernels/chain/label_context.py for what they are. The hash table is not stored: it is rebuilt from the owners and
+label codes of the rows.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from palmette.kernels.chain.label_context import LABEL_BITS, LabelContextWeights
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.weights import aligned_zeros
 
-ROOM = 1 << 10  # rows that there is room for in the beginning
+ROOM = 1 << 10  # rows allocated at first
 
 
 class Weights(NamedTuple):
-    """All weights of a chain that is searched with a beam."""
+    """All weights of a chain with beam search."""
 
     chain: Chain
     past: LabelContextWeights
@@ -31,7 +31,7 @@ class Weights(NamedTuple):
 def new_context_weights(
     encoder: Encoder | None, template: np.ndarray, width: int, rows: int = 0
 ) -> LabelContextWeights:
-    """Weights without a row, and room for some; template: i32[A], which template made each attribute."""
+    """Weights without a row in use and `rows` allocated; template: i32[A], the template of each attribute."""
     backs = [] if encoder is None else [template.past for template in encoder.of_order(PAST)]
     first = np.cumsum([0, *(len(back) for back in backs)]).astype(np.int64)
     back = np.array([b for labels in backs for b in labels], np.int32)
@@ -43,12 +43,12 @@ def new_context_weights(
 
 
 def no_context_weights(width: int) -> LabelContextWeights:
-    """For a chain whose templates read no earlier labels."""
+    """The weights of a chain whose templates read no earlier labels."""
     return new_context_weights(None, np.zeros(0, np.int32), width)
 
 
 def makers(collected: Collected, old: LabelContextWeights | None) -> np.ndarray:
-    """i32[A]: the template that made each attribute; those of an old model come first."""
+    """i32[A]: the template of each attribute; the attributes of an old model come first."""
     if PAST not in collected.alphabets:
         return np.zeros(0, np.int32)
     assert collected.encoder is not None
@@ -65,7 +65,7 @@ def table_size(rows: int) -> int:
 
 
 def grown(past: LabelContextWeights, needed: int) -> LabelContextWeights:
-    """The same with room for so many rows more."""
+    """The weights with `needed` more rows allocated."""
     n, rows = int(past.used[0]), max(ROOM, past.w.shape[0])
     while n + needed > rows:
         rows *= 2
@@ -81,7 +81,7 @@ def _with_room(past: LabelContextWeights, n: int, rows: int) -> LabelContextWeig
 
 
 def restart_past(past: LabelContextWeights, clock: float) -> None:
-    """The running mean becomes the weights that learning goes on from."""
+    """Continue training from the averaged weights."""
     past.w[:] -= past.a / clock
     past.a[:] = 0
 
@@ -92,7 +92,7 @@ def past_norm(past: LabelContextWeights) -> float:
 
 
 def estimated_past(past: LabelContextWeights, clock: float | None) -> LabelContextWeights:
-    """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all."""
+    """The resulting weights, without accumulators: the last ones, or with `clock` the average."""
     n = int(past.used[0])
     w = past.w[:n] if clock is None else (past.w[:n] - past.a[:n] / clock).astype(np.float32)
     return _tagging(past, past.owner[:n].copy(), past.code[:n].copy(), np.array(w))
@@ -109,13 +109,13 @@ def _tagging(past: LabelContextWeights, owner: np.ndarray, code: np.ndarray, w: 
 def kept_rows(
     past: LabelContextWeights, rows: np.ndarray, attributes: np.ndarray, new: np.ndarray
 ) -> LabelContextWeights:
-    """Only some rows bool[R] of some attributes bool[A], whose new numbers are i32[A]."""
+    """The weights with some rows bool[R] of some attributes bool[A], renumbered by i32[A]."""
     small = past._replace(template=past.template[attributes])
     return _tagging(small, new[past.owner[rows]], past.code[rows], past.w[rows])
 
 
 def drop_unmoved_past(collected: Collected, past: LabelContextWeights) -> LabelContextWeights:
-    """Forget the attributes without a row of their own."""
+    """Remove the attributes without a row."""
     if PAST not in collected.alphabets:
         return past
     attributes = np.zeros(past.template.size, np.bool_)
@@ -125,7 +125,7 @@ def drop_unmoved_past(collected: Collected, past: LabelContextWeights) -> LabelC
 
 
 def top_past(past: LabelContextWeights, n_states: int, top: int) -> list[tuple[int, list[int], int, float]]:
-    """The strongest weights of either sign: attribute, the labels it reads (-1 before the sentence), label, weight."""
+    """The weights of largest size: attribute, the labels it reads (-1: before the sentence), label, weight."""
     w = past.w[:, :n_states]
     found = []
     for place in np.argsort(-np.abs(w), axis=None, kind="stable")[:top].tolist():
@@ -140,13 +140,13 @@ def top_past(past: LabelContextWeights, n_states: int, top: int) -> list[tuple[i
     return found
 
 
-# --- going on with a model ----------------------------------------------------------------------------------
+# --- resuming -----------------------------------------------------------------------------------------------
 
 
 def carried(
     encoder: Encoder | None, template: np.ndarray, width: int, old: LabelContextWeights | None
 ) -> LabelContextWeights:
-    """The rows of an old model (labels may be more now, and attributes too) with room to learn."""
+    """The rows of an old model, with rows allocated for training; there may be more labels and attributes now."""
     past = new_context_weights(encoder, template, width)
     if old is None:
         return past
@@ -160,13 +160,13 @@ def carried(
 
 
 def saved_past(past: LabelContextWeights) -> dict[str, np.ndarray]:
-    """What an exact resumption needs besides the rows of the chain."""
+    """The state for an exact resumption, besides that of the chain."""
     n = int(past.used[0])
     return {"past.owner": past.owner[:n], "past.code": past.code[:n], "past.w": past.w[:n], "past.a": past.a[:n]}
 
 
 def restored(past: LabelContextWeights, state: Mapping[str, np.ndarray]) -> LabelContextWeights:
-    """Raw weights and accumulators of a checkpoint, in the form of `past`."""
+    """The raw weights and accumulators of a checkpoint."""
     n, width = state["past.owner"].size, past.w.shape[1]
     blocks = []
     for name, kind in (("past.w", np.float32), ("past.a", np.float64)):

@@ -33,20 +33,20 @@ MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
 
 DECODINGS = {
     "viterbi": "the labels of the best path of states",
-    "marginal": "of each token the label with the largest share, summed over all paths",
-    "exact": "the label sequence with the largest share, summed over its paths of states; proven where possible",
+    "marginal": "for each token the label with the largest posterior, summed over all paths",
+    "exact": "the label sequence with the largest posterior, summed over its paths of states; proven if possible",
 }
 MOST_CAP = 10_000_000
-CAP = 1000  # paths that the exact search looks at before it gives up the proof
+CAP = 1000  # the most paths that exact search visits to prove its answer
 
 
 class Decoded(NamedTuple):
-    """Labels in one of several ways. A share is that of exp(score) among all paths: a probability only if the scores
-    were learnt as such."""
+    """Labels found by one of DECODINGS. A posterior is the share of exp(score) among all paths: a probability only if
+    the scores were learnt as log-probabilities."""
 
     labels: np.ndarray  # i32[N]
-    scores: np.ndarray  # f64[S]  of the best path; else the log of the share of the labels (marginal: of each, added)
-    proven: np.ndarray | None  # bool[S]  exact alone: whether no other label sequence has a larger share
+    scores: np.ndarray  # f64[S]  of the best path; else the log posterior of the labels (marginal: summed over tokens)
+    proven: np.ndarray | None  # bool[S]  exact only: whether no other label sequence has a larger posterior
 
 
 @dataclass
@@ -63,22 +63,20 @@ class ChainModel(Searching):
     names: dict[int, Names] = field(default_factory=dict)
     vocabulary: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))  # hashes of training words
     bias: dict[str, float] = field(default_factory=dict)
-    meta: dict[str, Any] = field(default_factory=dict)  # settings, history, layout: plain JSON
-    checkpoint: dict[str, np.ndarray] = field(default_factory=dict)
-    past: LabelContextWeights | None = (
-        None  # weights of templates that read earlier labels, of a model trained with a beam
-    )
-    beam: int = 0  # prefixes that the search keeps; 0: it is exact
+    meta: dict[str, Any] = field(default_factory=dict)  # settings, training log: see metadata.py
+    checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # state of training, for an exact resumption
+    past: LabelContextWeights | None = None  # weights of templates that read earlier labels; None: exact search
+    beam: int = 0  # prefixes that the search keeps; 0: exact search
     _cooled: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def temperature(self) -> float:
-        """What scores are divided by where shares of paths are asked for; see temperature.py."""
+        """What scores are divided by to get posteriors; see temperature.py."""
         return float(self.meta.get("calibration", {}).get("temperature", 1.0))
 
     def for_shares(self, bias: dict[str, float] | None = None) -> Chain:
-        """The chain at the model's temperature, with its own bias or another. Cooling copies all weights, so the
-        result is kept."""
+        """The chain at the model's temperature, with its own bias or another. Dividing copies all weights, so the
+        result is cached."""
         self.need_exact("shares of all label sequences")
         biased, temperature = self.with_bias(self.bias if bias is None else bias), self.temperature
         if temperature == 1.0:
@@ -89,7 +87,7 @@ class ChainModel(Searching):
         return kept[2]._replace(bias=biased.bias * np.float32(1.0 / temperature))
 
     def with_bias(self, bias: dict[str, float]) -> Chain:
-        """The chain with numbers added to the score of some labels."""
+        """The chain with a number added to the scores of some labels."""
         row = np.zeros(stride_of(self.shape.n_states), np.float32)
         per = self.shape.per
         for label, value in bias.items():
@@ -107,7 +105,7 @@ class ChainModel(Searching):
         return Weights(chain, no_context_weights(chain.bias.size) if self.past is None else self.past)
 
     def encode(self, corpus: Corpus, known: LabelMask | None = None) -> Data:
-        """The corpus for the kernels, with what is known about its labels (default: nothing)."""
+        """The corpus as the kernels read it, with what is known about its labels (default: nothing)."""
         check_columns(corpus, self.encoder)
         Y = len(self.labels)
         rows = np.full(corpus.n_tokens, Y, np.int32) if known is None else known.rows
@@ -115,7 +113,7 @@ class ChainModel(Searching):
         return encode_corpus(corpus, self.encoder, self.alphabets, rows, allow)
 
     def encode_past(self, corpus: Corpus) -> Active:
-        """What templates that read earlier labels see of a corpus."""
+        """The observations of templates that read earlier labels."""
         return encode_past(corpus, self.encoder, self.alphabets)
 
     def tag(
@@ -143,7 +141,7 @@ class ChainModel(Searching):
         known: LabelMask | None = None,
         cap: int = CAP,
     ) -> Decoded:
-        """Labels in one of the ways of DECODINGS; see there."""
+        """Labels by one of DECODINGS."""
         if how not in DECODINGS:
             raise UsageError(f"decode: there is no {how!r}; choose one of {', '.join(DECODINGS)}")
         if type(cap) is not int or not 1 <= cap <= MOST_CAP:
@@ -193,7 +191,7 @@ def best_labels(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarr
 
 
 def check_columns(corpus: Corpus, encoder: Encoder | None, hint: str = MAKE_COLUMNS) -> None:
-    """Complain about a corpus that has fewer columns than the templates read."""
+    """DataError if a corpus has fewer columns than the templates read."""
     if encoder is not None and len(corpus.columns) < encoder.n_columns and corpus.n_tokens:
         raise DataError(
             f"the model reads {encoder.n_columns} columns and the input has {len(corpus.columns)}",
@@ -207,10 +205,10 @@ ROOM = 8 << 30
 
 
 def check_room(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> None:
-    """The tables of a very long sentence may not fit: say so before it is tried."""
+    """DataError if the tables of the longest sentence would not fit into memory."""
     longest = int(np.diff(offset).max(initial=0))
     observed = () if encoder is None else encoder.programs
-    # Scores and best scores of a token: of states, and of pairs and triples where attributes are on them.
+    # Scores and best scores per token: of states, and of pairs and triples if attributes are on them.
     width = 2 * shape.width(1) + sum(shape.width(order) for order in (2, 3) if order in observed)
     if shape.local and shape.order == 2 and 2 not in observed:
         width += shape.width(2)

@@ -1,4 +1,4 @@
-"""How a model is searched: exactly, or with a beam, as in training or as somebody says afterwards."""
+"""The search of a chain model: exact, or with a beam; as in training, or as chosen afterwards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from palmette.structures.chain.weights import Shape
 
 
 class Searching:
-    """Which searches a chain model allows, and which one it has."""
+    """The search of a chain model, and the searches that it allows."""
 
     shape: Shape
     encoder: Encoder | None
@@ -18,16 +18,16 @@ class Searching:
 
     @property
     def reads_past(self) -> bool:
-        """Whether templates read earlier labels, which only a beam can follow."""
+        """Whether templates read earlier labels, which only beam search supports."""
         return self.encoder is not None and PAST in self.encoder.programs
 
     def need_exact(self, what: str) -> None:
-        """Complain where something is asked for that exact search alone can give."""
+        """UsageError if something needs exact search and the model does not allow it."""
         if self.reads_past:
             raise UsageError(f"{what}: that takes exact search, and templates of the model read earlier labels (%y)")
 
     def search_with(self, search: str | None, beam: int | None) -> None:
-        """Search in another way than in training; None: as it was."""
+        """Use another search than in training; None: no change."""
         if search is None:
             search = "beam" if self.beam or beam else "viterbi"
         if search not in SEARCHES:
@@ -47,7 +47,7 @@ class Searching:
 
 
 def check_searchable(encoder: Encoder | None, search: str) -> None:
-    """Complain about templates that a search cannot use."""
+    """UsageError if a search cannot use the templates."""
     if encoder is not None and search not in encoder.templates.searches:
         first = encoder.templates.past[0]
         raise UsageError(

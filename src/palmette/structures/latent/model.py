@@ -34,8 +34,8 @@ class ClassifierModel:
     encoder: Encoder
     alphabet: FeatureIndex
     weights: Weights
-    names: Names | None = None  # of the attributes, for looking into it
-    meta: dict[str, Any] = field(default_factory=dict)  # history, how training ended, the tagger's name
+    names: Names | None = None  # of the attributes, for inspection
+    meta: dict[str, Any] = field(default_factory=dict)  # training log, how training ended, the tagger's name
 
     @cached_property
     def views(self) -> list[View]:
@@ -50,7 +50,7 @@ class ClassifierModel:
         return encode(corpus, self.encoder, self.alphabet)
 
     def decide(self, corpus: Corpus, structures: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """The score of each sentence f64[S], and if asked for the states of its tokens in each view i16[R, N]."""
+        """The score of each sentence f64[S] and, if `structures`, the state of each token in each view i16[R, N]."""
         states = np.zeros((len(self.views), corpus.n_tokens if structures else 0), np.int16)
         if not corpus.n_sentences:
             return np.zeros(0), states
@@ -64,7 +64,7 @@ class ClassifierModel:
 
 
 def scores_of(views: Views, weights: Weights, x: Sentences, settings: LatentSettings, states: np.ndarray) -> np.ndarray:
-    """The scores of all sentences; their structures into `states` unless it is empty."""
+    """The scores of all sentences; their structures are written into `states` unless it is empty."""
     n = x.offset.size - 1
     scores = np.zeros(n)
     if n:

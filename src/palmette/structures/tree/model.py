@@ -37,7 +37,7 @@ class ParserModel:
 
     @property
     def lifts(self) -> bool:
-        """Whether relations may be marked ones of lifted arcs, to be put back; see projective.py."""
+        """Whether relations may mark lifted arcs, which are then put back; see projective.py."""
         return self.settings.non_projective != "skip"
 
     @property
@@ -49,7 +49,7 @@ class ParserModel:
         return make_grammar(self.templates, self.actions, self.relations)
 
     def parse(self, treebank: Treebank, beam: int, merge: bool, threads: int = 1) -> Parsed:
-        """The best trees. Sentences are shared out to threads in blocks, so the result does not depend on them."""
+        """The best trees. Threads take blocks of sentences, so the result does not depend on their number."""
         words = encode(treebank, self.templates, self.relations, gold=False)
         heads, relations = np.full(treebank.n_tokens, -1, np.int32), np.full(treebank.n_tokens, -1, np.int32)
         scores, grammar = np.zeros(treebank.n_sentences), self.grammar()
@@ -90,7 +90,7 @@ def relations_of(actions: Sequence[Action], root: str) -> list[str]:
 
 
 def make_grammar(templates: Templates, actions: Sequence[Action], relations: Sequence[str]) -> Grammar:
-    """Templates and actions as the kernels want them."""
+    """Templates and actions as the kernels read them."""
     kind, node, column = (np.array([atom[k] for atom in templates.atoms], np.int32) for k in range(3))
     ptr = np.concatenate(([0], np.cumsum([len(atoms) for atoms in templates.lists]))).astype(np.int32)
     number = {name: k for k, name in enumerate(relations)}
@@ -109,7 +109,7 @@ def make_grammar(templates: Templates, actions: Sequence[Action], relations: Seq
 
 
 def encode(treebank: Treebank, templates: Templates, relations: Sequence[str], *, gold: bool) -> Words:
-    """Sentences for the kernels, with their trees or without."""
+    """Sentences as the kernels read them, with their trees or without."""
     n = treebank.n_tokens
     head, relation = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     if gold:
@@ -133,6 +133,6 @@ def _shares(offset: np.ndarray, parts: int) -> list[tuple[int, int]]:
 
 
 def frozen_weights(table: np.ndarray, entry: np.ndarray) -> Weights:
-    """Weights that do not change any more."""
+    """Weights for parsing, without space for training."""
     free, used = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
     return Weights(table, entry, entry.view(np.float32), np.zeros(0), np.zeros(0, np.float32), free, used)

@@ -1,4 +1,4 @@
-"""Weights of a model carried over into a larger one: more attributes, more labels, then more training."""
+"""Copy the weights of a model into a larger one, with more attributes and labels, to train it further."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from palmette.structures.chain.weights import ORDERS, Seen, Shape
 
 
 def widened(w: np.ndarray, order: int, old: Shape, new: Shape) -> np.ndarray:
-    """Rows [R, width] of `old` as rows of `new`: the same numbers at the places of the same states."""
+    """Rows [R, width] of `old` as rows of `new`: the weights of the same states."""
     H, H2 = old.n_states, new.n_states
     if H == H2:
         return w
@@ -44,7 +44,7 @@ def place_rows(
 def place_seen(
     target: FeatureWeights, first: np.ndarray, combo: np.ndarray, w: np.ndarray, a: np.ndarray, width: int
 ) -> None:
-    """Copy weights of seen combinations to the places of the same attribute and combination."""
+    """Copy weights of seen label n-grams to the places of the same attribute and n-gram."""
     mine = np.repeat(np.arange(first.size - 1), np.diff(first)) * width + combo
     theirs = np.repeat(np.arange(target.first.size - 1), np.diff(target.first)) * width + target.combo
     at = np.searchsorted(theirs, mine)
@@ -54,7 +54,7 @@ def place_seen(
 
 
 def moved_combos(combo: np.ndarray, order: int, old: Shape, new: Shape) -> np.ndarray:
-    """The numbers of label n-grams of `old` in `new`, which has more labels."""
+    """The numbers that label n-grams of `old` have in `new`, which has more labels."""
     Y = old.n_labels
     rest, out = np.divmod(combo.astype(np.int64), Y)
     factor = new.n_labels
@@ -66,7 +66,7 @@ def moved_combos(combo: np.ndarray, order: int, old: Shape, new: Shape) -> np.nd
 
 
 def united(one: Seen, other: Seen, width: int) -> Seen:
-    """All combinations of both; `one` may have fewer attributes."""
+    """The label n-grams of both; `one` may have fewer attributes."""
     n = other.first.size - 1
     keys = [
         np.repeat(np.arange(s.first.size - 1), np.diff(s.first)) * width + s.combo.astype(np.int64)
@@ -77,8 +77,8 @@ def united(one: Seen, other: Seen, width: int) -> Seen:
 
 
 def saved_state(chain: Chain, clock: float, start: TransitionWeights | None = None) -> dict[str, np.ndarray]:
-    """Everything that training needs to go on exactly: the raw weights, accumulators, the clock, and the random start
-    of a latent chain, by which weights that never moved are known."""
+    """The state for an exact resumption: raw weights, accumulators, the clock, and the random start of a latent chain,
+    which shows the weights that never moved."""
     state: dict[str, np.ndarray] = {"clock": np.array([clock])}
     if start is not None:
         state |= {f"start.{name}": block for name, block in start._asdict().items()}
