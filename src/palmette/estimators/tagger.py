@@ -26,11 +26,8 @@ from palmette.estimators.base import Estimator
 from palmette.estimators.tagger_confidence import Confidences
 from palmette.evaluation.scores import Scores, score
 from palmette.features.resources import Resources, read_clusters, read_lexicon
-from palmette.options.chain import ChainOptions, ChainSettings, TaggerOptions
-from palmette.options.flat import flat_chain_settings
+from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
-from palmette.options.states import LabelHistory
-from palmette.options.version1 import params_from_version1
 from palmette.structures.chain.files import TagRequest, nbest_file, tag_file
 from palmette.structures.chain.model import CAP, ChainModel
 from palmette.structures.chain.nbest import Candidate, nbest_lists, of_no_token
@@ -129,11 +126,9 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         templates = None
         if resume is None and not counted:
             templates = choose_templates(self.features, self.template, self.order, corpus, resources)
-        memory = settings.states.memory if isinstance(settings.states, LabelHistory) else None
         request = TrainRequest(
-            templates, flat_chain_settings(settings), 1 if self.order is None else self.order, resources,
+            templates, settings, 1 if self.order is None else self.order, resources,
             tuple(self.forbidden), resume, checkpoint, names, self.ends, progress, threads,
-            memory if callable(memory) else None,
         )  # fmt: skip
         self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, request)
         if resume is None:
@@ -248,7 +243,7 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         model = self._fitted()
         if corpus.labels is None or corpus.n_tokens == 0:
             raise DataError("no labelled sentence to score", file=corpus.source)
-        mark_partial_labels(corpus, model.meta.get("settings", {}).get("partial") if partial is None else partial)
+        mark_partial_labels(corpus, model.settings.partial if partial is None else partial)
         guess = model.decode(corpus, decode, bias).labels
         labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
         gold, sure = known_gold(corpus, labels)
@@ -331,14 +326,12 @@ class Tagger(Confidences, TaggerOptions, Estimator):
     def load(cls, path: FilePath) -> Tagger:
         """Read a model file."""
         model = load_chain(str(path))
-        settings = model.meta["settings"]
-        params = params_from_version1(ChainOptions, settings)
         features, template, encoder = model.meta.get("features"), None, model.encoder
-        if settings.get("learner") == "hmm":
+        if isinstance(model.settings.learner, HiddenMarkov):
             features = None  # its templates are its own
         elif encoder is not None and (not features or encoder.resources.lexicons or encoder.resources.clusters):
             features, template = None, encoder.templates  # a file's templates, or a set with further resources
-        tagger = cls(features, template=template, **params)
+        tagger = cls(features, template=template, **model.settings.values())
         tagger.forbidden, tagger.ends = tuple(model.meta["forbidden"]), model.shape.ends
         if template is None and model.shape.order != 1:
             tagger.order = model.shape.order

@@ -112,6 +112,6 @@ class Confidences:
         model = self._fitted()
         if corpus.labels is None or not corpus.n_tokens:
             raise DataError("no labelled sentence to calibrate on", file=corpus.source)
-        mark_partial_labels(corpus, model.meta.get("settings", {}).get("partial") if partial is None else partial)
+        mark_partial_labels(corpus, model.settings.partial if partial is None else partial)
         self.model_, found = fit_temperature(model, corpus, watch)
         return found

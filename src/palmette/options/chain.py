@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any, cast
 
 from palmette.options.declare import OptionError, Value, option
-from palmette.options.learners import BEAM, TAGGER_LEARNERS, Crf, Dplvm, HiddenMarkov, Learner, MaxEnt, learners_of
+from palmette.options.learners import (
+    BEAM,
+    TAGGER_LEARNERS,
+    Crf,
+    Dplvm,
+    HiddenMarkov,
+    Learner,
+    Likelihood,
+    MaxEnt,
+    learners_of,
+)
 from palmette.options.search import LIST_UPDATES, TAGGER_SEARCHES, Beam, Search
-from palmette.options.states import TAGGER_STATES, LabelHistory, Latent, States
+from palmette.options.states import TAGGER_STATES, LabelHistory, Latent, SeveralStates, States
 from palmette.options.training import AVERAGES, MOST_PASSES, PASSES, TrainingOptions
 
 EVERY = (2, 4, 8)  # what `mavg_every="auto"` tries
@@ -133,6 +143,19 @@ class ChainSettings(ChainOptions, Value):
         if not isinstance(self.search, Beam):
             return None
         return self.search if self.search.update is not None else self.search.replace(update="max-violation")
+
+    @property
+    def tied_update(self) -> float:
+        """The share of an update that all states of a label get."""
+        return self.states.tied_update if isinstance(self.states, SeveralStates) else 0.0
+
+    def resolved(self) -> ChainSettings:
+        """The settings with the defaults of the search and the penalty filled in, as a model stores them."""
+        learner, beam = self.chosen_learner, self.beam
+        changes: dict[str, Any] = {} if beam is None else {"search": beam}
+        if isinstance(learner, Likelihood):
+            changes["learner"] = learner.replace(l2=learner.penalty)
+        return self.replace(**changes)
 
     def n_passes(self) -> int:
         if self.passes is None and isinstance(self.learner, HiddenMarkov):

@@ -149,7 +149,7 @@ class PassiveAggressive(Learner):
         return Rule(PA, variant=PA_VARIANTS[self.pa_type], aggressiveness=float(self.aggressiveness))
 
 
-class _Likelihood(Learner):
+class Likelihood(Learner):
     """Learners that minimise a penalised negative log-likelihood."""
 
     maximises_likelihood = True
@@ -175,7 +175,7 @@ class _Likelihood(Learner):
             raise OptionError("l1_then_l2", "needs both penalties, for instance l1=0.5 and l2=0.5")
 
 
-class Crf(_Likelihood):
+class Crf(Likelihood):
     """Conditional random field: the regularised likelihood of all label sequences."""
 
     kind = "crf"
@@ -211,7 +211,7 @@ class Dplvm(Crf):
     structures = (CHAIN,)
 
 
-class MaxEnt(_Likelihood):
+class MaxEnt(Likelihood):
     """Maximum entropy Markov model (McCallum et al. 2000): a classifier per label given the labels before it."""
 
     kind = "maxent"

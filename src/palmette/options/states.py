@@ -9,6 +9,7 @@ from typing import Any
 from palmette.options.declare import OptionError, Value, option
 
 MOST_STATES = 64  # of one label
+CUSTOM = "custom"  # the memory of a model whose function was given in Python
 Step = Callable[[Any, str], Hashable]
 _NAMED = re.compile(r"bigram|trigram|run:.+:[1-9][0-9]{0,8}")
 
@@ -86,7 +87,7 @@ class Latent(SeveralStates):
 def _check_memory(given: Any) -> None:
     if callable(given):
         return
-    if not isinstance(given, str) or (given != "custom" and not _NAMED.fullmatch(given)):
+    if not isinstance(given, str) or (given != CUSTOM and not _NAMED.fullmatch(given)):
         raise OptionError("memory", f"{given!r} is not bigram, trigram, run:LABEL:N or a function")
 
 
@@ -94,6 +95,10 @@ class LabelHistory(SeveralStates):
     """States that remember earlier labels; the labels determine the state, nothing is hidden."""
 
     kind = "label-history"
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | ({"memory": CUSTOM} if callable(self.memory) else {})
+
     memory: str | Any = option(
         default="bigram", kw_only=False, flag="label-history", selects=True, check=_check_memory,
         metavar="bigram|trigram|run:LABEL:N",

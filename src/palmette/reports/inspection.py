@@ -14,8 +14,9 @@ from rich.table import Table
 from palmette.errors import UsageError
 from palmette.features.templates import PAST, to_text
 from palmette.kernels.chain.forms import FeatureWeights
-from palmette.options.settings import LIKELIHOOD, idle
+from palmette.options.learners import LEARNERS
 from palmette.reports.console import OutputConsole
+from palmette.reports.tables import described
 from palmette.structures.chain.array_specs import PARTS
 from palmette.structures.chain.label_context import top_past
 from palmette.structures.chain.model import ChainModel
@@ -50,7 +51,7 @@ def inspection(
         "templates": None if model.encoder is None else to_text(model.encoder.templates).splitlines(),
         "lexicons": [] if model.encoder is None else sorted(model.encoder.resources.lexicons),
         "clusters": [] if model.encoder is None else sorted(model.encoder.resources.clusters),
-        "settings": model.meta.get("settings"),
+        "settings": model.settings.to_dict(),
         "reading": model.meta.get("reading"),
         "history": [{k: v for k, v in row.items() if k != "seconds"} for row in model.meta.get("history", [])],
         "best_pass": model.meta.get("best_pass"),
@@ -135,7 +136,7 @@ def _strongest(model: ChainModel, column: np.ndarray, top: int) -> list[dict[str
 
 def _strength(model: ChainModel, weights: np.ndarray) -> np.ndarray:
     """Weights speak for or against a label; those of an hmm are logarithms of probabilities, large ones tell most."""
-    counted = model.meta.get("settings", {}).get("learner") == "hmm"
+    counted = model.settings.chosen_learner.kind == "hmm"
     return weights if counted else np.abs(weights)
 
 
@@ -181,9 +182,9 @@ def _names(model: ChainModel) -> list[str]:
 def print_inspection(about: dict[str, Any], all_labels: bool, console: Console | None = None) -> None:
     """The same for people."""
     console = console or OutputConsole(110)
-    settings = about["settings"] or {}
+    settings = about["settings"]
     console.print(
-        f"[bold]{settings.get('learner', '?')}[/bold], {_weights_said(settings)}"
+        f"[bold]{settings['learner']['kind']}[/bold], {_weights_said(settings)}"
         f"order {about['order']}, {len(about['labels'])} labels" + (f" ({about['scheme']})" if about["scheme"] else "")
     )
     for part, size in about["attributes"].items():
@@ -198,10 +199,9 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     if about["search"] != "exact":
         console.print(f"  searched with a {about['search']}")
     console.print(f"  {_calibration_said(about)}", markup=False)
-    left_out = idle(settings)
-    chosen = ", ".join(
-        f"{name} {value}" for name, value in settings.items() if value is not None and name not in left_out
-    )
+    unused = LEARNERS[settings["learner"]["kind"]].unused
+    values = {name: described(value) if isinstance(value, dict) else value for name, value in settings.items()}
+    chosen = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None and name not in unused)
     console.print(f"  settings: {chosen}", markup=False)
     if about["templates"] is not None:
         known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
@@ -245,10 +245,10 @@ def _calibration_said(about: dict[str, Any]) -> str:
 
 
 def _weights_said(settings: dict[str, Any]) -> str:
-    """Which weights came out; batch learners and an hmm have only one kind."""
-    learner, optimiser = settings.get("learner"), settings.get("optimiser", "lbfgs")
-    one = learner == "hmm" or (learner in LIKELIHOOD and optimiser == "lbfgs")
-    return "" if one else f"{settings.get('estimator', '?')} weights, "
+    """Which weights came out, if there was a choice."""
+    learner = LEARNERS[settings["learner"]["kind"]].from_dict(settings["learner"])
+    one = learner.kind == "hmm" or learner.full_batch
+    return "" if one else f"{settings['estimator']} weights, "
 
 
 def _print_history(history: list[dict[str, Any]], console: Console) -> None:

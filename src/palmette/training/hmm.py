@@ -16,6 +16,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import mark_partial_labels, training_mask
 from palmette.errors import UsageError
+from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.constraints import constraints
 from palmette.structures.chain.model import ChainModel, best_labels
 from palmette.structures.hmm.linear import to_chain
@@ -41,10 +42,12 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     if request.resume is not None or request.checkpoint:
         raise UsageError("an hmm is counted from all its data at once: no --resume and no --checkpoint; train it anew")
     begun, settings = time.perf_counter(), request.settings
+    counting = settings.learner
+    assert isinstance(counting, HiddenMarkov)
     mark_partial_labels(corpus, settings.partial)
     hmm = count_model(
-        corpus, order=request.order, smoothing=settings.smoothing, interpolate=settings.interpolate,
-        rare=settings.rare, dictionary=settings.dictionary, ends=request.ends,
+        corpus, order=request.order, smoothing=counting.smoothing, interpolate=counting.interpolate,
+        rare=counting.rare, dictionary=counting.dictionary, ends=request.ends,
     )  # fmt: skip
     _report(hmm, corpus)
     gold = training_mask(corpus, hmm.labels).rows
@@ -61,9 +64,9 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
         request.progress(1, corpus.n_tokens, corpus.n_tokens, line)
     if settings.tune_bias:
         model.bias = tuned_bias(model, found)
+    model.settings = settings
     outcome = TrainResult(model.chain, 1, [line], False, "all sentences are counted")
     model.meta = {
-        "settings": msgspec.to_builtins(settings),
         "forbidden": forbidden,
         "history": msgspec.to_builtins(outcome.training_log),
         "best_pass": outcome.best_epoch,

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from palmette.data.labels.automaton import LabelAutomaton
 from palmette.features.resources import Resources
-from palmette.options.settings import MOST_STATES
+from palmette.options.states import MOST_STATES
 from palmette.structures.chain.temperature import Calibration
 from palmette.structures.stored_features import Count, Name, StoredTemplates
 from palmette.structures.training_log import Epoch
@@ -54,4 +54,4 @@ class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
     calibration: Calibration | UnsetType = UNSET
 
 
-ABOUT_TRAINING = ("settings", "history", "forbidden", "best_pass", "ended", "features", "reading", "calibration")
+ABOUT_TRAINING = ("history", "forbidden", "best_pass", "ended", "features", "reading", "calibration")

@@ -19,6 +19,7 @@ from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.kernels.chain.train import decode
 from palmette.kernels.encode.encode import FeatureIndex
+from palmette.options.chain import ChainSettings
 from palmette.structures.chain.beam import beam_labels
 from palmette.structures.chain.data import allow_table, encode_corpus, encode_past
 from palmette.structures.chain.label_context import Weights, no_context_weights
@@ -67,6 +68,7 @@ class ChainModel(Searching):
     checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # state of training, for an exact resumption
     past: LabelContextWeights | None = None  # weights of templates that read earlier labels; None: exact search
     beam: int = 0  # prefixes that the search keeps; 0: exact search
+    settings: ChainSettings = field(default_factory=ChainSettings)
     _cooled: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

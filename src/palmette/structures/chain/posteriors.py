@@ -18,7 +18,6 @@ from palmette.errors import UsageError
 from palmette.evaluation.spans import ChunkTables, lenient_chunks
 from palmette.kernels.chain.forward import log_partitions
 from palmette.kernels.chain.posteriors import Marks, Places, shares
-from palmette.options.settings import PROBABILISTIC
 from palmette.structures.chain.model import ChainModel, check_room
 
 
@@ -28,7 +27,7 @@ def are_probabilities(model: ChainModel, bias: dict[str, float] | None = None) -
     fitted = model.meta.get("calibration")
     if fitted is not None:
         return _real(bias) == _real(fitted.get("bias", {}))
-    return model.meta.get("settings", {}).get("learner") in PROBABILISTIC and not _real(bias)
+    return model.settings.chosen_learner.probabilistic and not _real(bias)
 
 
 def _real(bias: dict[str, float]) -> dict[str, float]:

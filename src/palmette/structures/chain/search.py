@@ -5,7 +5,7 @@ from __future__ import annotations
 from palmette.errors import UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import PAST
-from palmette.options.settings import BEAM, MOST_BEAM, SEARCHES
+from palmette.options.search import TAGGER_SEARCHES, Beam
 from palmette.structures.chain.weights import Shape
 
 
@@ -30,8 +30,8 @@ class Searching:
         """Use another search than in training; None: no change."""
         if search is None:
             search = "beam" if self.beam or beam else "viterbi"
-        if search not in SEARCHES:
-            raise UsageError(f"search: there is no {search!r}; choose one of {', '.join(SEARCHES)}")
+        if search not in TAGGER_SEARCHES:
+            raise UsageError(f"search: there is no {search!r}; choose one of {', '.join(TAGGER_SEARCHES)}")
         if search == "viterbi":
             if beam is not None:
                 raise UsageError("beam: exact search has no width; leave it out, or say --search beam")
@@ -40,10 +40,10 @@ class Searching:
             return
         if self.shape.per > 1 or self.shape.local:
             raise UsageError("search: a beam is for models whose scores are those of labels, neither latent nor maxent")
-        wanted = beam if beam is not None else self.beam or BEAM
-        if type(wanted) is not int or not 1 <= wanted <= MOST_BEAM:
-            raise UsageError(f"beam: {wanted!r} is not a number of prefixes between 1 and {MOST_BEAM}")
-        self.beam = wanted
+        if beam is not None:
+            self.beam = Beam(beam).width
+        elif not self.beam:
+            self.beam = Beam().width
 
 
 def check_searchable(encoder: Encoder | None, search: str) -> None:

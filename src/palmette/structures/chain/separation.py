@@ -48,7 +48,7 @@ def separation(model: ChainModel, corpus: Corpus) -> Separation:
     """Separation of labelled sentences by a model."""
     if corpus.labels is None or not corpus.n_tokens:
         raise DataError("no labelled sentence to look at", file=corpus.source)
-    mark_partial_labels(corpus, model.meta.get("settings", {}).get("partial"))
+    mark_partial_labels(corpus, model.settings.partial)
     model.need_exact("separation")
     strange = [label for label in label_names(corpus) if label not in model.labels]
     if strange:

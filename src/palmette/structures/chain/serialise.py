@@ -29,7 +29,7 @@ from palmette.kernels.chain.forms import (
     stride_of,
 )
 from palmette.kernels.chain.label_context import LabelContextWeights
-from palmette.options.settings import MOST_BEAM, Settings
+from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.label_context import no_context_weights, stored_context_weights
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
@@ -42,6 +42,7 @@ from palmette.structures.stored_features import (
     unpack_index,
     unpack_names,
 )
+from palmette.structures.stored_settings import unpack_settings
 from palmette.structures.training_log import without_times
 
 # --- saving -------------------------------------------------------------------------------------------------
@@ -99,6 +100,7 @@ def _pack_meta(model: ChainModel) -> dict[str, Any]:
         **(without_templates if model.encoder is None else pack_encoder(model.encoder)),
         "sizes": {PARTS[arity]: index.size for arity, index in model.alphabets.items()},
         "bias": model.bias,
+        "settings": model.settings.to_dict(),
         **model.meta,
         "history": without_times(model.meta.get("history", [])),
     }
@@ -128,8 +130,7 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     _check_names(stored, file)
     if isinstance(stored.reading, dict):
         FormatSpec.from_stored(stored.reading, file)
-    settings = settings_from_v1(stored.settings)
-    model_file.check_field_types(settings, Settings, "setting", file)
+    settings = unpack_settings(stored.settings, ChainSettings, ChainOptions, file)
     shape = _unpack_shape(stored.shape, len(stored.labels), file)
     encoder = None if stored.templates is None else unpack_encoder(stored.templates, stored.resources, file)
     beam = _beam_of(settings, shape, encoder, file)
@@ -151,16 +152,12 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
         {arity: own for arity, own in names.items() if own is not None},
         found["vocabulary"],
         stored.bias,
-        {key: about[key] for key in ABOUT_TRAINING if key in about} | {"settings": settings},
+        {key: about[key] for key in ABOUT_TRAINING if key in about},
         {name.removeprefix(CHECKPOINT): found[name] for name in found if name.startswith(CHECKPOINT)},
         _unpack_contexts(found, layout, shape, encoder),
         beam,
+        settings,
     )
-
-
-def settings_from_v1(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a file of version 1 as settings of today."""
-    return settings
 
 
 def _check_names(stored: ChainMeta, file: str) -> None:
@@ -189,14 +186,14 @@ def _unpack_shape(stored: StoredShape, n_labels: int, file: str) -> Shape:
     )  # fmt: skip
 
 
-def _beam_of(settings: dict[str, Any], shape: Shape, encoder: Encoder | None, file: str) -> int:
+def _beam_of(settings: ChainSettings, shape: Shape, encoder: Encoder | None, file: str) -> int:
     """The width of the beam; 0: exact search."""
-    beam = settings.get("beam") if settings.get("search") == "beam" else 0
-    if beam is None or not 0 <= beam <= MOST_BEAM or (beam and (shape.per > 1 or shape.local)):
-        raise ModelError(f"damaged model: its beam is {beam!r}", file=file)
-    if not beam and encoder is not None and PAST in encoder.programs:
+    beam = settings.beam
+    if beam is not None and (shape.per > 1 or shape.local):
+        raise ModelError("damaged model: its search is a beam, which its states do not allow", file=file)
+    if beam is None and encoder is not None and PAST in encoder.programs:
         raise ModelError("damaged model: its templates read earlier labels, and its search is exact", file=file)
-    return int(beam)
+    return 0 if beam is None else beam.width
 
 
 def _attributes(stored: ChainMeta, part: str, file: str) -> int:

@@ -10,12 +10,11 @@ import logging
 import time
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data, FeatureWeights
-from palmette.options.settings import n_passes, penalty_of
+from palmette.options.learners import Likelihood
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.weights import estimated, physical_memory
 from palmette.structures.training_log import Epoch
@@ -93,30 +92,32 @@ def _check_memory(size: int) -> None:
 def train_by_likelihood(problem: TrainingData) -> TrainedChain:
     """All the data at once."""
     settings, request = problem.settings, problem.request
+    learner = settings.chosen_learner
+    assert isinstance(learner, Likelihood)
     if request.checkpoint:
         raise UsageError(
-            f"--checkpoint is for learners that go through the data sentence by sentence, not {settings.learner}"
+            f"--checkpoint is for learners that go through the data sentence by sentence, not {learner.kind}"
         )
-    l2, there = penalty_of(settings), _seen_weights(problem)
+    l2, there = learner.penalty, _seen_weights(problem)
 
     def optimum(penalty: Penalty, only: np.ndarray | None) -> tuple[ChainObjective, TrainResult]:
         chain, _, _ = starting_weights(problem)
         return train_likelihood(
-            chain, problem.data, problem.dev, penalty, n_passes(settings), settings.tolerance, settings.patience,
+            chain, problem.data, problem.dev, penalty, settings.n_passes(), learner.tolerance, settings.patience,
             request.threads, request.progress, only,
         )  # fmt: skip
 
-    if settings.l1_then_l2:
-        objective, outcome = optimum(Penalty(0.0, settings.l1), there)
+    if learner.l1_then_l2:
+        objective, outcome = optimum(Penalty(0.0, learner.l1), there)
         _report_stage("L1", objective, outcome)
         if not outcome.interrupted:
             objective, outcome = optimum(Penalty(l2, 0.0), objective.start() != 0)
             _report_stage("L2", objective, outcome)
     else:
-        objective, outcome = optimum(Penalty(l2, settings.l1), there)
-    if settings.l1 and not objective.start().any():
-        logger.warning("all weights are zero: l1 %g is too large a penalty for this data", settings.l1)
-    return TrainedChain(outcome, msgspec.structs.replace(settings, l2=l2), objective.infeasible, dict)
+        objective, outcome = optimum(Penalty(l2, learner.l1), there)
+    if learner.l1 and not objective.start().any():
+        logger.warning("all weights are zero: l1 %g is too large a penalty for this data", learner.l1)
+    return TrainedChain(outcome, settings, objective.infeasible, dict)
 
 
 def _report_stage(name: str, objective: ChainObjective, outcome: TrainResult) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from palmette.kernels.chain.forms import Active, FeatureWeights
 from palmette.kernels.chain.stochastic import Decay, Squares, descend
-from palmette.options.settings import RATES
+from palmette.options.learners import Crf
 from palmette.structures.chain.weights import aligned_zeros, norm
 from palmette.training.chain.exact import ChainLearning
 from palmette.training.trainer import Counts
@@ -18,14 +18,12 @@ from palmette.training.trainer import Counts
 class DescentLearning(ChainLearning):
     """Descent with a rate that decays (sgd), or one per weight that adapts to it (adagrad)."""
 
-    optimiser: str = "sgd"
-    rate: float | None = None
-    l2: float = 0.0
+    learner: Crf = field(default_factory=lambda: Crf(optimiser="sgd"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.step = RATES[self.optimiser] if self.rate is None else self.rate
-        adaptive = self.optimiser == "adagrad"
+        self.step, self.l2 = self.learner.step_size, self.learner.penalty
+        adaptive = self.learner.optimiser == "adagrad"
         sentences = max(1, self.data.offset.size - 1)
         # As in Bottou's SGD the rate falls to a half after 1 / fall examples.
         self.fall = 0.0 if adaptive else self.step * 2 * self.l2 / sentences

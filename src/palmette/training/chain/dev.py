@@ -17,7 +17,7 @@ from palmette.evaluation.scores import Scores, score
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Data
 from palmette.kernels.encode.encode import FeatureIndex
-from palmette.options.settings import Settings
+from palmette.options.chain import ChainSettings
 from palmette.structures.chain.beam import beam_labels
 from palmette.structures.chain.data import Collected, allow_table, encode_corpus, encode_past
 from palmette.structures.chain.model import best_labels, check_columns
@@ -70,7 +70,7 @@ def check_labelled(corpus: Corpus, what: str) -> None:
 
 def held_out(
     dev: Corpus | None, encoder: Encoder | None, alphabets: Mapping[int, FeatureIndex], labels: list[str],
-    settings: Settings,
+    settings: ChainSettings,
 ) -> Dev | None:  # fmt: skip
     """Development data for a model with these attributes and labels."""
     if dev is None:
@@ -97,10 +97,9 @@ def held_out(
     return Dev(data, gold, names, metric, sure)
 
 
-def for_beam(dev: Dev | None, corpus: Corpus | None, settings: Settings, collected: Collected) -> Dev | None:
+def for_beam(dev: Dev | None, corpus: Corpus | None, width: int, collected: Collected) -> Dev | None:
     """Development data with the attributes of templates that read earlier labels."""
     if dev is None or corpus is None:
         return None
     seen = encode_past(corpus, collected.encoder, collected.alphabets)
-    assert settings.beam is not None
-    return BeamDev(dev.data, dev.gold, dev.labels, dev.metric, dev.sure, seen, settings.beam)
+    return BeamDev(dev.data, dev.gold, dev.labels, dev.metric, dev.sure, seen, width)

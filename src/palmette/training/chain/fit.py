@@ -15,7 +15,6 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.errors import DataError, UsageError
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.options.settings import LIKELIHOOD, is_batch
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.label_context import drop_unmoved_past
 from palmette.structures.chain.model import ChainModel
@@ -35,25 +34,22 @@ logger = logging.getLogger(__name__)
 def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
     """Train a chain on a labelled corpus."""
     problem, scheme = prepare(corpus, dev, request)
-    if problem.settings.restarts > 1:
-        trained = _best_of_restarts(problem)
-    elif is_batch(problem.settings):
-        trained = train_by_likelihood(problem)
-    else:
-        trained = train_by_examples(problem)
+    latent = problem.settings.latent
+    trained = _train(problem) if latent is None or latent.restarts == 1 else _best_of_restarts(problem, latent.restarts)
     _report_infeasible(trained, corpus)
     outcome, settings, old = trained.outcome, trained.settings, request.resume
-    chain, past = outcome.best if settings.search == "beam" else (outcome.best, None)
+    beam = settings.beam
+    chain, past = (outcome.best, None) if beam is None else outcome.best
     _check_weights(chain, problem.data, corpus)
     if problem.shape.history is not None:
         forget_forbidden(chain)
     collected = problem.collected
     model = ChainModel(
         problem.labels, problem.shape, problem.allowed, scheme, collected.encoder, collected.alphabets, chain, {},
-        _vocabulary(corpus, old), dict(old.bias) if old else {}, past=past, beam=settings.beam or 0,
+        _vocabulary(corpus, old), dict(old.bias) if old else {}, past=past, beam=0 if beam is None else beam.width,
+        settings=settings,
     )  # fmt: skip
     model.meta = {
-        "settings": msgspec.to_builtins(settings),
         "forbidden": forbidden_pairs(request),
         "history": msgspec.to_builtins(outcome.training_log),
         "best_pass": outcome.best_epoch,
@@ -71,19 +67,23 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
     return model, outcome
 
 
-def _best_of_restarts(problem: TrainingData) -> TrainedChain:
-    """The best of `settings.restarts` trainings, each with a seed of its own: by development data, else by the
-    objective."""
+def _train(problem: TrainingData) -> TrainedChain:
+    batch = problem.settings.chosen_learner.full_batch
+    return train_by_likelihood(problem) if batch else train_by_examples(problem)
+
+
+def _best_of_restarts(problem: TrainingData, restarts: int) -> TrainedChain:
+    """The best of several trainings, each with a seed of its own: by development data, else by the objective."""
     settings = problem.settings
-    if problem.dev is None and not is_batch(settings):
+    if problem.dev is None and not settings.chosen_learner.full_batch:
         raise UsageError("--restarts: the best one is chosen on development data: --dev FILE or --dev-share 0.1")
     best, best_figure = None, -float("inf")
-    for number in range(settings.restarts):
-        own = problem._replace(settings=msgspec.structs.replace(settings, seed=settings.seed + number))
-        trained = train_by_likelihood(own) if is_batch(settings) else train_by_examples(own)
+    for number in range(restarts):
+        own = problem._replace(settings=settings.replace(seed=settings.seed + number))
+        trained = _train(own)
         figure = _how_good(trained.outcome, problem.dev is not None)
         told = f"dev {100 * figure:.2f}" if problem.dev is not None else f"objective {abs(figure):.6g}"
-        logger.info("start %d of %d, seed %d: %s", number + 1, settings.restarts, own.settings.seed, told)
+        logger.info("start %d of %d, seed %d: %s", number + 1, restarts, own.settings.seed, told)
         if best is None or figure > best_figure:
             best, best_figure = trained, figure
         if trained.outcome.interrupted:
@@ -101,20 +101,20 @@ def _how_good(outcome: TrainResult, has_dev: bool) -> float:
 
 def _report_infeasible(trained: TrainedChain, corpus: Corpus) -> None:
     """Sentences without an allowed gold path: an error if that is all of them, else a warning."""
-    settings = trained.settings
+    learner = trained.settings.chosen_learner
     if trained.infeasible >= corpus.n_sentences:
-        steps = settings.learner in LIKELIHOOD and not is_batch(settings)
+        steps = learner.maximises_likelihood and not learner.full_batch
         raise DataError(
-            "nothing can be learnt: no sentence has a path that fits both what is known of its labels and what is "
-            "allowed" + (", or the steps were so large that no number can hold the scores" if steps else ""),
+            "no training sentence has a label sequence that satisfies both its annotation and the transition "
+            "constraints" + (", or the steps were so large that scores overflowed" if steps else ""),
             file=corpus.source,
-            hint="choose a smaller --rate, or see --constraints and --forbid" if steps
-            else "see --constraints and --forbid",
+            hint="choose a smaller --rate, or see --constraints and --forbidden" if steps
+            else "see --constraints and --forbidden",
         )  # fmt: skip
     if trained.infeasible:
         logger.warning(
-            "%s sentences taught nothing: no path fits both what is known of their labels and what is allowed; "
-            "see --constraints and --forbid",
+            "%s training sentences are left out: no label sequence satisfies both their annotation and the transition "
+            "constraints; see --constraints and --forbidden",
             f"{trained.infeasible:,}",
         )
 

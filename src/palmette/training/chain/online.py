@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import msgspec
-
 from palmette.errors import UsageError
 from palmette.kernels.chain.train_beam import BeamLearner
+from palmette.options.learners import Crf
 from palmette.options.search import UPDATE_NUMBERS
-from palmette.options.settings import estimators_to_try, n_passes
 from palmette.training.chain.beam import BeamLearning, best_before, starting_contexts
+from palmette.training.chain.costs import chunks_for
 from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.exact import Averaging, ChainLearning, PathLearning
 from palmette.training.chain.request import TrainedChain, TrainingData
-from palmette.training.chain.rules import LISTING, chunks_for, rule_for
 from palmette.training.chain.start import random_start, split_states, starting_weights, training_log_of
 from palmette.training.result import EpochLog, TrainResult
 from palmette.training.trainer import train_epochs
@@ -26,11 +24,12 @@ logger = logging.getLogger(__name__)
 def train_by_examples(problem: TrainingData) -> TrainedChain:
     """Train with each estimator that is to be tried, and keep the one that is best on dev."""
     settings, request = problem.settings, problem.request
-    if request.checkpoint and settings.optimiser == "adagrad":
+    learner = settings.chosen_learner
+    if request.checkpoint and isinstance(learner, Crf) and learner.optimiser == "adagrad":
         raise UsageError("--checkpoint: adagrad keeps a rate for each weight, which no model has room for; use sgd")
     done = training_log_of(request.resume)
     plain = _plain_model(problem)
-    choices = estimators_to_try(settings, problem.dev is not None)
+    choices = settings.estimators_to_try(problem.dev is not None)
     best: TrainedChain | None = None
     for averaging in (Averaging(*choice) for choice in choices):
         if len(choices) > 1:
@@ -40,9 +39,9 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
             outcome = TrainResult(learning.snapshot(), 0, [], True, plain.ended)
         else:
             log = EpochLog(settings.patience, request.progress, done, before)
-            outcome = train_epochs(learning, settings.seed, len(done) + n_passes(settings), log)
+            outcome = train_epochs(learning, settings.seed, len(done) + settings.n_passes(), log)
         if best is None or dev_score(outcome) > dev_score(best.outcome):
-            settled = msgspec.structs.replace(settings, estimator=averaging.estimator, mavg_every=averaging.every)
+            settled = settings.replace(estimator=averaging.estimator, mavg_every=averaging.every)
             best, chosen = TrainedChain(outcome, settled, learning.infeasible, learning.saved), averaging
         if outcome.interrupted:
             break
@@ -56,36 +55,34 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     """A chain ready to learn, and the best snapshot so far of a training that is resumed."""
     settings, data, latent = problem.settings, problem.data, problem.shape.latent
     chain, clock, before = starting_weights(problem)
-    chain = chain._replace(share=0.0 if chain.plain else float(settings.share))
+    chain = chain._replace(share=0.0 if chain.plain else float(settings.tied_update))
     if plain is not None:
         split_states(chain, problem.shape, plain.best)
     # Weights that were split off are no longer random: all of them are part of the model.
     start = random_start(problem) if latent and plain is None else None
-    if settings.learner not in LISTING:
-        return DescentLearning(
-            chain, data, averaging, problem.dev, clock, start, latent, settings.optimiser, settings.rate,
-            settings.l2 or 0.0,
-        ), before  # fmt: skip
-    rule, chunks = rule_for(settings, data.offset.size - 1), chunks_for(settings, problem.labels)
-    if settings.search != "beam":
+    learner, beam = settings.chosen_learner, settings.beam
+    if isinstance(learner, Crf):
+        return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learner), before
+    rule = learner.rule(data.offset.size - 1, None if beam is None else beam.width)
+    chunks = chunks_for(learner, problem.labels)
+    if beam is None:
         return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, rule, chunks), before
-    assert settings.beam is not None
-    assert settings.update is not None
     past, seen = starting_contexts(problem, chain)
-    learner = BeamLearner(settings.beam, UPDATE_NUMBERS[settings.update], rule, chunks)
-    learning = BeamLearning(chain, data, averaging, problem.dev, clock, past=past, seen=seen, learner=learner)
+    numbers = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks)
+    learning = BeamLearning(chain, data, averaging, problem.dev, clock, past=past, seen=seen, learner=numbers)
     return learning, best_before(problem, before)
 
 
 def _plain_model(problem: TrainingData) -> TrainResult | None:
     """Epochs of a plain model whose labels are then split into states; None if that is not asked for."""
     settings, shape = problem.settings, problem.shape
-    if not settings.split_after or problem.request.resume is not None or shape.per == 1:
+    passes = 0 if settings.latent is None else settings.latent.split_after
+    if not passes or problem.request.resume is not None or shape.per == 1:
         return None
-    logger.info("%d passes of a plain model, whose labels are then split into states", settings.split_after)
+    logger.info("%d passes of a plain model, whose labels are then split into states", passes)
     plain = problem._replace(shape=shape._replace(per=1, states=()), dev=None)
     learning, _ = start_learning(plain, Averaging("avg"), None)
-    return train_epochs(learning, settings.seed, settings.split_after, EpochLog(None, problem.request.progress))
+    return train_epochs(learning, settings.seed, passes, EpochLog(None, problem.request.progress))
 
 
 def _told(averaging: Averaging) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
@@ -13,7 +12,9 @@ from palmette.data.labels.mask import LabelMask, check_fully_known, label_names,
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import PAST
-from palmette.options.settings import LIKELIHOOD, MOST_STATES, Settings, penalty_of, with_beam
+from palmette.options.chain import ChainSettings
+from palmette.options.learners import MaxEnt
+from palmette.options.states import MOST_STATES, LabelHistory, Latent
 from palmette.structures.chain.constraints import constraints
 from palmette.structures.chain.data import Collected, allow_table
 from palmette.structures.chain.model import ChainModel, check_columns, check_room
@@ -30,18 +31,18 @@ LARGE = 2 << 30  # bytes of weights that are worth a warning
 def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[TrainingData, str | None]:
     """A corpus as arrays, and the name of its tag scheme, if any."""
     check_labelled(corpus, "training")
-    settings, old = _settings(request), request.resume
+    settings, old = request.settings.resolved(), request.resume
     if old is not None:
         check_columns(corpus, old.encoder, SAME_COLUMNS)
     mark_partial_labels(corpus, settings.partial)
     labels = _labels(corpus, old)
     known = training_mask(corpus, labels)
-    if settings.learner == "maxent":
+    if isinstance(settings.learner, MaxEnt):
         check_fully_known(known, corpus, len(labels))
     before = None if old is None else old.scheme
     scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, forbidden_pairs(request), before)
     encoder = _encoder(request)
-    check_searchable(encoder, settings.search)
+    check_searchable(encoder, settings.search.kind)  # type: ignore[union-attr]
     shape = _shape(labels, encoder, request)
     check_room(corpus.offset, shape, encoder)
     collected = Collected(corpus, encoder, old.alphabets if old else None, settings.min_count, settings.max_attributes)
@@ -50,18 +51,10 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     _report_partial(known, len(labels))
     on_dev = held_out(dev, encoder, collected.alphabets, labels, settings)
     problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request)
-    if settings.search == "beam":
+    if settings.beam is not None:
         check_beam(problem)
-        problem = problem._replace(dev=for_beam(on_dev, dev, settings, collected))
+        problem = problem._replace(dev=for_beam(on_dev, dev, settings.beam.width, collected))
     return problem, scheme
-
-
-def _settings(request: TrainRequest) -> Settings:
-    """The settings with the defaults of the learner and the search filled in."""
-    settings = with_beam(request.settings)
-    if settings.learner in LIKELIHOOD:
-        settings = msgspec.structs.replace(settings, l2=penalty_of(settings))
-    return settings
 
 
 def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
@@ -104,9 +97,10 @@ def _shape(labels: list[str], encoder: Encoder | None, request: TrainRequest) ->
         more = (1,) * (n_labels - old.n_labels) if old.states else ()
         return old._replace(n_labels=n_labels, states=old.states + more)
     history = _history(labels, request)
-    latent = request.settings.latent if history is None else dict(zip(labels, history.counts, strict=True))
-    per, states = _latent_states(latent, labels)
-    local = request.settings.learner == "maxent"
+    own = request.settings.states
+    hidden = own.states if isinstance(own, Latent) else 1
+    per, states = _latent_states(hidden if history is None else dict(zip(labels, history.counts, strict=True)), labels)
+    local = isinstance(request.settings.learner, MaxEnt)
     if encoder is None:
         return Shape(
             n_labels, request.order, request.ends, request.order >= 1, request.order >= 2, per, states, history, local
@@ -117,13 +111,12 @@ def _shape(labels: list[str], encoder: Encoder | None, request: TrainRequest) ->
 
 def _history(labels: list[str], request: TrainRequest) -> LabelAutomaton | None:
     """What states are to remember of the labels before them."""
-    name = request.settings.label_history
-    if request.history is not None:
-        return make_automaton(labels, request.history, MOST_STATES)
-    if name is None:
+    states = request.settings.states
+    if not isinstance(states, LabelHistory):
         return None
-    check_name(name, labels)
-    return make_automaton(labels, name, MOST_STATES)
+    if not callable(states.memory):
+        check_name(states.memory, labels)
+    return make_automaton(labels, states.memory, MOST_STATES)
 
 
 def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int, tuple[int, ...]]:
@@ -137,7 +130,7 @@ def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int
     return max(states), () if len(set(states)) == 1 else states
 
 
-def _report_size(collected: Collected, shape: Shape, settings: Settings) -> None:
+def _report_size(collected: Collected, shape: Shape, settings: ChainSettings) -> None:
     """Report the size of the data and the number of weights, with a warning if they are many."""
     sizes = collected.sizes
     dense = {k: n * shape.n_states**k for k, n in sizes.items() if k != PAST}

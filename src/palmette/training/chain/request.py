@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.data.labels.automaton import Step
 from palmette.data.labels.schemes import Transitions
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet
 from palmette.kernels.chain.forms import Data
-from palmette.options.settings import Settings
+from palmette.options.chain import ChainSettings
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape
@@ -26,7 +25,7 @@ class TrainRequest:
     """What `fit_chain` gets besides the corpora."""
 
     templates: TemplateSet | None  # None: ready-made attributes
-    settings: Settings
+    settings: ChainSettings
     order: int = 1  # for ready-made attributes; templates have their own
     resources: Resources = field(default_factory=Resources)
     forbidden: Sequence[tuple[str, str]] = ()  # label pairs, with <s> and </s> for the ends
@@ -36,7 +35,6 @@ class TrainRequest:
     ends: bool = True
     progress: Progress | None = None
     threads: int = 1
-    history: Step | None = None  # a function instead of the named label history of the settings
 
 
 class TrainingData(NamedTuple):
@@ -48,7 +46,7 @@ class TrainingData(NamedTuple):
     allowed: Transitions
     labels: list[str]
     dev: Dev | None
-    settings: Settings  # with defaults filled in
+    settings: ChainSettings  # with defaults filled in
     request: TrainRequest
 
 
@@ -56,6 +54,6 @@ class TrainedChain(NamedTuple):
     """The outcome of a training."""
 
     outcome: TrainResult
-    settings: Settings  # with everything decided
+    settings: ChainSettings  # with everything decided
     infeasible: int  # sentences without an allowed path
     state: Callable[[], dict[str, np.ndarray]]  # arrays for an exact resumption

@@ -8,6 +8,8 @@ import msgspec
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, TransitionWeights, stride_of
+from palmette.options.chain import ChainSettings
+from palmette.options.states import Latent
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import ORDERS, Seen, Shape, new_chain, start_randomly, used_rows
@@ -28,7 +30,7 @@ def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]
     if old is None:
         chain = new_chain(shape, collected.sizes, allowed, seen)
         if shape.latent:
-            start_randomly(chain, shape, settings.init_size, settings.seed)
+            start_randomly(chain, shape, init_size(settings), settings.seed)
         return chain, 1.0, None
     for order, rows in zip(ORDERS, (old.chain.one, old.chain.two, old.chain.three), strict=True):
         if rows.first.size:
@@ -41,7 +43,7 @@ def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]
     averaged = new_chain(shape, collected.sizes, allowed, seen)
     if shape.latent and shape != old.shape:  # the states of new labels need a start
         for new in (chain, averaged):
-            start_randomly(new, shape, settings.init_size, settings.seed)
+            start_randomly(new, shape, init_size(settings), settings.seed)
     _carry(averaged, old, old.chain, shape)
     if not old.checkpoint:
         logger.info("resumed from the averaged weights (the model has no checkpoint)")
@@ -51,11 +53,16 @@ def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]
     return chain, clock, averaged if any(p.dev is not None for p in training_log_of(old)) else None
 
 
+def init_size(settings: ChainSettings) -> float:
+    """The size of the random start of hidden states."""
+    return settings.states.init_size if isinstance(settings.states, Latent) else Latent().init_size
+
+
 def random_start(problem: TrainingData) -> TransitionWeights:
     """The start of a latent chain, as `starting_weights` makes it."""
     shape, settings = problem.shape, problem.settings
     blank = new_chain(shape, {}, problem.allowed, {})
-    start_randomly(blank, shape, settings.init_size, settings.seed)
+    start_randomly(blank, shape, init_size(settings), settings.seed)
     old = problem.request.resume
     if old is not None:  # its own start, or none: then zeros, which change nothing
         blocks = {n: old.checkpoint.get(f"start.{n}", np.zeros_like(b)) for n, b in old.chain.bare._asdict().items()}
