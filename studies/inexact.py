@@ -19,7 +19,7 @@ from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
-from palmette.options.settings import UPDATES
+from palmette.options.search import UPDATES
 from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, HERE, RED, Cell, Record, markdown, mean, plotting, publish
 
 NAME = "inexact"

@@ -12,8 +12,7 @@ from palmette.data.corpus import Corpus
 from palmette.estimators.tagger import Tagger
 from palmette.features.templates import TemplateSet, parse
 from palmette.options.assemble import assemble
-from palmette.options.chain import TaggerOptions
-from palmette.options.settings import Settings
+from palmette.options.chain import ChainOptions, ChainSettings, TaggerOptions
 from palmette.structures.chain.model import ChainModel
 from palmette.training.chain.fit import fit_chain
 from palmette.training.chain.request import TrainRequest
@@ -34,9 +33,9 @@ def flat_tagger(features: str | None = None, **flat: Any) -> Tagger:
 
 
 def fit(corpus: Corpus, templates: str | None, dev: Corpus | None = None, **options) -> tuple[ChainModel, TrainResult]:
-    """Train without constraints unless they are asked for; what is not a setting is a wish."""
+    """Train without constraints unless they are asked for; options by their flat names."""
     wishes = {k: options.pop(k) for k in ("order", "ends", "forbidden", "resume", "checkpoint") if k in options}
-    settings = Settings(**{"constraints": "none", **options})
+    settings = ChainSettings(**assemble(ChainOptions, {"constraints": "none", **options}))
     return fit_chain(corpus, dev, TrainRequest(None if templates is None else parse(templates), settings, **wishes))
 
 

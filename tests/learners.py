@@ -12,11 +12,11 @@ from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.train_beam import BeamLearner
 from palmette.kernels.learning.rule import Rule
-from palmette.options.search import UPDATE_NUMBERS
-from palmette.options.settings import Settings
+from palmette.options.learners import Learner
+from palmette.options.search import UPDATE_NUMBERS, Beam
 from palmette.training.chain.beam import BeamLearning
+from palmette.training.chain.costs import chunks_for
 from palmette.training.chain.exact import PathLearning
-from palmette.training.chain.rules import chunks_for, rule_for
 
 
 class Step(NamedTuple):
@@ -44,13 +44,17 @@ class BeamRunner:
     """A rule over the prefixes of a beam; weights of earlier labels and counters go on from slice to slice."""
 
     def __init__(
-        self, settings: Settings, past: LabelContextWeights, seen: Active, sentences: int, labels: Sequence[str] = ()
+        self,
+        learner: Learner,
+        beam: Beam,
+        past: LabelContextWeights,
+        seen: Active,
+        sentences: int,
+        labels: Sequence[str] = (),
     ) -> None:
-        assert settings.beam is not None
-        assert settings.update is not None
         self.past, self.seen = past, seen
-        rule, chunks = rule_for(settings, sentences), chunks_for(settings, labels)
-        self.learner = BeamLearner(settings.beam, UPDATE_NUMBERS[settings.update], rule, chunks)
+        rule, chunks = learner.rule(sentences, beam.width), chunks_for(learner, labels)
+        self.learner = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks)
         self.updates = self.bad = 0
         self.position = 0.0
 

@@ -27,8 +27,7 @@ from naive_chain import Model, Token, differences, dot, path_score
 from naive_margin import widest
 from test_theorems import TrainingData, plain, separable
 
-from palmette.options.settings import Settings
-from palmette.training.chain.rules import rule_for
+from palmette.options.learners import Mira, PassiveAggressive, ProbPerc
 from palmette.training.trainer import shuffled
 
 
@@ -118,17 +117,17 @@ def small_problem() -> TrainingData:
 
 
 def on_errors(n: int, rate: float) -> PathRunner:
-    chosen = Settings(learner="probperc", candidates=n, rate=rate, rate_schedule="constant", when="errors")
-    return PathRunner(rule_for(chosen, 1))
+    chosen = ProbPerc(nbest=n, rate=rate, rate_schedule="constant", when="errors")
+    return PathRunner(chosen.rule(1))
 
 
 def pa(kind: str, C: float = 0.1) -> PathRunner:
-    chosen = Settings(learner="pa", pa_type=kind, aggressiveness=C if kind != "PA" else 0.1)
-    return PathRunner(rule_for(chosen, 1))
+    chosen = PassiveAggressive(pa_type=kind, aggressiveness=C if kind != "PA" else 0.1)
+    return PathRunner(chosen.rule(1))
 
 
 def mira(n: int, C: float) -> PathRunner:
-    return PathRunner(rule_for(Settings(learner="mira", candidates=n, aggressiveness=C), 1))
+    return PathRunner(Mira(nbest=n, aggressiveness=C).rule(1))
 
 
 # --- the table ----------------------------------------------------------------------------------------------
@@ -160,8 +159,8 @@ def table() -> list[str]:
 
 def on_errors_perceptron() -> PathRunner:
     """The perceptron, as the special case of probPerc that it is."""
-    flat = {"candidates": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "constant"}
-    return PathRunner(rule_for(Settings(learner="probperc", when="errors", **flat), 1))
+    flat = {"nbest": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "constant"}
+    return PathRunner(ProbPerc(when="errors", **flat).rule(1))
 
 
 if __name__ == "__main__":

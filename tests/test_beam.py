@@ -17,7 +17,8 @@ from naive_beam import Task, beam_perceptron
 from naive_chain import Model, Token, best_path, dot, norm, perceptron
 from strategies import cases, few
 
-from palmette.options.settings import UPDATES, Settings, with_beam
+from palmette.options.learners import Perceptron
+from palmette.options.search import UPDATES, Beam
 from palmette.structures.chain.label_context import estimated_past
 from palmette.structures.chain.weights import estimated
 
@@ -26,8 +27,7 @@ WIDTHS = st.sampled_from([1, 2, 3, 100])
 
 
 def rule_of(drawn: BeamCase, B: int, update: str, rows: int = 0) -> BeamRunner:
-    chosen = with_beam(Settings(search="beam", beam=B, update=update))
-    return BeamRunner(chosen, drawn.past(rows), drawn.seen, len(drawn.case.sentences))
+    return BeamRunner(Perceptron(), Beam(B, update=update), drawn.past(rows), drawn.seen, len(drawn.case.sentences))
 
 
 # --- search -------------------------------------------------------------------------------------------------

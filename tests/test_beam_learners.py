@@ -16,7 +16,8 @@ from naive_latent import Tie
 from naive_nbest import assert_close
 from strategies import few
 
-from palmette.options.settings import LISTING_UPDATES, Settings, with_beam
+from palmette.options.learners import Mira, PassiveAggressive, ProbPerc
+from palmette.options.search import LIST_UPDATES, Beam
 from palmette.structures.chain.label_context import estimated_past
 from palmette.structures.chain.weights import estimated
 
@@ -57,17 +58,15 @@ def with_real_numbers(drawn: BeamCase, seed: int) -> BeamCase:
     return drawn._replace(case=drawn.case._replace(model=replace(model, weights=weights)))
 
 
-UPDATE, WIDTH, SEED = st.sampled_from(LISTING_UPDATES), st.sampled_from([1, 2, 4]), st.integers(0, 999)
+UPDATE, WIDTH, SEED = st.sampled_from(LIST_UPDATES), st.sampled_from([1, 2, 4]), st.integers(0, 999)
 
 
 @few(2)
 @given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, n=st.integers(1, 4), add_gold=st.booleans())
 def test_probperc(drawn: BeamCase, update: str, B: int, seed: int, n: int, add_gold: bool) -> None:
     drawn = with_real_numbers(drawn, seed)
-    chosen = with_beam(Settings(
-        learner="probperc", search="beam", beam=B, update=update, candidates=min(n, B), add_gold=add_gold
-    ))  # fmt: skip
-    rule = BeamRunner(chosen, drawn.past(), drawn.seen, len(drawn.case.sentences), LABELS)
+    learner = ProbPerc(nbest=min(n, B), add_gold=add_gold)
+    rule = BeamRunner(learner, Beam(B, update=update), drawn.past(), drawn.seen, len(drawn.case.sentences), LABELS)
     assert_learns(drawn, rule, ListLearner("probperc", min(n, B), add_gold=add_gold), B, update, seed)
 
 
@@ -76,8 +75,14 @@ def test_probperc(drawn: BeamCase, update: str, B: int, seed: int, n: int, add_g
 @given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED)
 def test_passive_aggressive(kind: str, drawn: BeamCase, update: str, B: int, seed: int) -> None:
     drawn = with_real_numbers(drawn, seed)
-    chosen = with_beam(Settings(learner="pa", search="beam", beam=B, update=update, pa_type=kind))
-    rule = BeamRunner(chosen, drawn.past(), drawn.seen, len(drawn.case.sentences), LABELS)
+    rule = BeamRunner(
+        PassiveAggressive(pa_type=kind),
+        Beam(B, update=update),
+        drawn.past(),
+        drawn.seen,
+        len(drawn.case.sentences),
+        LABELS,
+    )
     assert_learns(drawn, rule, ListLearner(kind), B, update, seed)
 
 
@@ -86,7 +91,13 @@ def test_passive_aggressive(kind: str, drawn: BeamCase, update: str, B: int, see
 @given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, n=st.integers(1, 4))
 def test_mira(cost: str, drawn: BeamCase, update: str, B: int, seed: int, n: int) -> None:
     drawn = with_real_numbers(drawn, seed)
-    chosen = with_beam(Settings(learner="mira", search="beam", beam=B, update=update, candidates=min(n, B), cost=cost))
-    rule = BeamRunner(chosen, drawn.past(), drawn.seen, len(drawn.case.sentences), LABELS)
+    rule = BeamRunner(
+        Mira(nbest=min(n, B), cost=cost),
+        Beam(B, update=update),
+        drawn.past(),
+        drawn.seen,
+        len(drawn.case.sentences),
+        LABELS,
+    )
     twin = ListLearner("mira", min(n, B), labels=LABELS if cost == "span" else None)
     assert_learns(drawn, rule, twin, B, update, seed)

@@ -22,7 +22,8 @@ from palmette.errors import DataError, ModelError, TemplateError, UsageError
 from palmette.features.lint import lint
 from palmette.features.templates import MOST_LABELS, PAST, parse, to_text
 from palmette.kernels.chain.label_context import LABEL_BITS
-from palmette.options.settings import Settings
+from palmette.options.assemble import assemble
+from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.structures.chain.calibrate import fit_temperature
 from palmette.structures.chain.label_context import carried, restart_past
 from palmette.structures.chain.model import ChainModel
@@ -260,7 +261,7 @@ def test_other_searches_at_tag_time() -> None:
     assert tagger.predict_marginals(words[:1])
     with pytest.raises(UsageError, match="exact search has no width"):
         tagger.search_with("viterbi", 3)
-    with pytest.raises(UsageError, match="between 1 and"):
+    with pytest.raises(UsageError, match="from 1 to"):
         tagger.search_with("beam", 0)
     latent = Tagger(states=Latent(2), template=parse("U0:%x[0,0]\nB"), passes=1).fit(words, labels)
     with pytest.raises(UsageError, match="neither latent nor maxent"):
@@ -303,24 +304,23 @@ def test_a_sentence_that_is_too_long_for_its_beam(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"beam": 4}, "say --search beam"),
-        ({"update": "early"}, "say --search beam"),
+        ({"update": "early"}, "is an option of beam"),
         ({"search": "depth"}, "choose one of viterbi, beam"),
-        ({"search": "beam", "beam": 0}, "between 1 and"),
+        ({"search": "beam", "beam": 0}, "from 1 to"),
         ({"search": "beam", "beam": 2.5}, "whole number"),
         ({"search": "beam", "update": "late"}, "choose one of standard, early"),
         ({"search": "beam", "learner": "crf"}, "sums over all label sequences"),
         ({"search": "beam", "learner": "mira", "update": "laso"}, "laso is for the perceptron"),
-        ({"search": "beam", "beam": 2, "learner": "mira", "candidates": 5}, "the beam has 2"),
-        ({"search": "beam", "latent": 2}, "latent states or label histories"),
-        ({"search": "beam", "label_history": "bigram"}, "latent states or label histories"),
-        ({"search": "beam", "tune_bias": True}, "tune-bias: it is for exact search"),
-        ({"search": "beam", "learner": "hmm"}, "an hmm is counted"),
+        ({"beam": 2, "learner": "mira", "nbest": 5}, "the beam has 2"),
+        ({"search": "beam", "latent": 2}, "hidden states and label histories"),
+        ({"search": "beam", "label_history": "bigram"}, "hidden states and label histories"),
+        ({"search": "beam", "tune_bias": True}, "tune_bias: needs exact search"),
+        ({"search": "beam", "learner": "hmm"}, "has no effect with the learner hmm"),
     ],
 )
 def test_settings_that_do_not_fit(settings: dict, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Settings(**settings)
+        ChainSettings(**assemble(ChainOptions, settings))
 
 
 def test_exact_search_with_earlier_labels_says_what_to_do() -> None:

@@ -191,7 +191,7 @@ def test_weights_are_those_of_the_definition(task: Task, kind: str, share: float
     names = in_order_of_occurrence(task.labels)
     assume(kind == "bigram" or kind[4] in names)
     model, outcome = fit(
-        column_corpus(task.sentences, task.labels), task.templates, label_history=kind, share=share,
+        column_corpus(task.sentences, task.labels), task.templates, label_history=kind, tied_update=share,
         estimator=estimator, passes=2, seed=seed,
     )  # fmt: skip
     assert model.shape.history is not None

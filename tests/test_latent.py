@@ -161,7 +161,7 @@ def test_forbidden_label_pairs_hold_for_all_their_states(order: int) -> None:
 def trained_once(first: str, **options) -> ChainModel:
     """Two labels with two states each, three words, an example of two tokens."""
     corpus = column_corpus([[["a"], ["b"]]], [[first, "V"]])
-    return fit(corpus, "U0:%x[0,0]\nB", latent=2, passes=1, share=0.0, **options)[0]
+    return fit(corpus, "U0:%x[0,0]\nB", latent=2, passes=1, tied_update=0.0, **options)[0]
 
 
 @pytest.mark.parametrize("estimator", ["avg", "last"])

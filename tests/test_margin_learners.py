@@ -31,8 +31,8 @@ from palmette.kernels.chain.differences import gram, make_differences
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.learning.steps import hildreth
-from palmette.options.settings import PA_TYPES, Settings
-from palmette.training.chain.rules import chunks_for, rule_for
+from palmette.options.learners import PA_VARIANTS, Mira, PassiveAggressive
+from palmette.training.chain.costs import chunks_for
 
 SCHEMES = {
     "IOB2": ["O", "B-X", "I-X", "B-Y", "I-Y"],
@@ -47,14 +47,14 @@ SEEDS = st.integers(0, 999)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
-@pytest.mark.parametrize("kind", PA_TYPES)
+@pytest.mark.parametrize("kind", PA_VARIANTS)
 @few()
 @given(data=st.data(), C=st.sampled_from([0.01, 0.1, 1.0]), share=SHARES, seed=SEEDS)
 def test_passive_aggressive(order: int, kind: str, data: st.DataObject, C: float, share: float, seed: int) -> None:
     drawn, fresh, mavg = data.draw(learning_cases(order)), data.draw(st.booleans()), data.draw(st.booleans())
     case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.per > 1 else 0.0)
-    chosen = Settings(learner="pa", pa_type=kind, aggressiveness=0.1 if kind == "PA" else C)
-    assert_learns(case, PathRunner(rule_for(chosen, 1)), PassiveAggressiveTwin(kind, C), seed, mavg, 1e-4)
+    chosen = PassiveAggressive(pa_type=kind, aggressiveness=0.1 if kind == "PA" else C)
+    assert_learns(case, PathRunner(chosen.rule(1)), PassiveAggressiveTwin(kind, C), seed, mavg, 1e-4)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
@@ -65,9 +65,9 @@ def test_mira(order: int, cost: str, data: st.DataObject, C: float, share: float
     drawn, n, mavg = data.draw(learning_cases(order)), data.draw(st.integers(1, 5)), data.draw(st.booleans())
     case = with_real_weights(drawn, seed)._replace(share=share if drawn.per > 1 else 0.0)
     labels = ["O", "B-X", "I-X", "I-Y", "B-Y", "S-Z", "E-X", "B-Z", "I-Z"][: case.n_labels]
-    chosen = Settings(learner="mira", candidates=n, aggressiveness=C, cost=cost)
+    chosen = Mira(nbest=n, aggressiveness=C, cost=cost)
     twin = MiraTwin(n, C, labels if cost == "span" else None, case.label_of)
-    assert_learns(case, PathRunner(rule_for(chosen, 1), chunks_for(chosen, labels)), twin, seed, mavg, 1e-3)
+    assert_learns(case, PathRunner(chosen.rule(1), chunks_for(chosen, labels)), twin, seed, mavg, 1e-3)
 
 
 def test_pa_takes_what_violates_most_not_what_scores_best() -> None:
@@ -76,7 +76,7 @@ def test_pa_takes_what_violates_most_not_what_scores_best() -> None:
     token = Token(((0, 1.0),))
     case = Case(Model(0, 2, weights), (0, 1), (1, 0, 0), [[token, token]], [[frozenset([1])] * 2], [1.0])
     chain = chain_of(case)
-    step = PathRunner(rule_for(Settings(learner="pa", pa_type="PA"), 1)).learn(
+    step = PathRunner(PassiveAggressive(pa_type="PA").rule(1)).learn(
         chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0
     )
     assert (step.updates, step.wrong) == (1, 1)  # what is told is what the model would have guessed
@@ -126,7 +126,7 @@ def test_paths_with_equal_features_leave_the_weights_alone(share: float) -> None
     case = Case(Model(0, 4, ends=False), (0, 0, 1, 1), (1, 0, 0), [[token, token]], [known], [1.0], 2, share)
     chain, data = chain_of(case), data_of(case)
     assert call_gram(chain, data, 0, np.array([[2, 0], [0, 2]], np.int32), 1).tolist() == [[0.0]]
-    rule = PathRunner(rule_for(Settings(learner="pa", pa_type="PA"), 1))
+    rule = PathRunner(PassiveAggressive(pa_type="PA").rule(1))
     assert rule.learn(chain, data, np.zeros(1, np.int64), 0, 1, 1.0).updates == 0
     assert features_of(chain) == {}
 
@@ -149,7 +149,7 @@ def test_the_span_cost_is_that_of_the_scorer(scheme: str, n: int, per: int, seed
     path = np.where(rng.random(n) < 0.5, gold, path).astype(np.int32)  # often the same
     label_of = tuple(h // per for h in range(len(labels) * per))
     case = Case(Model(0, len(label_of)), label_of, (0, 0, 0), [[Token()]], [[frozenset([0])]], [1.0], per)
-    tables = chunks_for(Settings(learner="mira", cost="span"), labels)
+    tables = chunks_for(Mira(cost="span"), labels)
     found = call_span_cost(chain_of(case), gold, path, tables)
     names = [[labels[h // per] for h in one] for one in (gold, path)]
     assert found == len(chunks(names[0]) ^ chunks(names[1]))

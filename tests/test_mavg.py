@@ -33,7 +33,7 @@ from palmette.errors import UsageError
 from palmette.features.templates import parse
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.train import train_perceptron
-from palmette.options.settings import EVERY
+from palmette.options.chain import EVERY
 from palmette.structures.chain.serialise import load_chain
 from palmette.structures.chain.weights import Shape, estimated, everything_allowed, new_chain, restart_from_average
 from palmette.training.chain import start as starting

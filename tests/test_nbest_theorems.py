@@ -21,8 +21,7 @@ from nbest_bounds import (
 )
 from test_theorems import SEEDS, mistakes, plain, separable, with_noise
 
-from palmette.options.settings import Settings
-from palmette.training.chain.rules import rule_for
+from palmette.options.learners import ProbPerc
 
 ORDERS = [0, 1, 2]
 PASSES = 1000
@@ -65,7 +64,7 @@ def test_the_printed_bound_does_not_hold_everywhere() -> None:
 def test_always_updating_never_ends() -> None:
     """The step of a right guess is small, and never nothing: no bound on updates exists."""
     problem = separable(1, 1, 2)
-    always = PathRunner(rule_for(Settings(learner="probperc", rate=0.5, rate_schedule="constant"), 1))
+    always = PathRunner(ProbPerc(rate=0.5, rate_schedule="constant").rule(1))
     made = run(problem, always, 1, 50)
     assert made.updates == 50 * len(problem.sentences)
     assert 0 < made.mistakes <= printed_bound(problem)

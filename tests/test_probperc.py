@@ -25,20 +25,18 @@ from strategies import cases, few
 from palmette import load_demo
 from palmette.features.templates import parse
 from palmette.kernels.chain.train import train_perceptron
-from palmette.options.settings import Settings
-from palmette.training.chain.rules import rule_for
+from palmette.options.learners import ProbPerc
 from palmette.training.trainer import shuffled
 
-FLAT = {"candidates": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "constant"}  # the perceptron in disguise
+FLAT = {"nbest": 1, "add_gold": False, "rate": 1.0, "rate_schedule": "constant"}  # the perceptron in disguise
 
 
 @st.composite
-def settings_of_probperc(draw: st.DrawFn) -> Settings:
+def settings_of_probperc(draw: st.DrawFn) -> ProbPerc:
     function = draw(st.sampled_from(["softmax", "linear", "polynomial"]))
-    return Settings(
-        learner="probperc",
-        candidates=draw(st.integers(1, 6)),
-        rate=draw(st.sampled_from([None, 0.5, 1.0])),
+    return ProbPerc(
+        nbest=draw(st.integers(1, 6)),
+        rate=draw(st.sampled_from([0.2, 0.5, 1.0])),
         rate_schedule=draw(st.sampled_from(["falling", "constant"])),
         probability_function=function,
         degree=draw(st.sampled_from([2.0, 3.0, 0.5])) if function == "polynomial" else 2.0,
@@ -47,9 +45,9 @@ def settings_of_probperc(draw: st.DrawFn) -> Settings:
     )
 
 
-def twin_rule(chosen: Settings) -> ProbPercTwin:
+def twin_rule(chosen: ProbPerc) -> ProbPercTwin:
     return ProbPercTwin(
-        chosen.candidates or 5, 0.2 if chosen.rate is None else chosen.rate, chosen.rate_schedule == "falling",
+        chosen.nbest or 5, chosen.rate, chosen.rate_schedule == "falling",
         chosen.probability_function, chosen.degree, chosen.add_gold, chosen.when == "errors",
     )  # fmt: skip
 
@@ -61,11 +59,11 @@ def twin_rule(chosen: Settings) -> ProbPercTwin:
 @few(2)
 @given(data=st.data(), chosen=settings_of_probperc(), seed=st.integers(0, 999), share=st.sampled_from([0.0, 1.0, 0.5]))
 def test_weights_and_averages_are_those_of_the_definition(
-    order: int, data: st.DataObject, chosen: Settings, seed: int, share: float
+    order: int, data: st.DataObject, chosen: ProbPerc, seed: int, share: float
 ) -> None:
     drawn, fresh, mavg = data.draw(learning_cases(order)), data.draw(st.booleans()), data.draw(st.booleans())
     case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.per > 1 else 0.0)
-    assert_learns(case, PathRunner(rule_for(chosen, len(case.sentences))), twin_rule(chosen), seed, mavg, 1e-4)
+    assert_learns(case, PathRunner(chosen.rule(len(case.sentences))), twin_rule(chosen), seed, mavg, 1e-4)
 
 
 def test_the_rate_falls_to_a_half_in_one_pass() -> None:
@@ -75,7 +73,7 @@ def test_the_rate_falls_to_a_half_in_one_pass() -> None:
     tokens = [[Token(((k, 1.0),))] for k in range(n)]
     case = Case(model, (0, 1), (n, 0, 0), tokens, [[frozenset([1])]] * n, [1.0] * n)
     chain, data = chain_of(case), data_of(case)
-    rule = PathRunner(rule_for(Settings(learner="probperc", candidates=2, rate=0.5), n))
+    rule = PathRunner(ProbPerc(nbest=2, rate=0.5).rule(n))
     rule.learn(chain, data, np.arange(n), 0, n, 1.0)
     found = features_of(chain)
     for k in range(n):  # an attribute of its own: both labels are as probable
@@ -93,8 +91,8 @@ def test_equal_scores_are_equally_probable(probability: str) -> None:
     tokens = [Token(((0, 1.0),)), Token(((1, 1.0),))]
     case = Case(Model(0, 2, ends=False), (0, 1), (2, 0, 0), [tokens], [[frozenset([0]), frozenset([1])]], [1.0])
     chain = chain_of(case)
-    chosen = Settings(learner="probperc", candidates=9, rate=1.0, probability_function=probability)
-    PathRunner(rule_for(chosen, 1)).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+    chosen = ProbPerc(nbest=9, rate=1.0, probability_function=probability)
+    PathRunner(chosen.rule(1)).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
     half = {("one", 0, 0): 0.5, ("one", 0, 1): -0.5, ("one", 1, 0): -0.5, ("one", 1, 1): 0.5}
     assert_close(features_of(chain), half, 1e-7)
 
@@ -112,8 +110,8 @@ def test_a_list_with_all_paths_is_the_likelihood(drawn: Case, seed: int) -> None
     gold = tuple(min(labels) for labels in known)
     assume(gold in listed.probability)
     chain = chain_of(case)
-    chosen = Settings(learner="probperc", candidates=model.n_states**3, rate=1.0, rate_schedule="constant")
-    PathRunner(rule_for(chosen, len(case.sentences))).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+    chosen = ProbPerc(nbest=model.n_states**3, rate=1.0, rate_schedule="constant")
+    PathRunner(chosen.rule(len(case.sentences))).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
     learner = learner_of(case, ProbPercTwin(1))
     example = case.examples()[s]
     expected = dict(model.weights)
@@ -136,7 +134,7 @@ def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, share: float,
     order = np.concatenate([shuffled(3, number, len(case.sentences)) for number in (1, 2, 3)])
     one, other, data = chain_of(case), chain_of(case), data_of(case)
     clock, updates, wrong, infeasible = train_perceptron(one, data, order, 0, order.size, 1.0)
-    rule = PathRunner(rule_for(Settings(learner="probperc", when=when, **FLAT), len(case.sentences)))
+    rule = PathRunner(ProbPerc(when=when, **FLAT).rule(len(case.sentences)))
     step = rule.learn(other, data, order, 0, order.size, 1.0)
     assume(step.infeasible == 0)  # the perceptron goes towards a forbidden gold path, which trainings refuse
     assert (step.clock, step.wrong, infeasible) == (clock, wrong, 0)
@@ -179,7 +177,7 @@ def test_gold_in_the_list_makes_the_step_smaller() -> None:
     steps = []
     for add_gold in (False, True):
         chain = chain_of(case)
-        rule = rule_for(Settings(learner="probperc", **{**FLAT, "add_gold": add_gold}), 1)
+        rule = ProbPerc(**{**FLAT, "add_gold": add_gold}).rule(1)
         PathRunner(rule).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
         steps.append(features_of(chain)["one", 0, 1])
     assert steps == [1.0, 0.5]
@@ -190,6 +188,6 @@ def test_what_cancels_takes_no_room() -> None:
     weights = {("start", 0): 100.0}
     case = Case(Model(0, 2, weights), (0, 1), (1, 0, 0), [[Token(((0, 1.0),))]], [[frozenset([0])]], [1.0])
     chain = chain_of(case)
-    PathRunner(rule_for(Settings(learner="probperc"), 1)).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+    PathRunner(ProbPerc().rule(1)).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
     assert features_of(chain) == weights
     assert chain.one.used[0] == 1
