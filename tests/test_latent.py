@@ -71,7 +71,7 @@ def test_weights_are_those_of_the_definition(task: Task, estimator: str, edges: 
         model, outcome = fit(
             column_corpus(task.sentences, task.labels), task.templates, latent=dict(zip(names, counts, strict=True)),
             estimator=estimator, passes=passes, seed=seed, edge_features=edges, ends=ends, forbidden=forbidden,
-            init_size=SIZE, share=share,
+            init_size=SIZE, tied_update=share,
         )  # fmt: skip
     twin, shape = latent_twin(task.templates, states, forbidden, ends)
     twin.weights = random_start(shape, twin.order, SIZE, seed, rounded)
@@ -189,7 +189,7 @@ def test_what_went_up_and_down_in_one_update_is_zero() -> None:
 def test_what_never_moved_is_zero_after_more_training(checkpoint: bool, seed: int, tmp_path: Path) -> None:
     """Also where the training that goes on has another seed than the one that began."""
     corpus = column_corpus(*noisy(0, 6))
-    options = {"init_size": 0.25, "estimator": "last", "share": 0.0}
+    options = {"init_size": 0.25, "estimator": "last", "tied_update": 0.0}
     first, _ = fit(corpus, TEMPLATES[2], latent=3, passes=1, checkpoint=checkpoint, **options)
     more, _ = fit(corpus, None, passes=1, latent=3, resume=reloaded(first, tmp_path), seed=seed, **options)
     triples = [feature for feature in state_weights(more) if feature[0] == "triple"]
@@ -198,7 +198,7 @@ def test_what_never_moved_is_zero_after_more_training(checkpoint: bool, seed: in
 
 def test_what_never_moved_is_zero_after_labels_were_added(tmp_path: Path) -> None:
     """Trained, gone on with a new label, gone on again."""
-    options = {"latent": 2, "passes": 1, "init_size": 0.25, "estimator": "last", "checkpoint": True, "share": 0.0}
+    options = {"latent": 2, "passes": 1, "init_size": 0.25, "estimator": "last", "checkpoint": True, "tied_update": 0.0}
     first, _ = fit(column_corpus(*noisy(0, 6)), TEMPLATES[2], **options)
     more = column_corpus(*noisy(3, 3, labels="NVDX"))
     second, _ = fit(more, None, resume=reloaded(first, tmp_path), **options)

@@ -89,7 +89,7 @@ def test_weights_are_those_of_the_definition(
         patch.setattr(starting, "start_randomly", start_on_grid)
         model, outcome = fit(
             corpus, TEXT[order], estimator="mavg", mavg_every=every, passes=data.draw(st.integers(1, 5)), seed=seed,
-            latent=counts, init_size=SIZE, share=SHARE,
+            latent=counts, init_size=SIZE, tied_update=SHARE,
         )  # fmt: skip
     try:
         learnt = twin_of(task, order, counts, seed, len(outcome.training_log), every)

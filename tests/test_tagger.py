@@ -166,7 +166,7 @@ def test_parameters_are_stored_and_nothing_else() -> None:
     assert (tagger.get_params()["passes"], tagger.get_params()["features"]) == (7, "ner")
     assert tagger.set_params(passes=2, order=2) is tagger
     assert (tagger.passes, tagger.order) == (2, 2)
-    assert repr(tagger) == "Tagger(features='ner', order=2, passes=2, seed=3)"
+    assert repr(tagger) == "Tagger('ner', passes=2, seed=3, order=2)"
     with pytest.raises(UsageError, match="no parameter 'colour'"):
         tagger.set_params(colour=1)
 
@@ -174,7 +174,7 @@ def test_parameters_are_stored_and_nothing_else() -> None:
 def test_clone(fitted: Tagger) -> None:
     made = clone(fitted)
     assert made.get_params() == fitted.get_params()
-    with pytest.raises(UsageError, match="not been trained"):
+    with pytest.raises(UsageError, match="not trained yet"):
         made.predict(X_TEST)
 
 
@@ -193,8 +193,8 @@ def test_searches_of_scikit_learn() -> None:
     [
         ({"passes": 0}, "passes: 0"),
         ({"passes": 2.5}, "passes: 2.5"),
-        ({"order": "1"}, "not '1'"),
-        ({"features": "chonk"}, "unknown template set"),
+        ({"order": "1"}, "'1' is not a whole number from 0 to 2"),
+        ({"features": "chonk"}, "there is no 'chonk'; choose one of pos"),
         ({"template": "x.txt"}, "not both"),
         ({"constraints": 3}, "constraints: 3"),
         ({"patience": 2}, "need development data"),
@@ -219,7 +219,7 @@ def test_wrong_data(fitted: Tagger) -> None:
         fitted.predict([["word"]])
     with pytest.raises(UsageError, match="dev is a pair"):
         chunker().fit(SMALL, SMALL_Y, dev=X_TEST)
-    with pytest.raises(UsageError, match="not been trained"):
+    with pytest.raises(UsageError, match="not trained yet"):
         Tagger().predict(X_TEST)
 
 

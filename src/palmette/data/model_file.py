@@ -229,6 +229,8 @@ def _opened(file: str) -> BinaryIO:
             what = "is a folder" if os.path.isdir(file) else "is not a plain file"
             raise ModelError(f"{what}; a model is one plain file", file=file)
         return open(file, "rb", buffering=0)
+    except ModelError:
+        raise
     except ValueError as error:
         raise ModelError(f"{file!r} is not a file name") from error
     except OSError as error:
