@@ -52,8 +52,8 @@ def every_feature(views: Sequence[View], pairs: bool) -> list[tuple]:
     return found
 
 
-def to_arrays(case: Case, weights: dict, averaged: bool = False) -> Weights:
-    made = new_weights(case.tables, N_ATTRIBUTES, averaged)
+def to_arrays(case: Case, weights: dict, averaged: bool = False, adaptive: bool = False) -> Weights:
+    made = new_weights(case.tables, N_ATTRIBUTES, averaged, adaptive)
     for feature, value in weights.items():
         block, place = _place(case, feature)
         if block == "one":
@@ -64,6 +64,14 @@ def to_arrays(case: Case, weights: dict, averaged: bool = False) -> Weights:
         else:
             getattr(made, block)[place] = value
     return made
+
+
+def state_as_weights(weights: Weights) -> Weights:
+    """The learner state in place of the weights that it belongs to."""
+    blocks = [weights.one.w, weights.end, weights.pair]
+    parts = np.split(weights.state, np.cumsum([block.size for block in blocks])[:-1])
+    rows, end, pair = (part.reshape(block.shape) for part, block in zip(parts, blocks, strict=True))
+    return weights._replace(one=weights.one._replace(w=rows), end=end, pair=pair)
 
 
 def from_arrays(case: Case, weights: Weights, pairs: bool = True) -> dict:

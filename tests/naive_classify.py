@@ -88,8 +88,10 @@ class Twin:
     normalise: bool = True
     cap: int = 20
     decay: float = 0.0  # of probperc's rate, which is C for the first example
+    spread: float = 0.0  # above 0: steps adapt to each weight by its state
     weights: dict = field(default_factory=lambda: defaultdict(float))
     total: dict = field(default_factory=lambda: defaultdict(float))
+    state: dict = field(default_factory=lambda: defaultdict(float))
     vectors: int = 0
     examples: int = 0  # before this one
     updates: int = 0
@@ -118,10 +120,12 @@ class Twin:
         squared = sum(value * value for value in scaled.values())
         score = dot(self.weights, scaled)
         loss = max(0.0, 1.0 - y * score)
-        tau = self.tau(loss, squared, y, score)
+        scales = {f: 1 / (1 + self.state[f]) for f in scaled}
+        tau = self.tau(loss, sum(scales[f] * value * value for f, value in scaled.items()), y, score)
         if tau > 0:
             for f, value in scaled.items():
-                self.weights[f] += tau * y * value
+                self.weights[f] += tau * y * value * scales[f]
+                self.state[f] += self.spread * value * value
             self.updates += 1
             self.squared_loss += loss * loss / squared
         self.met.append((scaled, y, loss))

@@ -15,6 +15,7 @@ from naive_parse_training import Rule, Training
 from naive_trees import lifted, trees
 
 from palmette.data.treebank import Treebank, treebank_from_sentences
+from palmette.kernels.tree.train import BAD, INFEASIBLE, UPDATES
 from palmette.options.learners import LEARNERS
 from palmette.options.search import Beam
 from palmette.options.tree import TreeSettings
@@ -104,6 +105,18 @@ class Taught:
 
     def learns(self, order: Sequence[int]) -> None:
         self.learning.learn(np.array(order, np.int64))
+
+    @property
+    def updates(self) -> int:
+        return int(self.learning.counts[UPDATES])
+
+    @property
+    def bad(self) -> int:
+        return int(self.learning.counts[BAD])
+
+    @property
+    def infeasible(self) -> int:
+        return int(self.learning.counts[INFEASIBLE])
 
     def model(self) -> ParserModel:
         return ParserModel(self.templates, self.actions, self.root, self.learning.snapshot())

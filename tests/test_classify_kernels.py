@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 
 import numpy as np
 import pytest
-from classify_arrays import NAMES, Case, case, every_feature, from_arrays, random_sentences, to_arrays
+from classify_arrays import (
+    NAMES,
+    Case,
+    case,
+    every_feature,
+    from_arrays,
+    random_sentences,
+    state_as_weights,
+    to_arrays,
+)
 from hypothesis import given
 from hypothesis import strategies as st
-from naive_classify import Twin, length, vote
+from naive_classify import Twin, dot, length, vote
 from strategies import few
 
 from palmette.data.labels.schemes import convert_labels, is_wellformed
@@ -70,7 +80,14 @@ def cases(draw: st.DrawFn) -> tuple[Case, dict, Training, str, bool]:
     weights = {f: int(rng.integers(-64, 65)) * scale / 64 / 64 for f in every_feature(made.views, pairs)}
     kind, variant = draw(st.sampled_from(list(LEARNERS)))
     size = draw(st.sampled_from([0.1, 1.0]))
-    rule = Rule(kind, aggressiveness=size, variant=variant, rate=size, decay=draw(st.sampled_from([0.0, 0.5])))
+    rule = Rule(
+        kind,
+        aggressiveness=size,
+        variant=variant,
+        rate=size,
+        decay=draw(st.sampled_from([0.0, 0.5])),
+        spread=draw(st.sampled_from([0.0, 0.5])),
+    )
     return made, weights, Training(Decoding(COMBINE_NUMBERS[how], normalise), rule, 1), how, pairs
 
 
@@ -78,7 +95,7 @@ def twin_of(made: Case, weights: dict, how: Training, combine: str, pairs: bool)
     rule = how.rule
     learner, size = LEARNERS[rule.kind, rule.variant], rule.aggressiveness
     return Twin(
-        made.views, combine, pairs, learner, size, how.decoding.normalise, how.cap, rule.decay,
+        made.views, combine, pairs, learner, size, how.decoding.normalise, how.cap, rule.decay, rule.spread,
         defaultdict(float, weights),
     )  # fmt: skip
 
@@ -91,7 +108,7 @@ def trained(
     tally = Tally(
         np.ones(2) if clock is None else clock, np.zeros(N_COUNTS), np.zeros(how.cap, np.int64), no_rival(arrays)
     )
-    data, room = Labelled(made.x, np.array(y, np.int8)), make_workspace(made.tables, 20)
+    data, room = Labelled(made.x, np.array(y, np.int8)), make_workspace(made.tables, 20, 60)
     train_latent(
         made.tables, arrays, data, new_store(0) if store is None else store, np.array(examples), how, room, tally
     )
@@ -123,15 +140,25 @@ def test_structures_and_scores(drawn: tuple) -> None:
 def test_a_step(drawn: tuple, y: int) -> None:
     made, weights, how, _, pairs = drawn
     twin = twin_of(*drawn)
-    arrays = to_arrays(made, weights)
+    arrays = to_arrays(made, weights, adaptive=how.rule.spread > 0)
     if not twin.bag(made.data[0], twin.structures(made.data[0])):
         return  # no feature at all
-    twin.examples = 2
-    twin.example(made.data[0], y)
-    counts = trained(made, arrays, [y, y, y], [0], how, clock=np.array([1.0, 3.0])).counts
+    twin.examples, clock, counts = 2, np.array([1.0, 3.0]), np.zeros(N_COUNTS)
+    for again in (False, True) if how.rule.spread else (False,):  # the second time some weights have a state
+        if again:
+            twin.gap = math.inf
+            bag = twin.bag(made.data[0], twin.structures(made.data[0]))
+            if min(twin.gap, abs(dot(twin.weights, bag))) < 1e-4:  # rounding would decide
+                break
+        twin.example(made.data[0], y)
+        counts += trained(made, arrays, [y, y, y], [0], how, clock=clock).counts
     found = from_arrays(made, arrays, pairs)
     for feature in found:
         assert found[feature] == pytest.approx(twin.weights[feature], abs=1e-4), feature
+    if how.rule.spread:
+        states = from_arrays(made, state_as_weights(arrays), pairs)
+        for feature in states:
+            assert states[feature] == pytest.approx(twin.state[feature], abs=1e-4), feature
     assert counts[UPDATES] == twin.updates
     assert counts[SQUARED_LOSS] == pytest.approx(twin.squared_loss, rel=1e-3, abs=1e-6)
 

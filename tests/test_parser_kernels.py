@@ -43,7 +43,7 @@ def test_the_perceptron(bank: Bank, order: list[int], templates: str, update: st
         before = both.twin.updates, both.twin.bad, both.twin.infeasible
         both.twin_learns(half)
         now = both.twin.updates, both.twin.bad, both.twin.infeasible
-        found = both.learning.updates, both.learning.bad, both.learning.infeasible
+        found = both.updates, both.bad, both.infeasible
         assert found == tuple(b - a for a, b in zip(before, now, strict=True))
         model = both.twin.averaged() if estimator == "avg" else both.twin.model
         for width in {beam, 3}:
@@ -76,7 +76,7 @@ def test_learners_with_margins(bank: Bank, order: list[int], templates: str, rul
         done.append(s % len(bank.trees))
     both.learns(done)
     note(f"{len(done)} sentences")
-    assert both.learning.updates == both.twin.updates
+    assert both.updates == both.twin.updates
     model, parses = both.twin.averaged() if averaged else both.twin.model, both.parses(rule.beam)
     for sentence, (score, tree) in zip(both.sentences, parses, strict=True):
         try:
@@ -114,7 +114,7 @@ def test_rules_that_adapt_to_each_weight(bank: Bank, order: list[int], templates
         done.append(s % len(bank.trees))
     both.learns(done)
     note(f"{len(done)} sentences")
-    assert both.learning.updates == both.twin.updates
+    assert both.updates == both.twin.updates
     expected = [weight for row in both.twin.weights.values() for weight in row.values() if abs(weight) > 1e-5]
     found = [weight for weight in numbers(both) if abs(weight) > 1e-5]
     assert found == pytest.approx(sorted(expected), rel=1e-4, abs=1e-5)
@@ -149,7 +149,7 @@ def test_trees_that_no_actions_make_are_counted(shapes: list[list[int]], seed: i
     both.learns(range(len(named)))
     both.twin_learns(range(len(named)))
     crossing = [any(crosses(heads, d) for d in range(1, len(heads) + 1)) for heads in shapes]
-    assert both.learning.infeasible == both.twin.infeasible == sum(crossing)
+    assert both.infeasible == both.twin.infeasible == sum(crossing)
     assert both.learning.clock == 1 + len(named)
     for tree, crossed in zip(named, crossing, strict=True):
         path = oracle(tree, both.twin.actions)
@@ -167,7 +167,7 @@ def test_an_arc_that_no_action_makes() -> None:
         words.relation[0], words.head[0] = relation, head
         both.learning.begin_epoch(1)
         both.learns([0, 1])
-        assert both.learning.infeasible == 1
+        assert both.infeasible == 1
 
 
 @few(0.5)
@@ -182,7 +182,7 @@ def test_little_room_to_begin_with(bank: Bank, order: list[int], learner: str, b
     assert tight.learning.weights.table.size < 100
     for both in (roomy, tight):
         both.learns(order)
-    assert tight.learning.updates == roomy.learning.updates
+    assert tight.updates == roomy.updates
     assert tight.parses(beam) == roomy.parses(beam)
     assert numbers(tight) == numbers(roomy)
 

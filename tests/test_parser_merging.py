@@ -96,8 +96,8 @@ def test_updates_with_merging_mend_something(
     """Gold that was merged into a better state has fallen, and what is updated then is a violation."""
     both = Taught(bank, templates, Rule(update, beam), merge=True)
     both.learns([s % len(bank.trees) for s in order])
-    assert both.learning.bad == 0
-    assert both.learning.infeasible == 0
+    assert both.bad == 0
+    assert both.infeasible == 0
 
 
 @pytest.mark.corpus
@@ -153,10 +153,10 @@ def test_updates_end_within_the_bound(update: str, beam: int) -> None:
     updates = 0
     for _ in range(200):
         before, _ = updates, both.learns(range(3))
-        updates = both.learning.updates
+        updates = both.updates
         if before == updates:
             break
-    assert both.learning.bad == 0
+    assert both.bad == 0
     assert 0 < updates <= R * R / (d * d)
     assert before == updates  # it has ended
     assert [tree for _, tree in both.parses(beam)] == [

@@ -36,13 +36,14 @@ class Views(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The weights of all views, and for averaging the sums of (time * change), of size 0 where nothing is averaged."""
+    """The weights of all views, and for averaging the sums of (time * change), of size 0 if nothing is averaged."""
 
     end: np.ndarray  # f32[2, C]   start and end
     pair: np.ndarray  # f32[pairs]
     end_a: np.ndarray  # f64, as end
     pair_a: np.ndarray  # f64, as pair
     one: FeatureWeights  # w f32[rows, C]
+    state: np.ndarray  # f32[rows * C + 2 * C + pairs]  learner state: of rows, ends, pairs; of size 0 unless adapted to
 
 
 class Sentences(NamedTuple):
@@ -126,16 +127,19 @@ class Workspace(NamedTuple):
     won: np.ndarray  # i32[n]      the chunks of a vote: types,
     begins: np.ndarray  # bool[n]  and where they begin
     times: np.ndarray  # i32[pairs]  how often a pair occurs; zeros between two sentences
+    done: np.ndarray  # bool[z, R]  features that were counted already; false between two sentences
     list: CandidateList  # the structure found and the empty one
 
 
-def make_workspace(v: Views, longest: int) -> Workspace:
-    """A workspace for sentences of at most `longest` tokens."""
+def make_workspace(v: Views, longest: int, occurrences: int = 0) -> Workspace:
+    """A workspace for sentences of at most `longest` tokens; for rules that adapt to each weight, with room for so many
+    attributes of a sentence."""
     R, C, pairs, widest = v.size.size, v.kind.size, v.forbid.size, int(v.stride.max(initial=1))
     return Workspace(
         np.empty((longest, C), np.float32), np.empty(longest * widest, np.float32), np.empty(pairs, np.float32),
         np.empty((1, 0, 1, 1), np.float32), np.empty(longest * widest, np.float32),
         np.empty((R, longest), np.int32), np.empty((R, longest), np.int32),
         np.empty((R, longest), np.int32), np.empty((R, longest), np.bool_), np.empty(longest, np.int32),
-        np.empty(longest, np.bool_), np.zeros(pairs, np.int32), candidate_list(1),
+        np.empty(longest, np.bool_), np.zeros(pairs, np.int32), np.zeros((occurrences, R), np.bool_),
+        candidate_list(1),
     )  # fmt: skip

@@ -36,7 +36,7 @@ from palmette.kernels.latent.forms import (
     Workspace,
 )
 from palmette.kernels.latent.search import search
-from palmette.kernels.latent.update import add_features, rival_score, score_of, squared_length
+from palmette.kernels.latent.update import adaptive_step, add_features, rival_score, score_of, squared_length
 from palmette.kernels.learning.coefficients import coefficients, updates_on_right_guesses
 
 
@@ -64,13 +64,20 @@ def _step(
     structure, empty = (0, 1) if y > 0 else (1, 0)
     c.score[structure], c.score[empty] = score / length, 0.0
     c.cost[1], c.gram[0, 0] = 1.0, own
+    spread, clock = how.rule.spread, tally.clock[VECTORS]
+    if spread > 0.0:
+        c.gram[0, 0] = adaptive_step(v, w, data.x, s, room, 0.0, 0.0, clock) / (length * length)
     if not coefficients(how.rule, c, 1, True, tally.clock[EXAMPLES], 1.0):
         return
     loss = max(0.0, 1.0 - (c.score[0] - c.score[1]))
     if tally.rival.w.shape[0] > 0:
         rival = max(0.0, 1.0 - y * rival_score(v, tally.rival, w, data.x, s, room) / length)
         tally.counts[RIVAL_LOSS] += rival * rival / own
-    add_features(v, w, data.x, s, room, c.coefficient[structure] / length, tally.clock[VECTORS])
+    change = c.coefficient[structure] / length
+    if spread > 0.0:
+        adaptive_step(v, w, data.x, s, room, change, spread / (length * length), clock)
+    else:
+        add_features(v, w, data.x, s, room, change, clock)
     tally.counts[UPDATES] += 1
     tally.counts[SQUARED_LOSS] += loss * loss / own
 

@@ -1,7 +1,9 @@
 """The features of a structure: their length, their score under given weights, and a step along them.
 
 A feature is an attribute with the state of its token, a pair of states, the first or the last state; its value is how
-often it occurs in the sentence, so that the length is more than the number of occurrences where some are equal.
+often it occurs in the sentence, so that the length is more than the number of occurrences if some are equal.
+
+A rule with a spread adapts to each weight by its state, as in kernels/tree/update.py.
 """
 
 from __future__ import annotations
@@ -137,3 +139,86 @@ def add_features(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, ch
             w.pair[k] += change
             if averaged:
                 w.pair_a[k] += c * change
+
+
+@part
+def _adaptive_rows(
+    v: Views, w: Weights, x: Sentences, s: int, room: Workspace, change: float, gain: float, c: float
+) -> float:
+    """The part of `adaptive_step` for features of attributes. A feature is met at its last occurrence first, and looks
+    for the others along the links."""
+    begin, end = x.one.ptr[x.offset[s]], x.one.ptr[x.offset[s + 1]]
+    att, column, path, earlier, token, done = x.one.att, v.column, room.path, x.earlier, x.token, room.done
+    slot, used, rows, sums, state = w.one.slot, w.one.used, w.one.w, w.one.a, w.state
+    C, total = rows.shape[1], 0.0
+    for k in range(end - 1, begin - 1, -1):
+        row = np.int64(slot[att[k]])
+        if row == 0 and change != 0.0:
+            row = used[0]
+            slot[att[k]] = row
+            used[0] = row + 1
+        for r in range(v.size.size):
+            if done[k - begin, r]:
+                done[k - begin, r] = False
+                continue
+            own, count, j = path[r, token[k]], 1, earlier[k]
+            while j >= 0:
+                if path[r, token[j]] == own:
+                    count += 1
+                    done[j - begin, r] = True
+                j = earlier[j]
+            h = column[r] + own
+            scale = 1.0 / (1.0 + state[row * C + h])
+            total += scale * count * count
+            if change != 0.0:
+                rows[row, h] += scale * change * count
+                state[row * C + h] += gain * count * count
+                if sums.shape[0] > 0:
+                    sums[row, h] += c * scale * change * count
+    return total
+
+
+@part
+def _adaptive_pairs(v: Views, w: Weights, n: int, room: Workspace, change: float, gain: float, c: float) -> float:
+    """The part of `adaptive_step` for first states, last states and pairs."""
+    state, times, total = w.state, room.times, 0.0
+    C = w.end.shape[1]
+    ends = w.one.w.shape[0] * C
+    pairs = ends + 2 * C
+    averaged = w.pair_a.size > 0
+    for r in range(v.size.size):
+        column, edge, W, path = v.column[r], v.edge[r], v.stride[r], room.path[r]
+        for side, h in ((0, column + path[0]), (1, column + path[n - 1])):
+            scale = 1.0 / (1.0 + state[ends + side * C + h])
+            total += scale
+            if change != 0.0:
+                w.end[side, h] += scale * change
+                state[ends + side * C + h] += gain
+                if averaged:
+                    w.end_a[side, h] += c * scale * change
+        for i in range(1, n):
+            times[edge + path[i - 1] * W + path[i]] += 1
+        for i in range(1, n):
+            k = edge + path[i - 1] * W + path[i]
+            count, times[k] = times[k], 0
+            if count > 0:
+                scale = 1.0 / (1.0 + state[pairs + k])
+                total += scale * count * count
+                if change != 0.0:
+                    w.pair[k] += scale * change * count
+                    state[pairs + k] += gain * count * count
+                    if averaged:
+                        w.pair_a[k] += c * scale * change * count
+    return total
+
+
+@part
+def adaptive_step(
+    v: Views, w: Weights, x: Sentences, s: int, room: Workspace, change: float, gain: float, c: float
+) -> float:
+    """||f||^2 of the paths in room, each feature scaled by 1 / (1 + its state). With a change, also
+    w += change * scaled f at time c, and state += gain * f^2."""
+    total = _adaptive_rows(v, w, x, s, room, change, gain, c)
+    if v.pairs:
+        total += _adaptive_pairs(v, w, x.offset[s + 1] - x.offset[s], room, change, gain, c)
+    return total

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
@@ -18,18 +16,10 @@ from palmette.kernels.tree.update import NOTHING, lacking, learn
 UNKNOWN = -2
 
 
-class TreeCounts(NamedTuple):
-    """What happened while learning from some sentences."""
-
-    done: int  # sentences
-    clock: float
-    updates: int
-    wrong: int  # words; with laso: how often gold left the beam
-    bad: int  # updates that were no violation
-    cuts: float  # sum of the lengths of updated prefixes, as shares of their sentences
-    merges: int
-    infeasible: int  # trees that no actions make
-    lacks: int  # which room is missing for the next sentence: NOTHING, PLACES or ROOM
+# Places of what training counts: the number of the next sentence from 1, updates, wrong words (with laso: how often
+# gold left the beam), updates that were no violation, lengths of updated prefixes as shares of their sentences, merged
+# states, trees that no actions make. One array over all calls: sums do not depend on where calls were cut.
+CLOCK, UPDATES, WRONG, BAD, CUTS, MERGES, INFEASIBLE, N_COUNTS = range(8)
 
 
 @part
@@ -67,31 +57,29 @@ def _continue_from_gold(room: Workspace, at: int, first: int) -> None:
 
 @kernel
 def train_tree(
-    room: Workspace, g: Grammar, w: Weights, words: Words, examples: np.ndarray, clock: float, how: SearchOptions,
-    rule: Rule,
-) -> TreeCounts:  # fmt: skip
-    """Learn from the sentences `examples` i64[] in their order, until there is no room for more weights."""
+    room: Workspace, g: Grammar, w: Weights, words: Words, examples: np.ndarray, how: SearchOptions, rule: Rule,
+    counts: np.ndarray,
+) -> tuple[int, int]:  # fmt: skip
+    """Learn from the sentences `examples` i64[] in their order, until there is no room for more weights; counts
+    f64[N_COUNTS] are added to. Returns (sentences done, which room is missing for the next one)."""
     b = room.b
-    updates, wrong, bad, merges, infeasible, lacks, done = 0, 0, 0, 0, 0, NOTHING, 0
-    cuts = 0.0
     for k in range(examples.size):
         s = examples[k]
         n = words.offset[s + 1] - words.offset[s]
         steps = 2 * n - 1
         lacks = lacking(w, 2 * rule.candidates * steps * g.seed.size, g.move.size)
         if lacks != NOTHING:
-            break
-        done += 1
+            return k, lacks
         if not oracle(room, g, words, s):
-            infeasible += 1
-            clock += 1.0
+            counts[INFEASIBLE] += 1
+            counts[CLOCK] += 1
             continue
         begin_search(room, g, words, s, 2 * n)
         make_gold(room, g, words, s)
         at, missed = 0, 0
         while at < steps:
             at, fell, joined = search(room, g, w, words, s, at, how, True)
-            merges += joined
+            counts[MERGES] += joined
             top = b.items[at, 0]
             right = top == b.gold_item[at]
             if not right and how.update == LASO:  # the words that are still to come will be seen
@@ -101,17 +89,17 @@ def train_tree(
             if not right or updates_on_right_guesses(rule):
                 kept = at if right else cut(how.update, at, fell, b.best, b.gold)
                 # Margins may be met, and a beam may hold gold alone: then nothing moves.
-                if learn(room, g, w, rule, kept, clock):
-                    updates += 1
-                    bad += b.gold[kept] > b.best[kept]
-                    cuts += kept / steps
+                if learn(room, g, w, rule, kept, counts[CLOCK]):
+                    counts[UPDATES] += 1
+                    counts[BAD] += b.gold[kept] > b.best[kept]
+                    counts[CUTS] += kept / steps
             if how.update != LASO:
                 break
             if at < steps:
                 _continue_from_gold(room, at, 2 * n)
-        wrong += missed
-        clock += 1.0
-    return TreeCounts(done, clock, updates, wrong, bad, cuts, merges, infeasible, lacks)
+        counts[WRONG] += missed
+        counts[CLOCK] += 1
+    return examples.size, NOTHING
 
 
 @kernel

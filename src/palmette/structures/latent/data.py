@@ -23,6 +23,11 @@ def longest(x: Sentences) -> int:
     return int(np.diff(x.offset).max(initial=1))
 
 
+def most_attributes(x: Sentences) -> int:
+    """The number of attributes, repeated ones included, of the sentence that has most."""
+    return int(np.diff(x.one.ptr[x.offset]).max(initial=1))
+
+
 def encode(corpus: Corpus, encoder: Encoder, alphabet: FeatureIndex) -> Sentences:
     """A corpus as a trained model sees it: attributes that it does not know are left out."""
     none = np.zeros(0, np.int32)

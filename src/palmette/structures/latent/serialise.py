@@ -22,6 +22,7 @@ from palmette.kernels.latent.forms import Views, Weights
 from palmette.options.latent import LatentOptions, LatentSettings
 from palmette.structures.latent.model import ClassifierModel
 from palmette.structures.latent.views import make_views, packed
+from palmette.structures.latent.weights import fixed_weights
 from palmette.structures.stored_features import (
     Count,
     Name,
@@ -145,4 +146,4 @@ def _unpack_weights(arrays: Arrays) -> Weights:
     w, none = arrays["weights"], np.zeros((0, arrays["weights"].shape[1]))
     used = np.array([w.shape[0]], np.int64)
     rows = FeatureWeights(arrays["slot"], used, np.zeros(0, np.int64), np.zeros(0, np.int32), w, none)
-    return Weights(arrays["end"], arrays["pair"], none, np.zeros(0), rows)
+    return fixed_weights(arrays["end"], arrays["pair"], rows)

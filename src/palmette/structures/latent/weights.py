@@ -11,8 +11,9 @@ from palmette.kernels.latent.forms import VECTORS, Rival, Store, Views, Weights
 from palmette.structures.chain.weights import aligned_zeros
 
 
-def new_weights(views: Views, n_attributes: int, averaged: bool) -> Weights:
-    """Zeros, with accumulators where they are needed. Rows are virtual memory until they are first changed."""
+def new_weights(views: Views, n_attributes: int, averaged: bool, adaptive: bool = False) -> Weights:
+    """Zeros, with accumulators and learner state if they are needed. Rows are virtual memory until they are first
+    changed."""
     width = views.kind.size
     shape = (n_attributes + 1, width)
     sums = np.zeros(shape if averaged else (0, width), np.float64)
@@ -23,6 +24,7 @@ def new_weights(views: Views, n_attributes: int, averaged: bool) -> Weights:
     return Weights(
         np.zeros((2, width), np.float32), np.zeros(views.forbid.size, np.float32),
         np.zeros((2, width) if averaged else (0, width)), np.zeros(views.forbid.size if averaged else 0), rows,
+        np.zeros((n_attributes + 3) * width + views.forbid.size if adaptive else 0, np.float32),
     )  # fmt: skip
 
 
@@ -48,9 +50,12 @@ def snapshot(weights: Weights, clock: float | None) -> Weights:
         slot=weights.one.slot.copy(), used=weights.one.used.copy(), w=mean(weights.one.w[:n], weights.one.a[:n]),
         a=np.zeros((0, width)),
     )  # fmt: skip
-    return Weights(
-        mean(weights.end, weights.end_a), mean(weights.pair, weights.pair_a), np.zeros((0, width)), np.zeros(0), rows
-    )
+    return fixed_weights(mean(weights.end, weights.end_a), mean(weights.pair, weights.pair_a), rows)
+
+
+def fixed_weights(end: np.ndarray, pair: np.ndarray, rows: FeatureWeights) -> Weights:
+    """Weights that do not change any more."""
+    return Weights(end, pair, np.zeros((0, end.shape[1])), np.zeros(0), rows, np.zeros(0, np.float32))
 
 
 def restart_mean(weights: Weights, clock: np.ndarray) -> None:

@@ -71,7 +71,8 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
     _warn_of_size(task, (alphabet.size + 1) * tables.kind.size)
 
     def train(size: float | None) -> TrainResult:
-        weights = new_weights(tables, alphabet.size, settings.estimator != "last")
+        adaptive = settings.training(task.y.size).rule.spread > 0
+        weights = new_weights(tables, alphabet.size, settings.estimator != "last", adaptive)
         if task.chunker is not None and size is not None:
             factor = start_from(task.chunker, views, tables, weights, size)
             logger.info(f"started from the chunker's weights times {factor:.4g}, the largest being {size:.4g}")

@@ -35,7 +35,7 @@ from palmette.kernels.latent.forms import (
 )
 from palmette.kernels.latent.train import train_latent
 from palmette.options.latent import LatentSettings
-from palmette.structures.latent.data import longest
+from palmette.structures.latent.data import longest, most_attributes
 from palmette.structures.latent.weights import distance, new_store, no_rival, restart_mean, rival, snapshot
 from palmette.structures.training_log import ClassifierEpoch
 from palmette.training.trainer import Counts, Learning
@@ -52,7 +52,8 @@ class LatentLearning(Learning):
     ) -> None:
         self.views, self.weights, self.data, self.settings = views, weights, data, settings
         self.how, self.clock = settings.training(data.y.size), np.ones(2)
-        self.room = make_workspace(views, longest(data.x))
+        occurrences = most_attributes(data.x) if self.how.rule.spread > 0 else 0
+        self.room = make_workspace(views, longest(data.x), occurrences)
         self._evaluate = evaluate
         self._costs = np.diff(data.x.offset)
         self._clear()

@@ -9,7 +9,7 @@ import numpy as np
 from palmette.kernels.learning.coefficients import asks_for_products
 from palmette.kernels.learning.rule import Rule
 from palmette.kernels.tree.forms import Grammar, SearchOptions, Weights, Words, make_workspace
-from palmette.kernels.tree.train import train_tree
+from palmette.kernels.tree.train import BAD, CLOCK, CUTS, MERGES, N_COUNTS, UPDATES, WRONG, train_tree
 from palmette.kernels.tree.update import PLACES as MORE_PLACES
 from palmette.kernels.tree.weights import CLASSES, frozen, larger_table, restart_from_average
 from palmette.options.search import UPDATE_NUMBERS
@@ -59,38 +59,35 @@ class ParserLearning(Learning):
         self.weights = new_weights(self.rule.spread > 0)
         differences = _asks_for_products(self.rule) or self.rule.spread > 0
         self.room = make_workspace(grammar, longest(words), self.how, self.rule.candidates, differences)
-        self.clock = 1.0
+        self.counts = np.zeros(N_COUNTS)  # of this epoch, but for the clock
+        self.counts[CLOCK] = 1.0
         self._evaluate = evaluate
         self._dev: dict[str, float] = {}
-        self.begin_epoch(1)
 
     @property
     def costs(self) -> np.ndarray:
         return np.diff(self.words.offset)
 
+    @property
+    def clock(self) -> float:
+        return float(self.counts[CLOCK])
+
     def begin_epoch(self, number: int) -> None:
-        self.updates = self.bad = self.merges = self.infeasible = 0
-        self.cuts = 0.0
+        self.counts[CLOCK + 1 :] = 0.0
         if self.settings.estimator == "mavg" and number % (self.settings.mavg_every or MAVG_EVERY) == 0:
             restart_from_average(self.weights, self.clock)
 
     def learn(self, examples: np.ndarray) -> Counts:
-        counts, first = Counts(), 0
+        before, first = self.counts.copy(), 0
         while True:
-            found = train_tree(
-                self.room, self.grammar, self.weights, self.words, examples[first:], self.clock, self.how, self.rule
+            done, lacks = train_tree(
+                self.room, self.grammar, self.weights, self.words, examples[first:], self.how, self.rule, self.counts
             )
-            self.clock = found.clock
-            counts = counts + Counts(found.updates, found.wrong)
-            self.updates += found.updates
-            self.bad += found.bad
-            self.cuts += found.cuts
-            self.merges += found.merges
-            self.infeasible += found.infeasible
-            first += found.done
+            first += done
             if first == examples.size:
-                return counts
-            self._grow(found.lacks)
+                new = self.counts - before
+                return Counts(int(new[UPDATES]), int(new[WRONG]))
+            self._grow(lacks)
 
     def _grow(self, lacks: int) -> None:
         """Double what may be too small for the next sentence."""
@@ -102,10 +99,10 @@ class ParserLearning(Learning):
 
     def figures(self) -> dict[str, float]:
         """Updates that were no violation, where prefixes were cut, and how many states merged per sentence."""
-        updates = max(1, self.updates)
-        found = {"bad": self.bad / updates, "cut": self.cuts / updates} | self._dev
+        counts, updates = self.counts, max(1.0, self.counts[UPDATES])
+        found = {"bad": float(counts[BAD] / updates), "cut": float(counts[CUTS] / updates)} | self._dev
         if self.settings.merge:
-            found["merges"] = self.merges / max(1, self.words.offset.size - 1)
+            found["merges"] = float(counts[MERGES] / max(1, self.words.offset.size - 1))
         return found
 
     @property
