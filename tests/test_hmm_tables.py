@@ -7,9 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cli_run import Cli
 
 from palmette import HMM, Tagger, load_demo
 from palmette.errors import DataError
+
+
+@pytest.fixture
+def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    return Cli(tmp_path, capsys, monkeypatch)
 
 
 def words(part: str) -> tuple[list[list[str]], list[list[str]]]:
@@ -63,3 +69,14 @@ def test_files_that_are_no_tables(tmp_path: Path, text: str, message: str) -> No
     (tmp_path / "t.json").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=r"t\.json: .*" + message):
         HMM.load(tmp_path / "t.json")
+
+
+def test_the_commands(cli: Cli) -> None:
+    cli.write("train.txt", "the D\ndog N\nbarks V\n\na D\ncat N\nsleeps V\n\n")
+    cli.fine("hmm count train.txt -o t.json --rare 0 --no-interpolate --smoothing 0 -q")
+    assert json.loads(cli.read("t.json"))["emission"]["D"] == {"a": 0.5, "the": 0.5}
+    cli.fine("hmm model t.json -o m.palm -q")
+    cli.write("in.txt", "a\ndog\nsleeps\n\n")
+    assert cli.fine("tag m.palm in.txt -q") == "a\tD\ndog\tN\nsleeps\tV\n\n"
+    ran = cli("hmm model train.txt -o m.palm -q")
+    assert (ran.code, "not a file of HMM tables" in ran.err) == (1, True)

@@ -50,6 +50,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "lm train": ("lm:TrainLanguageModel", "Train an n-gram language model from sentences."),
     "lm score": ("lm:ScoreText", "Score text with a language model."),
     "lm sample": ("lm:Sample", "Draw sentences from a language model."),
+    "hmm count": ("hmm:CountTables", "Count a hidden Markov model and write its probabilities as JSON."),
+    "hmm model": ("hmm:MakeModel", "Make a model file from the probabilities of a hidden Markov model."),
     "synth": ("synth:Synth", "Draw labelled sequences from a hidden Markov model, with their Bayes limit."),
     "warmup": ("warmup:Warmup", "Compile all kernels ahead of the first use."),
     "doctor": ("doctor:Doctor", "Report versions, cache folder, threads and what is missing."),
@@ -59,6 +61,7 @@ GROUPS = {
     "parser": "Dependency parsers: train, parse, eval, inspect, compare, features.",
     "classifier": "Classifiers of sentences: train, classify, eval, inspect, compare, cues.",
     "lm": "Language models: train, score, sample.",
+    "hmm": "Tables of hidden Markov models: count, model.",
 }
 # A verb for taggers that is given a model of another structure: the command of that structure
 OTHER_STRUCTURES = {

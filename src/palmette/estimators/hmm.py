@@ -18,6 +18,8 @@ import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.files import FilePath
+from palmette.data.formats.registry import read_corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import check_feasible
 from palmette.errors import DataError, UsageError, not_fitted
@@ -25,8 +27,7 @@ from palmette.estimators.base import Estimator
 from palmette.estimators.tagger import Tagger
 from palmette.kernels.chain.forward import log_partitions
 from palmette.kernels.chain.marginals import decode_marginal
-from palmette.options.declare import option
-from palmette.options.learners import CountingOptions
+from palmette.options.learners import HmmOptions
 from palmette.structures.chain.model import ChainModel, check_room
 from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
 from palmette.structures.hmm.model import HiddenMarkovModel, count_model, observations, word_column
@@ -38,14 +39,8 @@ from palmette.training.chain.dev import check_labelled
 DECODINGS = ("viterbi", "marginal")
 
 
-class HMM(CountingOptions, Estimator):
+class HMM(HmmOptions, Estimator):
     """A hidden Markov model of words and labels, counted from labelled sentences."""
-
-    order: int = option(default=1, kw_only=False, low=1, high=2, help="Previous labels that the next label depends on.")
-    ends: bool = option(
-        default=True,
-        help="Probabilities for the last label; without them the sequences of each length sum to 1.",
-    )  # fmt: skip
 
     @classmethod
     def from_tables(
@@ -113,6 +108,11 @@ class HMM(CountingOptions, Estimator):
     def fit(self, X: Iterable[Any], y: Iterable[Any]) -> HMM:
         """Count sentences X and their labels y. A token is a word, or a tuple whose first item is one."""
         return self.fit_corpus(corpus_from_items(X, y, mode="columns").corpus)
+
+    def fit_file(self, path: FilePath, *, reading: FormatSpec | None = None) -> HMM:
+        """Count a labelled file."""
+        self.check()
+        return self.fit_corpus(read_corpus(path, reading))
 
     def fit_corpus(self, corpus: Corpus) -> HMM:
         """Count a labelled corpus; its column 0 has the words."""

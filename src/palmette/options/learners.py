@@ -236,6 +236,16 @@ class CountingOptions(Options):
     )  # fmt: skip
 
 
+class HmmOptions(CountingOptions):
+    """Options of the estimator HMM."""
+
+    order: int = option(default=1, kw_only=False, low=1, high=2, help="Previous labels that the next label depends on.")
+    ends: bool = option(
+        default=True,
+        help="Probabilities for the last label; without them the sequences of each length sum to 1.",
+    )  # fmt: skip
+
+
 class HiddenMarkov(CountingOptions, Learner):
     """Hidden Markov model: probabilities counted from words and labels in one pass, no features."""
 

@@ -1,0 +1,56 @@
+"""`palmette hmm count|model`: the tables of hidden Markov models as JSON, and model files made from them."""
+
+from __future__ import annotations
+
+import logging
+
+from palmette.cli.command import Command, OutputOptions
+from palmette.cli.common import announce_compiling, format_spec
+from palmette.cli.output import report_source
+from palmette.data.formats.spec import FormatSpec
+from palmette.options.declare import option
+from palmette.options.learners import HmmOptions
+
+logger = logging.getLogger(__name__)
+
+
+class CountTables(OutputOptions, Command):
+    """Count a hidden Markov model and write its probabilities as JSON, to be read, changed, or made into a model file
+    by `palmette hmm model`. The words are the first of the columns that are read."""
+
+    owners = (HmmOptions, FormatSpec)
+    hidden = ("unit", "penn-quotes")
+
+    data: str = option(default="-", argument=True, help="Labelled sentences; `-` is standard input.")
+    output: str = option(default="-", short="o", metavar="FILE", help="The JSON file; `-` is standard output.")
+
+    def run(self) -> None:
+        spec = format_spec(self.params(FormatSpec))
+        report_source(self.data, self.quiet)
+        announce_compiling(self.quiet)
+        from palmette.estimators.hmm import HMM
+
+        hmm = HMM(**self.params(HmmOptions)).fit_file(self.data, reading=spec)
+        hmm.save(self.output)
+        if self.output != "-":
+            words = hmm.vocabulary_
+            about = (
+                f"{len(hmm.labels_)} labels, {len(words.known):,} words, {len(words.classes):,} classes of rare words"
+            )
+            logger.info("wrote %s: %s", self.output, about)
+
+
+class MakeModel(OutputOptions, Command):
+    """Make a model file from the tables of a hidden Markov model, for `palmette tag` and the other commands."""
+
+    tables: str = option(argument=True, help="A JSON file of `palmette hmm count`, or one written by hand.")
+    output: str = option(short="o", metavar="FILE", help="The model file to write.")
+
+    def run(self) -> None:
+        announce_compiling(self.quiet)
+        from palmette.data import model_file
+        from palmette.estimators.hmm import HMM
+
+        model_file.check_output(self.output)
+        HMM.load(self.tables).to_tagger().save(self.output)
+        logger.info("wrote %s", self.output)
