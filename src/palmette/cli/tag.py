@@ -14,7 +14,6 @@ from palmette.errors import UsageError
 from palmette.options.declare import option
 
 if TYPE_CHECKING:
-    from palmette.data.formats.spec import FormatSpec
     from palmette.estimators.tagger import Tagger
 
 logger = logging.getLogger(__name__)
