@@ -278,6 +278,18 @@ def test_a_printed_set_is_the_set(cli: Cli) -> None:
     assert "twice.txt:2: duplicate" in cli.fine("features twice.txt")
 
 
+def test_the_tag_scheme_of_a_file(cli: Cli) -> None:
+    text = cli.fine("convert train.txt --to iobes -q")
+    assert {label[0] for sentence in last_cells(text) for label in sentence} == set("BIESO")
+    cli.write("iobes.txt", text)
+    ran = cli("convert iobes.txt -o back.txt --to bio")
+    assert (ran.code, cli.read("back.txt")) == (0, cli.read("train.txt"))
+    assert "wrote back.txt" in ran.err
+    cli.fine("convert train.txt -o ioe1.txt --to IOE1 --label -1 --separator space -q")
+    assert cli("convert train.txt --to magic").code == 2
+    assert "no chunk label" in cli("convert train.txt --label 1 -q").err
+
+
 def test_looking_inside(cli: Cli) -> None:
     text = cli.fine("inspect chunk.palm --top 3 --label B-NP --label O")
     assert "perceptron, avg weights, order 1, 17 labels (IOB2)" in text

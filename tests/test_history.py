@@ -325,12 +325,15 @@ def test_training_goes_on_exactly_and_refuses_new_labels(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"label_history": "fourgram"}, "choose bigram, trigram, run:LABEL:MOST"),
-        ({"label_history": "run:N"}, "there is no 'run:N'"),
-        ({"label_history": "run:N:0"}, "there is no"),
+        ({"label_history": "fourgram"}, "'fourgram' is not bigram, trigram, run:LABEL:N"),
+        ({"label_history": "run:N"}, "'run:N' is not bigram"),
+        ({"label_history": "run:N:0"}, "'run:N:0' is not"),
         ({"label_history": "run:X:2"}, "no label 'X'"),
-        ({"label_history": 3}, "neither a name nor a function"),
-        ({"label_history": "bigram", "latent": 2}, "choose one of them"),
+        ({"label_history": 3}, "3 is not bigram, trigram, run:LABEL:N or a function"),
+        (
+            {"label_history": "bigram", "latent": 2},
+            "is an option of label-history; the states are latent",
+        ),
     ],
 )
 def test_settings_that_do_not_fit(options: dict, message: str) -> None:
@@ -359,7 +362,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert "accuracy" in cli.fine("eval m.palm train.txt")
     about = json.loads(cli.fine("inspect m.palm --json --data train.txt"))
     assert about["states"] == {"N": 1, "O": 3}
-    assert about["settings"]["label_history"] == "run:O:3"
+    assert about["settings"]["states"]["memory"] == "run:O:3"
     assert set(about["separation"]["usage"]) == {"N", "O#1", "O#2", "O#3+"}
     follows = {(t["from"], t["to"]) for t in about["transitions"]}
     assert follows
@@ -368,4 +371,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     again = cli("train train.txt -o m.palm --resume m.palm --label-history bigram")
     assert again.code == 2
     assert "--label-history" in again.err
-    assert "there is no 'x'" in cli("train train.txt -o n.palm --template template.txt --label-history x").err
+    assert (
+        "--label-history: 'x' is not bigram"
+        in cli("train train.txt -o n.palm --template template.txt --label-history x").err
+    )

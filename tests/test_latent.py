@@ -31,6 +31,7 @@ from strategies import Task, few, tasks
 from palmette import Latent, Tagger
 from palmette.errors import UsageError
 from palmette.features.templates import parse
+from palmette.options.states import parse_latent
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import load_chain
 from palmette.training.chain import start as starting
@@ -300,18 +301,22 @@ def test_states_in_tagged_output_project_to_the_labels(cli: Cli) -> None:
 def test_latent_in_python() -> None:
     sentences, labels = noisy()
     X = [[tuple(cells) for cells in sentence] for sentence in sentences]
-    text, mapping = (
-        flat_tagger(template=parse(TEMPLATES[1]), latent=latent, passes=3, constraints="none").fit(X, labels)
-        for latent in ("N=2,D=3", {"D": 3, "N": 2})
-    )
-    assert same_bits(text.model_, mapping.model_)
-    assert same_bits(text.model_, uneven(1, passes=3))
-    assert not same_bits(text.model_, Tagger(template=parse(TEMPLATES[1]), passes=3).fit(X, labels).model_)
+    states = Latent({"D": 3, "N": 2})
+    assert Latent(parse_latent("N=2,D=3")) == states
+    made = Tagger(template=parse(TEMPLATES[1]), states=states, passes=3, constraints="none").fit(X, labels)
+    assert same_bits(made.model_, uneven(1, passes=3))
+    assert not same_bits(made.model_, Tagger(template=parse(TEMPLATES[1]), passes=3).fit(X, labels).model_)
 
 
 @pytest.mark.parametrize(
     ("latent", "message"),
-    [(0, "latent"), ("N=0", "latent"), (65, "at most 64"), ("N=two", "LABEL=NUMBER"), ({"Q": 2}, "no label 'Q'")],
+    [
+        (0, "0 is not a number of states from 1 to 64"),
+        ({"N": 0}, "0 is not"),
+        (65, "65 is not"),
+        ("2", "'2' is not a dictionary or a whole number"),
+        ({"Q": 2}, "no label 'Q'"),
+    ],
 )
 def test_bad_numbers_of_states(latent: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):

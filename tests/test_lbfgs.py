@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from palmette.errors import UsageError
 from palmette.training.lbfgs.blocks import BLOCK, TILE, absolute_sum, dot
-from palmette.training.lbfgs.curvature import LabelAutomaton, Place
+from palmette.training.lbfgs.curvature import History, Place
 from palmette.training.lbfgs.line_search import CURVATURE, NOISE, SUFFICIENT, Trial, strong_wolfe
 from palmette.training.lbfgs.minimise import ENDINGS, PERIOD, minimise
 from palmette.training.lbfgs.orthant import align, project, pseudo_gradient
@@ -360,7 +360,7 @@ def textbook_direction(pairs, pseudo):
 def test_direction_is_that_of_the_two_loops(n, with_pseudo, seed, memory, moves):
     """Some moves show negative curvature: they are no pairs, but take the place of the oldest one."""
     random = np.random.default_rng(seed)
-    history, kept = LabelAutomaton(memory, n), []
+    history, kept = History(memory, n), []
     here = Place(random.normal(size=n), random.normal(size=n))
     for _ in range(moves):
         s = random.normal(size=n)

@@ -217,7 +217,7 @@ def test_settings_of_parsers_of_version_1() -> None:
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda made: made.__name__)
 def test_estimators_as_scikit_learn_wants_them(estimator: Any) -> None:
     made = estimator()
-    assert list(inspect.signature(estimator).parameters) == list(made.get_params(deep=False))
+    assert inspect.signature(estimator).parameters.keys() == made.get_params(deep=False).keys()
     assert made.get_params(deep=False) == estimator.__new__(estimator).values()
     copied = clone(made.set_params(**({"passes": 3} if "passes" in made.get_params() else {"order": 2})))
     assert copied is not made

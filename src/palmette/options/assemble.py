@@ -80,4 +80,5 @@ def _reject(owner: type[Options], name: str, made: Mapping[str, Any]) -> None:
     outer = owners[0][0]
     kinds = " and ".join(kind for _, kind in owners)
     chosen = outer.variant(made.get(outer.name, outer.default))
-    raise OptionError(name, f"is an option of {kinds}; the {outer.name} is {getattr(chosen, 'kind', chosen)}")
+    verb = "are" if outer.name.endswith("s") else "is"
+    raise OptionError(name, f"is an option of {kinds}; the {outer.name} {verb} {getattr(chosen, 'kind', chosen)}")

@@ -157,7 +157,7 @@ class Option:
         kinds = self.kinds()
         if bool in kinds:
             return "true or false"
-        what = "a whole number" if float not in kinds else "a number"
+        what = ("a dictionary or " if dict in kinds else "") + ("a whole number" if float not in kinds else "a number")
         if int not in kinds and float not in kinds:
             return "a text" if str in kinds else f"a {' or '.join(k.__name__ for k in kinds if k is not NoneType)}"
         if self.above is not None:

@@ -41,6 +41,8 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     """Count a labelled corpus; as `fit_chain`, in one pass."""
     if request.resume is not None or request.checkpoint:
         raise UsageError("an hmm is counted from all its data at once: no --resume and no --checkpoint; train it anew")
+    if request.order not in (1, 2):
+        raise UsageError(f"order: an hmm has order 1 or 2, not {request.order}")
     begun, settings = time.perf_counter(), request.settings
     counting = settings.learner
     assert isinstance(counting, HiddenMarkov)
