@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +15,11 @@ from hypothesis import strategies as st
 from naive_hmm import END, START, Naive, estimated, viterbi
 from strategies import few
 
+from palmette import Tagger
+from palmette.data import model_file
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.mask import mask_from_items
-from palmette.errors import DataError, PalmetteError, UsageError
+from palmette.errors import DataError, ModelError, PalmetteError, UsageError
 from palmette.estimators.hmm import HMM
 from palmette.features.observed import UNKNOWN, word_classes
 from palmette.kernels.chain.forward import log_partitions
@@ -59,7 +64,7 @@ def test_probability_of_the_example(pidgin: HMM) -> None:
 def test_a_sentence_with_one_path(pidgin: HMM) -> None:
     sentence = [["can", "the", "can"]]
     assert pidgin.predict(sentence) == pidgin.predict(sentence, decode="marginal") == [["V", "D", "N"]]
-    assert math.exp(pidgin.log_probability(sentence)[0]) == pytest.approx(0.16, rel=1e-6)
+    assert math.exp(pidgin.log_likelihood(sentence)[0]) == pytest.approx(0.16, rel=1e-6)
     assert pidgin.predict_marginal(sentence) == ([["V", "D", "N"]], [[1.0, 1.0, 1.0]])
     _, scores = pidgin.to_linear().tag(corpus_from_items(sentence).corpus)
     assert math.exp(scores[0]) == pytest.approx(0.16, rel=1e-6)
@@ -188,7 +193,7 @@ def test_searches_and_sums(twin: Naive, n: int) -> None:
     for words in every_sentence(twin, n)[:4]:
         paths = twin.paths(words)
         total = sum(paths.values())
-        assert hmm.log_probability([words]) == near_all([log(total)])
+        assert hmm.log_likelihood([words]) == near_all([log(total)])
         if total == 0:
             with pytest.raises(DataError, match="no label sequence is possible"):
                 hmm.predict([words])
@@ -209,12 +214,12 @@ def test_all_sequences_sum_to_one(twin: Naive, n: int) -> None:
     """Those of one length, or of all lengths up to n and what goes on after it."""
     hmm = HMM.from_tables(*twin)
     if not twin.ends:
-        assert np.exp(hmm.log_probability(every_sentence(twin, n))).sum() == pytest.approx(1, rel=1e-6)
+        assert np.exp(hmm.log_likelihood(every_sentence(twin, n))).sum() == pytest.approx(1, rel=1e-6)
         return
-    ended = sum(np.exp(hmm.log_probability(every_sentence(twin, k))).sum() for k in range(1, n + 1))
+    ended = sum(np.exp(hmm.log_likelihood(every_sentence(twin, k))).sum() for k in range(1, n + 1))
     going_on = Naive(twin.start, {c: {k: p for k, p in row.items() if k != END} for c, row in twin.transition.items()},
                      twin.emission)  # fmt: skip
-    alive = sum(np.exp(HMM.from_tables(*going_on).log_probability(every_sentence(twin, n + 1))))
+    alive = sum(np.exp(HMM.from_tables(*going_on).log_likelihood(every_sentence(twin, n + 1))))
     assert ended + alive == pytest.approx(1, rel=1e-6)
 
 
@@ -310,9 +315,54 @@ def test_the_chain_can_be_saved(order: int, tmp_path) -> None:
     assert np.array_equal(found[1], expected[1])
 
 
+@pytest.mark.parametrize(
+    "hmm",
+    [HMM(), HMM(2, rare=0, smoothing=0.5), HMM(ends=False, dictionary=1, interpolate=False), HMM(2, ends=False)],
+    ids=repr,
+)
+def test_a_model_file_round_trip(hmm: HMM, tmp_path: Path) -> None:
+    """Tables bit for bit, the vocabulary with its classes, the parameters; and a tagger reads the file too."""
+    words = [["one", "two"], ["two", "two", "two"], ["one", "three", "walking"]]
+    labels = [["A", "B"], ["B", "A", "B"], ["A", "B", "B"]]
+    hmm.fit(words, labels).save(tmp_path / "hmm.palm")
+    again = HMM.load(tmp_path / "hmm.palm")
+    assert again.get_params() == hmm.get_params()
+    assert again.labels_ == hmm.labels_
+    assert again.vocabulary_.names == hmm.vocabulary_.names
+    for ours, theirs in zip(again.tables_, hmm.tables_, strict=True):
+        assert (ours is None) == (theirs is None)
+        assert ours is None or np.array_equal(ours, theirs)
+    assert again.predict(words) == hmm.predict(words) == Tagger.load(tmp_path / "hmm.palm").predict(words)
+    assert again.log_joint(words, labels) == hmm.log_joint(words, labels)
+    assert again.log_probability(words, labels) == hmm.log_probability(words, labels)
+    again.save(tmp_path / "again.palm")
+    assert (tmp_path / "again.palm").read_bytes() == (tmp_path / "hmm.palm").read_bytes()
+    assert pickle.loads(pickle.dumps(hmm)).log_likelihood(words) == hmm.log_likelihood(words)
+
+
+DAMAGES: dict[str, Any] = {
+    "hmm.start": lambda arrays, meta: arrays.pop("hmm.start"),
+    "hmm.pair": lambda arrays, meta: arrays["hmm.pair"].fill(1.5),
+    "hmm.emission": lambda arrays, meta: arrays.update({"hmm.emission": arrays["hmm.emission"][:, 1:].copy()}),
+    "cannot be read": lambda arrays, meta: meta["counting"].update(order=3),
+    "not an HMM": lambda arrays, meta: meta.pop("counting"),
+}
+
+
+@pytest.mark.parametrize("message", list(DAMAGES))
+def test_damaged_models_are_refused(message: str, tmp_path: Path) -> None:
+    HMM().fit([["one", "two"]], [["A", "B"]]).save(tmp_path / "hmm.palm")
+    loaded, meta = model_file.load(tmp_path / "hmm.palm")
+    arrays = {name: array.copy() for name, array in loaded.items()}
+    DAMAGES[message](arrays, meta)
+    model_file.save(tmp_path / "bad.palm", arrays, meta)
+    with pytest.raises(ModelError, match=message):
+        HMM.load(tmp_path / "bad.palm")
+
+
 def test_parameters() -> None:
     hmm = HMM(2, rare=3)
-    assert repr(hmm) == "HMM(order=2, rare=3)"
+    assert repr(hmm) == "HMM(2, rare=3)"
     assert HMM().set_params(**hmm.get_params()).get_params() == hmm.get_params()
     with pytest.raises(UsageError, match="no parameter 'orders'"):
         hmm.set_params(orders=1)
@@ -321,8 +371,8 @@ def test_parameters() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": 3}, "order 1 or 2"),
-        ({"smoothing": -1.0}, "at least 0"),
+        ({"order": 3}, "order: 3 is not a whole number from 1 to 2"),
+        ({"smoothing": -1.0}, "smoothing: -1.0 is not a number from 0"),
         ({"rare": -1}, "at least 0"),
         ({"dictionary": 0}, "at least 1"),
     ],
@@ -365,7 +415,7 @@ def test_bad_data(pidgin: HMM) -> None:
         pidgin.score([], [])
     with pytest.raises(PalmetteError, match="no sentence"):
         HMM().fit([], [])
-    with pytest.raises(UsageError, match="learnt nothing"):
+    with pytest.raises(UsageError, match="not trained yet"):
         HMM().predict([["can"]])
     with pytest.raises(UsageError, match="there is no 'posterior'"):
         pidgin.predict([["can"]], decode="posterior")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 from strategies import few
 
 from palmette import LinearClassifier, Tagger, load_acronyms, load_vowels
+from palmette.data import model_file
 from palmette.datasets.demo import example_files
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, ModelError, UsageError
+from palmette.options.learners import Crf
 from palmette.training.trainer import shuffled
 
 QUARTERS = st.integers(-8, 8).map(lambda k: k / 4)  # sums of them are exact, so that ties are ties
@@ -37,7 +40,7 @@ def test_logistic_regression_is_that_of_scikit_learn(vowels: str, C: float) -> N
     judge = linear_model.LogisticRegression(C=C, fit_intercept=False, tol=1e-10, max_iter=5000).fit(X, y)
     # Of two labels scikit-learn has one weight vector, ours are its half and minus its half.
     l2 = 1 / C if len(vowels) == 2 else 1 / (2 * C)
-    ours = LinearClassifier("crf", bias=False, l2=l2, passes=2000, tolerance=1e-12).fit(X, y)
+    ours = LinearClassifier(Crf(l2=l2, tolerance=1e-12), bias=False, passes=2000).fit(X, y)
     assert list(ours.classes_) == list(judge.classes_)
     assert ours.predict_proba(X) == pytest.approx(judge.predict_proba(X), abs=2e-4)
     assert list(ours.predict(X)) == list(judge.predict(X))
@@ -116,7 +119,7 @@ def test_rows_of_three_kinds_mean_the_same() -> None:
 
 def test_the_chain_inside_says_the_same() -> None:
     X, y = load_vowels("test")
-    classifier = LinearClassifier("crf", l2=0.01).fit(*load_vowels())
+    classifier = LinearClassifier(Crf(l2=0.01)).fit(*load_vowels())
     assert classifier.score(X, y) > 0.9
     rows = [[{"x0": a, "x1": b, "bias": 1.0}] for a, b in X]
     assert [label for (label,) in classifier.tagger_.predict(rows)] == classifier.predict(X).tolist()
@@ -129,9 +132,9 @@ def test_scikit_learn_takes_it() -> None:
     from sklearn.preprocessing import StandardScaler
 
     X, y = load_vowels()
-    classifier = LinearClassifier("crf", l2=0.1)
+    classifier = LinearClassifier(Crf(l2=0.1))
     assert base.clone(classifier).get_params() == classifier.get_params()
-    assert repr(classifier) == "LinearClassifier(l2=0.1)"
+    assert repr(classifier) == "LinearClassifier(Crf(l2=0.1))"
     scores = cross_val_score(make_pipeline(StandardScaler(), classifier), np.array(X), np.array(y), cv=3)
     assert scores.min() > 0.9
 
@@ -159,16 +162,74 @@ def test_bad_rows(X: object, y: list, message: str) -> None:
 def test_what_cannot_be_asked() -> None:
     with pytest.raises(UsageError, match="call fit"):
         LinearClassifier().predict([[1.0]])
-    with pytest.raises(UsageError, match="no probabilities"):
+    with pytest.raises(UsageError, match="are not probabilities"):
         LinearClassifier("perceptron").fit([[1.0], [2.0]], "ab").predict_proba([[1.0]])
     with pytest.raises(UsageError, match="no parameter"):
         LinearClassifier().set_params(depth=3)
     with pytest.raises(DataError, match="2 numbers"):
         LinearClassifier().fit([[1.0], [2.0]], "ab").predict([[1.0, 2.0]])
-    with pytest.raises(UsageError, match="choose one of crf, maxent"):
+    with pytest.raises(UsageError, match="there is no 'hmm'; choose one of perceptron, probperc, mira, pa, crf"):
         LinearClassifier("hmm").fit([[1.0]], ["a"])
-    with pytest.raises(UsageError, match="l2: it is for crf, dplvm, maxent"):
-        LinearClassifier("perceptron", l2=1.0).fit([[1.0]], ["a"])
+    with pytest.raises(UsageError, match=r"option of crf and maxent, as in learner=Crf\(l2="):
+        LinearClassifier("perceptron", l2=1.0)
+    with pytest.raises(UsageError, match="dev is a pair"):
+        LinearClassifier().fit([[1.0], [2.0]], "ab", dev=([[1.0]],))  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="1 sample weights for 2"):
+        LinearClassifier().fit([[1.0], [2.0]], "ab").score([[1.0], [2.0]], "ab", [1.0])
+
+
+@pytest.mark.parametrize(
+    "classes", [["b", "a"], [7, -1], [True, False], [0.5, 1.5], list(np.array([3, 1], np.int8))], ids=str
+)
+@pytest.mark.parametrize("rows", [[[1.0, 2.0], [3.0, -1.0]], [{"f": 1.0}, {"g": 2.0}], [["x"], ["y", "z"]]], ids=str)
+def test_a_model_file_round_trip(rows: list, classes: list, tmp_path: Path) -> None:
+    """Classes keep their type, rows of numbers their width."""
+    classifier = LinearClassifier("perceptron", passes=3, bias=classes[0] == "b").fit(rows, classes)
+    classifier.save(tmp_path / "m.palm")
+    again = LinearClassifier.load(tmp_path / "m.palm")
+    assert again.classes_.dtype == classifier.classes_.dtype
+    assert again.classes_.tolist() == classifier.classes_.tolist()
+    assert again.decision_function(rows).tolist() == classifier.decision_function(rows).tolist()
+    assert again.get_params(deep=False) == classifier.get_params(deep=False) | {"estimator": "avg"}
+    assert pickle.loads(pickle.dumps(classifier)).predict(rows).tolist() == again.predict(rows).tolist()
+    if isinstance(rows[0][0] if isinstance(rows[0], list) else "", float):
+        with pytest.raises(DataError, match="3 numbers, and the rows before it 2"):
+            again.predict([[1.0, 2.0, 3.0]])
+    again.save(tmp_path / "again.palm")
+    assert (tmp_path / "again.palm").read_bytes() == (tmp_path / "m.palm").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"classes": ["a", "a"]}, "not distinct"), ({"classes": ["a", "c"]}, "not its labels"),
+        ({"classes": []}, "cannot be read"), ({"dtype": "<i8"}, "not of their type"), ({"dtype": "O"}, "classes are"),
+        ({"dtype": "nonsense"}, "not of their type"), ({"width": "2"}, "cannot be read"),
+    ],
+)  # fmt: skip
+def test_damaged_models_are_refused(change: dict, message: str, tmp_path: Path) -> None:
+    LinearClassifier().fit([[1.0], [2.0]], "ab").save(tmp_path / "m.palm")
+    arrays, meta = model_file.load(tmp_path / "m.palm")
+    meta["rows"].update(change)
+    model_file.save(tmp_path / "bad.palm", arrays, meta)
+    with pytest.raises(ModelError, match=message):
+        LinearClassifier.load(tmp_path / "bad.palm")
+    del meta["rows"]
+    model_file.save(tmp_path / "tagger.palm", arrays, meta)
+    with pytest.raises(ModelError, match="a tagger, not a linear classifier"):
+        LinearClassifier.load(tmp_path / "tagger.palm")
+
+
+def test_development_data_and_weights() -> None:
+    X, y = load_vowels()
+    dev = load_vowels("test")
+    classifier = LinearClassifier("perceptron", passes=5).fit(X, y, dev=dev)
+    log = classifier.tagger_.training_log_
+    assert max(row["dev"] for row in log) == pytest.approx(classifier.score(*dev))
+    twice = LinearClassifier(Crf(l2=0.5)).fit(X[:40] + X[:20], y[:40] + y[:20])
+    weighted = LinearClassifier(Crf(l2=0.5)).fit(X[:40], y[:40], sample_weight=[2.0] * 20 + [1.0] * 20)
+    assert weighted.decision_function(X[:5]) == pytest.approx(twice.decision_function(X[:5]), abs=0.05)
+    assert classifier.score(X[:2], y[:2], [1.0, 0.0]) == float(classifier.predict(X[:1])[0] == y[0])
 
 
 # --- the data ----------------------------------------------------------------------------------------------

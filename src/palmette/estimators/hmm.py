@@ -32,6 +32,7 @@ from palmette.structures.chain.model import ChainModel, check_room
 from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
 from palmette.structures.hmm.model import HiddenMarkovModel, count_model, observations, word_column
 from palmette.structures.hmm.table_file import read_tables, tables_to_dicts, write_tables
+from palmette.structures.hmm.serialise import StoredHmm, load_hmm, save_hmm
 from palmette.structures.hmm.tables import Context, Distribution, Tables, tables_from_dicts
 from palmette.structures.hmm.words import Vocabulary
 from palmette.training.chain.dev import check_labelled
@@ -175,6 +176,27 @@ class HMM(HmmOptions, Estimator):
         guess, _ = self.model_.tag(self._readable(corpus))
         gold = corpus.labels.cells()
         return sum(self.labels_[k] == label for k, label in zip(guess.tolist(), gold, strict=True)) / len(gold)
+
+    # Keeping
+
+    def save(self, path: FilePath) -> None:
+        """Write the model file, whole or not at all. `Tagger.load` and `palmette tag` read it too."""
+        self._check_fitted()
+        save_hmm(StoredHmm(self.get_params(), self.model_, self.vocabulary_, self.tables_), path)
+
+    @classmethod
+    def load(cls, path: FilePath) -> HMM:
+        """Read a model file."""
+        found = load_hmm(path)
+        made = cls(**found.params)
+        made.labels_, made.vocabulary_, made.tables_ = found.model.labels, found.vocabulary, found.tables
+        made.model_ = found.model
+        return made
+
+    @property
+    def classes_(self) -> list[str]:
+        self._check_fitted()
+        return self.labels_
 
     # The linear form
 

@@ -8,14 +8,15 @@ A row is a list or array of numbers, a dict of attributes and their values, or a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 
+from palmette.data.files import FilePath, shown
 from palmette.data.items import corpus_from_items
-from palmette.errors import DataError, UsageError, not_fitted
+from palmette.errors import DataError, ModelError, UsageError, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger import Tagger
 from palmette.options.chain import ESTIMATORS
@@ -23,15 +24,17 @@ from palmette.options.declare import option
 from palmette.options.learners import ROW_LEARNERS, Learner
 from palmette.options.training import TrainingOptions
 from palmette.structures.chain.model import best_labels
+from palmette.training.result import Progress
 
 BIAS = "bias"
+CLASS_KINDS = "Ubiuf"  # of NumPy arrays: strings, truth values, numbers
 
 
 class LinearClassifier(TrainingOptions, Estimator):
     """A linear classifier: each label scores the attributes of a row, the best one wins.
 
     learner="crf" is multinomial logistic regression, "perceptron" the averaged perceptron.
-    `tagger_` is the chain inside: save it and `palmette inspect` it, or tag files of attributes with it.
+    `tagger_` is the chain inside; `palmette inspect` and `palmette tag` (files of attributes) read the saved file.
     """
 
     learner: Learner | str = option(default="crf", kw_only=False, variants=ROW_LEARNERS, help="How weights are learnt.")
@@ -48,33 +51,66 @@ class LinearClassifier(TrainingOptions, Estimator):
             input_tags=InputTags(two_d_array=True, string=True, dict=True),
         )  # fmt: skip
 
-    def fit(self, X: Iterable[Any], y: Iterable[Any]) -> LinearClassifier:
-        """Learn from rows X and their labels y, which may be strings or numbers."""
+    def fit(
+        self,
+        X: Iterable[Any],
+        y: Iterable[Any],
+        *,
+        sample_weight: Sequence[float] | None = None,
+        dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
+        progress: Progress | None = None,
+    ) -> LinearClassifier:
+        """Learn from rows X and their classes y, which may be strings or numbers.
+
+        sample_weight: a number per row that scales its updates. dev: a pair (X, y) of development data that chooses the
+        pass."""
         self.check()
+        self._width = None
+        rows, labels = self._labelled(X, y)
+        self.classes_ = np.unique(labels)
+        held_out = None
+        if dev is not None:
+            if len(dev) != 2:
+                raise UsageError("dev is a pair of rows and their classes: dev=(X, y)")
+            more, gold = self._labelled(*dev)
+            held_out = more, _names(gold)
+        self.tagger_ = Tagger(
+            order=0, constraints="none", partial=False, learner=self.learner, passes=self.passes,
+            patience=self.patience, estimator=self.estimator, seed=self.seed, metric="accuracy",
+            ends=False,  # they would be a second and a third bias
+        )  # fmt: skip
+        self.tagger_.fit(rows, _names(labels), sample_weight=sample_weight, dev=held_out, progress=progress)
+        self._find_places()
+        self.tagger_.model_.meta["rows"] = {
+            "classes": self.classes_.tolist(), "dtype": self.classes_.dtype.str, "width": self._width, "bias": self.bias
+        }  # fmt: skip
+        return self
+
+    def _labelled(self, X: Iterable[Any], y: Iterable[Any]) -> tuple[list[list[Any]], np.ndarray]:
+        """Rows as sentences of one token, and their classes."""
         labels = np.asarray(list(y))
-        if labels.ndim != 1 or not labels.size or labels.dtype.kind not in "Ubiuf":
+        if labels.ndim != 1 or not labels.size or labels.dtype.kind not in CLASS_KINDS:
             raise DataError("y must hold a string or a number for each row, and at least one")
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise DataError("y holds a number that is not finite, which is no class")
-        self._width = None
-        sentences = self._sentences(X)
-        if len(sentences) != labels.size:
-            raise DataError(f"{labels.size} labels for {len(sentences)} rows")
-        self.classes_, numbers = np.unique(labels, return_inverse=True)
-        names = [str(label) for label in self.classes_.tolist()]
-        self.tagger_ = Tagger(
-            order=0, constraints="none", partial=False, learner=self.learner, passes=self.passes,
-            patience=self.patience, estimator=self.estimator, seed=self.seed,
-            ends=False,  # they would be a second and a third bias
-        )  # fmt: skip
-        self.tagger_.fit(sentences, [[names[k]] for k in numbers.tolist()])
+        rows = self._sentences(X)
+        if len(rows) != labels.size:
+            raise DataError(f"{labels.size} labels for {len(rows)} rows")
+        return rows, labels
+
+    def _find_places(self) -> None:
+        """Which label of the chain each class is."""
+        names = [name for (name,) in _names(self.classes_)]
         self._places = np.array([self.tagger_.labels_.index(name) for name in names])
-        return self
 
     def decision_function(self, X: Iterable[Any]) -> np.ndarray:
         """The score of each label f64[rows, labels], in the order of `classes_`."""
+        self._fitted()
+        return self._scores(self._sentences(X))
+
+    def _scores(self, rows: list[list[Any]]) -> np.ndarray:
         model = self._fitted().model_
-        items = corpus_from_items(self._sentences(X), None, mode="attributes")
+        items = corpus_from_items(rows, None, mode="attributes")
         if not items.size:
             return np.zeros((0, len(model.labels)))
         data = model.encode(items.corpus)
@@ -87,8 +123,11 @@ class LinearClassifier(TrainingOptions, Estimator):
 
     def predict(self, X: Iterable[Any]) -> np.ndarray:
         """The best label of each row."""
-        best = self.decision_function(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        self._fitted()
+        return self._predicted(self._sentences(X))
+
+    def _predicted(self, rows: list[list[Any]]) -> np.ndarray:
+        return np.asarray(self.classes_[self._scores(rows).argmax(axis=1)])
 
     def predict_proba(self, X: Iterable[Any]) -> np.ndarray:
         """The probability of each label f64[rows, labels]: exp(score) over the sum of all. A perceptron's scores were
@@ -100,9 +139,35 @@ class LinearClassifier(TrainingOptions, Estimator):
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
-    def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
-        """Accuracy."""
-        return float(np.mean(self.predict(X) == np.asarray(list(y))))
+    def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Sequence[float] | None = None) -> float:
+        """Accuracy; sample_weight: a number per row that weighs it."""
+        self._fitted()
+        rows, gold = self._labelled(X, y)
+        guess = self._predicted(rows)
+        if sample_weight is not None and len(sample_weight) != len(rows):
+            raise DataError(f"{len(sample_weight)} sample weights for {len(rows)} rows")
+        return float(np.average(guess == gold, weights=sample_weight))
+
+    # Keeping
+
+    def save(self, path: FilePath) -> None:
+        """Write the model file, whole or not at all. `Tagger.load` and `palmette inspect` read it too."""
+        self._fitted().save(path)
+
+    @classmethod
+    def load(cls, path: FilePath) -> LinearClassifier:
+        """Read a model file."""
+        tagger = Tagger.load(path)
+        rows = tagger.model_.meta.get("rows")
+        if rows is None:
+            raise ModelError("a tagger, not a linear classifier", file=shown(path), hint="load it with Tagger.load")
+        shared = {name: value for name, value in tagger.get_params(deep=False).items() if name in cls.__options__}
+        made = cls(**shared, bias=rows["bias"])
+        made.tagger_, made._width, made.classes_ = tagger, rows["width"], _stored_classes(rows, shown(path))
+        if set(tagger.labels_) != {name for (name,) in _names(made.classes_)}:
+            raise ModelError("damaged model: its classes are not its labels", file=shown(path))
+        made._find_places()
+        return made
 
     def _sentences(self, X: Iterable[Any]) -> list[list[Any]]:
         if isinstance(X, str | Mapping) or not isinstance(X, Iterable):
@@ -142,3 +207,19 @@ class LinearClassifier(TrainingOptions, Estimator):
         if not hasattr(self, "tagger_"):
             raise not_fitted("LinearClassifier")
         return self.tagger_
+
+
+def _names(classes: np.ndarray) -> list[list[str]]:
+    """Classes as the labels of sentences of one token."""
+    return [[str(label)] for label in classes.tolist()]
+
+
+def _stored_classes(rows: Mapping[str, Any], file: str) -> np.ndarray:
+    """The classes of a model file, with their type."""
+    try:
+        classes = np.array(rows["classes"], np.dtype(rows["dtype"]))
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError("damaged model: its classes are not of their type", file=file) from None
+    if classes.dtype.kind not in CLASS_KINDS or np.unique(classes).size != classes.size:
+        raise ModelError("damaged model: its classes are not distinct strings or numbers", file=file)
+    return classes

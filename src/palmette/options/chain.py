@@ -167,6 +167,8 @@ class ChainSettings(ChainOptions, Value):
         _check_states(self)
         _check_beam(self)
         learner = self.chosen_learner
+        if isinstance(learner, HiddenMarkov) and learner.rare < 1:
+            raise OptionError("rare", "0 is for `HMM`: a tagger meets new words, and needs classes for them")
         if self.mavg_every is not None and self.estimator != "mavg":
             raise OptionError("mavg_every", "applies to the estimator mavg")
         if learner.full_batch and self.estimator != "auto":

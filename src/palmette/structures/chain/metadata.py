@@ -32,6 +32,26 @@ class StoredShape(msgspec.Struct, frozen=True):
     local: bool = False
 
 
+class StoredRows(msgspec.Struct, frozen=True):
+    """What a `LinearClassifier` has besides its chain."""
+
+    classes: Annotated[list[str | bool | int | float], msgspec.Meta(min_length=1)]
+    dtype: str  # of the classes, as NumPy spells it
+    width: int | None  # of rows of numbers; None: rows are attributes
+    bias: bool
+
+
+class StoredCounting(msgspec.Struct, frozen=True):
+    """The parameters of an `HMM`, whose tables are further arrays; see structures/hmm/serialise.py."""
+
+    order: Literal[1, 2]
+    ends: bool
+    smoothing: float
+    interpolate: bool
+    rare: Count
+    dictionary: int | None
+
+
 class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
     """Everything of a chain model that is not an array."""
 
@@ -52,6 +72,10 @@ class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
     features: str | UnsetType | None = UNSET
     reading: dict[str, Any] | UnsetType | None = UNSET  # a FormatSpec
     calibration: Calibration | UnsetType = UNSET
+    rows: StoredRows | UnsetType = UNSET
+    counting: StoredCounting | UnsetType = UNSET
 
 
-ABOUT_TRAINING = ("history", "forbidden", "best_pass", "ended", "features", "reading", "calibration")
+ABOUT_TRAINING = (
+    "history", "forbidden", "best_pass", "ended", "features", "reading", "calibration", "rows", "counting",
+)  # fmt: skip

@@ -1,0 +1,74 @@
+"""Hidden Markov models to and from model files.
+
+The file is that of the chain model that it is turned into, so that taggers read it too; the tables are further arrays,
+in float64, and the parameters a further entry of the metadata. Y labels, V observations.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from palmette.data import array_specs, model_file
+from palmette.data.array_specs import ArraySpec
+from palmette.data.files import FilePath, shown
+from palmette.errors import ModelError
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.serialise import pack_chain, unpack_chain
+from palmette.structures.hmm.tables import SLACK, Tables
+from palmette.structures.hmm.words import NAME, Vocabulary
+
+PREFIX = "hmm."
+
+
+class StoredHmm(NamedTuple):
+    """Everything that a file holds."""
+
+    params: dict[str, Any]  # of the estimator
+    model: ChainModel
+    vocabulary: Vocabulary
+    tables: Tables
+
+
+def table_specs(order: int, ends: bool) -> tuple[ArraySpec, ...]:
+    """The tables; see `Tables`."""
+    shapes = {"start": ("Y",), "pair": ("Y", "Y"), "triple": ("Y", "Y", "Y"), "end": ("Y",), "emission": ("Y", "V")}
+    absent = {"triple"} if order == 1 else set()
+    absent |= set() if ends else {"end"}
+    return tuple(
+        ArraySpec(PREFIX + name, np.float64, shape, low=0.0, high=1.0 + 2 * SLACK)
+        for name, shape in shapes.items()
+        if name not in absent
+    )
+
+
+def save_hmm(stored: StoredHmm, path: FilePath) -> None:
+    """Write a model file, whole or not at all."""
+    tables = stored.tables
+    specs = table_specs(tables.order, tables.end is not None)
+    parts = {PREFIX + name: block for name, block in tables._asdict().items() if block is not None}
+    arrays, meta = pack_chain(stored.model)
+    sizes = {"Y": len(stored.model.labels), "V": len(stored.vocabulary)}
+    meta |= {"counting": stored.params, "forbidden": [], "best_pass": 1, "ended": "all sentences are counted"}
+    counted = {name: stored.params[name] for name in ("smoothing", "interpolate", "rare", "dictionary")}
+    meta["settings"] = {"learner": "hmm"} | {name: value for name, value in counted.items() if value is not None}
+    model_file.save(path, arrays | array_specs.pack(parts, specs, sizes), meta)
+
+
+def load_hmm(path: FilePath) -> StoredHmm:
+    """Read a model file; ModelError if it is not one of an HMM."""
+    file = shown(path)
+    arrays, meta = model_file.load(path)
+    model = unpack_chain(arrays, meta, file)
+    if "counting" not in model.meta:
+        raise ModelError("a tagger, not an HMM with its tables", file=file, hint="load it with Tagger.load")
+    params = dict(model.meta["counting"])
+    observed = {} if model.encoder is None else model.encoder.resources.observed
+    if NAME not in observed:
+        raise ModelError("damaged model: its vocabulary is missing", file=file)
+    vocabulary = Vocabulary(observed[NAME].known, observed[NAME].classes)
+    sizes = {"Y": len(model.labels), "V": len(vocabulary)}
+    found = array_specs.unpack(arrays, table_specs(params["order"], params["ends"]), sizes, file)
+    tables = Tables(*(found.get(PREFIX + name) for name in Tables._fields))  # type: ignore[arg-type]
+    return StoredHmm(params, model, vocabulary, tables)
