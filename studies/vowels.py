@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT / "src" / "palmette" / "data" / "vowels.txt"
+DATA = ROOT / "src" / "palmette" / "datasets" / "files" / "vowels.txt"
 PICTURE = ROOT / "docs" / "images" / "vowels.png"
 CENTRES = {"i": (280, 2250), "e": (460, 1900), "a": (720, 1300), "o": (480, 920), "u": (320, 800)}  # Hz
 EACH = 60

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_run import Cli
-from fitting import flat_tagger
 
-from palmette import HiddenMarkov, Tagger, load_demo
+from palmette import Tagger, load_demo
 from palmette.errors import DataError, TemplateError, UsageError
 from palmette.estimators.hmm import HMM
 from palmette.features.templates import parse
+from palmette.options.learners import HiddenMarkov
 
 # Words that are written like classes and like the edge of a sentence, and words that nobody knows.
 STRANGE = [["_B-1", "<unknown>", "<lower:ing>"], ["_B-2", "_B-1", "_B-1", "The"], ["zzzing"], ["1,234", "The", "Xyz"]]
@@ -35,7 +35,7 @@ def columns(part: str) -> tuple[list, list]:
 def test_it_is_the_model_that_was_counted(order: int, options: dict[str, Any], tmp_path: Path) -> None:
     words, tags = words_and_tags("train")
     hmm = HMM(order, **options).fit(words, tags)
-    tagger = flat_tagger(learner="hmm", order=order, **options).fit(words, tags)
+    tagger = Tagger(learner=HiddenMarkov(**options), order=order).fit(words, tags)
     tagger.save(tmp_path / "m.palm")
     sentences = words_and_tags("test")[0] + STRANGE
     for model in (tagger, Tagger.load(tmp_path / "m.palm")):
@@ -62,10 +62,11 @@ def test_unseen_words_are_those_that_never_occurred() -> None:
     assert len(tagger.model_.encoder.resources.observed["words"].known) < tagger.model_.vocabulary.size
 
 
-def test_what_the_scheme_forbids_never_comes_out(logged: list[str]) -> None:
+def test_what_the_scheme_forbids_never_comes_out(caplog: pytest.LogCaptureFixture) -> None:
     X, y = columns("train")
-    tagger = Tagger(learner="hmm").fit(X, y)
-    assert any("1 other column is left out" in message for message in logged)
+    with caplog.at_level("INFO", "palmette"):
+        tagger = Tagger(learner="hmm").fit(X, y)
+    assert any("1 other column is left out" in message for message in caplog.messages)
     free = Tagger(learner="hmm", constraints="none", ends=False).fit(X, y)
     assert tagger.model_.scheme == "IOB2"
     assert free.model_.allowed.pair.all()
@@ -78,12 +79,13 @@ def test_what_the_scheme_forbids_never_comes_out(logged: list[str]) -> None:
     assert mine.predict([["b", "a", "a"]])[0][:2] != ["O", "B-NP"]
 
 
-def test_development_data_and_bias(logged: list[str]) -> None:
+def test_development_data_and_bias(caplog: pytest.LogCaptureFixture) -> None:
     X, y = columns("train")
-    tagger = Tagger(learner=HiddenMarkov(dictionary=2), tune_bias=True).fit(X, y, dev=columns("dev"))
+    with caplog.at_level("INFO", "palmette"):
+        tagger = Tagger(learner=HiddenMarkov(dictionary=2), tune_bias=True).fit(X, y, dev=columns("dev"))
     (line,) = tagger.training_log_
     assert 0.5 < line["dev"] < line["train_accuracy"] < 1
-    (told,) = [message for message in logged if message.startswith("bias O=")]
+    (told,) = [message for message in caplog.messages if message.startswith("bias O=")]
     assert "inf" not in told
     assert "nan" not in told
 
@@ -110,7 +112,21 @@ def test_development_data_and_bias(logged: list[str]) -> None:
 )
 def test_settings_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        flat_tagger(**{"learner": "hmm", **options}).fit([["a"]], [["A"]])
+        Tagger(**{"learner": "hmm", **options}).fit([["a"]], [["A"]])
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: HiddenMarkov(dictionary=0), "dictionary: 0 is not"),
+        (lambda: HiddenMarkov(smoothing=-1.0), "smoothing: -1.0 is not"),
+        (lambda: HiddenMarkov(l2=1.0), "no parameter 'l2'"),
+        (lambda: Tagger(learner="crf", dictionary=2), r"option of hmm, as in learner=HiddenMarkov\(dictionary="),
+    ],
+)
+def test_options_of_others_cannot_be_given(made: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        made()
 
 
 def test_longer_sentences_than_were_seen_are_possible() -> None:

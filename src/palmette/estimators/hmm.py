@@ -24,15 +24,14 @@ from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import check_feasible
 from palmette.errors import DataError, UsageError, not_fitted
 from palmette.estimators.base import Estimator
-from palmette.estimators.tagger import Tagger
 from palmette.kernels.chain.forward import log_partitions
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.options.learners import HmmOptions
 from palmette.structures.chain.model import ChainModel, check_room
 from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
 from palmette.structures.hmm.model import HiddenMarkovModel, count_model, observations, word_column
-from palmette.structures.hmm.table_file import read_tables, tables_to_dicts, write_tables
 from palmette.structures.hmm.serialise import StoredHmm, load_hmm, save_hmm
+from palmette.structures.hmm.table_file import read_tables, tables_to_dicts, write_tables
 from palmette.structures.hmm.tables import Context, Distribution, Tables, tables_from_dicts
 from palmette.structures.hmm.words import Vocabulary
 from palmette.training.chain.dev import check_labelled
@@ -76,29 +75,20 @@ class HMM(HmmOptions, Estimator):
         self.model_: ChainModel = to_chain(*model)
         return self
 
-    # Keeping
+    # Tables
 
     def to_tables(self) -> dict[str, Any]:
         """The probabilities as the arguments of `from_tables` that give this model again."""
         return tables_to_dicts(self._tables())
 
-    def save(self, path: FilePath) -> None:
-        """Write the tables as JSON, whole or not at all; the format is described in structures/hmm/table_file.py. For a
-        model file that `palmette tag` reads: `hmm.to_tagger().save(path)`."""
+    def write_tables(self, path: FilePath) -> None:
+        """Write the tables as JSON, whole or not at all; structures/hmm/table_file.py describes the format."""
         write_tables(path, self._tables())
 
     @classmethod
-    def load(cls, path: FilePath) -> HMM:
-        """Read a file of tables."""
+    def read_tables(cls, path: FilePath) -> HMM:
+        """The model of a file of tables."""
         return cls._of(read_tables(path))
-
-    def to_tagger(self) -> Tagger:
-        """A Tagger with this model: it tags files, and saves and loads model files."""
-        self._check_fitted()
-        tagger = Tagger(learner="hmm", order=self.order, ends=self.ends)
-        meta: dict[str, Any] = {"settings": {"learner": "hmm"}, "forbidden": [], "history": [], "features": None}
-        tagger.model_ = replace(self.model_, meta=meta)
-        return tagger
 
     def _tables(self) -> HiddenMarkovModel:
         self._check_fitted()

@@ -82,7 +82,8 @@ class LinearClassifier(TrainingOptions, Estimator):
         self.tagger_.fit(rows, _names(labels), sample_weight=sample_weight, dev=held_out, progress=progress)
         self._find_places()
         self.tagger_.model_.meta["rows"] = {
-            "classes": self.classes_.tolist(), "dtype": self.classes_.dtype.str, "width": self._width, "bias": self.bias
+            "classes": self.classes_.tolist(), "dtype": self.classes_.dtype.str, "width": self._width,
+            "bias": bool(self.bias),
         }  # fmt: skip
         return self
 

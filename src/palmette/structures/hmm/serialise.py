@@ -51,9 +51,14 @@ def save_hmm(stored: StoredHmm, path: FilePath) -> None:
     arrays, meta = pack_chain(stored.model)
     sizes = {"Y": len(stored.model.labels), "V": len(stored.vocabulary)}
     meta |= {"counting": stored.params, "forbidden": [], "best_pass": 1, "ended": "all sentences are counted"}
-    counted = {name: stored.params[name] for name in ("smoothing", "interpolate", "rare", "dictionary")}
-    meta["settings"] = {"learner": "hmm"} | {name: value for name, value in counted.items() if value is not None}
+    meta["settings"] = _tagger_settings(stored.params)
     model_file.save(path, arrays | array_specs.pack(parts, specs, sizes), meta)
+
+
+def _tagger_settings(params: dict[str, Any]) -> dict[str, Any]:
+    """The settings that a tagger reads, which has classes for rare words whenever it is trained again."""
+    counted = {name: params[name] for name in ("smoothing", "interpolate", "dictionary") if params[name] is not None}
+    return {"learner": "hmm", "rare": max(1, params["rare"]), **counted}
 
 
 def load_hmm(path: FilePath) -> StoredHmm:
