@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_run import Cli
+from fitting import flat_tagger
 
-from palmette import Tagger, load_demo
+from palmette import HiddenMarkov, Tagger, load_demo
 from palmette.errors import DataError, TemplateError, UsageError
 from palmette.estimators.hmm import HMM
 from palmette.features.templates import parse
-from palmette.options.learners import HiddenMarkov
 
 # Words that are written like classes and like the edge of a sentence, and words that nobody knows.
 STRANGE = [["_B-1", "<unknown>", "<lower:ing>"], ["_B-2", "_B-1", "_B-1", "The"], ["zzzing"], ["1,234", "The", "Xyz"]]
@@ -35,7 +35,7 @@ def columns(part: str) -> tuple[list, list]:
 def test_it_is_the_model_that_was_counted(order: int, options: dict[str, Any], tmp_path: Path) -> None:
     words, tags = words_and_tags("train")
     hmm = HMM(order, **options).fit(words, tags)
-    tagger = Tagger(learner=HiddenMarkov(**options), order=order).fit(words, tags)
+    tagger = flat_tagger(learner="hmm", order=order, **options).fit(words, tags)
     tagger.save(tmp_path / "m.palm")
     sentences = words_and_tags("test")[0] + STRANGE
     for model in (tagger, Tagger.load(tmp_path / "m.palm")):
@@ -49,7 +49,7 @@ def test_a_loaded_one_can_be_fitted_again(tmp_path: Path) -> None:
     words, tags = words_and_tags("train")
     Tagger(learner=HiddenMarkov(rare=2), order=2).fit(words, tags).save(tmp_path / "m.palm")
     again = Tagger.load(tmp_path / "m.palm")
-    assert repr(again) == "Tagger(learner=HiddenMarkov(rare=2), order=2)"
+    assert repr(again) == "Tagger(order=2, learner='hmm', rare=2)"
     before = again.predict(words[:20])
     assert again.fit(words, tags).predict(words[:20]) == before
 
@@ -62,11 +62,10 @@ def test_unseen_words_are_those_that_never_occurred() -> None:
     assert len(tagger.model_.encoder.resources.observed["words"].known) < tagger.model_.vocabulary.size
 
 
-def test_what_the_scheme_forbids_never_comes_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_the_scheme_forbids_never_comes_out(logged: list[str]) -> None:
     X, y = columns("train")
-    with caplog.at_level("INFO", "palmette"):
-        tagger = Tagger(learner="hmm").fit(X, y)
-    assert any("1 other column is left out" in message for message in caplog.messages)
+    tagger = Tagger(learner="hmm").fit(X, y)
+    assert any("1 other column is left out" in message for message in logged)
     free = Tagger(learner="hmm", constraints="none", ends=False).fit(X, y)
     assert tagger.model_.scheme == "IOB2"
     assert free.model_.allowed.pair.all()
@@ -79,13 +78,12 @@ def test_what_the_scheme_forbids_never_comes_out(caplog: pytest.LogCaptureFixtur
     assert mine.predict([["b", "a", "a"]])[0][:2] != ["O", "B-NP"]
 
 
-def test_development_data_and_bias(caplog: pytest.LogCaptureFixture) -> None:
+def test_development_data_and_bias(logged: list[str]) -> None:
     X, y = columns("train")
-    with caplog.at_level("INFO", "palmette"):
-        tagger = Tagger(learner=HiddenMarkov(dictionary=2), tune_bias=True).fit(X, y, dev=columns("dev"))
+    tagger = Tagger(learner=HiddenMarkov(dictionary=2), tune_bias=True).fit(X, y, dev=columns("dev"))
     (line,) = tagger.training_log_
     assert 0.5 < line["dev"] < line["train_accuracy"] < 1
-    (told,) = [message for message in caplog.messages if message.startswith("bias O=")]
+    (told,) = [message for message in logged if message.startswith("bias O=")]
     assert "inf" not in told
     assert "nan" not in told
 
@@ -93,40 +91,26 @@ def test_development_data_and_bias(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"passes": 3}, "passes: has no effect with the learner hmm"),
-        ({"latent": 2}, "states: has no effect with the learner hmm"),
-        ({"beam": 4}, "search: has no effect with the learner hmm"),
-        ({"l2": 1.0}, "l2: is an option of crf and dplvm and maxent; the learner is hmm"),
-        ({"partial": True}, "partial: has no effect with the learner hmm"),
+        ({"passes": 3}, "passes: an hmm is counted"),
+        ({"latent": 2}, "latent: an hmm is counted"),
+        ({"share": 0.0}, "share: an hmm is counted"),
+        ({"l2": 1.0}, "l2: an hmm is counted"),
+        ({"partial": True}, "partial: labels that are not fully known"),
         ({"lexicons": {"city": "nowhere.txt"}}, "lexicons: an hmm reads words alone"),
-        ({"min_count": 2}, "min_count: has no effect with the learner hmm"),
+        ({"min_count": 2}, "min-count: an hmm"),
         ({"features": "pos"}, "features: an hmm reads words alone"),
         ({"template": parse("U0:%x[0,0]")}, "template: an hmm reads words alone"),
         ({"order": 0}, "order 1 or 2"),
-        ({"rare": -1}, "rare: -1 is not"),
+        ({"rare": 0}, "rare: 0 is not"),
         ({"dictionary": 0}, "dictionary: 0 is not"),
         ({"smoothing": -1.0}, "smoothing: -1.0 is not"),
-        ({"learner": "perceptron", "rare": 2}, "rare: is an option of hmm; the learner is perceptron"),
-        ({"learner": "crf", "dictionary": 2}, "dictionary: is an option of hmm; the learner is crf"),
+        ({"learner": "perceptron", "rare": 2}, "rare: only an hmm"),
+        ({"learner": "crf", "dictionary": 2}, "dictionary: only an hmm"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Tagger(**{"learner": "hmm", **options}).fit([["a"]], [["A"]])
-
-
-@pytest.mark.parametrize(
-    ("made", "message"),
-    [
-        (lambda: HiddenMarkov(dictionary=0), "dictionary: 0 is not"),
-        (lambda: HiddenMarkov(smoothing=-1.0), "smoothing: -1.0 is not"),
-        (lambda: HiddenMarkov(l2=1.0), "no parameter 'l2'"),
-        (lambda: Tagger(learner="crf", dictionary=2), r"option of hmm, as in learner=HiddenMarkov\(dictionary="),
-    ],
-)
-def test_options_of_others_cannot_be_given(made: Any, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        made()
+        flat_tagger(**{"learner": "hmm", **options}).fit([["a"]], [["A"]])
 
 
 def test_longer_sentences_than_were_seen_are_possible() -> None:
@@ -150,10 +134,10 @@ def test_conditional_probabilities_sum_to_one() -> None:
     words, tags = [["a", "b", "a"], ["b"]], [["X", "Y", "X"], ["Y"]]
     hmm = HMM(2, rare=0, smoothing=0.5).fit(words, tags)
     paths = [list(path) for path in itertools.product("XY", repeat=3)]
-    found = hmm.log_probability([words[0]] * len(paths), paths)
+    found = hmm.log_conditional([words[0]] * len(paths), paths)
     assert math.fsum(map(math.exp, found)) == pytest.approx(1, rel=1e-5)
-    assert hmm.log_probability([["a"]], [["Y"]])[0] < 0
-    assert np.isneginf(HMM(rare=0, smoothing=0, interpolate=False).fit(words, tags).log_probability([["a"]], [["Y"]]))
+    assert hmm.log_conditional([["a"]], [["Y"]])[0] < 0
+    assert np.isneginf(HMM(rare=0, smoothing=0, interpolate=False).fit(words, tags).log_conditional([["a"]], [["Y"]]))
 
 
 # --- the command line ---------------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ def words(part: str) -> tuple[list[list[str]], list[list[str]]]:
 def test_tables_give_the_same_model_again(tmp_path: Path, options: dict) -> None:
     X, y = words("train")
     hmm = HMM(**options).fit(X, y)
-    hmm.write_tables(tmp_path / "hmm.json")
-    for again in (HMM.from_tables(**hmm.to_tables()), HMM.read_tables(tmp_path / "hmm.json")):
+    hmm.save_tables(tmp_path / "hmm.json")
+    for again in (HMM.from_tables(**hmm.to_tables()), HMM.load_tables(tmp_path / "hmm.json")):
         assert again.labels_ == hmm.labels_
         assert again.vocabulary_.names == hmm.vocabulary_.names
         assert again.vocabulary_.classes == hmm.vocabulary_.classes
@@ -49,7 +49,7 @@ def test_tables_by_hand_become_a_model_file(tmp_path: Path) -> None:
         "classes": ["<lower>", "<unknown>"],
     }  # fmt: skip
     (tmp_path / "t.json").write_text(json.dumps(stored), encoding="utf-8")
-    HMM.read_tables(tmp_path / "t.json").save(tmp_path / "hmm.palm")
+    HMM.load_tables(tmp_path / "t.json").save(tmp_path / "hmm.palm")
     tagger = Tagger.load(tmp_path / "hmm.palm")
     assert tagger.predict([["the", "dog"], ["the", "moon"]]) == [["D", "N"]] * 2
     assert tagger.nbest([["the", "dog"]], 1)[0][0].probability == pytest.approx(1.0)
@@ -68,7 +68,7 @@ def test_tables_by_hand_become_a_model_file(tmp_path: Path) -> None:
 def test_files_that_are_no_tables(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "t.json").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=r"t\.json: .*" + message):
-        HMM.read_tables(tmp_path / "t.json")
+        HMM.load_tables(tmp_path / "t.json")
 
 
 def test_the_commands(cli: Cli) -> None:

@@ -18,7 +18,7 @@ from palmette import LinearClassifier, Tagger, load_acronyms, load_vowels
 from palmette.data import model_file
 from palmette.datasets.demo import example_files
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.options.learners import Crf
+from palmette.options.learners import Crf, Perceptron
 from palmette.training.trainer import shuffled
 
 QUARTERS = st.integers(-8, 8).map(lambda k: k / 4)  # sums of them are exact, so that ties are ties
@@ -184,7 +184,7 @@ def test_what_cannot_be_asked() -> None:
 @pytest.mark.parametrize("rows", [[[1.0, 2.0], [3.0, -1.0]], [{"f": 1.0}, {"g": 2.0}], [["x"], ["y", "z"]]], ids=str)
 def test_a_model_file_round_trip(rows: list, classes: list, tmp_path: Path) -> None:
     """Classes keep their type, rows of numbers their width."""
-    classifier = LinearClassifier("perceptron", passes=3, bias=classes[0] == "b").fit(rows, classes)
+    classifier = LinearClassifier(Perceptron(), passes=3, bias=classes[0] == "b").fit(rows, classes)
     classifier.save(tmp_path / "m.palm")
     again = LinearClassifier.load(tmp_path / "m.palm")
     assert again.classes_.dtype == classifier.classes_.dtype

@@ -31,7 +31,7 @@ class CountTables(OutputOptions, Command):
         from palmette.estimators.hmm import HMM
 
         hmm = HMM(**self.params(HmmOptions)).fit_file(self.data, reading=spec)
-        hmm.write_tables(self.output)
+        hmm.save_tables(self.output)
         if self.output != "-":
             words = hmm.vocabulary_
             about = (
@@ -52,5 +52,5 @@ class MakeModel(OutputOptions, Command):
         from palmette.estimators.hmm import HMM
 
         model_file.check_output(self.output)
-        HMM.read_tables(self.tables).save(self.output)
+        HMM.load_tables(self.tables).save(self.output)
         logger.info("wrote %s", self.output)

@@ -26,11 +26,12 @@ from palmette.errors import DataError, UsageError, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.kernels.chain.forward import log_partitions
 from palmette.kernels.chain.marginals import decode_marginal
-from palmette.options.learners import HmmOptions
+from palmette.options.chain import ChainSettings
+from palmette.options.learners import HiddenMarkov, HmmOptions
 from palmette.structures.chain.model import ChainModel, check_room
 from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
 from palmette.structures.hmm.model import HiddenMarkovModel, count_model, observations, word_column
-from palmette.structures.hmm.serialise import StoredHmm, load_hmm, save_hmm
+from palmette.structures.hmm.serialise import load_hmm, save_hmm
 from palmette.structures.hmm.table_file import read_tables, tables_to_dicts, write_tables
 from palmette.structures.hmm.tables import Context, Distribution, Tables, tables_from_dicts
 from palmette.structures.hmm.words import Vocabulary
@@ -73,26 +74,10 @@ class HMM(HmmOptions, Estimator):
         self.vocabulary_: Vocabulary = model.vocabulary
         self.tables_: Tables = model.tables
         self.model_: ChainModel = to_chain(*model)
+        counting = {name: getattr(self, name) for name in HiddenMarkov.__options__}
+        # A tagger that reads the saved file and is trained again meets new words, and needs classes for them.
+        self.model_.settings = ChainSettings(learner=HiddenMarkov(**counting | {"rare": max(1, self.rare)}))
         return self
-
-    # Tables
-
-    def to_tables(self) -> dict[str, Any]:
-        """The probabilities as the arguments of `from_tables` that give this model again."""
-        return tables_to_dicts(self._tables())
-
-    def write_tables(self, path: FilePath) -> None:
-        """Write the tables as JSON, whole or not at all; structures/hmm/table_file.py describes the format."""
-        write_tables(path, self._tables())
-
-    @classmethod
-    def read_tables(cls, path: FilePath) -> HMM:
-        """The model of a file of tables."""
-        return cls._of(read_tables(path))
-
-    def _tables(self) -> HiddenMarkovModel:
-        self._check_fitted()
-        return HiddenMarkovModel(self.labels_, self.vocabulary_, self.tables_)
 
     # Training
 
@@ -171,17 +156,35 @@ class HMM(HmmOptions, Estimator):
 
     def save(self, path: FilePath) -> None:
         """Write the model file, whole or not at all. `Tagger.load` and `palmette tag` read it too."""
-        self._check_fitted()
-        save_hmm(StoredHmm(self.get_params(), self.model_, self.vocabulary_, self.tables_), path)
+        model = self._tables()
+        fitted = {"order": model.tables.order, "ends": model.tables.end is not None}
+        save_hmm(self.get_params() | fitted, model, self.model_, path)
 
     @classmethod
     def load(cls, path: FilePath) -> HMM:
         """Read a model file."""
         found = load_hmm(path)
         made = cls(**found.params)
-        made.labels_, made.vocabulary_, made.tables_ = found.model.labels, found.vocabulary, found.tables
-        made.model_ = found.model
+        made.labels_, made.vocabulary_, made.tables_ = found.model
+        made.model_ = found.chain
         return made
+
+    def to_tables(self) -> dict[str, Any]:
+        """The probabilities as the arguments of `from_tables` that give this model again."""
+        return tables_to_dicts(self._tables())
+
+    def save_tables(self, path: FilePath) -> None:
+        """Write the probabilities as JSON, whole or not at all; structures/hmm/table_file.py has the format."""
+        write_tables(path, self._tables())
+
+    @classmethod
+    def load_tables(cls, path: FilePath) -> HMM:
+        """Read probabilities from a JSON file."""
+        return cls._of(read_tables(path))
+
+    def _tables(self) -> HiddenMarkovModel:
+        self._check_fitted()
+        return HiddenMarkovModel(self.labels_, self.vocabulary_, self.tables_)
 
     @property
     def classes_(self) -> list[str]:

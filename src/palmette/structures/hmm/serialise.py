@@ -16,6 +16,7 @@ from palmette.data.files import FilePath, shown
 from palmette.errors import ModelError
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import pack_chain, unpack_chain
+from palmette.structures.hmm.model import HiddenMarkovModel
 from palmette.structures.hmm.tables import SLACK, Tables
 from palmette.structures.hmm.words import NAME, Vocabulary
 
@@ -23,12 +24,11 @@ PREFIX = "hmm."
 
 
 class StoredHmm(NamedTuple):
-    """Everything that a file holds."""
+    """What a file holds: the parameters of the estimator, the model, and the chain that it is turned into."""
 
-    params: dict[str, Any]  # of the estimator
-    model: ChainModel
-    vocabulary: Vocabulary
-    tables: Tables
+    params: dict[str, Any]
+    model: HiddenMarkovModel
+    chain: ChainModel
 
 
 def table_specs(order: int, ends: bool) -> tuple[ArraySpec, ...]:
@@ -43,37 +43,30 @@ def table_specs(order: int, ends: bool) -> tuple[ArraySpec, ...]:
     )
 
 
-def save_hmm(stored: StoredHmm, path: FilePath) -> None:
+def save_hmm(params: dict[str, Any], model: HiddenMarkovModel, chain: ChainModel, path: FilePath) -> None:
     """Write a model file, whole or not at all."""
-    tables = stored.tables
+    tables = model.tables
     specs = table_specs(tables.order, tables.end is not None)
     parts = {PREFIX + name: block for name, block in tables._asdict().items() if block is not None}
-    arrays, meta = pack_chain(stored.model)
-    sizes = {"Y": len(stored.model.labels), "V": len(stored.vocabulary)}
-    meta |= {"counting": stored.params, "forbidden": [], "best_pass": 1, "ended": "all sentences are counted"}
-    meta["settings"] = _tagger_settings(stored.params)
+    arrays, meta = pack_chain(chain)
+    sizes = {"Y": len(model.labels), "V": len(model.vocabulary)}
+    meta |= {"counting": params, "forbidden": [], "best_pass": 1, "ended": "all sentences are counted"}
     model_file.save(path, arrays | array_specs.pack(parts, specs, sizes), meta)
-
-
-def _tagger_settings(params: dict[str, Any]) -> dict[str, Any]:
-    """The settings that a tagger reads, which has classes for rare words whenever it is trained again."""
-    counted = {name: params[name] for name in ("smoothing", "interpolate", "dictionary") if params[name] is not None}
-    return {"learner": "hmm", "rare": max(1, params["rare"]), **counted}
 
 
 def load_hmm(path: FilePath) -> StoredHmm:
     """Read a model file; ModelError if it is not one of an HMM."""
     file = shown(path)
     arrays, meta = model_file.load(path)
-    model = unpack_chain(arrays, meta, file)
-    if "counting" not in model.meta:
+    chain = unpack_chain(arrays, meta, file)
+    if "counting" not in chain.meta:
         raise ModelError("a tagger, not an HMM with its tables", file=file, hint="load it with Tagger.load")
-    params = dict(model.meta["counting"])
-    observed = {} if model.encoder is None else model.encoder.resources.observed
+    params = dict(chain.meta["counting"])
+    observed = {} if chain.encoder is None else chain.encoder.resources.observed
     if NAME not in observed:
         raise ModelError("damaged model: its vocabulary is missing", file=file)
     vocabulary = Vocabulary(observed[NAME].known, observed[NAME].classes)
-    sizes = {"Y": len(model.labels), "V": len(vocabulary)}
+    sizes = {"Y": len(chain.labels), "V": len(vocabulary)}
     found = array_specs.unpack(arrays, table_specs(params["order"], params["ends"]), sizes, file)
     tables = Tables(*(found.get(PREFIX + name) for name in Tables._fields))  # type: ignore[arg-type]
-    return StoredHmm(params, model, vocabulary, tables)
+    return StoredHmm(params, HiddenMarkovModel(chain.labels, vocabulary, tables), chain)
