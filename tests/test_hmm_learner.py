@@ -49,7 +49,7 @@ def test_a_loaded_one_can_be_fitted_again(tmp_path: Path) -> None:
     words, tags = words_and_tags("train")
     Tagger(learner=HiddenMarkov(rare=2), order=2).fit(words, tags).save(tmp_path / "m.palm")
     again = Tagger.load(tmp_path / "m.palm")
-    assert repr(again) == "Tagger(order=2, learner='hmm', rare=2)"
+    assert repr(again) == "Tagger(learner=HiddenMarkov(rare=2), order=2)"
     before = again.predict(words[:20])
     assert again.fit(words, tags).predict(words[:20]) == before
 
@@ -91,21 +91,21 @@ def test_development_data_and_bias(logged: list[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"passes": 3}, "passes: an hmm is counted"),
-        ({"latent": 2}, "latent: an hmm is counted"),
-        ({"share": 0.0}, "share: an hmm is counted"),
-        ({"l2": 1.0}, "l2: an hmm is counted"),
-        ({"partial": True}, "partial: labels that are not fully known"),
+        ({"passes": 3}, "passes: has no effect with the learner hmm"),
+        ({"latent": 2}, "states: has no effect with the learner hmm"),
+        ({"beam": 4}, "search: has no effect with the learner hmm"),
+        ({"l2": 1.0}, "l2: is an option of crf and dplvm and maxent; the learner is hmm"),
+        ({"partial": True}, "partial: has no effect with the learner hmm"),
         ({"lexicons": {"city": "nowhere.txt"}}, "lexicons: an hmm reads words alone"),
-        ({"min_count": 2}, "min-count: an hmm"),
+        ({"min_count": 2}, "min_count: has no effect with the learner hmm"),
         ({"features": "pos"}, "features: an hmm reads words alone"),
         ({"template": parse("U0:%x[0,0]")}, "template: an hmm reads words alone"),
         ({"order": 0}, "order 1 or 2"),
-        ({"rare": 0}, "rare: 0 is not"),
+        ({"rare": -1}, "rare: -1 is not"),
         ({"dictionary": 0}, "dictionary: 0 is not"),
         ({"smoothing": -1.0}, "smoothing: -1.0 is not"),
-        ({"learner": "perceptron", "rare": 2}, "rare: only an hmm"),
-        ({"learner": "crf", "dictionary": 2}, "dictionary: only an hmm"),
+        ({"learner": "perceptron", "rare": 2}, "rare: is an option of hmm; the learner is perceptron"),
+        ({"learner": "crf", "dictionary": 2}, "dictionary: is an option of hmm; the learner is crf"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(options: dict[str, Any], message: str) -> None:
@@ -134,10 +134,10 @@ def test_conditional_probabilities_sum_to_one() -> None:
     words, tags = [["a", "b", "a"], ["b"]], [["X", "Y", "X"], ["Y"]]
     hmm = HMM(2, rare=0, smoothing=0.5).fit(words, tags)
     paths = [list(path) for path in itertools.product("XY", repeat=3)]
-    found = hmm.log_conditional([words[0]] * len(paths), paths)
+    found = hmm.log_probability([words[0]] * len(paths), paths)
     assert math.fsum(map(math.exp, found)) == pytest.approx(1, rel=1e-5)
-    assert hmm.log_conditional([["a"]], [["Y"]])[0] < 0
-    assert np.isneginf(HMM(rare=0, smoothing=0, interpolate=False).fit(words, tags).log_conditional([["a"]], [["Y"]]))
+    assert hmm.log_probability([["a"]], [["Y"]])[0] < 0
+    assert np.isneginf(HMM(rare=0, smoothing=0, interpolate=False).fit(words, tags).log_probability([["a"]], [["Y"]]))
 
 
 # --- the command line ---------------------------------------------------------------------------------------
