@@ -18,7 +18,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Self, Union, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    ClassVar,
+    Self,
+    TypedDict,
+    Union,
+    Unpack,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from palmette.errors import UsageError
 
@@ -43,7 +54,7 @@ class OptionError(UsageError):
 
 @dataclass(frozen=True)
 class Option:
-    """The declaration of one option; see `option` for the fields."""
+    """The declaration of one option; see `Details` for the fields."""
 
     default: Any
     help: str
@@ -187,42 +198,30 @@ class Option:
         raise OptionError(self.name, f"{text!r} is not {self.range_text()}")
 
 
-def option(
-    *,
-    default: Any = REQUIRED,
-    help: str,
-    low: float | None = None,
-    high: float | None = None,
-    above: float | None = None,
-    choices: Mapping[str, str] | tuple[str, ...] | None = None,
-    variants: Mapping[str, type[Options]] | None = None,
-    kw_only: bool = True,
-    selects: bool = False,
-    flag: str | None = None,
-    short: str | None = None,
-    metavar: str | None = None,
-    parse: Callable[[str], Any] | None = None,
-    check: Callable[[Any], None] | None = None,
-    repeat: bool = False,
-    argument: bool = False,
-    python_only: bool = False,
-    group: str | None = None,
-) -> Any:
-    """Declare an option of an `Options` class.
+class Details(TypedDict, total=False):
+    """What an option may have besides its default and its help."""
 
-    default: left out, the option must be given. help: one or two plain sentences.
-    low, high: inclusive bounds of a number; above: an exclusive lower bound.
-    choices: the allowed names, with a line of help each if a mapping. variants: `Options` classes by name.
-    kw_only: False for parameters that may be given by position. selects: giving the flag chooses this variant.
-    flag, short: the names on the command line if they are not the option's own (`--flag`, `-s`).
-    parse: from the text of a flag to the value. check: a further check, which raises OptionError.
-    repeat: the flag may be given several times, for a list of values. argument: a positional argument of a command.
-    python_only: no flag on the command line. group: heading under which help lists the option.
-    """
-    return Option(
-        default, help, low, high, above, choices, variants, kw_only, selects, flag, short, metavar, parse, check,
-        repeat, argument, python_only, group,
-    )  # fmt: skip
+    low: float  # inclusive bounds of a number,
+    high: float
+    above: float  # and an exclusive lower bound
+    choices: Mapping[str, str] | tuple[str, ...]  # allowed names, with a line of help each if a mapping
+    variants: Mapping[str, type[Options]]  # `Options` classes by name
+    selects: bool  # giving the flag chooses this variant
+    flag: str  # name on the command line, if it is not the option's own
+    short: str  # one-letter flag
+    metavar: str  # how help shows the value
+    parse: Callable[[str], Any]  # from the text of a flag to the value
+    check: Callable[[Any], None]  # a further check, which raises OptionError
+    repeat: bool  # the flag may be given several times, for a list of values
+    argument: bool  # a positional argument of a command
+    python_only: bool  # no flag on the command line
+    group: str  # heading under which help lists the option
+
+
+def option(*, help: str, default: Any = REQUIRED, kw_only: bool = True, **details: Unpack[Details]) -> Any:
+    """Declare an option of an `Options` class; without a default it must be given. kw_only: False for parameters that
+    may be given by position."""
+    return Option(default=default, help=help, kw_only=kw_only, **details)
 
 
 @cache
