@@ -86,13 +86,14 @@ def bench_classify(folder: Path) -> None:
     """On one core."""
     real, made = _data(folder)
     train, test = (real[HELD_OUT:], made[HELD_OUT:]), (real[:HELD_OUT], made[:HELD_OUT])
+    (X, y), held_out = (([*a, *b], [1] * len(a) + [0] * len(b)) for a, b in (train, test))
     tokens = sum(len(sentence) for part in train for sentence in part)
     print(f"{len(train[0]):,} + {len(train[1]):,} sentences, {tokens:,} tokens; word and POS 1- to 3-grams")
     found: dict[str, dict[str, float]] = {}
     for name, options in ROWS.items():
-        classifier = Classifier(passes=PASSES, **options).fit(*train, names=False)
+        classifier = Classifier(passes=PASSES, **options).fit(X, y, names=False)
         seconds = statistics.median(row["seconds"] for row in classifier.training_log_[1:])
-        found[name] = {"seconds": seconds, "accuracy": classifier.accuracy(*test)}
+        found[name] = {"seconds": seconds, "accuracy": classifier.score(*held_out)}
         told = f"{seconds:6.2f} s a pass, {tokens / seconds:>9,.0f} tokens a second"
         print(f"  {name:<30} {told}, accuracy {100 * found[name]['accuracy']:.1f}", flush=True)
     keep("classify", {"sentences": [len(part) for part in train], "tokens": tokens, "passes": PASSES, "rows": found})

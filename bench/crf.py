@@ -18,7 +18,7 @@ import pycrfsuite
 
 from bench.measure import TEMPLATES, keep, median, process
 from bench.rival import attributes, read
-from palmette import FormatSpec, Tagger
+from palmette import Crf, FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
@@ -56,7 +56,7 @@ def _mine(train: Path) -> tuple[list[float], list[float], float]:
     objective.ChainObjective.__call__ = timed  # type: ignore[method-assign]
     try:
         tagger = Tagger(
-            template=TEMPLATES / "crfpp.txt", learner="crf", l2=1.0, passes=ITERATIONS, tolerance=0.0,
+            template=TEMPLATES / "crfpp.txt", learner=Crf(l2=1.0, tolerance=0.0), passes=ITERATIONS,
             constraints="none", ends=False,
         ).fit_file(train)  # fmt: skip
     finally:
@@ -115,9 +115,9 @@ def _to_equal_quality(data: Path) -> dict[str, float]:
     print(f"held out: python-crfsuite, {ROUNDS} iterations: F {f1:.2f} after {took:.1f} s")
     for name, own in (("lbfgs", {"l2": 1.0}), ("lbfgs", {"l2": 0.3}), ("adagrad", {"l2": 0.3, "rate": 0.2})):
         rounds = ROUNDS if name == "lbfgs" else PASSES
-        warm = Tagger(template=TEMPLATES / "crfpp.txt", learner="crf", optimiser=name, passes=1, **own)
+        warm = Tagger(template=TEMPLATES / "crfpp.txt", learner=Crf(optimiser=name, **own), passes=1)
         warm.fit_corpus(held_out, held_out)  # compiles what the clock must not see, the search of the held-out part too
-        mine = Tagger(template=TEMPLATES / "crfpp.txt", learner="crf", optimiser=name, passes=rounds, **own)
+        mine = Tagger(template=TEMPLATES / "crfpp.txt", learner=Crf(optimiser=name, **own), passes=rounds)
         mine.fit_corpus(rest, held_out)
         after = 0.0
         for row in mine.training_log_:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.measure import TEMPLATES, keep
 from bench.quality import np_file
-from palmette import Tagger
+from palmette import Latent, Tagger
 
 STATES = (1, 2, 3, 5)
 PASSES = 4  # the first one is left out: it makes the rows
@@ -22,8 +22,8 @@ def bench_latent(data: Path) -> None:
         for order, name in ((1, "np.txt"), (2, "np2.txt")):
             for states in STATES:
                 tagger = Tagger(
-                    template=TEMPLATES / name, passes=PASSES, latent=states, edge_features="seen", constraints="none",
-                    ends=False,
+                    template=TEMPLATES / name, passes=PASSES, states=Latent(states), edge_features="seen",
+                    constraints="none", ends=False,
                 ).fit_file(train)  # fmt: skip
                 seconds = statistics.median(row["seconds"] for row in tagger.training_log_[1:])
                 result.setdefault(f"order {order}", {})[str(states)] = seconds

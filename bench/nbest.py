@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from bench.measure import TEMPLATES, alternating, keep, median
-from palmette import FormatSpec, Tagger
+from palmette import FormatSpec, Mira, PassiveAggressive, Perceptron, ProbPerc, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.kernels.chain.astar import kbest_astar, room_for_candidates
@@ -19,6 +18,7 @@ from palmette.kernels.chain.kbest import kbest_lazy, room_for_lists
 from palmette.kernels.chain.score import score
 from palmette.kernels.chain.train import decode, make_workspace
 from palmette.kernels.core.compile import kernel
+from palmette.options.learners import Learner
 
 SIZES = (1, 2, 5, 10, 50)
 PASSES = 6
@@ -71,13 +71,13 @@ def bench_nbest(data: Path, times: int) -> None:
 
 def _training(corpus: Corpus, times: int) -> dict[str, float]:
     """Milliseconds of a pass, the median of PASSES passes, in turn."""
-    learners: dict[str, dict[str, Any]] = {"perceptron": {}}
-    learners |= {f"probperc, {n}": {"learner": "probperc", "candidates": n} for n in (1, 2, 5, 10, 20)}
-    learners |= {f"mira, {n}": {"learner": "mira", "candidates": n} for n in (1, 5)} | {"pa": {"learner": "pa"}}
+    learners: dict[str, Learner] = {"perceptron": Perceptron()}
+    learners |= {f"probperc, {n}": ProbPerc(nbest=n) for n in (1, 2, 5, 10, 20)}
+    learners |= {f"mira, {n}": Mira(nbest=n) for n in (1, 5)} | {"pa": PassiveAggressive()}
     seconds: dict[str, list[float]] = {name: [] for name in learners}
     for _ in range(times):
         for name, own in learners.items():
-            tagger = Tagger(template=TEMPLATES / "crfpp.txt", passes=PASSES, **own).fit_corpus(corpus, None)
+            tagger = Tagger(template=TEMPLATES / "crfpp.txt", passes=PASSES, learner=own).fit_corpus(corpus, None)
             seconds[name] += [row["seconds"] for row in tagger.training_log_]
     found = {name: 1000 * median(values) for name, values in seconds.items()}
     for name, value in found.items():

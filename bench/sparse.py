@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import TEMPLATES, keep
-from palmette import FormatSpec, Tagger
+from palmette import Crf, FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
@@ -22,7 +22,7 @@ WITHIN = 0.1
 
 
 def _tagger(**penalty: float) -> Tagger:
-    return Tagger(template=TEMPLATES / "crfpp.txt", learner="crf", state_features="seen", passes=80, **penalty)
+    return Tagger(template=TEMPLATES / "crfpp.txt", learner=Crf(**penalty), state_features="seen", passes=80)
 
 
 def _trained(train: Corpus, held_out: Corpus, **penalty: float) -> dict[str, Any]:

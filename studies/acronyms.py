@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from palmette import Tagger, load_acronyms
+from studies.common import estimator_from
 
 FOLDS = 5
 LEARNERS: dict[str, dict[str, Any]] = {"perceptron": {}, "crf": {"l2": 0.1}}
@@ -38,7 +39,7 @@ def figures(**options: Any) -> tuple[float, float]:
     for fold in range(FOLDS):
         rest = [pair for k, pair in enumerate(data) if k % FOLDS != fold]
         held_out = [pair for k, pair in enumerate(data) if k % FOLDS == fold]
-        tagger = Tagger("char", **options).fit(*map(list, zip(*rest, strict=True)))
+        tagger = estimator_from(Tagger, {"features": "char"} | options).fit(*map(list, zip(*rest, strict=True)))
         guesses = tagger.predict([own for own, _ in held_out])
         for (_, gold), guess in zip(held_out, guesses, strict=True):
             letters += len(gold)

@@ -29,6 +29,7 @@ from studies.common import (
     HERE,
     Cell,
     Record,
+    estimator_from,
     markdown,
     mean,
     plotting,
@@ -92,10 +93,11 @@ def trained(
 ) -> Tagger:
     """A tagger with the pass that is best on the development file."""
     edges = "all" if states <= 2 and order == 1 else "seen"
-    tagger = Tagger(
-        template=templates(order, pairs), min_count=cut, latent=states, edge_features=edges, passes=passes, seed=seed,
-        **settings,
-    )  # fmt: skip
+    common = {
+        "template": templates(order, pairs), "min_count": cut, "latent": states, "edge_features": edges,
+        "passes": passes, "seed": seed,
+    }  # fmt: skip
+    tagger = estimator_from(Tagger, common | settings)
     return tagger.fit_file(data / "jnlpba" / "train.txt", data / "jnlpba" / "dev.txt")
 
 
@@ -253,8 +255,8 @@ The published finding is that at each cut-off the latent perceptron is above the
 
 The plain perceptron is above the published one at order 1, and leaves less to explain by states; at order 2, with
 weights for the combinations seen only and few passes, it is below. The score of a label is that of its best state: to
-raise it takes one update, to lower it one for every state; so the latent perceptron as published (share 0) learns the
-same thing more slowly, the more so the more states there are. Sharing updates between the states of a label (`--share`,
+raise it takes one update, to lower it one for every state; so the latent perceptron as published (tied update 0) learns the
+same thing more slowly, the more so the more states there are. Sharing updates between the states of a label (`--tied-update`,
 our default) takes most of that away, and adds nothing beyond the plain model here. What does help the plain model is
 another learner: MIRA over the five best paths with the cost of their spans, at every cut-off. Memory is the peak of the
 process so far, that of one run after the other; times were taken while other work ran on the machine. DPLVM and CRF are

@@ -11,16 +11,29 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from palmette.estimators.base import Estimator
+from palmette.options.assemble import assemble
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs" / "studies"
 GREEN, BROWN, BLUE, GREY, RED = "#2d6a4f", "#bc6c25", "#1d4e89", "#888888", "#9b2226"
 
 Cell = dict[str, Any]
+
+
+# Options in records of earlier runs -> their names now
+RENAMED = {"candidates": "nbest", "share": "tied_update"}
+_Made = TypeVar("_Made", bound=Estimator)
+
+
+def estimator_from(kind: type[_Made], settings: Mapping[str, Any]) -> _Made:
+    """An estimator from flat names of options (those of flags), as records have them."""
+    return kind(**assemble(kind, {RENAMED.get(name, name): value for name, value in settings.items()}))
 
 
 class Record:

@@ -26,7 +26,7 @@ from palmette.data.labels.schemes import spans
 from palmette.evaluation.binary import area
 from palmette.evaluation.shallow_cues import shallow_cues, together
 from palmette.kernels.latent.bag import bag_pass, bag_scores
-from studies.common import DOCS, Cell, Record, publish
+from studies.common import DOCS, Cell, Record, estimator_from, publish
 from studies.grammaticality_data import Data, Material, make
 from studies.grammaticality_page import page, plot
 
@@ -133,7 +133,7 @@ def unigrams(data: Data) -> Cell:
 
 def trained(data: Data, settings: dict[str, Any]) -> tuple[Cell, Classifier]:
     """A classifier whose pass was chosen on dev, and its figures."""
-    classifier = Classifier(**COMMON | settings)
+    classifier = estimator_from(Classifier, COMMON | settings)
     begun = time.perf_counter()
     classifier.fit_corpus(
         data.train.corpus, data.train.y, (data.dev.corpus, data.dev.y), names=False, progress=Watch(settings["passes"])
@@ -217,9 +217,11 @@ def small(data: Path) -> Cell:
     negatives = model.sample(len(positives), new=True, lengths=[len(row) for row in positives])
     found = shallow_cues(sentences_of(positives), sentences_of(negatives))
     half = SMALL // 2
-    classifier = Classifier(**COMMON, passes=3).fit(
-        positives[:half], negatives[:half], dev=(positives[half:], negatives[half:]), names=False
+    train, held_out = (
+        ([*positives[part], *negatives[part]], [1] * len(positives[part]) + [0] * len(negatives[part]))
+        for part in (slice(half), slice(half, None))
     )
+    classifier = estimator_from(Classifier, COMMON | {"passes": 3}).fit(*train, dev=held_out, names=False)
     dev = [100 * row["dev"] for row in classifier.training_log_]
     return {"words": 100 * found.words_accuracy, "lengths": 100 * found.length_accuracy, "dev": dev}
 

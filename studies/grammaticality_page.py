@@ -267,7 +267,7 @@ neither matched in length nor cleared of sentences of the corpus.
 
 ## Is it too easy?
 
-`palmette check`, held-out fifths of the training sentences, and a bag of words trained on them and read on test, whose
+`palmette classifier cues`, held-out fifths of the training sentences, and a bag of words trained on them and read on test, whose
 negatives have unfiltered words:
 
 {guard_table(record)}
@@ -293,7 +293,7 @@ in the last column guarded negatives from a model of another text, brown.txt, in
 
 The level: nothing here is near the published 98. Dropping the guards does not change that. Negatives from a model of
 another text do: there a bag of words tells most of them, and what is learnt is mostly the difference between the texts.
-`palmette check` says so.
+`palmette classifier cues` says so.
 
 The order: between the learners there are one or two points, where the document has eight. All rows have the same
 features and the same start, and each keeps the pass that is best on dev. What gains most is adding up five views that

@@ -20,7 +20,22 @@ from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
 from palmette.options.search import UPDATES
-from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, HERE, RED, Cell, Record, markdown, mean, plotting, publish
+from studies.common import (
+    BLUE,
+    BROWN,
+    DOCS,
+    GREEN,
+    GREY,
+    HERE,
+    RED,
+    Cell,
+    Record,
+    estimator_from,
+    markdown,
+    mean,
+    plotting,
+    publish,
+)
 
 NAME = "inexact"
 SEEDS = (1, 2, 3)
@@ -63,7 +78,7 @@ def learn(task: str, data: Path, update: str, beam: int, seed: int, passes: int,
     """A training; what came out of each pass. Beam 0 is exact search."""
     train, dev, features = parts_of(task, data)
     searched = {"search": "beam", "beam": beam, "update": update} if beam else {}
-    tagger = Tagger(**features, **searched, **more, seed=seed, passes=passes)
+    tagger = estimator_from(Tagger, features | searched | more | {"seed": seed, "passes": passes})
     tagger.fit_corpus(train, dev, names=False)
     rows = tagger.training_log_
     return {

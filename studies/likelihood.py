@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.measure import data_folder
-from palmette import FormatSpec, Tagger
+from palmette import Dplvm, FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.features.templates import parse
 from studies import bio_latent, np_latent, synthetic
-from studies.common import Cell, Record, markdown, mean, probabilistic, publish
+from studies.common import Cell, Record, estimator_from, markdown, mean, probabilistic, publish
 
 NAME = "likelihood"
 SEEDS = (1, 2, 3)
@@ -113,7 +113,9 @@ def problem(name: str, data: Path) -> TrainingData:
 def made(own: TrainingData, row: Row, variance: float, passes: int, seed: int) -> Tagger:
     states = own.latent if row.settings["learner"] == "dplvm" else {}
     settings = own.common | states | row.settings | {"l2": 1 / (2 * variance)}
-    return Tagger(**settings, passes=passes, seed=seed, tolerance=1e-4 if "optimiser" not in row.settings else 1e-5)
+    if "optimiser" not in row.settings:
+        settings["tolerance"] = 1e-4
+    return estimator_from(Tagger, settings | {"passes": passes, "seed": seed})
 
 
 def swept(name: str, data: Path, row: Row, variance: float) -> Cell:
@@ -132,14 +134,14 @@ def tested(name: str, data: Path, row: Row, variance: float, passes: int, seed: 
 def compared(name: str, data: Path) -> Cell:
     """The latent perceptron, for its time."""
     own = problem(name, data)
-    tagger = Tagger(**own.common | own.perceptron, seed=1).fit_corpus(own.train, None)
+    tagger = estimator_from(Tagger, own.common | own.perceptron | {"seed": 1}).fit_corpus(own.train, None)
     return _figures(tagger, own)
 
 
 def _figures(tagger: Tagger, own: TrainingData) -> Cell:
     scores = tagger.evaluate(own.test)
     found = {"score": 100 * (scores.accuracy if scores.f1 is None else scores.f1), "passes": len(tagger.training_log_)}
-    if tagger.learner == "dplvm":
+    if isinstance(tagger.settings().learner, Dplvm):
         gold, guess, _ = tagger.gold_and_guess(own.test, decode="marginal")
         found["marginal_accuracy"] = 100 * float((gold == guess).mean())
     return found | {"seconds": sum(line["seconds"] for line in tagger.training_log_)}

@@ -31,6 +31,7 @@ from studies.common import (
     GREY,
     Cell,
     Record,
+    estimator_from,
     markdown,
     mean,
     plotting,
@@ -92,10 +93,11 @@ class Chunks:
 def tagger_of(states: int, passes: int, seed: int, **settings: Any) -> Tagger:
     """The same features for all; a plain model needs no list of seen combinations."""
     edges = "seen" if states == 5 else "all"
-    return Tagger(
-        template=TEMPLATES / "np2.txt", constraints="none", ends=False, latent=states, edge_features=edges,
-        passes=passes, seed=seed, **settings,
-    )  # fmt: skip
+    common = {
+        "template": TEMPLATES / "np2.txt", "constraints": "none", "ends": False, "latent": states,
+        "edge_features": edges, "passes": passes, "seed": seed,
+    }  # fmt: skip
+    return estimator_from(Tagger, common | settings)
 
 
 def searched(files: Chunks, states: int, share: float, split_after: int, settings: dict[str, Any]) -> Cell:
@@ -262,8 +264,8 @@ On this data {verdict}: {best:.2f} against {plain:.2f}. DPLVM and CRF are from
 What limits it: the plain model of order 2 with observations on pairs and triples leaves few errors in training after
 ten passes, so that there is little for states to explain; and the score of a label is that of its best state, so that
 raising it takes one update and lowering it takes one for every state, which makes the latent perceptron as published
-(share 0) slower to learn the same thing, the more so the more states there are. Sharing updates between the states of a
-label (`--share`, our default) takes much of that away, and so does a start from a plain model that is split; neither
+(tied update 0) slower to learn the same thing, the more so the more states there are. Sharing updates between the states of a
+label (`--tied-update`, our default) takes much of that away, and so does a start from a plain model that is split; neither
 adds anything beyond the plain model here.
 
 ## The search

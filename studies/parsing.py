@@ -28,7 +28,7 @@ from palmette import FormatSpec, Parser, Tagger, Treebank, read_treebank
 from palmette.data.corpus import column_of_types
 from palmette.data.formats.registry import read_corpus
 from palmette.estimators.retag import jackknife, retagged
-from studies.common import Cell, Record, publish
+from studies.common import Cell, Record, estimator_from, publish
 from studies.parsing_page import (
     BEAMS,
     MAIN,
@@ -65,7 +65,7 @@ def small_dev() -> Treebank:
 
 def trained(train: Treebank, dev: Treebank, passes: int, **settings: Any) -> tuple[Parser, Cell]:
     """A parser and what its passes were like."""
-    parser = Parser(passes=passes, **settings).fit(train, dev)
+    parser = estimator_from(Parser, {"passes": passes} | settings).fit(train, dev=dev)
     rows = parser.outcome_.training_log
     return parser, {
         "las": [round(100 * float(row.dev or 0), 3) for row in rows],

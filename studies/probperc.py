@@ -25,7 +25,21 @@ from palmette.data.labels.schemes import are_chunk_labels
 from palmette.data.subset import split
 from palmette.evaluation.significance import Tally, randomisation, span_tally, token_tally
 from palmette.evaluation.spans import ChunkTables
-from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, RED, Cell, Record, markdown, mean, plotting, publish
+from studies.common import (
+    BLUE,
+    BROWN,
+    DOCS,
+    GREEN,
+    GREY,
+    RED,
+    Cell,
+    Record,
+    estimator_from,
+    markdown,
+    mean,
+    plotting,
+    publish,
+)
 
 NAME = "probperc"
 SEEDS = (1, 2, 3, 4, 5)
@@ -108,7 +122,7 @@ def searched(name: str, data: Path, settings: Settings) -> Cell:
     passes = ITERATIONS if is_batch(settings) else PASSES
     curves, seconds = [], []
     for rest, dev in own.folds:
-        tagger = Tagger(**own.features, passes=passes, seed=1, **settings).fit_corpus(rest, dev)
+        tagger = estimator_from(Tagger, own.features | {"passes": passes, "seed": 1} | settings).fit_corpus(rest, dev)
         curve = [100 * row["dev"] for row in tagger.training_log_]
         curves.append(curve + curve[-1:] * (passes - len(curve)))
         seconds += [row["seconds"] for row in tagger.training_log_]
@@ -127,7 +141,9 @@ def _runs(
     own, found = task(name, data), []
     chosen = dict(settings)
     for seed in SEEDS[:1] if is_batch(chosen) else SEEDS:
-        tagger = Tagger(**own.features, passes=passes, seed=seed, **chosen).fit_corpus(own.train, None)
+        tagger = estimator_from(Tagger, own.features | {"passes": passes, "seed": seed} | chosen).fit_corpus(
+            own.train, None
+        )
         gold, guess, labels = tagger.gold_and_guess(own.test)
         scores = tagger.evaluate(own.test)
         if are_chunk_labels(labels):

@@ -18,7 +18,21 @@ from palmette.data.corpus import Corpus, column_of_types
 from palmette.datasets import synthetic as synth
 from palmette.features.templates import parse
 from palmette.structures.chain.separation import separation
-from studies.common import BLUE, BROWN, DOCS, GREEN, GREY, RED, Cell, Record, markdown, mean, plotting, publish
+from studies.common import (
+    BLUE,
+    BROWN,
+    DOCS,
+    GREEN,
+    GREY,
+    RED,
+    Cell,
+    Record,
+    estimator_from,
+    markdown,
+    mean,
+    plotting,
+    publish,
+)
 
 NAME = "synthetic"
 SEEDS = (1, 2, 3, 4, 5)
@@ -60,7 +74,7 @@ def learnt(method: str, p: float, seed: int, length: int = LENGTH, states: int |
     test, limit = drawn(p, length, seed, 1)
     settings = METHODS[method] | ({} if states is None else {"latent": states})
     settings = {"passes": PASSES, "seed": seed} | settings
-    tagger = Tagger(template=parse(TEMPLATES), **settings).fit_corpus(train, None)
+    tagger = estimator_from(Tagger, {"template": parse(TEMPLATES)} | settings).fit_corpus(train, None)
     gold, guess, _ = tagger.gold_and_guess(test, decode="marginal" if method == "DPLVM" else "viterbi")
     return {
         "accuracy": 100 * float((gold == guess).mean()),
@@ -135,7 +149,7 @@ Bayes limit and {statistics.mean(mavg) - statistics.mean(plain):.1f} above the p
 of a label have not found their roles. With shared updates it is {limit - statistics.mean(shared):.2f} points below the
 limit, its worst seed {statistics.mean(shared) - min(shared):.2f} below its mean, and needs no restarts.
 
-"Shared" is our default (`--share 1`): all states of a label get a share of each update, as if every feature of states
+"Shared" is our default (`--tied-update 1`): all states of a label get a share of each update, as if every feature of states
 were one of labels too. The other latent rows are the algorithm as published. Where the ring is weak (P below 0.85) the
 published one hardly finds it.
 

@@ -41,7 +41,7 @@ def draw() -> None:
     import matplotlib.pyplot as plt
     from matplotlib.colors import ListedColormap
 
-    from palmette import LinearClassifier, load_vowels
+    from palmette import Crf, LinearClassifier, load_vowels
 
     X, y = load_vowels("train")
     X_test, y_test = load_vowels("test")
@@ -51,7 +51,7 @@ def draw() -> None:
     figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True, layout="constrained")
     titles = {"perceptron": "averaged perceptron", "crf": "logistic regression"}
     for ax, (learner, title) in zip(axes, titles.items(), strict=True):
-        model = LinearClassifier(learner, l2=0.01 if learner == "crf" else None, passes=100).fit(X, y)
+        model = LinearClassifier(Crf(l2=0.01) if learner == "crf" else learner, passes=100).fit(X, y)
         regions = np.array([names.index(label) for label in model.predict(grid)]).reshape(f1.shape)
         ax.pcolormesh(f2, f1, regions, cmap=ListedColormap(colours), vmin=0, vmax=4, alpha=0.25, shading="nearest")
         for k, name in enumerate(names):
@@ -71,14 +71,14 @@ def draw() -> None:
 
 
 def scales() -> None:
-    from palmette import LinearClassifier, load_vowels
+    from palmette import Crf, LinearClassifier, load_vowels
 
     (X, y), (X_test, y_test) = ((np.array(rows), labels) for rows, labels in map(load_vowels, ("train", "test")))
     hertz, kilohertz = (X * 1000, X_test * 1000), (X, X_test)
     standard = tuple((rows - X.mean(axis=0)) / X.std(axis=0) for rows in kilohertz)
     tries = [("hertz", hertz, LinearClassifier("perceptron", passes=n)) for n in (10, 10_000)]
-    tries += [("kilohertz", kilohertz, LinearClassifier(l2=l2)) for l2 in (1.0, 0.01)]
-    tries += [("standardised", standard, LinearClassifier(l2=1.0))]
+    tries += [("kilohertz", kilohertz, LinearClassifier(Crf(l2=l2))) for l2 in (1.0, 0.01)]
+    tries += [("standardised", standard, LinearClassifier(Crf(l2=1.0)))]
     for name, (train, test), classifier in tries:
         print(f"{name:13} {classifier!r:45} {100 * classifier.fit(train, y).score(test, y_test):.1f}")
 
