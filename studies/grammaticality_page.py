@@ -267,8 +267,8 @@ neither matched in length nor cleared of sentences of the corpus.
 
 ## Is it too easy?
 
-`palmette classifier cues`, held-out fifths of the training sentences, and a bag of words trained on them and read on test, whose
-negatives have unfiltered words:
+`palmette classifier cues`, held-out fifths of the training sentences, and a bag of words trained on them and read on
+test, whose negatives have unfiltered words:
 
 {guard_table(record)}
 

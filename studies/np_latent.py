@@ -264,9 +264,9 @@ On this data {verdict}: {best:.2f} against {plain:.2f}. DPLVM and CRF are from
 What limits it: the plain model of order 2 with observations on pairs and triples leaves few errors in training after
 ten passes, so that there is little for states to explain; and the score of a label is that of its best state, so that
 raising it takes one update and lowering it takes one for every state, which makes the latent perceptron as published
-(tied update 0) slower to learn the same thing, the more so the more states there are. Sharing updates between the states of a
-label (`--tied-update`, our default) takes much of that away, and so does a start from a plain model that is split; neither
-adds anything beyond the plain model here.
+(share 0) slower to learn the same thing, the more so the more states there are. Sharing updates between the states of a
+label (`--tied-update`, our default) takes much of that away, and so does a start from a plain model that is split;
+neither adds anything beyond the plain model here.
 
 ## The search
 

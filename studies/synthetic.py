@@ -149,8 +149,8 @@ Bayes limit and {statistics.mean(mavg) - statistics.mean(plain):.1f} above the p
 of a label have not found their roles. With shared updates it is {limit - statistics.mean(shared):.2f} points below the
 limit, its worst seed {statistics.mean(shared) - min(shared):.2f} below its mean, and needs no restarts.
 
-"Shared" is our default (`--tied-update 1`): all states of a label get a share of each update, as if every feature of states
-were one of labels too. The other latent rows are the algorithm as published. Where the ring is weak (P below 0.85) the
+"Shared" is our default (`--tied-update 1`): all states of a label get a share of each update, as if every feature of
+states were one of labels too. The other latent rows are the algorithm as published. Where the ring is weak (P below 0.85) the
 published one hardly finds it.
 
 ## P = 0.9 beside the published figures
