@@ -258,7 +258,8 @@ weights for the combinations seen only and few passes, it is below. The score of
 raise it takes one update, to lower it one for every state; so the latent perceptron as published (share 0) learns the
 same thing more slowly, the more so the more states there are. Sharing updates between the states of a label
 (`--tied-update`, our default) takes most of that away, and adds nothing beyond the plain model here. What does help the
-plain model is another learner: MIRA over the five best paths with the cost of their spans, at every cut-off. Memory is the peak of the
+plain model is another learner: MIRA over the five best paths with the cost of their spans, at every cut-off. Memory is
+the peak of the
 process so far, that of one run after the other; times were taken while other work ran on the machine. DPLVM and CRF are
 from [another study](likelihood.md), with two states a label; SGD has AdaGrad rates.
 

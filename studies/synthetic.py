@@ -150,8 +150,8 @@ of a label have not found their roles. With shared updates it is {limit - statis
 limit, its worst seed {statistics.mean(shared) - min(shared):.2f} below its mean, and needs no restarts.
 
 "Shared" is our default (`--tied-update 1`): all states of a label get a share of each update, as if every feature of
-states were one of labels too. The other latent rows are the algorithm as published. Where the ring is weak (P below 0.85) the
-published one hardly finds it.
+states were one of labels too. The other latent rows are the algorithm as published. Where the ring is weak (P below
+0.85) the published one hardly finds it.
 
 ## P = 0.9 beside the published figures
 
