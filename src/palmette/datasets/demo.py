@@ -47,11 +47,13 @@ def load_acronyms(part: str = "train") -> tuple[list[list[str]], list[list[str]]
     return letters, [["I" if letter.isupper() else "O" for letter in phrase] for phrase in phrases]
 
 
-def load_grammaticality(part: str = "train") -> tuple[Sentences, Sentences]:
-    """Sentences of the demo corpus, and these sentences with a few neighbours exchanged: (word, POS) tuples."""
+def load_grammaticality(part: str = "train") -> tuple[Sentences, list[str]]:
+    """Sentences of (word, POS) tuples and their classes: those of the demo corpus are 1, and each is followed by the
+    same with a few neighbours exchanged, which is 0."""
     sentences, _ = load_demo(part)
     rng = random.Random(PARTS.index(part))
-    return sentences, [_exchanged(sentence, rng) for sentence in sentences]
+    X = [each for sentence in sentences for each in (sentence, _exchanged(sentence, rng))]
+    return X, ["1", "0"] * len(sentences)
 
 
 def _exchanged(sentence: list[tuple[str, str]], rng: random.Random) -> list[tuple[str, str]]:
@@ -112,10 +114,9 @@ def _acronym_text(part: str) -> str:
 def _grammaticality_text(part: str) -> str:
     """A class, words and parts of speech per line."""
     lines = []
-    for good, bad in zip(*load_grammaticality(part), strict=True):
-        for label, sentence in (("1", good), ("0", bad)):
-            words, pos = zip(*sentence, strict=True)
-            lines.append(f"{label}\t{' '.join(words)}\t{' '.join(pos)}\n")
+    for sentence, label in zip(*load_grammaticality(part), strict=True):
+        words, pos = zip(*sentence, strict=True)
+        lines.append(f"{label}\t{' '.join(words)}\t{' '.join(pos)}\n")
     return "".join(lines)
 
 
