@@ -1,4 +1,4 @@
-"""What n-best lists cost: searching the training sentences of CoNLL-2000 for 1 to 50 paths in both ways, beside the
+"""What n-best lists cost: searching the training sentences of CoNLL-2000 for 1 to 50 paths, beside the
 search for the best one; and a pass of training with n-best lists beside one of the perceptron."""
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.kernels.chain.astar import kbest_astar, room_for_candidates
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.kbest import kbest_lazy, room_for_lists
 from palmette.kernels.chain.score import score
 from palmette.kernels.chain.train import decode, make_workspace
 from palmette.kernels.core.compile import kernel
@@ -37,19 +36,6 @@ def by_astar(m: Chain, x: Data, K: int) -> float:
     return total
 
 
-@kernel
-def by_lists(m: Chain, x: Data, K: int) -> float:
-    S = x.offset.size - 1
-    T = make_workspace(m, x, 0, S, np.arange(S))
-    room, scores = room_for_lists(T, m, K), np.empty(K)
-    paths = np.empty((K, T.U.shape[0]), np.int32)
-    total = 0.0
-    for s in range(S):
-        found = kbest_lazy(T, m, score(T, m, x, s, s == 0), room, paths, scores)
-        total += scores[found - 1]
-    return total
-
-
 def bench_nbest(data: Path, times: int) -> None:
     """Milliseconds for all sentences, scoring included."""
     corpus = read_corpus(data / "conll2000" / "train.txt", FormatSpec())
@@ -60,7 +46,6 @@ def bench_nbest(data: Path, times: int) -> None:
     sides: dict[str, Callable[[], object]] = {"viterbi": lambda: decode(chain, encoded, states, scores, False)}
     for K in SIZES:
         sides[f"A*, {K}"] = lambda K=K: by_astar(chain, encoded, K)  # type: ignore[misc]
-        sides[f"lazy, {K}"] = lambda K=K: by_lists(chain, encoded, K)  # type: ignore[misc]
     for work in sides.values():  # compile
         work()
     result = {name: 1000 * min(found) for name, found in alternating(sides, times).items()}

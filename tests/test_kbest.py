@@ -9,13 +9,13 @@ import pytest
 from chain_arrays import Case, chain_of, data_of, decoded
 from hypothesis import given
 from hypothesis import strategies as st
+from lazy_kbest import by_lists
 from naive_chain import Model, Token
 from naive_kbest import best_paths
 from strategies import cases, few, random_model, random_sentence
 
 from palmette.kernels.chain.astar import kbest_astar, room_for_candidates
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.kbest import kbest_lazy, room_for_lists
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel
@@ -34,21 +34,6 @@ def by_astar(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np
         if restricted:
             restrict(T, m, x, lo, n)
         found[s] = kbest_astar(T, m, n, room, own, scores[s])
-        paths[:, lo : lo + n] = own[:, :n]
-
-
-@kernel
-def by_lists(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np.ndarray, restricted: bool) -> None:
-    S = x.offset.size - 1
-    T = make_workspace(m, x, 0, S, np.arange(S))
-    K = paths.shape[0]
-    room = room_for_lists(T, m, K)
-    own = np.empty((K, T.U.shape[0]), np.int32)
-    for s in range(S):
-        lo, n = x.offset[s], score(T, m, x, s, s == 0)
-        if restricted:
-            restrict(T, m, x, lo, n)
-        found[s] = kbest_lazy(T, m, n, room, own, scores[s])
         paths[:, lo : lo + n] = own[:, :n]
 
 

@@ -8,7 +8,7 @@ exactly by a forward pass over its own states. The best one so far is the best o
 - none that is left can reach it: all its paths score at most what the next path scores, and there are at most as many
   of them as the product over tokens of the states of a label. With one state a label the first path proves itself.
 
-The list: D[i, k, h] is the best score of a path up to token i (contexts as in forward.py), so that the best path with
+The list: D[i, k, h] is the best score of a path up to token i (max_recursion.py), so that the best path with
 a given end is known without search. A path is written down as where it leaves an earlier one on the way from the last
 token to the first; before that place it is the best one there is. When it is taken from the queue, every other
 choice at every token before that place becomes a candidate with its exact score. No path comes twice, and the first
@@ -28,15 +28,8 @@ import numpy as np
 
 from palmette.kernels.chain.choices import choices_at
 from palmette.kernels.chain.forms import Chain, Data, Trellis
-from palmette.kernels.chain.forward import (
-    Sums,
-    edges_into,
-    in_context,
-    log_partition,
-    own_scores,
-    room_for_sums,
-    scored,
-)
+from palmette.kernels.chain.forward import Sums, log_partition, room_for_sums, scored
+from palmette.kernels.chain.max_recursion import best_scores
 from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.hashing import mixed
@@ -152,47 +145,6 @@ def _pop(q: Queue) -> int:
 
 
 @part
-def best_starts(T: Trellis, m: Chain, n: int, V: np.ndarray, D: np.ndarray) -> None:
-    """D[i, k, h] = V[i, k, h] + max over f of D[i-1, (f, k)] + L[i, f, k, h]"""
-    H, U = m.label_of.size, T.U
-    L = edges_into(T, m)
-    several = L.shape[0] > 1
-    for h in range(H):
-        D[0, 0, h] = U[0, h]
-    if m.order == 2 and n > 1:
-        own_scores(T, m, 1, D[1])
-        for g in range(H):
-            for h in range(H):
-                D[1, g, h] += U[0, g]
-    for i in range(2 if m.order == 2 else 1, n):
-        own_scores(T, m, i, V)
-        for k in range(D.shape[1]):
-            d, v = D[i, k], V[k]
-            for h in range(H):
-                d[h] = -np.inf
-            for f in range(H):
-                before = in_context(D[i - 1], f, k)
-                if m.order == 0:
-                    for h in range(H):
-                        d[h] = max(d[h], before)
-                elif before > -np.inf:
-                    edge = L[i if several else 0, f, k]
-                    for h in range(H):
-                        d[h] = max(d[h], before + edge[h])
-            for h in range(H):
-                d[h] += v[h]
-
-
-@part
-def best_score(D: np.ndarray, n: int, H: int) -> float:
-    """The score of the best path; -inf: none is allowed."""
-    top = -np.inf
-    for k in range(D.shape[1] if n > 1 else 1):
-        top = max(top, D[n - 1, k, :H].max())
-    return top
-
-
-@part
 def _force(q: Queue, what: int, n: int, H: int, forced: np.ndarray) -> int:
     """Where the path leaves earlier ones, and for which states; the first such token (n: none)."""
     for i in range(n):
@@ -206,11 +158,10 @@ def _force(q: Queue, what: int, n: int, H: int, forced: np.ndarray) -> int:
 
 @part
 def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Workspace, q: Queue) -> None:
-    """Queue the best path, if there is any. V f64[K, W] is room to work in."""
-    best_starts(T, m, n, V, r.D)
+    """Queue the best path, if there is any. V f64[K, W] is overwritten."""
     q.size[0] = 0
     q.floor[0] = -np.inf
-    top = best_score(r.D, n, m.label_of.size)
+    top = best_scores(T, m, n, V, r.D)
     if top > -np.inf:
         _push(q, top, ROOT)
 

@@ -4,13 +4,12 @@ A list of paths would name the same labels again and again. So this is A* (see a
 the labels of an earlier sequence at its end, leaves it at token j for another label, and goes on as it likes. The
 states of the end are left open; R has the best of them, for each state that the end can be entered from:
 
-    order 1:  R[j, h]    = max over the states k of the label at j+1 of E[j+1, h, k] + U[j+1, k] + R[j+1, k]
-    order 2:  R[j, g, h] = max over the states k of the label at j+2 of S[j+2, g, h, k] + E[j+2, h, k] + U[j+2, k]
-                           + R[j+1, h, k]
+    R[j, (f, k)] = max over the states h of the label at token i = j + order of L[i, f, k, h] + V[i, k, h] + R[j+1, k, h]
 
-and the best sequence with label y at token j and that end scores max over its states h of D[j, h] + R[j, h] (of order
-2: over h and the states k of the label at j+1 of D[j+1, h, k] + R[j, h, k]). So nothing is ever listed in vain, however
-many paths a label sequence has. All sums are float64.
+in the notation of forward.py: f is the state at token j, k the one at j+1 (of the label there) at order 2 and nothing at
+order 1. The best sequence with label y at token j and that end scores max over its states f of D[j, f] + R[j, f] at order
+1, and max over f and k of D[j+1, f, k] + R[j, f, k] at order 2. So nothing is ever listed in vain, however many paths a
+label sequence has. All sums are float64.
 
 Ties: of sequences with equal scores the one with the smaller label at the last token at which they differ comes first.
 """
@@ -23,7 +22,9 @@ import numpy as np
 
 from palmette.kernels.chain.astar import Candidates, insert_candidate
 from palmette.kernels.chain.forms import Chain, Trellis
-from palmette.kernels.core.compile import part
+from palmette.kernels.chain.forward import edges_into
+from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.table import ABSENT
 
 
 class Ends(NamedTuple):
@@ -32,6 +33,7 @@ class Ends(NamedTuple):
     begin: np.ndarray  # i64[Y+1]
     member: np.ndarray  # i64[H]          the states of label y are member[begin[y] : begin[y + 1]]
     R: np.ndarray  # f64[2, 1 or H, H]    of a token and of the one after it
+    tail: np.ndarray  # f64[H]            of one label's states: their own scores and what comes after them
 
 
 @part
@@ -45,63 +47,65 @@ def room_for_ends(m: Chain, n_labels: int) -> Ends:
                 member[k] = h
                 k += 1
         begin[y + 1] = k
-    return Ends(begin, member, np.zeros((2, H if m.order == 2 else 1, H)))
+    return Ends(begin, member, np.zeros((2, H if m.order == 2 else 1, H)), np.empty(H))
 
 
 @part
-def _best_ends(T: Trellis, order: int, n: int, j: int, labels: np.ndarray, r: Ends) -> None:
-    """R of token j from that of the next one, by the labels after it."""
-    H = r.member.size
-    begin, member, R, later = r.begin, r.member, r.R[j % 2], r.R[(j + 1) % 2]
-    if order == 0 or j >= n - order:
+def _best_ends(T: Trellis, L: np.ndarray, order: int, n: int, j: int, labels: np.ndarray, r: Ends) -> None:
+    """R of token j from that of the next one, by the labels after it. L is `edges_into` of the trellis."""
+    begin, member, tail, R, later = r.begin, r.member, r.tail, r.R[j % 2], r.R[(j + 1) % 2]
+    i = j + order  # the token whose states are decided
+    if order == 0 or i >= n:
         R[:] = 0.0
         return
-    i = j + order  # the token whose states are decided
-    u, e = T.U[i], T.E[i if T.E.shape[0] > 1 else 0]
+    edge, u, e = L[i if L.shape[0] > 1 else 0], T.U[i], T.E[i if T.E.shape[0] > 1 else 0]
     first, last = begin[labels[i]], begin[labels[i] + 1]
-    if order == 1:
-        for h in range(H):
+    contexts = begin[labels[j + 1] + 1] - begin[labels[j + 1]] if order == 2 else 1
+    for c in range(contexts):
+        k = member[begin[labels[j + 1]] + c] if order == 2 else 0
+        for p in range(first, last):
+            tail[p] = later[k, member[p]] + u[member[p]]
+            if order == 2:
+                tail[p] += e[k, member[p]]
+        for f in range(member.size):
+            row = edge[f, k]
             top = -np.inf
             for p in range(first, last):
-                k = member[p]
-                top = max(top, float(e[h, k]) + float(u[k]) + later[0, k])
-            R[0, h] = top
-        return
-    s = T.S[i if T.S.shape[0] > 1 else 0]
-    for q in range(begin[labels[j + 1]], begin[labels[j + 1] + 1]):
-        h = member[q]
-        for g in range(H):
-            top = -np.inf
-            for p in range(first, last):
-                k = member[p]
-                top = max(top, float(s[g, h, k]) + float(e[h, k]) + float(u[k]) + later[h, k])
-            R[g, h] = top
+                top = max(top, row[member[p]] + tail[p])
+            if order == 2:
+                R[f, k] = top
+            else:
+                R[0, f] = top
 
 
-@part
-def _best_with(T: Trellis, D: np.ndarray, order: int, n: int, j: int, h: int, labels: np.ndarray, r: Ends) -> float:
-    """The best score with state h at token j and the labels after it, but for what all states have in common."""
+@inline
+def _best_with(u: np.ndarray, D: np.ndarray, order: int, j: int, h: int, after: int, r: Ends) -> float:
+    """The best score with state h at token j and the labels after it (`after` is the next one, ABSENT at the last
+    token), without what all states have in common. u f32[W] are the token's own scores."""
+    if order == 0:
+        return np.float64(u[h])
     R = r.R[j % 2]
-    if order == 0 or n == 1:
-        return float(T.U[j, h])
-    if order == 1:
-        return float(D[j, 0, h] + R[0, h])
+    if order == 1 or (after == ABSENT and j == 0):
+        return D[j, 0, h] + R[0, h]
     top = -np.inf
-    if j == n - 1:
+    if after == ABSENT:
         for g in range(D.shape[1]):
             top = max(top, D[j, g, h])
-        return top
-    for p in range(r.begin[labels[j + 1]], r.begin[labels[j + 1] + 1]):
-        top = max(top, D[j + 1, h, r.member[p]] + R[h, r.member[p]])
+    else:
+        for p in range(r.begin[after], r.begin[after + 1]):
+            top = max(top, D[j + 1, h, r.member[p]] + R[h, r.member[p]])
     return top
 
 
 @part
-def list_labels(T: Trellis, D: np.ndarray, order: int, n: int, ends: Ends, r: Candidates, sequences: np.ndarray) -> int:
+def list_labels(
+    T: Trellis, m: Chain, D: np.ndarray, n: int, ends: Ends, r: Candidates, sequences: np.ndarray
+) -> int:
     """The best label sequences into the rows of sequences i32[K, at least n], their losses against the best one into
     r.loss; how many there are. D f64[n, 1 or H, H or more] is filled, and a path is allowed. r.choice has room for
     the labels."""
     K, Y = sequences.shape[0], ends.begin.size - 1
+    U, L, order, begin, member = T.U, edges_into(T, m), m.order, ends.begin, ends.member
     loss, leaves, choice = r.loss[:K], r.leaves, r.choice
     taken, size = 0, 1
     loss[0], leaves[0] = 0.0, n * Y
@@ -115,14 +119,15 @@ def list_labels(T: Trellis, D: np.ndarray, order: int, n: int, ends: Ends, r: Ca
             labels[first] = what % Y
         taken += 1
         for j in range(n - 1, -1, -1):
-            _best_ends(T, order, n, j, labels, ends)
+            _best_ends(T, L, order, n, j, labels, ends)
             if j >= first:
                 continue
+            after = labels[j + 1] if j + 1 < n else ABSENT
             best = 0
             for y in range(Y):
                 choice[y] = -np.inf
-                for p in range(ends.begin[y], ends.begin[y + 1]):
-                    choice[y] = max(choice[y], _best_with(T, D, order, n, j, ends.member[p], labels, ends))
+                for p in range(begin[y], begin[y + 1]):
+                    choice[y] = max(choice[y], _best_with(U[j], D, order, j, member[p], after, ends))
                 if choice[y] > choice[best]:
                     best = y
             labels[j] = best

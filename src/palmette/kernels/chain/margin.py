@@ -1,96 +1,53 @@
-"""How far right beats wrong: the best path that agrees with what is known, and the best one that does not.
+"""Margins: the best path that agrees with the known labels against the best path that does not.
 
-One pass over the trellis with two tables, of paths that are right so far and of paths that have gone wrong somewhere:
+Two tables go through the max recursion side by side: R of paths that agree so far, X of paths that have left the known
+labels somewhere. At every token, paths of R that take a state which is not allowed move over to X:
 
-    R[h] = U[i, h] + max over g of R[g] + E[i, g, h]                if h is allowed at token i, else -inf
-    X[h] = U[i, h] + max over g of X[g] (or R[g] too, if h is not allowed) + E[i, g, h]
-
-and the same over pairs at order 2. All sums are float64.
+    X[k, h] = max(X[k, h], R[k, h]),   R[k, h] = -inf          for every state h that is not allowed
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.forward import edges_into, own_scores
+from palmette.kernels.chain.max_recursion import best_of, first_scores, next_scores
 from palmette.kernels.chain.score import score
 from palmette.kernels.chain.train import make_workspace
-from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.compile import kernel, part
 
 
-@inline
-def _first_token(m: Chain, x: Data, u: np.ndarray, token: int, R: np.ndarray, X: np.ndarray) -> None:
+@part
+def _move_over(m: Chain, x: Data, token: int, contexts: int, R: np.ndarray, X: np.ndarray) -> None:
+    """Move paths that end in a state which is not allowed at the token from R f64[K, W] to X f64[K, W]."""
     for h in range(m.label_of.size):
-        fine = x.allow[x.known[token], m.label_of[h]]
-        R[h] = u[h] if fine else -np.inf
-        X[h] = -np.inf if fine else u[h]
-
-
-@part
-def _through_pairs(T: Trellis, m: Chain, x: Data, lo: int, n: int, R: np.ndarray, X: np.ndarray) -> tuple[float, float]:
-    """Orders 0 and 1. R and X f64[2, H]: of the token before and of this one."""
-    H = m.label_of.size
-    _first_token(m, x, T.U[0], lo, R[0], X[0])
-    for i in range(1, n):
-        before, now = (i - 1) % 2, i % 2
-        for h in range(H):
-            fine = x.allow[x.known[lo + i], m.label_of[h]]
-            right, wrong = -np.inf, -np.inf
-            for g in range(H):
-                edge = float(T.E[i if T.E.shape[0] > 1 else 0, g, h]) if m.order >= 1 else 0.0
-                right = max(right, R[before, g] + edge)
-                wrong = max(wrong, X[before, g] + edge)
-            R[now, h] = T.U[i, h] + right if fine else -np.inf
-            X[now, h] = T.U[i, h] + (wrong if fine else max(wrong, right))
-    last = (n - 1) % 2
-    return R[last, :H].max(), X[last, :H].max()
-
-
-@part
-def _through_triples(
-    T: Trellis, m: Chain, x: Data, lo: int, n: int, R: np.ndarray, X: np.ndarray, R2: np.ndarray, X2: np.ndarray
-) -> tuple[float, float]:
-    """Order 2. R2 and X2 f64[2, H, H]: of the last two states."""
-    H = m.label_of.size
-    _first_token(m, x, T.U[0], lo, R[0], X[0])
-    if n == 1:
-        return R[0, :H].max(), X[0, :H].max()
-    for i in range(1, n):
-        before, now = (i - 1) % 2, i % 2
-        e = T.E[i if T.E.shape[0] > 1 else 0]
-        s = T.S[i if T.S.shape[0] > 1 else 0]
-        for g in range(H):
-            for h in range(H):
-                fine = x.allow[x.known[lo + i], m.label_of[h]]
-                right, wrong = -np.inf, -np.inf
-                if i == 1:
-                    right, wrong = R[0, g], X[0, g]
-                else:
-                    for f in range(H):
-                        right = max(right, R2[before, f, g] + s[f, g, h])
-                        wrong = max(wrong, X2[before, f, g] + s[f, g, h])
-                own = float(T.U[i, h]) + float(e[g, h])
-                R2[now, g, h] = own + right if fine else -np.inf
-                X2[now, g, h] = own + (wrong if fine else max(wrong, right))
-    last = (n - 1) % 2
-    return R2[last].max(), X2[last].max()
+        if not x.allow[x.known[token], m.label_of[h]]:
+            for k in range(contexts):
+                X[k, h] = max(X[k, h], R[k, h])
+                R[k, h] = -np.inf
 
 
 @kernel
 def margins(m: Chain, x: Data, right: np.ndarray, wrong: np.ndarray) -> None:
-    """Of each sentence: the score of the best path that agrees with what is known f64[S], and of the best one that
-    does not f64[S]; -inf where there is none."""
+    """Write for each sentence the score of the best path that agrees with the known labels into right f64[S], and that
+    of the best path that does not into wrong f64[S]; -inf if there is none."""
     S = x.offset.size - 1
-    order = np.arange(S)
-    T = make_workspace(m, x, 0, S, order)
-    H = m.label_of.size
-    R, X = np.empty((2, H)), np.empty((2, H))
-    square = H if m.order >= 2 else 0
-    R2, X2 = np.empty((2, square, square)), np.empty((2, square, square))
+    T = make_workspace(m, x, 0, S, np.arange(S))
+    L, H, K, W = edges_into(T, m), m.label_of.size, T.D.shape[1], m.bias.size
+    R, X, V = np.empty((2, K, W)), np.empty((2, K, W)), np.zeros((K, W))  # of the token before and of this one
     for s in range(S):
         n = score(T, m, x, s, s == 0)
         lo = x.offset[s]
-        if m.order < 2:
-            right[s], wrong[s] = _through_pairs(T, m, x, lo, n, R, X)
-        else:
-            right[s], wrong[s] = _through_triples(T, m, x, lo, n, R, X, R2, X2)
+        for i in range(n):
+            before, now = (i + 1) % 2, i % 2
+            if i == 0:
+                first_scores(T, m, R[now])
+                X[now, 0] = -np.inf
+            else:
+                own_scores(T, m, i, V)
+                next_scores(L, m.order, i, H, V, R[before], R[now])
+                next_scores(L, m.order, i, H, V, X[before], X[now])
+            _move_over(m, x, lo + i, K if i > 0 else 1, R[now], X[now])
+        last = (n - 1) % 2
+        right[s], wrong[s] = best_of(R[last], n - 1, H), best_of(X[last], n - 1, H)

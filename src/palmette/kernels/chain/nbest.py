@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.chain.astar import list_paths, room_for_candidates
-from palmette.kernels.chain.exact import best_score, best_starts, log_sum_of_labels, room_for_search
+from palmette.kernels.chain.exact import log_sum_of_labels, room_for_search
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.forward import exp_edges, log_partition, room_for_sums
 from palmette.kernels.chain.label_lists import list_labels, room_for_ends
+from palmette.kernels.chain.max_recursion import best_scores
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel
@@ -36,15 +37,14 @@ def decode_nbest(
             restrict(T, m, x, x.offset[s], n)
         lo = x.offset[s] - x.offset[first]
         own = out[:, lo : lo + n]
-        best_starts(T, m, n, w.V, room.D)
-        top = best_score(room.D, n, H)
+        top = best_scores(T, m, n, w.V, room.D)
         found[s - first] = 0
         if top == -np.inf:
             continue
         if m.plain:
             count = list_paths(T, room.D, m.order, H, n, r, own)
         else:
-            count = list_labels(T, room.D, m.order, n, ends, r, own)
+            count = list_labels(T, m, room.D, n, ends, r, own)
         found[s - first] = count
         for k in range(count):
             scores[s - first, k] = top - r.loss[k]

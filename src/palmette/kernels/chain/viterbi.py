@@ -56,7 +56,7 @@ def _best_previous(before: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.nda
     g = 1
     while g + 4 <= H:
         a, b, c, d = before[g], before[g + 1], before[g + 2], before[g + 3]
-        max_four(out, a, e[g], b, e[g + 1], c, e[g + 2], d, e[g + 3])
+        max_four(out, (a, b, c, d), e[g], e[g + 1], e[g + 2], e[g + 3])
         g += 4
     while g < H:
         a = before[g]
@@ -142,7 +142,7 @@ def _best_before(before: np.ndarray, s: np.ndarray, e: np.ndarray, u: np.ndarray
             if max(max(a, b), max(c, d)) == low:
                 f += 4
                 continue
-            max_four(o, a, s[f, g], b, s[f + 1, g], c, s[f + 2, g], d, s[f + 3, g])
+            max_four(o, (a, b, c, d), s[f, g], s[f + 1, g], s[f + 2, g], s[f + 3, g])
             f += 4
         while f < H:
             a = before[f, g]

@@ -24,9 +24,11 @@ def add_four(out: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np
 
 
 def max_four(
-    out: np.ndarray, x: float, a: np.ndarray, y: float, b: np.ndarray, z: float, c: np.ndarray, t: float, d: np.ndarray
+    out: np.ndarray, scores: tuple[float, float, float, float], a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray
 ) -> None:
-    """out[h] = max(out[h], x + a[h], y + b[h], z + c[h], t + d[h])"""
+    """out[h] = max(out[h], scores[0] + a[h], ..., scores[3] + d[h]), in the precision of out and scores; rows may be
+    float32 where out is float64"""
+    x, y, z, t = scores
     for h in range(out.size):
         out[h] = max(out[h], max(max(x + a[h], y + b[h]), max(z + c[h], t + d[h])))
 
@@ -52,9 +54,11 @@ if not config.DISABLE_JIT:
     def _over_row(
         context: Any, builder: Any, arrays: list[Any], step: Callable[[Callable[[int], Any], Any], Any]
     ) -> None:
-        """For every item of the first array: arrays[0][h] = step(load, kind); vectors first, then the rest."""
+        """For every item of the first array: arrays[0][h] = step(load, kind); vectors first, then the rest. Items of
+        the other arrays are widened to the type of the first."""
         made = [context.make_array(kind)(context, builder, value) for kind, value in arrays]
-        item = context.get_value_type(arrays[0][0].dtype)
+        items = [context.get_value_type(kind.dtype) for kind, _ in arrays]
+        item = items[0]
         index = ir.IntType(64)
         size = builder.extract_value(made[0].shape, 0)
         whole = builder.and_(size, ir.Constant(index, -LANES))
@@ -62,11 +66,13 @@ if not config.DISABLE_JIT:
             start = ir.Constant(index, begin) if isinstance(begin, int) else begin
             with cgutils.for_range_slice(builder, start, end, ir.Constant(index, by), intp=index) as (h, _):
 
-                def place(k: int, kind: Any = kind, h: Any = h) -> Any:
-                    return builder.bitcast(builder.gep(made[k].data, [h]), kind.as_pointer())
+                def place(k: int, by: int = by, h: Any = h) -> Any:
+                    own = ir.VectorType(items[k], by) if by > 1 else items[k]
+                    return builder.bitcast(builder.gep(made[k].data, [h]), own.as_pointer())
 
-                def load(k: int, place: Any = place) -> Any:
-                    return builder.load(place(k), align=item.get_abi_size(context.target_data))
+                def load(k: int, kind: Any = kind, place: Any = place) -> Any:
+                    found = builder.load(place(k), align=items[k].get_abi_size(context.target_data))
+                    return found if items[k] == item else builder.fpext(found, kind)
 
                 builder.store(step(load, kind), place(0), align=item.get_abi_size(context.target_data))
 
@@ -91,20 +97,21 @@ if not config.DISABLE_JIT:
         return types.void(out, a, b, c, d), code
 
     @intrinsic
-    def max_four(typingctx, out, x, a, y, b, z, c, t, d):  # type: ignore[no-untyped-def]
+    def max_four(typingctx, out, scores, a, b, c, d):  # type: ignore[no-untyped-def]
         def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
             def larger(p, q):  # type: ignore[no-untyped-def]
                 return builder.select(builder.fcmp_ordered(">", p, q), p, q)
 
             def step(load, kind):  # type: ignore[no-untyped-def]
-                sums = [builder.fadd(spread(builder, args[2 * k - 1], kind), load(k)) for k in (1, 2, 3, 4)]
+                starts = [spread(builder, builder.extract_value(args[1], k), kind) for k in range(4)]
+                sums = [builder.fadd(starts[k], load(k + 1)) for k in range(4)]
                 return larger(load(0), larger(larger(sums[0], sums[1]), larger(sums[2], sums[3])))
 
-            rows = [(signature.args[k], args[k]) for k in (0, 2, 4, 6, 8)]
+            rows = [(signature.args[k], args[k]) for k in (0, 2, 3, 4, 5)]
             _over_row(context, builder, rows, step)
             return context.get_dummy_value()
 
-        return types.void(out, out.dtype, a, out.dtype, b, out.dtype, c, out.dtype, d), code
+        return types.void(out, types.UniTuple(out.dtype, 4), a, b, c, d), code
 
     @intrinsic
     def add_run(typingctx, out, at, w, begin, size, factor):  # type: ignore[no-untyped-def]

@@ -1,4 +1,7 @@
-"""The K best paths of a trellis by lazy lists (Huang & Chiang 2005, Algorithm 3).
+"""Test oracle: the K best paths of a trellis by lazy lists (Huang & Chiang 2005, Algorithm 3).
+
+A second, independent algorithm beside `kernels/chain/astar.py`, which the product uses. The tests compare both with each
+other and with the enumeration of all paths, ties included.
 
 A vertex is a token j with the states after it that its choice depends on (none, one or two, by the order). Its
 derivations are pairs (h, rank): state h at token j, then the rank-th best derivation of the vertex that this leads to.
@@ -12,10 +15,10 @@ the last one settled, (h, rank), gives its successor (h, rank + 1) to the candid
 in turn at the vertex before. Such a question runs down a chain of vertices, so a stack of tokens is all it needs.
 
 Ties: of paths with equal scores the one with the smaller state at the last token at which they differ comes first,
-which here is: the smaller state, then the smaller rank. All sums are float64, over a table of best beginnings of its
-own: nothing is shared with `astar` but the trellis, so that each is a judge of the other.
+which here is: the smaller state, then the smaller rank. All sums are float64, over a table of best prefixes of its own:
+nothing is shared with `astar` but the trellis.
 
-Room is O(K^2 n) numbers, so this is for the short lists of training; `astar` needs O(K n).
+Memory is O(K^2 n) numbers; `astar` needs O(K n).
 """
 
 from __future__ import annotations
@@ -24,8 +27,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, Trellis
-from palmette.kernels.core.compile import inline, part
+from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.score import restrict, score
+from palmette.kernels.chain.train import make_workspace
+from palmette.kernels.core.compile import inline, kernel, part
 
 NEW = -1
 
@@ -242,3 +247,19 @@ def _follow(T: Trellis, order: int, H: int, n: int, r: Lists, count: int, vertex
         if j > 0:
             vertex = _vertex_before(order, H, vertex, path[j])
     return count
+
+
+@kernel
+def by_lists(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np.ndarray, restricted: bool) -> None:
+    """Paths i32[K, N], scores f64[S, K] and their number found i64[S] of every sentence."""
+    S = x.offset.size - 1
+    T = make_workspace(m, x, 0, S, np.arange(S))
+    K = paths.shape[0]
+    room = room_for_lists(T, m, K)
+    own = np.empty((K, T.U.shape[0]), np.int32)
+    for s in range(S):
+        lo, n = x.offset[s], score(T, m, x, s, s == 0)
+        if restricted:
+            restrict(T, m, x, lo, n)
+        found[s] = kbest_lazy(T, m, n, room, own, scores[s])
+        paths[:, lo : lo + n] = own[:, :n]
