@@ -89,10 +89,10 @@ def _as_before(paths: np.ndarray, k: int, order: int, n: int, j: int) -> bool:
 
 
 @part
-def list_paths(T: Trellis, D: np.ndarray, order: int, H: int, n: int, r: Candidates, paths: np.ndarray) -> int:
+def list_paths(T: Trellis, m: Chain, D: np.ndarray, n: int, r: Candidates, paths: np.ndarray) -> int:
     """The best paths into the rows of paths i32[K, at least n], their losses into r.loss; how many there are. D is
     filled, and a path is allowed."""
-    U, E, S = T.U, T.E, T.S
+    U, E, S, order, H = T.U, T.E, T.S, m.order, m.label_of.size
     K = paths.shape[0]
     loss, leaves, choice = r.loss[:K], r.leaves, r.choice
     gap = np.empty(n)  # of the best path: how much worse the second choice at a token is
@@ -149,7 +149,7 @@ def kbest_astar(T: Trellis, m: Chain, n: int, r: Candidates, paths: np.ndarray, 
         return 0
     if paths.shape[0] == 1:
         return 1
-    found = list_paths(T, T.D, m.order, m.label_of.size, n, r, paths)
+    found = list_paths(T, m, T.D, n, r, paths)
     for k in range(1, found):
         scores[k] = scores[0] - r.loss[k]
     return found

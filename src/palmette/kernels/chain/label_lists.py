@@ -4,12 +4,12 @@ A list of paths would name the same labels again and again. So this is A* (see a
 the labels of an earlier sequence at its end, leaves it at token j for another label, and goes on as it likes. The
 states of the end are left open; R has the best of them, for each state that the end can be entered from:
 
-    R[j, (f, k)] = max over the states h of the label at token i = j + order of L[i, f, k, h] + V[i, k, h] + R[j+1, k, h]
+    R[j, (f, k)] = max over states h of the label at i = j + order of L[i, f, k, h] + V[i, k, h] + R[j+1, k, h]
 
-in the notation of forward.py: f is the state at token j, k the one at j+1 (of the label there) at order 2 and nothing at
-order 1. The best sequence with label y at token j and that end scores max over its states f of D[j, f] + R[j, f] at order
-1, and max over f and k of D[j+1, f, k] + R[j, f, k] at order 2. So nothing is ever listed in vain, however many paths a
-label sequence has. All sums are float64.
+in the notation of forward.py: f is the state at token j; k is the one at j+1 (of the label there) at order 2, and
+nothing at order 1. The best sequence with label y at token j and that end scores max over its states f of D[j, f] +
+R[j, f] at order 1, and max over f and k of D[j+1, f, k] + R[j, f, k] at order 2. So nothing is ever listed in vain,
+however many paths a label sequence has. All sums are float64.
 
 Ties: of sequences with equal scores the one with the smaller label at the last token at which they differ comes first.
 """
@@ -98,9 +98,7 @@ def _best_with(u: np.ndarray, D: np.ndarray, order: int, j: int, h: int, after: 
 
 
 @part
-def list_labels(
-    T: Trellis, m: Chain, D: np.ndarray, n: int, ends: Ends, r: Candidates, sequences: np.ndarray
-) -> int:
+def list_labels(T: Trellis, m: Chain, D: np.ndarray, n: int, ends: Ends, r: Candidates, sequences: np.ndarray) -> int:
     """The best label sequences into the rows of sequences i32[K, at least n], their losses against the best one into
     r.loss; how many there are. D f64[n, 1 or H, H or more] is filled, and a path is allowed. r.choice has room for
     the labels."""

@@ -3,9 +3,9 @@
     D[0, 0, h] = U[0, h]
     D[i, k, h] = V[i, k, h] + max over f of D[i-1, (f, k)] + L[i, f, k, h]
 
-Contexts k, edges L, own scores V and the notation (f, k) are those of forward.py, which sums where this module takes the
-maximum: at order 2 a context is the previous state (K = H contexts), otherwise there is one context. At order 2 the
-second token is entered from D[0, 0, k] without an edge, and at order 0 there are no edges at all.
+Contexts k, edges L, own scores V and the notation (f, k) are those of forward.py, which sums where this module takes
+the maximum: at order 2 a context is the previous state (K = H contexts), otherwise there is one context. At order 2
+the second token is entered from D[0, 0, k] without an edge, and at order 0 there are no edges at all.
 
 It serves everything that needs more than the best path: n-best lists (nbest.py), lists of paths for exact decoding
 (exact.py) and margins (margin.py). `viterbi` computes the same table in float32, with loops tuned for the best path
@@ -63,11 +63,9 @@ def _max_over_previous(before: np.ndarray, edge: np.ndarray, k: int, out: np.nda
 
 
 @inline
-def next_scores(
-    L: np.ndarray, order: int, i: int, H: int, V: np.ndarray, before: np.ndarray, out: np.ndarray
-) -> None:
-    """D of token i >= 1 into out f64[K, W], from that of the token before it. L is `edges_into` of the trellis, V f64[K, W]
-    `own_scores` of token i."""
+def next_scores(L: np.ndarray, order: int, i: int, H: int, V: np.ndarray, before: np.ndarray, out: np.ndarray) -> None:
+    """D of token i >= 1 into out f64[K, W], from that of the token before it. L is `edges_into` of the trellis, V
+    f64[K, W] `own_scores` of token i."""
     edge = L[i if L.shape[0] > 1 else 0]
     for k in range(out.shape[0]):
         o, v = out[k], V[k]

@@ -25,7 +25,7 @@ def decode_nbest(
     i64[sentences]. probability f64[sentences, K] is filled unless it is of size 0: of the labels, summed over their
     paths of states, and given what is known when `restricted`."""
     T = make_workspace(m, x, first, last, np.arange(x.offset.size - 1))
-    K, H, n_labels = out.shape[0], m.label_of.size, x.allow.shape[1]
+    K, n_labels = out.shape[0], x.allow.shape[1]
     w = room_for_sums(T, m, False)
     room = room_for_search(T, w)
     r = room_for_candidates(K, max(T.U.shape[1], n_labels))
@@ -41,10 +41,7 @@ def decode_nbest(
         found[s - first] = 0
         if top == -np.inf:
             continue
-        if m.plain:
-            count = list_paths(T, room.D, m.order, H, n, r, own)
-        else:
-            count = list_labels(T, m, room.D, n, ends, r, own)
+        count = list_paths(T, m, room.D, n, r, own) if m.plain else list_labels(T, m, room.D, n, ends, r, own)
         found[s - first] = count
         for k in range(count):
             scores[s - first, k] = top - r.loss[k]

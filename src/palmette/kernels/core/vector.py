@@ -24,7 +24,12 @@ def add_four(out: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np
 
 
 def max_four(
-    out: np.ndarray, scores: tuple[float, float, float, float], a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray
+    out: np.ndarray,
+    scores: tuple[float, float, float, float],
+    a: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray,
+    d: np.ndarray,
 ) -> None:
     """out[h] = max(out[h], scores[0] + a[h], ..., scores[3] + d[h]), in the precision of out and scores; rows may be
     float32 where out is float64"""
