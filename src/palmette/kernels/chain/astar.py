@@ -100,7 +100,7 @@ def list_paths(T: Trellis, m: Chain, D: np.ndarray, n: int, r: Candidates, paths
     loss[0], leaves[0] = 0.0, n * H
     while taken < size:
         what, base = leaves[taken], loss[taken]
-        path = paths[taken]
+        path = paths[taken, :n]
         first = n  # the token where it leaves; the best path leaves none
         if taken > 0:
             first, parent = (what // H) % n, paths[what // H // n]
@@ -109,13 +109,11 @@ def list_paths(T: Trellis, m: Chain, D: np.ndarray, n: int, r: Candidates, paths
             path[first] = what % H
         taken += 1
         for j in range(first - 1, -1, -1):
-            one_on = path[j + 1] if j + 1 < n else 0
-            two_on = path[j + 2] if j + 2 < n else 0
             if taken > 1 and _as_before(paths, taken - 1, order, n, j):
                 path[j] = paths[0, j]
                 if taken == K or (size == K and base + gap[j] > loss[K - 1]):
                     continue
-            choices_at(U, E, S, D, order, n, H, j, one_on, two_on, choice)
+            choices_at(U, E, S, D, order, H, j, path, choice)
             best = 0
             for h in range(1, H):
                 if choice[h] > choice[best]:

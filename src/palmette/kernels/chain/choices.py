@@ -1,7 +1,7 @@
 """Reading a searched trellis backwards: how good each state of a token is, given the states after it.
 
-A search for more than the best path goes from the last token to the first, over the table D of best beginnings. The
-states after token j that matter are at most two, `one_on` and `two_on`, so a choice is cheap to score:
+A search for more than the best path goes from the last token to the first, over the table D of best scores up to a
+token. At most two states after token j matter, `one_on` and `two_on`, so a choice is cheap to score:
 
     order 0:   U[j, h]
     order 1:   D[j, h] + E[j+1, h, one_on]                        D[j, h] at the last token
@@ -22,10 +22,13 @@ from palmette.kernels.core.compile import inline
 
 @inline
 def choices_at(
-    U: np.ndarray, E: np.ndarray, S: np.ndarray, D: np.ndarray, order: int, n: int, H: int, j: int,
-    one_on: int, two_on: int, out: np.ndarray,
+    U: np.ndarray, E: np.ndarray, S: np.ndarray, D: np.ndarray, order: int, H: int, j: int, path: np.ndarray,
+    out: np.ndarray,
 ) -> None:  # fmt: skip
-    """out[h] = how good state h is at token j; `one_on` and `two_on` are read where order and length ask for them."""
+    """out[h] = how good state h is at token j, given the states after it in path i32[n]."""
+    n = path.size
+    one_on = path[j + 1] if j + 1 < n else 0
+    two_on = path[j + 2] if j + 2 < n else 0
     if order == 0 or n == 1:
         u = U[j]
         for h in range(H):

@@ -169,16 +169,14 @@ def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Workspace, q: Que
 @part
 def take_best(T: Trellis, m: Chain, n: int, r: Workspace, q: Queue, count: int) -> float:
     """Take the best candidate as path number `count`, write it into r.path, and queue what leaves it; its score."""
-    H, path, choice = m.label_of.size, r.path, r.choice
+    order, H, path, choice = m.order, m.label_of.size, r.path[:n], r.choice
     U, E, S, D = T.U, T.E, T.S, r.D
     score = q.score[0]
     what = _pop(q)
     q.taken[count] = what
     first = _force(q, what, n, H, r.forced)
     for j in range(n - 1, -1, -1):
-        one_on = path[j + 1] if j + 1 < n else 0
-        two_on = path[j + 2] if j + 2 < n else 0
-        choices_at(U, E, S, D, m.order, n, H, j, one_on, two_on, choice)
+        choices_at(U, E, S, D, order, H, j, path, choice)
         best = r.forced[j]
         if best == ABSENT:
             best = 0
