@@ -45,7 +45,7 @@ from palmette.kernels.latent.forms import (
 )
 from palmette.kernels.latent.train import decide, train_latent
 from palmette.kernels.learning.rule import CAPPED, HARD, MIRA, PA, PERCEPTRON, PROBPERC, SOFT, Rule
-from palmette.options.latent import COMBINE_NUMBERS
+from palmette.options.latent import COMBINE, combine_number
 from palmette.structures.latent.views import chunk_view, packed
 from palmette.structures.latent.weights import new_store, no_rival, snapshot, with_room
 
@@ -72,7 +72,7 @@ def cases(draw: st.DrawFn) -> tuple[Case, dict, Training, str, bool]:
     latent = draw(st.sampled_from(["chunks", "chunks", "chunks", "none", 3]))
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
     types = draw(st.sampled_from([("",), ("X", "Y")])) if len(names) < 3 else ("",)
-    how = draw(st.sampled_from(list(COMBINE_NUMBERS))) if latent == "chunks" and len(names) > 1 else "add"
+    how = draw(st.sampled_from(list(COMBINE))) if latent == "chunks" and len(names) > 1 else "add"
     pairs, normalise = draw(st.booleans()), draw(st.booleans())
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     made = case(latent, names, types, random_sentences(rng, 3), pairs)
@@ -88,7 +88,7 @@ def cases(draw: st.DrawFn) -> tuple[Case, dict, Training, str, bool]:
         decay=draw(st.sampled_from([0.0, 0.5])),
         spread=draw(st.sampled_from([0.0, 0.5])),
     )
-    return made, weights, Training(Decoding(COMBINE_NUMBERS[how], normalise), rule, 1), how, pairs
+    return made, weights, Training(Decoding(combine_number(how), normalise), rule, 1), how, pairs
 
 
 def twin_of(made: Case, weights: dict, how: Training, combine: str, pairs: bool) -> Twin:
@@ -163,7 +163,7 @@ def test_a_step(drawn: tuple, y: int) -> None:
     assert counts[SQUARED_LOSS] == pytest.approx(twin.squared_loss, rel=1e-3, abs=1e-6)
 
 
-@pytest.mark.parametrize("how", list(COMBINE_NUMBERS))
+@pytest.mark.parametrize("how", list(COMBINE))
 def test_whole_passes(how: str) -> None:
     """Several passes with decoding again and the mean of all vectors, from random weights so that there are no ties;
     where the twin comes close to one, what follows is not compared."""
@@ -172,7 +172,7 @@ def test_whole_passes(how: str) -> None:
         rng = np.random.default_rng(seed)
         made = case("chunks", ["iob2", "ioe1", "o+c"], ("",), random_sentences(rng, 6), True)
         start = {f: int(rng.integers(-64, 65)) / 64 for f in every_feature(made.views, True)}
-        method = Training(Decoding(COMBINE_NUMBERS[how], True), Rule(PA, variant=HARD), 20)
+        method = Training(Decoding(combine_number(how), True), Rule(PA, variant=HARD), 20)
         twin, arrays = twin_of(made, start, method, how, True), to_arrays(made, start, averaged=True)
         twin.count()
         y = [1, -1, -1, 1, -1, -1]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from palmette.kernels.latent.forms import ADD, COTRAIN, VOTE, Decoding, Training
 from palmette.options.chain import NAMED_FEATURES
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import CLASSIFIER_LEARNERS, Learner, PassiveAggressive
 from palmette.options.training import AVERAGES, PASSES, TrainingOptions
+
+if TYPE_CHECKING:
+    from palmette.kernels.latent.forms import Decoding, Training
 
 # Representations of a chunking, and other names that people use for them
 VIEWS = {"iob1": "IOB1", "iob2": "IOB2", "ioe1": "IOE1", "ioe2": "IOE2", "o+c": "IOBES"}
@@ -24,7 +26,12 @@ COMBINE = {
     "cotrain": "each view takes the structure of the others",
 }
 
-COMBINE_NUMBERS = {"add": ADD, "vote": VOTE, "cotrain": COTRAIN}
+
+def combine_number(name: str) -> int:
+    """The number of a way to combine views in kernels, which import NumPy: `--help` does not wait for that."""
+    from palmette.kernels.latent import forms
+
+    return {"add": forms.ADD, "vote": forms.VOTE, "cotrain": forms.COTRAIN}[name]
 
 
 def view_names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -177,10 +184,14 @@ class LatentSettings(LatentOptions, Value):
 
     def decoding(self) -> Decoding:
         """How kernels find structures."""
-        return Decoding(COMBINE_NUMBERS[self.combine], self.normalise)
+        from palmette.kernels.latent.forms import Decoding
+
+        return Decoding(combine_number(self.combine), self.normalise)
 
     def training(self, n_examples: int) -> Training:
         """How kernels learn."""
+        from palmette.kernels.latent.forms import Training
+
         return Training(self.decoding(), self.chosen_learner.rule(n_examples), self.cap)
 
     def validate(self) -> None:

@@ -8,9 +8,10 @@ numbers into a coefficient per output, and the structure adds the weighted sum o
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np  # options name rules, and `--help` does not wait for NumPy
 
 # Kinds of rules
 PERCEPTRON, PROBPERC, PA, MIRA = range(4)
@@ -51,6 +52,8 @@ class CandidateList(NamedTuple):
 
 def candidate_list(K: int) -> CandidateList:
     """Room for gold and K candidates."""
+    import numpy as np
+
     return CandidateList(
         np.zeros(K + 1), np.zeros(K + 1), np.zeros((K, K)), np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)
     )
