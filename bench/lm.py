@@ -45,12 +45,12 @@ def _ours(train: list[str], test: list[str], folder: Path, times: int) -> dict[s
     held_out = sentences_of(test)
     sides: dict[str, Callable[[], object]] = {
         "train": lambda: LanguageModel().fit_file(text),
-        "score": lambda: model.score(held_out),
+        "score": lambda: model.evaluate(held_out),
         "sample": lambda: model.draw(DRAWN, new=True),
     }
     model.draw(1)
     seconds = {name: median(found) for name, found in alternating(sides, times).items()}
-    return {"seconds": seconds, "test": {key: getattr(model.score(held_out), key) for key in _FIGURES}}
+    return {"seconds": seconds, "test": {key: getattr(model.evaluate(held_out), key) for key in _FIGURES}}
 
 
 _FIGURES = ("sentences", "tokens", "unknown", "perplexity", "perplexity_without_unknown")

@@ -2,7 +2,7 @@
 
 `python -m studies.bio_latent` searches on the development file (cut-off 15, order 1): states a label, estimator and k
 of mavg, size of the random start, random start or split plain model, observations on state pairs or on states alone.
-Then it trains the plain and the latent perceptron with the 28 contexts of the document at cut-off 15, 5 and 2 (order 1)
+Then it trains the plain and the latent perceptron with the 28 published contexts at cut-off 15, 5 and 2 (order 1)
 and at cut-off 2 (order 2), three seeds, passes chosen on the development file; test is read once for each row. A second
 search, at cut-off 2 with three seeds a setting, chooses the settings of one more row there.
 
@@ -126,7 +126,7 @@ def tested(data: Path, states: int, cut: int, order: int, seed: int, settings: d
 
 
 def chosen(record: Record, share: int) -> Cell:
-    """The best cell of the search with shared updates or without (observations on pairs stay, as in the document)."""
+    """The best cell of the search with shared updates or without (observations on pairs stay, as published)."""
     cells = [c for c in record.some(stage="search") if min(1, c["settings"].get("share", -1)) == share]
     return max((c for c in cells if c["settings"].get("pairs", True)), key=lambda c: float(c["best"]))
 

@@ -164,7 +164,7 @@ def drawing(record: Record) -> str:
 
 
 def verdicts(record: Record) -> str:
-    """The claims of the document, each with what was found."""
+    """The published claims, each with what was found."""
     found = (_order(record), _leaning(record), _soon(record), _gain(record), _seeds(record), _last(record))
     return "\n".join(textwrap.fill(f"- {text}", 118, subsequent_indent="  ") for text in found if text)
 
@@ -262,7 +262,7 @@ negatives to test on. The second corpus is Brown's, with negatives from a model 
 3-grams with the chunk tag, and pairs of chunk tags; one chunk type where a row does not say
 otherwise. Parts of speech come from our tagger, the start "from the chunker" from our NP chunker, both trained
 on lower-cased CoNLL-2000; its largest weight is 0.1 with one view, 0.01 with five,
-where it goes to the IOB2 view. The document's figures are on other corpora, after 40 passes, with negatives that are
+where it goes to the IOB2 view. The published figures are on other corpora, after 40 passes, with negatives that are
 neither matched in length nor cleared of sentences of the corpus.
 
 ## Is it too easy?
@@ -286,7 +286,7 @@ document's claims, and what was found:
 
 ![Accuracy on dev by pass](grammaticality.png)
 
-Without the guards (words unfiltered, lengths unmatched, in training and test), closer to the document's setting; and
+Without the guards (words unfiltered, lengths unmatched, in training and test), closer to the published setting; and
 in the last column guarded negatives from a model of another text, brown.txt, in training and test:
 
 {free_table(record)}
@@ -295,9 +295,9 @@ The level: nothing here is near the published 98. Dropping the guards does not c
 another text do: there a bag of words tells most of them, and what is learnt is mostly the difference between the texts.
 `palmette classifier cues` says so.
 
-The order: between the learners there are one or two points, where the document has eight. All rows have the same
-features and the same start, and each keeps the pass that is best on dev. What gains most is adding up five views that
-have a structure of their own each. Voting and co-training write one consensus into all views, and gain less. Neither
+The order: between the learners there are one or two points, where the published comparison has eight. All rows have
+the same features and the same start, and each keeps the pass that is best on dev. Adding five views that each have
+their own structure gains most. Voting and co-training write one consensus into all views, and gain less. Neither
 the chunker as a start nor the batch learners' inner loops make much of a difference at this size.
 
 ## Updates, decodings, time

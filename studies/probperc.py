@@ -5,7 +5,7 @@ tenths of the training sentences in turn, whose scores are averaged; the develop
 up to PASSES passes. Then it trains with
 the best settings and number of passes on the training data, once for each seed, and reads the test file once for each
 row. All learners of a task have the same features. Significance: approximate randomisation over all paired runs against
-the averaged perceptron. The document's LSTM is left out: palmette has no neural networks.
+the averaged perceptron. The published LSTM is left out: palmette has no neural networks.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ averaged perceptron. Settings and passes (at most {PASSES}; {ITERATIONS} iterati
 development data, with seed 1 (CoNLL-2000: on three held-out tenths, mean). A first search on one held-out tenth alone
 chose falling rates for probPerc, which came out 0.1 below the perceptron on test; it was then repeated on three and
 with constant rates. Times were taken while other work ran on the machine, more of it at one time than at another: for
-what a pass of each learner costs see `python -m bench nbest`. The document's LSTM is left out.
+what a pass of each learner costs see `python -m bench nbest`. The published LSTM is left out.
 
 ![Learning curves](probperc.png)
 
