@@ -82,7 +82,7 @@ def test_a_wrong_number_is_told(tagger: Tagger, n: object) -> None:
 
 def test_an_impossible_sentence_is_named(tagger: Tagger) -> None:
     strict = Tagger("pos", passes=1, forbidden=[("D", "D"), ("N", "D")]).fit(SENTENCES, TAGS)
-    with pytest.raises(DataError, match="sentence 2: no sequence"):
+    with pytest.raises(DataError, match="sentence 2: no label sequence"):
         strict.nbest([["dog"], ["the", "the"]], 2, allowed=[[None], ["D", "D"]])
 
 
