@@ -244,7 +244,7 @@ def test_bad_trees_are_told_or_left_out(cli: Cli) -> None:
         (f"parser train {TRAIN} -o x.palm --patience 2", "--patience needs"),
         (f"parser train {TRAIN} -o x.palm --ignore form", "cannot ignore 'form'"),
         (f"parser train {TRAIN} -o x.palm --jackknife 1", "--jackknife: 1 is not a whole number of at least 2"),
-        (f"parser train {TRAIN} -o x.palm --features nosuch", "no set and no file 'nosuch'"),
+        (f"parser train {TRAIN} -o x.palm --features nosuch", "'nosuch' is neither a named set"),
         (f"parser parse m.palm {TEST} --sentences 3", "--sentences chooses"),
         (f"parser parse m.palm {TEST} --draw --sentences 3-99", "there are sentences 1 to 12"),
         (f"parser parse m.palm {TEST} --draw --sentences x", "numbers and ranges"),

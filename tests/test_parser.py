@@ -125,7 +125,7 @@ def test_a_seed_is_a_model(tmp_path: Path) -> None:
 def test_crossing_trees_may_be_left_out(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "palmette"):
         parser = quick(non_projective="skip").fit(bank(SEA, WHAT))
-    assert caplog.messages == ["1 of 2 trees are not projective, and left out"]
+    assert caplog.messages == ["1 of 2 trees are not projective and are left out"]
     assert "ccomp" not in parser.relations_
     with pytest.raises(DataError, match="no tree of the training data is projective"):
         quick(non_projective="skip").fit(bank(WHAT))
@@ -144,7 +144,7 @@ def test_an_arrow_in_a_relation_is_no_mark_where_nothing_is_lifted() -> None:
 def test_all_roots_get_the_relation_that_most_have(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "palmette"):
         parser = quick().fit(bank(SEA, GO, [("Well", "INTJ", 0, "frag")]))
-    assert caplog.messages == ["1 of 3 roots have another relation than root; the parser gives it to all roots"]
+    assert caplog.messages == ["1 of 3 roots have a relation other than root, which the parser assigns to all roots"]
     assert parser.predict([["Well"]]) == [[(0, "root")]]
 
 
@@ -315,7 +315,7 @@ def test_bad_calls(trained: Parser) -> None:
         trained.nbest([["a"]], MOST_BEAM + 1)
     with pytest.raises(UsageError, match="width: 0"):
         trained.parse([["a"]], beam=0)
-    with pytest.raises(UsageError, match="no set and no file"):
+    with pytest.raises(UsageError, match="is neither a named set"):
         Parser("nothing").fit(bank(SEA))
     with pytest.raises(DataError, match="some sentence has none"):
         trained.evaluate([["a"]])

@@ -19,15 +19,15 @@ STARTS, ENDS, AFTER, BEFORE = 1, 2, 4, 8  # what a token is in its chunk; AFTER,
 
 
 class Views(NamedTuple):
-    """What the views are, apart from their weights."""
+    """Everything about the views except their weights."""
 
     size: np.ndarray  # i64[R]      H of each
     stride: np.ndarray  # i64[R]    W of each
     column: np.ndarray  # i64[R+1]  where its states begin in a row
     edge: np.ndarray  # i64[R+1]    where its pairs begin in a flat table
     kind: np.ndarray  # i32[C]      the chunk type of a state, -1 outside of chunks
-    opens: np.ndarray  # bool[C]    whether a chunk begins with it whatever stands before,
-    closes: np.ndarray  # bool[C]   ends with it whatever follows
+    opens: np.ndarray  # bool[C]    whether a chunk always begins with it,
+    closes: np.ndarray  # bool[C]   or always ends with it
     written: np.ndarray  # i32[R, types + 1, 16]  the state for a token of that type (the last: outside) and part
     forbid: np.ndarray  # f32[pairs]  0 or -inf
     first: np.ndarray  # f32[C]       0 or -inf
@@ -47,8 +47,8 @@ class Weights(NamedTuple):
 
 
 class Sentences(NamedTuple):
-    """Encoded sentences. `earlier` links an attribute to where it occurred before in its sentence (-1: nowhere), which
-    is what the length of a feature vector needs to know."""
+    """Encoded sentences. `earlier` links an attribute to its previous occurrence in the sentence (-1: none), which the
+    length of a feature vector depends on."""
 
     offset: np.ndarray  # i64[S+1]
     one: Active

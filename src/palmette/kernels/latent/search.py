@@ -1,4 +1,4 @@
-"""The best structure of a sentence in each view, and what the views make of it together.
+"""The best structure of a sentence in each view, and the combination of all views.
 
     U[i, h]  = sum over attributes of w[attribute, h]   (+ start, end), for the states h of all views side by side
     z_r      = the best path of view r
@@ -63,7 +63,7 @@ def _best_path(v: Views, room: Workspace, r: int, n: int) -> None:
 
 @part
 def read_chunks(v: Views, room: Workspace, r: int, n: int) -> None:
-    """The types of view r's tokens, and where chunks begin, by conlleval's rule."""
+    """Read the best path of view r as chunks: types of tokens, and where chunks begin, by conlleval's rule."""
     column, best, kind, starts = v.column[r], room.best[r], room.kind[r], room.starts[r]
     for i in range(n):
         h = column + best[i]
@@ -92,7 +92,7 @@ def vote(kind: np.ndarray, starts: np.ndarray, n: int, without: int, won: np.nda
 
 @part
 def write_chunks(v: Views, r: int, kind: np.ndarray, starts: np.ndarray, n: int, path: np.ndarray) -> None:
-    """Chunks in the states of view r."""
+    """Write chunks as states of view r."""
     outside = v.written.shape[1] - 1
     for i in range(n):
         if kind[i] < 0:

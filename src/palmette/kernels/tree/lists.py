@@ -1,4 +1,4 @@
-"""Several parses of one sentence: those of the last beam, or with merging the forest that a search leaves behind."""
+"""Several parses of one sentence: those of the last beam, or with merging the forest of the search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arcs that cross: finding them, lifting them until none is left, and putting lifted ones back.
+"""Crossing arcs: finding them, lifting them until none is left, and putting lifted ones back.
 
 heads i32[N], counted from 1 within the sentence, 0 for the root; sentences in offset i64[S+1]. All input is trees. An
 arc h -> d is projective when every word between the two descends from h.
@@ -65,7 +65,7 @@ def _search(
     queue: np.ndarray,
 ) -> int:  # fmt: skip
     """The first word with the relation `wanted` below the head of `word`, level by level, each from left to right;
-    0 if there is none. What is below `word` itself cannot be its head."""
+    0 if there is none. Words below `word` itself cannot be its head."""
     queue[0] = heads[first + word - 1]
     size, at = 1, 0
     while at < size:
@@ -105,8 +105,8 @@ def lower_arcs(
     heads: np.ndarray, relations: np.ndarray, offset: np.ndarray, base: np.ndarray, wanted: np.ndarray
 ) -> np.ndarray:
     """New heads i32[N]: each word whose relation has a `wanted` one (i32[types], -1 for none) goes to the word below
-    its head that has it, from the root down; `base` i32[types] are the relations proper. What finds no such word
-    stays."""
+    its head that has it, from the root down; `base` i32[types] are the relations proper. A word that
+    finds none keeps its head."""
     made = heads.copy()
     for s in range(offset.size - 1):
         first, n = offset[s], offset[s + 1] - offset[s]

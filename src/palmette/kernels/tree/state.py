@@ -1,4 +1,4 @@
-"""Arc-standard states: how they are made, and what templates see of them.
+"""Arc-standard states: how they are made, and what templates read of them.
 
     SHIFT    the next word goes on the stack
     LEFT r   the top takes the second as its dependant with relation r:   s1 <-r- s0
@@ -37,7 +37,7 @@ from palmette.kernels.tree.forms import (
     Words,
 )
 
-_NONE = np.uint64(0x9E3779B97F4A7C15)  # what an atom reads of a node that is not there
+_NONE = np.uint64(0x9E3779B97F4A7C15)  # what an atom reads of a missing node
 _ODD = np.uint64(0xD6E8FEB86659FD93)
 _32 = np.uint64(32)
 FARTHEST = 10
@@ -101,7 +101,7 @@ def _number(value: int) -> np.uint64:
 
 @part
 def read_atoms(z: States, g: Grammar, words: Words, lo: int, n: int, x: int, node: np.ndarray) -> None:
-    """What every atom sees in state x. node i32[NODES] is room for the words of the nodes."""
+    """Fill atoms[x] with what every atom reads in state x. node i32[NODES] is scratch space."""
     second = np.int64(z.left[x])
     tops = (np.int64(x), second, np.int64(z.left[second]) if second >= 0 else np.int64(-1))
     for i in range(S2 + 1):
@@ -140,8 +140,8 @@ def read_atoms(z: States, g: Grammar, words: Words, lo: int, n: int, x: int, nod
 
 @part
 def sign(z: States, g: Grammar, x: int) -> None:
-    """The signature: positions, and all that templates read of the stack. The position of the top is one: two words may
-    look alike, but what is built on them are different trees, at different distances."""
+    """The signature: positions, and all that templates read of the stack. The position of the top is part of it: two
+    words may look alike, but the trees that are built on them differ, and so do distances."""
     h = np.uint64(z.front[x]) * _ODD + np.uint64(z.node[x, BEGIN] + 1)
     h = (h ^ np.uint64(z.node[x, WORD] + 1)) * _NONE
     h ^= h >> _32
@@ -167,5 +167,5 @@ def feature_key(ptr: np.ndarray, atom: np.ndarray, seed: np.ndarray, atoms: np.n
 
 @inline
 def depth(z: States, x: int) -> int:
-    """How many words the stack has: every step after the shifts has taken one away."""
+    """The number of words on the stack: each reduction takes one away."""
     return 2 * z.front[x] - z.step[x]

@@ -1,4 +1,4 @@
-"""From a state back to what made it: its arcs, and the states and actions on the way."""
+"""From a state back to its derivation: its arcs, and the states and actions that led to it."""
 
 from __future__ import annotations
 

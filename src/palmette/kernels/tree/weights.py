@@ -1,7 +1,8 @@
 """Weights of a parser: an open-addressing table of features, each with a short list of (action, weight).
 
-A list has room for 2, 4, 8 ... entries; when it is full it moves to a place of twice the size, and the old place waits
-in a chain for the next feature that needs one of its size. A row for all actions would take thirty times the memory.
+A list has room for 2, 4, 8 ... entries; when it is full it moves to a place of twice the size, and the old place is
+kept in a free list for the next feature that needs one of its size. A row for all actions would take thirty times the
+memory.
 
     packed place of a list = start | length << 40 | size class << 52
 """
@@ -122,7 +123,7 @@ def change(w: Weights, e: int, amount: float, clock: float) -> None:
 
 @kernel
 def larger_table(table: np.ndarray) -> np.ndarray:
-    """The same table with twice the places."""
+    """A copy of the table with twice the places."""
     out = np.zeros(2 * table.size, np.uint64)
     for k in range(0, table.size, 2):
         if table[k] != np.uint64(0):
@@ -134,8 +135,7 @@ def larger_table(table: np.ndarray) -> np.ndarray:
 
 @kernel
 def frozen(w: Weights, clock: float) -> tuple:
-    """(table, entry) of the weights as they would come out: averaged by the clock (0: the last ones), without zeros
-    and without gaps."""
+    """(table, entry) of the final weights: averaged by the clock (0: the last ones), without zeros and gaps."""
     features, entries = 0, 0
     for k in range(0, w.table.size, 2):
         kept = _n_kept(w, k, clock)
@@ -189,7 +189,7 @@ def _n_kept(w: Weights, k: int, clock: float) -> int:
 
 @kernel
 def restart_from_average(w: Weights, clock: float) -> None:
-    """mavg: the mean so far becomes the weights, and its sums begin again."""
+    """mavg: the mean so far becomes the weights, and its sums restart from 0."""
     for k in range(0, w.table.size, 2):
         if w.table[k] != np.uint64(0):
             packed = w.table[k + 1]
@@ -201,7 +201,7 @@ def restart_from_average(w: Weights, clock: float) -> None:
 
 @kernel
 def lists_of(table: np.ndarray) -> tuple:
-    """Of each place of a table: start i64[places] and length i64[places] of its list; 0 of an empty one."""
+    """For each place of a table: start i64[places] and length i64[places] of its list; 0 for an empty place."""
     start = np.zeros(table.size // 2, np.int64)
     length = np.zeros(table.size // 2, np.int64)
     for k in range(start.size):

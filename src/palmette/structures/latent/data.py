@@ -1,4 +1,4 @@
-"""Sentences and their classes as the kernels want them."""
+"""Sentences and templates of a classifier, encoded for the kernels."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def most_attributes(x: Sentences) -> int:
 
 
 def encode(corpus: Corpus, encoder: Encoder, alphabet: FeatureIndex) -> Sentences:
-    """A corpus as a trained model sees it: attributes that it does not know are left out."""
+    """A corpus encoded with a trained model's attributes; unknown ones are left out."""
     none = np.zeros(0, np.int32)
     data = encode_corpus(corpus, encoder, {1: alphabet}, none, np.zeros((1, 1), np.bool_))
     return sentences(corpus.offset, data.one, alphabet.size)
 
 
 def check_templates(encoder: Encoder) -> None:
-    """Attributes here go with one state; pairs of states have weights without observations."""
+    """Raise UsageError if a template observes pairs or triples of states: only single states have observations here."""
     if set(encoder.programs) != {1}:
         raise UsageError(
-            f"{encoder.templates.name}: a classifier's templates begin with U (and a bare B): observations on pairs "
-            "and triples of states are not for it"
+            f"{encoder.templates.name}: templates of a classifier begin with U (or are a bare B); observations "
+            "on pairs and triples of states are not supported"
         )

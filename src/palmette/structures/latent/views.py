@@ -1,7 +1,7 @@
 """Views of a sentence's latent structure: chunkings in five representations, general states, or none at all.
 
-A view has tags of its own, also its own O, and weights of its own for the same attributes. What is allowed between its
-tags is what its scheme allows. `packed` lays several views side by side for the kernels.
+Each view has its own tags, including its own O, and its own weights for the same attributes. Its scheme determines
+which tags may follow each other. `packed` lays several views side by side for the kernels.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def chunk_view(name: str, types: Sequence[str]) -> View:
 
 
 def make_views(latent: str | int, names: Sequence[str], types: Sequence[str]) -> list[View]:
-    """What a classifier looks at: chunk views, `latent` general states, or nothing but the words ("none")."""
+    """The views of a classifier: chunk views, `latent` general states, or only the words ("none")."""
     if latent == "chunks":
         return [chunk_view(name, types) for name in names]
     if latent == "none":
@@ -79,7 +79,7 @@ def packed(views: Sequence[View], types: Sequence[str], pairs: bool) -> Packed:
 
 
 def _written(view: View, types: Sequence[str]) -> np.ndarray:
-    """i32[types + 1, 16]: the state of a token by its type and its part in the chunk; outside stands last."""
+    """i32[types + 1, 16]: the state of a token by its type and its part in the chunk; the last row is outside."""
     table = np.zeros((len(types) + 1, 16), np.int32)
     for (k, of), role in product(enumerate(types), range(16)):
         letter = letter_at(view.scheme, *(bool(role & part) for part in _OF_PART))

@@ -1,4 +1,4 @@
-"""The weights of a classifier's views: made, averaged, compared, started from a supervised chunker."""
+"""The weights of a classifier's views: allocation, averages, distances; and the store of fixed structures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def used(weights: Weights) -> int:
 
 
 def snapshot(weights: Weights, clock: float | None) -> Weights:
-    """The weights that come out: the last ones, or with a clock the mean of all; a copy without accumulators."""
+    """A copy of the weights without accumulators: the last ones, or with a clock the mean of all."""
     n = used(weights)
 
     def mean(w: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -59,7 +59,7 @@ def fixed_weights(end: np.ndarray, pair: np.ndarray, rows: FeatureWeights) -> We
 
 
 def restart_mean(weights: Weights, clock: np.ndarray) -> None:
-    """Begin a mean anew."""
+    """Restart the mean of the weights."""
     for sums in (weights.end_a, weights.pair_a, weights.one.a[: used(weights)]):
         sums[...] = 0.0
     clock[VECTORS] = 1.0
@@ -75,7 +75,7 @@ def rival(weights: Weights) -> Rival:
 
 
 def distance(u: Rival, weights: Weights) -> float:
-    """The Euclidean distance; rows that only one of the two has count with what they weigh."""
+    """The Euclidean distance; a row that only one of the two has counts in full."""
     n = u.w.shape[0]
     rest = weights.one.w[n : used(weights)]
     parts = [weights.end - u.end, weights.pair - u.pair, weights.one.w[:n] - u.w, rest]
@@ -83,13 +83,13 @@ def distance(u: Rival, weights: Weights) -> float:
 
 
 def largest(weights: Weights) -> float:
-    """The largest weight without its sign."""
+    """The largest absolute weight."""
     blocks = (weights.end, weights.pair, weights.one.w[: used(weights)])
     return max(float(np.abs(block).max(initial=0.0)) for block in blocks)
 
 
 def n_weights(weights: Weights) -> int:
-    """Weights that are not zero."""
+    """The number of weights that are not zero."""
     return int(sum(np.count_nonzero(b) for b in (weights.end, weights.pair, weights.one.w[: used(weights)])))
 
 
@@ -99,7 +99,7 @@ def new_store(n_sentences: int) -> Store:
 
 
 def with_room(store: Store, entries: int, states: int) -> Store:
-    """The same with room for more; at least half as much again, so that growing stays cheap."""
+    """The store with room for more; arrays grow by at least a half, so that growing stays cheap."""
 
     def grown(array: np.ndarray, needed: int) -> np.ndarray:
         if array.size >= needed:

@@ -65,7 +65,7 @@ class ParserModel:
         return Parsed(heads, relations, scores, merges)
 
     def with_trees(self, treebank: Treebank, heads: np.ndarray, relations: np.ndarray) -> Treebank:
-        """The treebank with trees as `parse` gives them."""
+        """The treebank with trees that `parse` returned."""
         names = self.relations
         numbers = np.where(relations < 0, names.index(self.root), relations).astype(np.int32)
         return treebank.with_trees((heads + 1).astype(np.int32), column_of_types(numbers, names))

@@ -13,7 +13,7 @@ from palmette.kernels.tree.lists import forest, list_parses
 from palmette.structures.hypergraph import Derivation, Hypergraph
 from palmette.structures.tree.model import ParserModel
 
-TRIES = 50  # derivations that are looked at for each tree: many make the same one
+TRIES = 50  # derivations per tree that are looked at, at most: many make the same tree
 
 
 class Tree(NamedTuple):
@@ -39,7 +39,7 @@ def best_trees(
 
 
 def _all_trees(model: ParserModel, g: Grammar, words: Words, s: int, beam: int, merge: bool) -> Iterator[Tree]:
-    """Trees best first; some come again."""
+    """Trees, best first; the same tree may occur again."""
     size = int(words.offset[s + 1] - words.offset[s])
     how = SearchOptions(beam, merge, STANDARD)
     room = make_workspace(g, size, how)

@@ -1,9 +1,9 @@
-"""Trees whose arcs cross, made projective for a parser that cannot cross arcs, and made whole again afterwards.
+"""Pseudo-projective trees: crossing arcs are lifted for a parser that cannot cross arcs, and put back afterwards.
 
 Pseudo-projective parsing (Nivre & Nilsson 2005) with the encoding "head": an arc that crosses others is lifted to the
-head of its head until it does not, and its relation remembers the relation of the head it came from: `obj` below an
+head of its head until it does not, and its relation records the relation of the head it came from: `obj` below an
 `xcomp` becomes `obj↑xcomp`. A parser learns such relations as any others. The inverse looks for an `xcomp` below the
-head, level by level from left to right, and hangs the word there as `obj`.
+head, level by level from left to right, and attaches the word there as `obj`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIFTED = "↑"
 
 
 class Lifted(NamedTuple):
-    """How much of a treebank is not projective, and what was done about it."""
+    """How much of a treebank is not projective, and how many arcs were lifted."""
 
     sentences: int
     words: int
@@ -47,19 +47,19 @@ def projective_sentences(treebank: Treebank) -> np.ndarray:
 def projectivised(treebank: Treebank, least: int = 1) -> tuple[Treebank, Lifted]:
     """The treebank with projective trees, and what was lifted. Every sentence needs a tree.
 
-    A marked relation that comes fewer than `least` times is left unmarked: every relation is a choice more for the
+    A marked relation that occurs fewer than `least` times is left unmarked: every relation is one more choice for the
     parser at each step, and what was seen once or twice is hardly learnt."""
     check_relations(treebank.relations.types, treebank.corpus.source)
     heads, offset, relations = treebank.heads, treebank.offset, treebank.relations
     made = lift_arcs(heads, offset)
     moved = np.flatnonzero(made != heads)
     crossing = crossing_arcs(heads, offset)
-    told = Lifted(
+    lifted = Lifted(
         treebank.n_sentences, treebank.n_tokens, int((sentence_sums(crossing, offset) > 0).sum()),
         int(crossing.sum()), moved.size,
     )  # fmt: skip
     if not moved.size:
-        return treebank, told
+        return treebank, lifted
     start = np.repeat(offset[:-1], np.diff(offset))
     own, above = relations.ids[moved].astype(np.int64), relations.ids[start[moved] + heads[moved] - 1]
     T = len(relations.types)
@@ -69,11 +69,11 @@ def projectivised(treebank: Treebank, least: int = 1) -> tuple[Treebank, Lifted]
     names = [f"{relations.types[pair // T]}{LIFTED}{relations.types[pair % T]}" for pair in pairs[frequent].tolist()]
     ids = relations.ids.copy()
     ids[moved] = number[which]
-    return treebank.with_trees(made, column_of_types(ids, [*relations.types, *names])), told
+    return treebank.with_trees(made, column_of_types(ids, [*relations.types, *names])), lifted
 
 
 def deprojectivised(treebank: Treebank) -> Treebank:
-    """The treebank with lifted words hung where their relations say, and without the marks."""
+    """The treebank with lifted words attached where their relations point to, and without the marks."""
     ids, types = treebank.relations.ids, treebank.relations.types
     base, wanted, names = unmarked(types)
     if (wanted < 0).all():
@@ -83,8 +83,8 @@ def deprojectivised(treebank: Treebank) -> Treebank:
 
 
 def unmarked(types: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Of relations with and without marks: the relation proper i32[T] and the one of the head looked for i32[T] (-1:
-    none) as numbers of the plain relations, and these."""
+    """For relations with and without marks: the relation itself i32[T] and the one of the head to look for i32[T] (-1:
+    none), as numbers of the plain relations; and the plain relations."""
     names: dict[str, int] = {}
     parts = [name.partition(LIFTED) for name in types]
     base = np.array([names.setdefault(own, len(names)) for own, _, _ in parts], np.int32)
@@ -93,7 +93,7 @@ def unmarked(types: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
 
 
 def check_relations(types: Sequence[str], source: str) -> None:
-    """The mark must be ours alone."""
+    """Raise DataError if a relation of the data contains the mark."""
     if taken := next((name for name in types if LIFTED in name), None):
         raise DataError(
             f"the relation {taken!r} holds {LIFTED}, which marks the relations of lifted arcs", file=source,

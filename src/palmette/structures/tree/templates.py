@@ -1,4 +1,4 @@
-"""Feature templates of the parser: a line a template, made of named atoms.
+"""Feature templates of the parser: one template per line, made of named atoms.
 
     s0.wt s1.t          # word and tag of the top of the stack, tag of the second
     s0.l.t s0.t s1.t
@@ -6,7 +6,7 @@
 
 An atom is a node and what is read of it. Nodes: s0, s1, s2 (stack), q0 ... q3 (the words to come), and the outermost
 children of a stack node: s0.l, s0.r, and the ones next to them, s0.l2, s0.r2. What is read: w form, m lemma, u UPOS,
-x XPOS, t tag (XPOS, or UPOS where there is none), f all morphological features, f:Case one of them; of a child also
+x XPOS, t tag (XPOS, or UPOS if there is none), f all morphological features, f:Case one of them; of a child also
 `rel`, its relation; of a stack node vl and vr (how many dependants it has on a side) and sl and sr (the set of their
 relations). Letters may stand together: s0.wt is s0.w s0.t. `distance` is that between s0 and s1.
 """
@@ -76,13 +76,13 @@ def choose_templates(features: str | FilePath) -> Templates:
         data = read_all(features)
     except Exception as error:
         names = ", ".join(SETS)
-        raise UsageError(f"features: there is no set and no file {str(features)!r}; sets: {names}") from error
+        raise UsageError(f"features: {str(features)!r} is neither a named set ({names}) nor a readable file") from error
     check_utf8(data, shown(features))
     return compile_templates(data.decode(), shown(features))
 
 
 def compile_templates(text: str, name: str) -> Templates:
-    """Read the lines of a set; complains with the line."""
+    """Compile the lines of a set; an error names the line."""
     columns: dict[str, int] = {}
     atoms: dict[Atom, int] = {}
     lists: dict[tuple[int, ...], str] = {}
@@ -94,10 +94,10 @@ def compile_templates(text: str, name: str) -> Templates:
         chosen = tuple(sorted({atoms.setdefault(atom, len(atoms)) for atom in found}))
         spelt = " ".join(sorted(words))
         if chosen in lists:
-            raise UsageError(f"{name}, line {number}: the same template as `{lists[chosen]}`")
+            raise UsageError(f"{name}, line {number}: this template repeats `{lists[chosen]}`")
         lists[chosen] = spelt
     if not lists:
-        raise UsageError(f"{name}: no template; a line is a template, such as `s0.wt s1.t`")
+        raise UsageError(f"{name}: there is no template in it; write one per line, such as `s0.wt s1.t`")
     if len(lists) > MOST_TEMPLATES:
         raise UsageError(f"{name}: {len(lists)} templates; at most {MOST_TEMPLATES}")
     for atom in _seen_later(list(atoms)):
@@ -107,10 +107,10 @@ def compile_templates(text: str, name: str) -> Templates:
 
 
 def _seen_later(atoms: list[Atom]) -> list[Atom]:
-    """What templates may come to see of states that look alike to them now, so that such states are told apart too:
-    what is read of a deeper node is read of the higher ones, which sink; and what is read of the second child, of the
-    first one of the top, which becomes the second when there is another. The cells of the top itself are not needed,
-    since its position is known."""
+    """Atoms that templates may read later of states that look alike to them now, so that such states are told apart:
+    what is read of a deeper node is read of the higher ones, which sink; and what is read of a second child is read of
+    the first one of the top, which becomes the second when there is another. The cells of the top itself are not
+    needed, since its position is part of the signature."""
     found: list[Atom] = []
     for kind, node, column in atoms:
         if S2 < node < CHILDREN or kind == DISTANCE:
@@ -127,12 +127,14 @@ def _seen_later(atoms: list[Atom]) -> list[Atom]:
 
 
 def _atoms(word: str, columns: dict[str, int], where: str) -> list[Atom]:
-    """The atoms of one word of a template."""
+    """The atoms of one word of a template line."""
     if word == "distance":
         return [(DISTANCE, 0, 0)]
     node = _NODE.match(word)
     if node is None:
-        raise UsageError(f"{where}: {word!r} begins with no node; nodes are s0 s1 s2 q0 q1 q2 q3 and s0.l, s0.r2 ...")
+        raise UsageError(
+            f"{where}: {word!r} does not begin with a node; nodes are s0 s1 s2 q0 q1 q2 q3 and s0.l, s0.r2 ..."
+        )
     number = int(node[1][1]) + (0 if node[1][0] == "s" else Q0)
     if node[2]:
         if number > S2:
@@ -141,20 +143,20 @@ def _atoms(word: str, columns: dict[str, int], where: str) -> list[Atom]:
     read = word[node.end() + 1 :]
     if read == "rel":
         if not node[2]:
-            raise UsageError(f"{where}: {word!r}: a relation is read of a child, as in s0.l.rel")
+            raise UsageError(f"{where}: {word!r}: only a child has a relation, as in s0.l.rel")
         return [(RELATION, number, 0)]
     if read in _COUNTS:
         if number > S2:
-            raise UsageError(f"{where}: {word!r}: {read} is read of a stack node, as in s0.{read}")
+            raise UsageError(f"{where}: {word!r}: only stack nodes have {read}, as in s0.{read}")
         return [(_COUNTS[read], number, 0)]
     names = [read] if read.startswith("f:") and len(read) > 2 else list(read)
     if not names or not all(name in _LETTERS or name.startswith("f:") for name in names):
-        raise UsageError(f"{where}: {word!r}: what is read is one of w m u x t f f:NAME rel vl vr sl sr, not {read!r}")
+        raise UsageError(f"{where}: {word!r}: {read!r} is not one of w m u x t f f:NAME rel vl vr sl sr")
     return [(CELL, number, columns.setdefault(name, len(columns))) for name in names]
 
 
 def read_cells(treebank: Treebank, columns: tuple[str, ...]) -> np.ndarray:
-    """u64[columns, N]: a hash of what each column has for each word."""
+    """u64[columns, N]: a hash of each column's value for each word."""
     made = np.zeros((len(columns), treebank.n_tokens), np.uint64)
     for k, name in enumerate(columns):
         if name in FIELDS:

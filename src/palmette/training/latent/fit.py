@@ -1,4 +1,4 @@
-"""From labelled sentences to a trained classifier: attributes, views, start, passes."""
+"""Training of a classifier from labelled sentences: attributes, views, initial weights, epochs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SAME_COLUMNS = "development data needs the columns of the training data"
 
 
 class Task(NamedTuple):
-    """What is to be learnt, and how."""
+    """Data and options of one training."""
 
     corpus: Corpus
     y: np.ndarray  # i8[S]
@@ -53,7 +53,7 @@ class Task(NamedTuple):
 
 
 def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
-    """Train."""
+    """Train a classifier."""
     _check(task)
     settings = task.settings
     old = None if task.chunker is None else {1: task.chunker.alphabets[1]}
@@ -144,7 +144,7 @@ def _accuracy_on(
 
 
 def _moved_only(alphabet: FeatureIndex, weights: Weights) -> tuple[FeatureIndex, Weights]:
-    """Forget the attributes that never got a weight."""
+    """Drop the attributes that never got a weight."""
     keep = weights.one.slot > 0
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     kept = int(np.count_nonzero(keep))

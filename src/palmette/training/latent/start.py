@@ -1,7 +1,7 @@
-"""A supervised chunker's weights as the start of a classifier.
+"""The weights of a supervised chunker as the start of a classifier.
 
-The chunker must have the classifier's templates, since attributes are the same where their strings are. Its weights go
-to the view of its own tag scheme, scaled so that the largest one is the size asked for; the other views start at zero.
+The chunker must have the classifier's templates: two attributes are the same if their strings are. Its weights go to
+the view of its own tag scheme, scaled so that the largest one has the requested size; the other views start at zero.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def types_of(chunker: ChainModel) -> tuple[str, ...]:
 
 
 def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) -> None:
-    """Whether its weights mean something here."""
+    """Raise UsageError if the weights of the chunker have no meaning for these views and templates."""
     if chunker.scheme not in [view.scheme for view in views]:
         raise UsageError(
             f"init: the chunker's tags are {chunker.scheme}, and the views are {', '.join(v.name for v in views)}"
@@ -44,7 +44,8 @@ def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) ->
 
 
 def start_from(chunker: ChainModel, views: Sequence[View], packed: Views, weights: Weights, size: float) -> float:
-    """Copy its weights, for a classifier whose first attributes are the chunker's; the factor they were scaled by."""
+    """Copy the weights of the chunker, whose attributes are the first ones of the classifier. Returns the factor by
+    which they were scaled."""
     r = next(k for k, view in enumerate(views) if view.scheme == chunker.scheme)
     tags, H, W = views[r].tags, int(packed.size[r]), int(packed.stride[r])
     states = np.array([tags.index(label) for label in _plain(chunker.labels)])
@@ -66,6 +67,6 @@ def start_from(chunker: ChainModel, views: Sequence[View], packed: Views, weight
 
 
 def _plain(labels: Sequence[str]) -> list[str]:
-    """Labels in the letters of the schemes: U-PER is S-PER."""
+    """Labels in the letters of the tag schemes: U-PER is S-PER."""
     parts = [split_label(label) for label in labels]
     return [f"{letter}-{kind}" if kind else letter for letter, kind in parts]

@@ -1,4 +1,4 @@
-"""From a treebank to a parser: actions, encoding, passes."""
+"""Training of a parser from a treebank: projective trees, actions, encoding, epochs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from palmette.training.tree.learning import ParserLearning
 
 logger = logging.getLogger(__name__)
 # A relation of lifted arcs that is rarer loses its mark: UD English-EWT would have 136 relations instead of 51, and
-# each is two actions more to be looked at in every state.
+# each is two more actions to score in every state.
 LEAST = 3
 
 
@@ -36,7 +36,7 @@ def fit_parser(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> tuple[ParserModel, TrainResult]:
-    """Train a parser. With development data the pass with the best LAS is kept."""
+    """Train a parser. With development data the epoch with the best LAS is kept."""
     if not treebank.n_tokens or (treebank.heads < 0).any():
         raise DataError("the training data has no trees", file=treebank.corpus.source)
     projective = made_projective(treebank, settings.non_projective)
@@ -59,7 +59,7 @@ def fit_parser(
 
 
 def parsed(model: ParserModel, treebank: Treebank, beam: int, merge: bool, threads: int = 1) -> Treebank:
-    """The treebank with guessed trees, lifted arcs put back where they belong."""
+    """The treebank with predicted trees, lifted arcs put back where they belong."""
     if not treebank.n_tokens:
         return treebank
     found = model.parse(treebank, beam, merge, threads)
@@ -67,21 +67,21 @@ def parsed(model: ParserModel, treebank: Treebank, beam: int, merge: bool, threa
 
 
 def finished(model: ParserModel, treebank: Treebank, heads: np.ndarray, relations: np.ndarray) -> Treebank:
-    """The treebank with trees as the kernels give them, and lifted arcs put back."""
+    """The treebank with the trees that a kernel returned, lifted arcs put back."""
     made = model.with_trees(treebank, heads, relations)
     return deprojectivised(made) if model.lifts else made
 
 
 def made_projective(treebank: Treebank, how: str) -> Treebank:
-    """Trees with crossing arcs are transformed, or left out; either is told."""
+    """Transform trees with crossing arcs ("pseudo"), or leave them out ("skip"); either is logged."""
     if how == "pseudo":
-        made, told = projectivised(treebank, LEAST)
-        if told.crossing_sentences:
-            logger.info("%s", told)
+        made, lifted = projectivised(treebank, LEAST)
+        if lifted.crossing_sentences:
+            logger.info("%s", lifted)
         return made
     good = projective_sentences(treebank)
     if not good.all():
-        logger.info(f"{int((~good).sum()):,} of {good.size:,} trees are not projective, and left out")
+        logger.info(f"{int((~good).sum()):,} of {good.size:,} trees are not projective and are left out")
     if not good.any():
         raise DataError("no tree of the training data is projective", hint="--non-projective pseudo transforms them")
     return treebank.take(np.flatnonzero(good))
@@ -96,18 +96,19 @@ def actions_of(treebank: Treebank) -> list[Action]:
     pairs = np.unique(np.stack((moves, ids)), axis=1).T.tolist()
     found = sorted((int(move), names[relation]) for move, relation in pairs)
     if len(found) + 1 > MOST_ACTIONS:
-        raise DataError(f"{len(found)} kinds of arcs; at most {MOST_ACTIONS - 1}")
+        raise DataError(f"the trees have {len(found)} kinds of arcs; at most {MOST_ACTIONS - 1} are possible")
     return [SHIFTING, *found]
 
 
 def root_of(treebank: Treebank) -> str:
-    """The relation that roots have, most of the time. The last word that is left is the root without any action, so
-    that there is nothing to learn another one from; that is told."""
+    """The most frequent relation of roots. The last word on the stack is the root without any action, so that no other
+    relation can be learnt for it; trees with another one are logged."""
     types = treebank.relations.types
     counts = Counter(types[k] for k in treebank.relations.ids[treebank.heads == 0].tolist())
     (root, times), total = counts.most_common(1)[0], counts.total()
     if times < total:
         logger.info(
-            f"{total - times:,} of {total:,} roots have another relation than {root}; the parser gives it to all roots"
+            f"{total - times:,} of {total:,} roots have a relation other than {root}, which the parser assigns to all "
+            "roots"
         )
     return root
