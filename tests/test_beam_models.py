@@ -16,7 +16,7 @@ from naive_beam import beam_perceptron
 from naive_templates import expand
 from strategies import Task, few, tasks
 
-from palmette import Beam, Latent, ProbPerc, Tagger
+from palmette import Beam, Latent, Tagger
 from palmette.data import model_file
 from palmette.errors import DataError, ModelError, TemplateError, UsageError
 from palmette.features.lint import lint
@@ -156,7 +156,7 @@ def test_round_trip(tmp_path: Path) -> None:
     tagger.save(tmp_path / "m.palm")
     again = Tagger.load(tmp_path / "m.palm")
     assert again.model_.beam == 2
-    assert (again.search, again.beam, again.update) == ("beam", 2, "max-violation")
+    assert again.settings().beam == Beam(2, update="max-violation")
     assert again.predict_scored(words) == tagger.predict_scored(words)
     assert again.nbest(words, 2) == tagger.nbest(words, 2)
     small = pruned(tagger.model_, rows=True, names=True)
@@ -192,18 +192,6 @@ def test_a_width_that_is_none(tmp_path: Path) -> None:
         model_file.save(tmp_path / "bad.palm", found, meta | {"settings": meta["settings"] | wrong})
         with pytest.raises(ModelError):
             load_chain(str(tmp_path / "bad.palm"))
-
-
-def test_older_files_call_when_update(tmp_path: Path) -> None:
-    words, labels = noisy(0)
-    Tagger(learner=ProbPerc(when="errors"), template=parse("U0:%x[0,0]\nB"), passes=1).fit(words, labels).save(
-        tmp_path / "m.palm"
-    )
-    found, meta = model_file.load(tmp_path / "m.palm")
-    old = {k: v for k, v in meta["settings"].items() if k not in ("when", "update", "search", "beam")}
-    model_file.save(tmp_path / "old.palm", found, meta | {"settings": old | {"update": "errors"}})
-    again = Tagger.load(tmp_path / "old.palm")
-    assert (again.when, again.update) == ("errors", None)
 
 
 # --- going on -----------------------------------------------------------------------------------------------

@@ -192,8 +192,9 @@ def demo(n: int, part: str) -> tuple[list, list]:
 
 
 def chosen(tagger: Tagger) -> tuple[str, int | None]:
-    settings = tagger.model_.meta["settings"]
-    return settings["estimator"], settings["mavg_every"]
+    settings = tagger.model_.settings
+    assert not isinstance(settings.mavg_every, str)
+    return settings.estimator, settings.mavg_every
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -224,12 +225,12 @@ def test_without_dev_auto_is_the_plain_mean_and_mavg_every_fourth_pass() -> None
 
 @pytest.mark.parametrize("name", ["avg", "last"])
 def test_other_estimators_have_no_restarts(name: str) -> None:
-    with pytest.raises(UsageError, match="only the estimator mavg"):
+    with pytest.raises(UsageError, match="applies to the estimator mavg"):
         Tagger("chunk", estimator=name, mavg_every=2).fit(*demo(5, "train"))
 
 
 def test_auto_without_mavg_or_dev_is_refused() -> None:
-    with pytest.raises(UsageError, match="only the estimator mavg"):
+    with pytest.raises(UsageError, match="applies to the estimator mavg"):
         Tagger("chunk", mavg_every="auto").fit(*demo(5, "train"))
     with pytest.raises(UsageError, match="--dev FILE"):
         Tagger("chunk", estimator="mavg", mavg_every="auto").fit(*demo(5, "train"))

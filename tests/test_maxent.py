@@ -231,7 +231,7 @@ def test_what_it_cannot_do() -> None:
     X, y = demo("train", 3)
     with pytest.raises(UsageError, match="dplvm"):
         Tagger("chunk", learner="maxent", states=Latent(2)).fit(X, y)
-    with pytest.raises(UsageError, match="label-history: maxent"):
+    with pytest.raises(UsageError, match="states: maxent is given the previous labels"):
         Tagger("chunk", learner="maxent", states=LabelHistory("bigram")).fit(X, y)
     y[1] = [None, *y[1][1:]]
     with pytest.raises(DataError, match="only partly known"):

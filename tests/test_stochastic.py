@@ -114,7 +114,7 @@ class Twin:
 def test_descent_is_that_of_all_paths(case: Case, adaptive: bool, l2: float) -> None:
     rate = 0.125
     chain, data = started(case)
-    learning = DescentLearning(chain, data, optimiser="adagrad" if adaptive else "sgd", rate=rate, l2=l2)
+    learning = DescentLearning(chain, data, learner=Crf(optimiser="adagrad" if adaptive else "sgd", rate=rate, l2=l2))
     twin = Twin(case._replace(model=replace(case.model, weights=dict(case.model.weights))), adaptive, rate, l2)
     order = np.arange(len(case.sentences))
     for _ in range(2):
@@ -176,11 +176,14 @@ def test_latent_states_and_partial_labels_descend_too() -> None:
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"learner": "perceptron", "optimiser": "sgd"}, "minimises nothing"),
+        (
+            {"learner": "perceptron", "optimiser": "sgd"},
+            "optimiser: is an option of crf and dplvm; the learner is perceptron",
+        ),
         ({"learner": "crf", "optimiser": "newton"}, "choose one of lbfgs, sgd, adagrad"),
-        ({"learner": "crf", "rate": 0.1}, "and the optimisers"),
-        ({"learner": "crf", "optimiser": "sgd", "l1": 1.0}, "l1: it is for the optimiser lbfgs"),
-        ({"learner": "crf", "optimiser": "adagrad", "state_features": "seen"}, "state-features"),
+        ({"learner": "crf", "rate": 0.1}, "applies to the optimisers sgd and adagrad"),
+        ({"learner": "crf", "optimiser": "sgd", "l1": 1.0}, "l1: applies to the optimiser lbfgs, not sgd"),
+        ({"learner": "crf", "optimiser": "adagrad", "state_features": "seen"}, "state_features: seen applies to"),
         ({"learner": "crf", "optimiser": "sgd", "rate": -1.0}, "rate"),
     ],
 )
