@@ -261,7 +261,7 @@ def test_lists_are_the_last_beam() -> None:
     for n, expected in ((1, 1), (2, 2), (5, 2)):
         found = tagger.nbest([[["w0", "c0"], ["w1", "c1"]]], n)[0]
         assert len(found) == expected
-        assert found[0].labels == tagger.predict([[["w0", "c0"], ["w1", "c1"]]])[0]
+        assert found[0].output == tagger.predict([[["w0", "c0"], ["w1", "c1"]]])[0]
         assert all(candidate.probability is None for candidate in found)
 
 

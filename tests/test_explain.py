@@ -57,7 +57,7 @@ def test_contributions_add_up_to_the_difference(order: int, options: dict) -> No
     for sentence in [*SENTENCES, ["unseen"], ["the", "unseen", "dog", "sleeps", "here"]]:
         first, second = tagger.nbest([sentence], 2)[0]
         found = explain(tagger.model_, corpus_from_items([sentence], None, mode="columns").corpus)
-        assert (found.first.labels, found.second.labels) == (first.labels, second.labels)
+        assert (found.first.output, found.second.output) == (first.output, second.output)
         assert found.first.score == pytest.approx(first.score, rel=1e-5, abs=1e-5)
         assert found.second.score == pytest.approx(second.score, rel=1e-5, abs=1e-5)
         assert abs(found.difference - (found.first.score - found.second.score)) < 1e-12
@@ -67,7 +67,7 @@ def test_contributions_add_up_to_the_difference(order: int, options: dict) -> No
         assert 0 not in sizes
         assert bool(bias) >= any(c.attribute == "(bias)" for c in found.contributions)
         if "latent" in options:
-            assert [name.partition("#")[0] for name in found.first_states or ()] == first.labels
+            assert [name.partition("#")[0] for name in found.first_states or ()] == first.output
         else:
             assert found.first_states is None
 

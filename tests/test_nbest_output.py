@@ -33,17 +33,17 @@ def tagger() -> Tagger:
 def test_the_first_is_what_predict_says(tagger: Tagger) -> None:
     lists = tagger.nbest(SENTENCES, 4)
     labels, scores = tagger.predict_scored(SENTENCES)
-    assert [found[0].labels for found in lists] == labels
+    assert [found[0].output for found in lists] == labels
     assert [found[0].score for found in lists] == pytest.approx(scores)
     for found in lists:
-        assert len({tuple(one.labels) for one in found}) == 4
+        assert len({tuple(one.output) for one in found}) == 4
         assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
         assert all(one.probability is None for one in found)
 
 
 def test_all_sequences_there_are(tagger: Tagger) -> None:
     (found,) = tagger.nbest([["dog"]], 100)
-    assert sorted(one.labels for one in found) == [["A"], ["D"], ["N"], ["V"]]
+    assert sorted(one.output for one in found) == [["A"], ["D"], ["N"], ["V"]]
 
 
 @pytest.mark.parametrize(("learner", "latent"), [("crf", 1), ("dplvm", 2)])
@@ -57,7 +57,7 @@ def test_the_probabilities_of_all_sequences_add_up_to_one(learner: str, latent: 
 
 def test_what_is_known_is_kept(tagger: Tagger) -> None:
     (found,) = tagger.nbest([["the", "dog"]], 50, allowed=[["A", {"D", "N"}]])
-    assert sorted(one.labels for one in found) == [["A", "D"], ["A", "N"]]
+    assert sorted(one.output for one in found) == [["A", "D"], ["A", "N"]]
 
 
 def test_empty_sentences_have_an_empty_sequence(tagger: Tagger) -> None:
@@ -120,7 +120,7 @@ def test_blocks_as_crfpp_writes_them(trained: Cli, model: str) -> None:
     lists = Tagger.load(trained.folder / f"{model}.palm").nbest([["the", "dog", "sleeps"], ["barks"]], 3)
     assert [rank for rank, *_ in found] == ["0", "1", "2"] * 2
     assert [[row[0] for row in rows] for *_, rows in found] == [["the", "dog", "sleeps"]] * 3 + [["barks"]] * 3
-    assert [[row[1] for row in rows] for *_, rows in found] == [one.labels for own in lists for one in own]
+    assert [[row[1] for row in rows] for *_, rows in found] == [one.output for own in lists for one in own]
     numbers = [one.score if one.probability is None else one.probability for own in lists for one in own]
     assert [number for _, number, _ in found] == pytest.approx(numbers, rel=1e-5)
 
@@ -132,7 +132,7 @@ def test_labels_side_by_side(trained: Cli) -> None:
     assert [float(number) for number in scores.split()[2:]] == pytest.approx([c.score for c in lists[0]], rel=1e-5)
     assert len(probabilities.split()) == 2 + 9
     columns = [row.split("\t") for row in rows]
-    assert [list(column) for column in zip(*columns, strict=True)][1:] == [c.labels for c in lists[0]]
+    assert [list(column) for column in zip(*columns, strict=True)][1:] == [c.output for c in lists[0]]
     assert two.split("\n")[2].split("\t")[5:] == ["_"] * 5  # there are four labels
 
 
@@ -172,9 +172,9 @@ def test_attributes_have_labels_alone(cli: Cli) -> None:
     cli.fine("train a.crfsuite -o a.palm --passes 3 -q")
     (first, second) = Tagger.load("a.palm").nbest([[{"w=a": 1.0, "v": 2.5}, {"w=b": 1.0}]], 2)[0]
     blocks = blocks_of(cli.fine("tag a.palm a.crfsuite --nbest 2 -q"))
-    assert [rows for *_, rows in blocks[:2]] == [[[label] for label in one.labels] for one in (first, second)]
+    assert [rows for *_, rows in blocks[:2]] == [[[label] for label in one.output] for one in (first, second)]
     assert cli.fine("tag a.palm a.crfsuite --nbest 2 --to columns -q").split("\n")[1] == "\t".join(
-        (first.labels[0], second.labels[0])
+        (first.output[0], second.output[0])
     )
     ran = cli("tag a.palm a.crfsuite --nbest 2 --to jsonl -q")
     assert (ran.code, "no tokens" in ran.err) == (2, True)

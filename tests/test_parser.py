@@ -80,13 +80,15 @@ def test_one_word_is_the_root_of_anything() -> None:
 def test_lists(trained: Parser) -> None:
     treebank = bank(SEA, GO)
     first, second = trained.nbest(treebank, 4)
-    scores = [score for score, *_ in first]
+    scores = [one.score for one in first]
     assert scores == sorted(scores, reverse=True)
-    assert len({(tuple(heads), tuple(names)) for _, heads, names in first}) == len(first) > 1
-    assert first[0][1].tolist() == treebank.heads[:4].tolist()
-    assert second[0][2] == ["root"]
+    assert len({tuple(one.output) for one in first}) == len(first) > 1
+    assert all(one.probability is None for one in first)
+    assert [head for head, _ in first[0].output] == treebank.heads[:4].tolist()
+    assert first[0].output == trained.predict(treebank)[0]
+    assert second[0].output == [(0, "root")]
     assert len(second) == 1
-    assert trained.model_.parse(treebank, 4, False).scores.tolist() == [first[0][0], second[0][0]]
+    assert trained.model_.parse(treebank, 4, False).scores.tolist() == [first[0].score, second[0].score]
 
 
 def test_laso_counts_how_often_gold_was_lost() -> None:
@@ -137,7 +139,7 @@ def test_an_arrow_in_a_relation_is_no_mark_where_nothing_is_lifted() -> None:
         quick().fit(bank(arrows))
     parser = quick(non_projective="skip").fit(bank(arrows), dev=bank(arrows))
     assert parser.predict(bank(arrows)) == arcs(arrows)
-    assert parser.nbest(bank(arrows), 1)[0][0][2] == ["x↑y", "root"]
+    assert [name for _, name in parser.nbest(bank(arrows), 1)[0][0].output] == ["x↑y", "root"]
     assert parser.training_log_[-1]["dev"] == 1.0
 
 

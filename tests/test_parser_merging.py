@@ -110,7 +110,7 @@ def test_real_sentences_merge(corpora: FilePath) -> None:
     found = parser.model_.parse(some, 8, True)
     assert found.merges > 100
     assert found.scores.sum() >= parser.model_.parse(some, 8, False).scores.sum()
-    assert [trees[0][0] for trees in parser.nbest(some.take(np.arange(10)), 3)] == found.scores[:10].tolist()
+    assert [trees[0].score for trees in parser.nbest(some.take(np.arange(10)), 3)] == found.scores[:10].tolist()
 
 
 # --- the bound of the perceptron ------------------------------------------------------------------------------

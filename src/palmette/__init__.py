@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from palmette.data.candidate import Candidate
     from palmette.data.convert import convert_file
     from palmette.data.formats.conllu import read_treebank
     from palmette.data.formats.spec import FormatSpec
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 # Where the public names are defined: imported on first use, so that nothing waits for Numba without need
 _MODULES = {
+    "data.candidate": ("Candidate",),
     "data.convert": ("convert_file",),
     "data.formats.conllu": ("read_treebank",),
     "data.formats.spec": ("FormatSpec",),

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from palmette.data.candidate import Candidate, Parse
 from palmette.data.files import FilePath
 from palmette.data.formats.conllu import read_treebank, stream_treebank, treebank_bytes
 from palmette.data.formats.conllu_nbest import nbest_treebank_bytes
@@ -97,11 +98,9 @@ class Parser(ParserOptions, Estimator):
         heads = found.heads.tolist()
         return [list(zip(heads[a:b], names[a:b], strict=True)) for a, b in pairwise(found.offset.tolist())]
 
-    def nbest(
-        self, sentences: Sentences, n: int, *, beam: int | None = None
-    ) -> list[list[tuple[float, np.ndarray, list[str]]]]:
-        """At most n different trees of each sentence, best first: (score, heads, relations). They come from the last
-        beam; with merging, from all that the search has seen."""
+    def nbest(self, sentences: Sentences, n: int = 5, *, beam: int | None = None) -> list[list[Parse]]:
+        """At most n different trees of each sentence, best first, as candidates with output, score and probability
+        (None: a parser has none). They come from the last beam; with merging, from all that the search has seen."""
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise UsageError(f"nbest: {n!r} is not a whole number of at least 1")
         model, treebank, width = self._fitted(), _treebank(sentences), max(n, self._width(beam))
@@ -109,16 +108,16 @@ class Parser(ParserOptions, Estimator):
         words, grammar = encode(treebank, model.templates, model.relations, gold=False), model.grammar()
         return [
             [
-                (tree.score, *self._plain(treebank.take(np.array([s])), tree.heads, tree.relations))
+                Candidate(self._plain(treebank.take(np.array([s])), tree.heads, tree.relations), tree.score)
                 for tree in best_trees(model, grammar, words, s, n, width, self.merge)
             ]
             for s in range(treebank.n_sentences)
         ]
 
-    def _plain(self, treebank: Treebank, heads: np.ndarray, relations: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    def _plain(self, treebank: Treebank, heads: np.ndarray, relations: np.ndarray) -> list[tuple[int, str]]:
         """A tree with lifted arcs put back."""
         made = finished(self._fitted(), treebank, heads, relations)
-        return made.heads, made.relations.cells()
+        return list(zip(made.heads.tolist(), made.relations.cells(), strict=True))
 
     def evaluate(self, gold: Sentences, *, beam: int | None = None, threads: int = 1) -> AttachmentScores:
         """Attachment scores on sentences with trees, by the rules of the official UD scorer."""

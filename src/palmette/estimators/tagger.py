@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from palmette.data.candidate import Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
 from palmette.data.formats.registry import read_corpus
@@ -30,7 +31,7 @@ from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.files import TagRequest, nbest_file, tag_file
 from palmette.structures.chain.model import CAP, ChainModel
-from palmette.structures.chain.nbest import Candidate, nbest_lists, of_no_token
+from palmette.structures.chain.nbest import nbest_lists, of_no_token
 from palmette.structures.chain.prune import pruned
 from palmette.structures.chain.serialise import load_chain
 from palmette.training.chain.request import TrainRequest
@@ -199,7 +200,7 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         proven = np.ones(items.corpus.n_sentences, np.bool_) if found.proven is None else found.proven
         return tagged, items.with_empty(found.scores.tolist(), float), items.with_empty(proven.tolist(), lambda: True)
 
-    def nbest(self, X: Iterable[Any], n: int = 5, *, allowed: Iterable[Any] | None = None) -> list[list[Candidate]]:
+    def nbest(self, X: Iterable[Any], n: int = 5, *, allowed: Iterable[Any] | None = None) -> list[list[Labelling]]:
         """Of each sentence the n best label sequences as (labels, score, probability), best first; fewer where there
         are no more. The probability is None unless the model has been learnt as a distribution (crf, dplvm)."""
         model = self._fitted()

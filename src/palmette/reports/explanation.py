@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from palmette.data.candidate import Labelling
 from palmette.reports.console import OutputConsole
 from palmette.structures.chain.explain import Explanation
-from palmette.structures.chain.nbest import Candidate
 
 
 def explanation(found: Explanation) -> dict[str, Any]:
@@ -35,8 +35,8 @@ def explanation(found: Explanation) -> dict[str, Any]:
     }
 
 
-def _candidate(one: Candidate, states: list[str] | None) -> dict[str, Any]:
-    fields: dict[str, Any] = {"tags": one.labels, "score": one.score}
+def _candidate(one: Labelling, states: list[str] | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {"tags": one.output, "score": one.score}
     if one.probability is not None:
         fields["probability"] = one.probability
     return fields if states is None else fields | {"states": states}
@@ -45,7 +45,7 @@ def _candidate(one: Candidate, states: list[str] | None) -> dict[str, Any]:
 def print_explanation(found: Explanation, top: int, console: Console | None = None) -> None:
     """The same for people: the two sequences side by side, then the largest contributions."""
     console = console or OutputConsole(100)
-    first, second = found.first_states or found.first.labels, found.second_states or found.second.labels
+    first, second = found.first_states or found.first.output, found.second_states or found.second.output
     table = Table(box=None, padding=(0, 2, 0, 0))
     for head in ("", "best", "runner-up"):
         table.add_column(head, no_wrap=True)

@@ -71,7 +71,7 @@ def nbest_text(
     if candidates[0].probability is not None:
         rows.append(["probability", *blank, *(f"{one.probability:.4f}" for one in candidates)])
     for k, words in enumerate(corpus.sentence(0)):
-        rows.append([*words, *(one.labels[k] for one in candidates)])
+        rows.append([*words, *(one.output[k] for one in candidates)])
     return aligned(rows)
 
 

@@ -13,10 +13,11 @@ Lines of the input that are no tokens (comments, document marks) are left out of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
+from palmette.data.candidate import Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.formats.jsonl import TAGS
 from palmette.data.formats.labelling import SCORE, check_labels
@@ -27,20 +28,7 @@ NBEST, PROBABILITY = "nbest", "probability"
 NOTHING = "_"  # in place of the label of a candidate that does not exist
 
 
-class Listed(Protocol):
-    """A candidate as it is written."""
-
-    @property
-    def labels(self) -> list[str]: ...
-
-    @property
-    def score(self) -> float: ...
-
-    @property
-    def probability(self) -> float | None: ...
-
-
-Lists = Iterable[Sequence[Listed]]
+Lists = Iterable[Sequence[Labelling]]
 
 
 class NBestWriter:
@@ -48,7 +36,7 @@ class NBestWriter:
 
     n: the length of a list; empty: the candidate of a sentence without tokens."""
 
-    def __init__(self, source: str, format: str | None, labels: Sequence[str], n: int, empty: Listed) -> None:
+    def __init__(self, source: str, format: str | None, labels: Sequence[str], n: int, empty: Labelling) -> None:
         self.row = load_format(source)
         default = "jsonl" if next(iter(self.row.outputs)) == "jsonl" else "crfpp"
         self.format = default if format in (None, "auto") else str(format)
@@ -73,7 +61,7 @@ def _blocks(writer: NBestWriter, corpus: Corpus, lists: Lists) -> Iterator[bytes
         for rank, one in enumerate(candidates):
             number = one.score if one.probability is None else one.probability
             yield f"# {rank} {_number(number)}\n".encode()
-            for k, label in enumerate(one.labels):
+            for k, label in enumerate(one.output):
                 yield rows[start + k] + between + label.encode() + b"\n"
             yield b"\n"
 
@@ -85,7 +73,7 @@ def _side_by_side(writer: NBestWriter, corpus: Corpus, lists: Lists) -> Iterator
         if candidates[0].probability is not None:
             yield ("# probability " + " ".join(_number(one.probability or 0.0) for one in candidates) + "\n").encode()
         missing = [NOTHING] * (writer.n - len(candidates))
-        for k, labels in enumerate(zip(*(one.labels for one in candidates), strict=True)):
+        for k, labels in enumerate(zip(*(one.output for one in candidates), strict=True)):
             cells = (between or b"\t").join(label.encode() for label in (*labels, *missing))
             yield rows[start + k] + between + cells + b"\n"
         yield b"\n"
@@ -99,8 +87,8 @@ def _objects(writer: NBestWriter, corpus: Corpus, lists: Lists) -> Iterator[byte
         yield msgspec.json.encode(fields | candidates[0] | {NBEST: candidates}) + b"\n"
 
 
-def _as_json(one: Listed) -> dict[str, Any]:
-    fields: dict[str, Any] = {TAGS: one.labels, SCORE: one.score}
+def _as_json(one: Labelling) -> dict[str, Any]:
+    fields: dict[str, Any] = {TAGS: one.output, SCORE: one.score}
     return fields if one.probability is None else fields | {PROBABILITY: one.probability}
 
 

@@ -18,12 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.data.candidate import Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask
 from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.nbest import Candidate, nbest_lists
+from palmette.structures.chain.nbest import nbest_lists
 
 START, END, TRANSITION, TRIPLE, BIAS = "(start)", "(end)", "(transition)", "(triple)", "(bias)"
 
@@ -53,8 +54,8 @@ class Explanation(NamedTuple):
     """Two label sequences of a sentence, and what decides between them. Scores are exact sums of weights."""
 
     words: list[str]
-    first: Candidate
-    second: Candidate
+    first: Labelling
+    second: Labelling
     first_states: list[str] | None  # the best paths of a latent model; None for a plain one
     second_states: list[str] | None
     difference: float
@@ -119,7 +120,7 @@ def explain(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = N
     paths, parts = [], []
     for one in candidates:
         fixed = LabelMask(
-            np.array([numbers[label] for label in one.labels], np.int32), np.zeros((0, len(numbers)), bool)
+            np.array([numbers[label] for label in one.output], np.int32), np.zeros((0, len(numbers)), bool)
         )
         paths.append(model.tag(corpus, bias, fixed, states=True)[0].tolist())
         parts.append(list(parts_of(chain, data, paths[-1])))

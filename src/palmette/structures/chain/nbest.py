@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
+from palmette.data.candidate import Candidate, Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.errors import UsageError
@@ -26,15 +26,7 @@ MOST_BEST = 1000
 CELLS = 1 << 20  # labels that a call of the kernel makes room for, unless one sentence needs more
 
 
-class Candidate(NamedTuple):
-    """A label sequence of a sentence."""
-
-    labels: list[str]
-    score: float
-    probability: float | None  # None: the model has none
-
-
-def of_no_token(model: ChainModel) -> Candidate:
+def of_no_token(model: ChainModel) -> Labelling:
     """The only candidate of an empty sentence."""
     return Candidate([], 0.0, 1.0 if are_probabilities(model) else None)
 
@@ -46,7 +38,7 @@ def check_count(n: int) -> None:
 
 def nbest_lists(
     model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None = None, known: LabelMask | None = None
-) -> Iterator[list[Candidate]]:
+) -> Iterator[list[Labelling]]:
     """Of each sentence the n best label sequences, best first; fewer where there are no more."""
     check_count(n)
     if not corpus.n_tokens:
@@ -79,7 +71,7 @@ def nbest_lists(
 
 def _last_beams(
     model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None, known: LabelMask | None
-) -> Iterator[list[Candidate]]:
+) -> Iterator[list[Labelling]]:
     """What the last beam holds of each sentence, best first."""
     weights, data, seen = model.weights(bias), model.encode(corpus, known), model.encode_past(corpus)
     out, scores, found = beam_lists(weights, data, seen, model.beam, min(n, model.beam), known is not None)
