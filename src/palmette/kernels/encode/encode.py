@@ -57,11 +57,36 @@ class FeatureIndex(NamedTuple):
     size: int
 
 
+class Memo(NamedTuple):
+    """Attributes that templates remember. A template gets the same attribute for the same cells; one whose combinations
+    of cells are few (a single cell, two or three parts of speech) has a place for each of them. A cell outside of the
+    sentence is a type more per distance."""
+
+    start: np.ndarray  # i64[T]     the first place of a template, -1: it has too many combinations
+    factor: np.ndarray  # i64[M]    of a macro's cell in the number of the place
+    attribute: np.ndarray  # i32[places]  UNKNOWN, ABSENT or a number
+
+
+class Chunk(NamedTuple):
+    """Workspace for the tokens of some sentences."""
+
+    out: np.ndarray  # i32[tokens, T]  attributes, ABSENT where a template does not fire
+    token: np.ndarray  # i64[tokens]   of one template: the tokens whose attribute no memo knows,
+    sentence: np.ndarray  # i64[tokens]  their sentences,
+    key: np.ndarray  # u64[tokens]     their keys
+    place: np.ndarray  # i64[tokens]   and their places in the memo, -1: none
+
+
+class Range(NamedTuple):
+    """Sentences first..last - 1 of a corpus."""
+
+    offset: np.ndarray  # i64[S+1]
+    first: int
+    last: int
+
+
 @part
-def _memo_plan(p: Program, c: Cells) -> tuple[np.ndarray, np.ndarray, int]:
-    """A template gets the same attribute for the same cells. One whose combinations of cells are few (a single cell,
-    two or three parts of speech) remembers them: memo start i64[T] (-1: too many), factor i64[M] of each macro's cell
-    in the place, and how many places there are. A cell outside of the sentence is a type more for each distance."""
+def _make_memo(p: Program, c: Cells) -> Memo:
     T = p.macro.size - 1
     starts = np.full(T, -1, np.int64)
     factors = np.zeros(p.row.size, np.int64)
@@ -76,50 +101,15 @@ def _memo_plan(p: Program, c: Cells) -> tuple[np.ndarray, np.ndarray, int]:
         if size <= MEMO or p.macro[t + 1] - p.macro[t] == 1:
             starts[t] = total
             total += size
-    return starts, factors, total
+    return Memo(starts, factors, np.full(total, UNKNOWN, np.int32))
 
 
-@inline
-def _memo_place(
-    own: int, m0: int, m1: int, i: int, lo: int, hi: int, R: int, factors: np.ndarray, row: np.ndarray,
-    anchor: np.ndarray, sight: np.ndarray, ids: np.ndarray, column: np.ndarray, start: np.ndarray,
-) -> int:  # fmt: skip
-    """Where the template that owns the places from `own` remembers its cells at token i."""
-    place = own
-    for m in range(m0, m1):
-        j = row[m] + (i if anchor[m] == HERE else lo if anchor[m] == FIRST else hi - 1)
-        v = sight[m]
-        if lo <= j < hi:
-            place += factors[m] * ids[column[v], j]
-        else:
-            place += factors[m] * (start[v + 1] - start[v] + R + (j - lo if j < lo else j - hi + 1))
-    return place
-
-
-@inline
-def _spelled(
-    m0: int, m1: int, i: int, lo: int, hi: int, row: np.ndarray, anchor: np.ndarray, sight: np.ndarray,
-    before_hash: np.ndarray, before_power: np.ndarray, edge_hash: np.ndarray, edge_power: np.ndarray, ids: np.ndarray,
-    column: np.ndarray, start: np.ndarray, hash: np.ndarray, power: np.ndarray,
-) -> tuple[bool, np.uint64]:  # fmt: skip
-    """The hash of what the macros m0..m1 and the literals before them spell at token i of the sentence lo..hi; False
-    where one of them is absent."""
-    h = np.uint64(0)
-    R = edge_hash.shape[1] // 2
-    for m in range(m0, m1):
-        h = h * before_power[m] + before_hash[m]
-        j = row[m] + (i if anchor[m] == HERE else lo if anchor[m] == FIRST else hi - 1)
-        v = sight[m]
-        if lo <= j < hi:
-            x = start[v] + ids[column[v], j]
-            factor, piece = power[x], hash[x]
-        else:
-            e = R + (j - lo if j < lo else j - hi + 1)
-            factor, piece = edge_power[v, e], edge_hash[v, e]
-        if factor == np.uint64(0):
-            return False, h
-        h = h * factor + piece
-    return True, h
+@part
+def _make_chunk(tokens: int, T: int) -> Chunk:
+    return Chunk(
+        np.empty((tokens, T), np.int32), np.empty(tokens, np.int64), np.empty(tokens, np.int64),
+        np.empty(tokens, np.uint64), np.empty(tokens, np.int64),
+    )  # fmt: skip
 
 
 @inline
@@ -133,91 +123,119 @@ def _reach(m0: int, m1: int, row: np.ndarray, anchor: np.ndarray) -> tuple[int, 
 
 
 @inline
-def _quick_cell(
-    quick: bool, m: int, m1: int, row: np.ndarray, sight: np.ndarray, column: np.ndarray, ids: np.ndarray,
-    factors: np.ndarray,
-) -> tuple[np.ndarray, np.int64, np.int64]:  # fmt: skip
+def _quick_cell(p: Program, c: Cells, factor: np.ndarray, used: bool, m: int) -> tuple[np.ndarray, np.int64, np.int64]:
     """The column, distance and factor of macro m; nothing for one that the template does not have."""
-    if quick and m < m1:
-        return ids[column[sight[m]]], np.int64(row[m]), factors[m]
-    return ids[0], np.int64(0), np.int64(0)
+    if used:
+        return c.ids[c.column[p.sight[m]]], np.int64(p.row[m]), factor[m]
+    return c.ids[0], np.int64(0), np.int64(0)
 
 
 @part
-def _look_up(
-    t: int, T: int, base: int, spelled: np.ndarray, waiting: np.ndarray, places: np.ndarray, n: int, keys: np.ndarray,
-    numbers: np.ndarray, A: int, grow: bool, first: np.ndarray, memo: np.ndarray, out: np.ndarray,
-) -> int:  # fmt: skip
-    """Attributes for the n hashes of template t, which were asked for while they were computed; the new A."""
+def _from_memo(p: Program, c: Cells, text: Range, t: int, memo: Memo, r: Chunk) -> int:
+    """Attributes of template t that its memo knows into r.out; the tokens of the others into r.token and r.sentence.
+    Returns their number.
+
+    The short way, for templates of up to three cells within the sentence: most tokens of most templates. A missing cell
+    counts nothing."""
+    offset, base, skip = text.offset, text.offset[text.first], p.skip
+    own, m0, m1, known = memo.start[t], p.macro[t], p.macro[t + 1], memo.attribute
+    back, ahead = _reach(m0, m1, p.row, p.anchor)
+    quick = own >= 0 and 1 <= m1 - m0 <= QUICK
+    ca, ra, fa = _quick_cell(p, c, memo.factor, quick, m0)
+    cb, rb, fb = _quick_cell(p, c, memo.factor, quick and m0 + 1 < m1, m0 + 1)
+    cc, rc, fc = _quick_cell(p, c, memo.factor, quick and m0 + 2 < m1, m0 + 2)
+    out, token, sentence = r.out, r.token, r.sentence
+    n = 0
+    for s in range(text.first, text.last):
+        lo, hi = offset[s], offset[s + 1]
+        for i in range(lo, min(hi, lo + skip)):
+            out[i - base, t] = ABSENT
+        for i in range(lo + skip, hi):
+            a = UNKNOWN
+            if quick and i - lo >= back and hi - i > ahead:
+                a = known[own + fa * ca[i + ra] + fb * cb[i + rb] + fc * cc[i + rc]]
+            if a == UNKNOWN:
+                token[n], sentence[n] = i, s
+                n += 1
+            else:
+                out[i - base, t] = a
+    return n
+
+
+@part
+def _compose_keys(p: Program, c: Cells, text: Range, t: int, memo: Memo, keys: np.ndarray, n: int, r: Chunk) -> int:
+    """Keys of the n tokens that wait for template t, with their places in the memo; tokens where a cell is absent, or
+    whose cells the memo knows (at the edges of a sentence), are settled at once. Returns the number of the others. The
+    table is asked for their keys early, so that the memory has time to bring their places."""
+    row, anchor, sight, before_hash, before_power = p.row, p.anchor, p.sight, p.before_hash, p.before_power
+    edge_hash, edge_power, ids, column, start = p.edge_hash, p.edge_power, c.ids, c.column, c.start
+    hash, power, factors, known = c.hash, c.power, memo.factor, memo.attribute
+    offset, base, own = text.offset, text.offset[text.first], memo.start[t]
+    m0, m1, tail_hash, tail_power = p.macro[t], p.macro[t + 1], p.tail_hash[t], p.tail_power[t]
+    R, mask, table = edge_hash.shape[1] // 2, np.uint64(keys.size - 1), keys.reshape(keys.size, 1)
+    out, token, sentence, key, places = r.out, r.token, r.sentence, r.key, r.place
+    waiting = 0
     for k in range(n):
-        i = waiting[k]
-        a = find_or_add(keys, numbers, spelled[k], A) if grow else find(keys, numbers, spelled[k])
+        i, lo, hi = token[k], offset[sentence[k]], offset[sentence[k] + 1]
+        h, place, fires = np.uint64(0), own, True
+        for m in range(m0, m1):
+            j = row[m] + (i if anchor[m] == HERE else lo if anchor[m] == FIRST else hi - 1)
+            v = sight[m]
+            if lo <= j < hi:
+                cell = np.int64(ids[column[v], j])
+                by, piece = power[start[v] + cell], hash[start[v] + cell]
+            else:
+                e = R + (j - lo if j < lo else j - hi + 1)
+                cell = start[v + 1] - start[v] + e
+                by, piece = edge_power[v, e], edge_hash[v, e]
+            place += factors[m] * cell
+            fires = fires and by != np.uint64(0)
+            h = (h * before_power[m] + before_hash[m]) * by + piece
+        a = known[place] if own >= 0 else UNKNOWN
+        if a == UNKNOWN and fires:
+            h = mixed(h * tail_power + tail_hash)
+            fetch_early(table, np.int64(h & mask))
+            token[waiting], key[waiting], places[waiting] = i, h, place if own >= 0 else -1
+            waiting += 1
+            continue
+        if a == UNKNOWN:
+            a = ABSENT
+            if own >= 0:
+                known[place] = a
+        out[i - base, t] = a
+    return waiting
+
+
+@part
+def _look_up(x: FeatureIndex, first: np.ndarray, base: int, t: int, memo: Memo, n: int, r: Chunk) -> int:
+    """Attributes for the n keys of template t; the new number of attributes. The index grows if `first` has room."""
+    keys, numbers, A, T, grow = x.keys, x.numbers, x.size, r.out.shape[1], first.size > 0
+    out, token, key, places, known = r.out, r.token, r.key, r.place, memo.attribute
+    for k in range(n):
+        i = token[k]
+        a = find_or_add(keys, numbers, key[k], A) if grow else find(keys, numbers, key[k])
         if a == A and grow:
-            first[a] = (base + i) * T + t
+            first[a] = i * T + t
             A += 1
-        out[i, t] = a
+        out[i - base, t] = a
         if places[k] >= 0:
-            memo[places[k]] = a
+            known[places[k]] = a
     return A
 
 
 @part
-def _encode_chunk(
-    macro: np.ndarray, row: np.ndarray, anchor: np.ndarray, sight: np.ndarray, before_hash: np.ndarray,
-    before_power: np.ndarray, tail_hash: np.ndarray, tail_power: np.ndarray, edge_hash: np.ndarray,
-    edge_power: np.ndarray, skip: int, ids: np.ndarray, column: np.ndarray, start: np.ndarray, hash: np.ndarray,
-    power: np.ndarray, offset: np.ndarray, s0: int, s1: int, memo_start: np.ndarray, factors: np.ndarray,
-    memo: np.ndarray, keys: np.ndarray, numbers: np.ndarray, A: int, grow: bool, first: np.ndarray, out: np.ndarray,
-    spelled: np.ndarray, waiting: np.ndarray, places: np.ndarray,
-) -> int:  # fmt: skip
-    """The attributes of the sentences s0..s1 into out i32[tokens, T] (ABSENT where there is none); the new A.
+def _encode_chunk(p: Program, c: Cells, text: Range, x: FeatureIndex, first: np.ndarray, memo: Memo, r: Chunk) -> int:
+    """The attributes of some sentences into r.out; the new number of attributes.
 
-    Template by template, so that what belongs to one stays in registers; the keys that no memo knows are looked up
-    together, when the memory has had time to bring their places. The arrays of Program and Cells come one by one:
-    taken out of a tuple inside the loop, each would be counted as a reference each time, and it runs 4x slower.
-    """
-    base = offset[s0]
-    R = edge_hash.shape[1] // 2
-    T = macro.size - 1
-    mask = np.uint64(keys.size - 1)
-    table = keys.reshape(keys.size, 1)
-    for t in range(T):
-        own, m0, m1 = memo_start[t], macro[t], macro[t + 1]
-        back, ahead = _reach(m0, m1, row, anchor)
-        # Up to three cells within the sentence: most tokens of most templates. A missing one counts nothing.
-        quick = own >= 0 and 1 <= m1 - m0 <= QUICK
-        ca, ra, fa = _quick_cell(quick, m0, m1, row, sight, column, ids, factors)
-        cb, rb, fb = _quick_cell(quick, m0 + 1, m1, row, sight, column, ids, factors)
-        cc, rc, fc = _quick_cell(quick, m0 + 2, m1, row, sight, column, ids, factors)
-        n = 0
-        for s in range(s0, s1):
-            lo, hi = offset[s], offset[s + 1]
-            for i in range(lo, min(hi, lo + skip)):
-                out[i - base, t] = ABSENT
-            for i in range(lo + skip, hi):
-                a = UNKNOWN
-                place = np.int64(-1)
-                if quick and i - lo >= back and hi - i > ahead:
-                    place = own + fa * ca[i + ra] + fb * cb[i + rb] + fc * cc[i + rc]
-                    a = memo[place]
-                elif own >= 0:
-                    place = _memo_place(own, m0, m1, i, lo, hi, R, factors, row, anchor, sight, ids, column, start)
-                    a = memo[place]
-                if a == UNKNOWN:
-                    fires, h = _spelled(
-                        m0, m1, i, lo, hi, row, anchor, sight, before_hash, before_power,
-                        edge_hash, edge_power, ids, column, start, hash, power,
-                    )  # fmt: skip
-                    a = ABSENT
-                    if fires:
-                        h = mixed(h * tail_power[t] + tail_hash[t])
-                        fetch_early(table, np.int64(h & mask))
-                        spelled[n], waiting[n], places[n] = h, i - base, place
-                        n += 1
-                    elif own >= 0:
-                        memo[place] = a
-                out[i - base, t] = a
-        A = _look_up(t, T, base, spelled, waiting, places, n, keys, numbers, A, grow, first, memo, out)
+    Template by template, so that what belongs to one stays in registers; keys that no memo knows are looked up
+    together. Each step takes its arrays out of the tuples once per template: inside a loop over tokens each would be
+    counted as a reference each time, and the loop would be four times slower."""
+    A = x.size
+    for t in range(p.macro.size - 1):
+        n = _from_memo(p, c, text, t, memo, r)
+        if n > 0:
+            n = _compose_keys(p, c, text, t, memo, x.keys, n, r)
+            A = _look_up(FeatureIndex(x.keys, x.numbers, A), first, text.offset[text.first], t, memo, n, r)
     return A
 
 
@@ -239,31 +257,25 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: FeatureIndex, gro
     N = offset[-1]
     ptr = np.empty(N + 1, np.int64)
     att = np.empty(N * T + 1, np.int32)  # one more: an absent attribute is written and then written over
-    starts, factors, total = _memo_plan(p, c)
-    memo = np.full(total, UNKNOWN, np.int32)
+    memo = _make_memo(p, c)
     keys, numbers, A = alphabet.keys, alphabet.numbers, alphabet.size
     first = np.full(max(1024, A * 2) if grow else 0, -1, np.int64)
-    chunk = np.empty((CHUNK, T), np.int32)
-    spelled, waiting, places = np.empty(CHUNK, np.uint64), np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
+    r = _make_chunk(CHUNK, T)
     z = 0
     ptr[0] = 0
     s0 = 0
     while s0 < offset.size - 1:
         s1 = _end_of_chunk(offset, s0)
         base, n = offset[s0], offset[s1] - offset[s0]
-        if n > chunk.shape[0]:
-            chunk = np.empty((n, T), np.int32)
-            spelled, waiting, places = np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.int64)
-        if grow:  # make room for the worst case here: arrays that change inside the loop slow it down 4x
+        if n > r.token.size:
+            r = _make_chunk(n, T)
+        if grow:  # enough for the worst case: arrays that change inside the loop would slow it down four times
             while (A + n * T) * 2 > keys.size:
                 keys, numbers = grown(keys, numbers)
             while A + n * T > first.size:
                 first = np.concatenate((first, np.full(first.size, -1, np.int64)))
-        A = _encode_chunk(
-            p.macro, p.row, p.anchor, p.sight, p.before_hash, p.before_power, p.tail_hash, p.tail_power, p.edge_hash,
-            p.edge_power, p.skip, c.ids, c.column, c.start, c.hash, c.power, offset, s0, s1, starts, factors, memo,
-            keys, numbers, A, grow, first, chunk, spelled, waiting, places,
-        )  # fmt: skip
+        A = _encode_chunk(p, c, Range(offset, s0, s1), FeatureIndex(keys, numbers, A), first, memo, r)
+        chunk = r.out
         for i in range(n):
             for t in range(T):
                 att[z] = chunk[i, t]
