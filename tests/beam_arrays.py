@@ -11,9 +11,10 @@ from naive_beam import Readings
 from naive_chain import Feature
 from strategies import cases
 
+from palmette.kernels.chain.beam import BeamWeights
 from palmette.kernels.chain.forms import Active, Chain, no_active, stride_of
 from palmette.kernels.chain.label_context import LABEL_BITS, LabelContextWeights, table_of
-from palmette.structures.chain.label_context import Weights, grown, new_context_weights
+from palmette.structures.chain.label_context import grown, new_context_weights
 
 BACKS = ((1,), (2, 1), (1, 3), (5,))
 
@@ -51,11 +52,23 @@ class BeamCase(NamedTuple):
         keys, numbers, distinct = table_of(owner, code, owner.size, 1 << (4 + 2 * owner.size).bit_length())
         assert distinct
         used = np.array([owner.size])
-        past = LabelContextWeights(blank.template, first, back, keys, numbers, used, owner, code, w, np.zeros(w.shape))
+        past = LabelContextWeights(
+            blank.template,
+            first,
+            back,
+            keys,
+            numbers,
+            used,
+            owner,
+            code,
+            w,
+            np.zeros(w.shape),
+            np.zeros((0, 0), np.float32),
+        )
         return grown(past, rows) if rows else past
 
-    def weights(self) -> Weights:
-        return Weights(chain_of(self.case), self.past())
+    def weights(self) -> BeamWeights:
+        return BeamWeights(chain_of(self.case), self.past())
 
 
 def code_of(labels: tuple[int, ...]) -> int:

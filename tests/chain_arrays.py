@@ -16,9 +16,9 @@ from palmette.kernels.chain.forms import (
     Chain,
     Data,
     FeatureWeights,
-    TransitionSums,
     TransitionWeights,
     no_active,
+    no_state,
     no_weights,
     stride_of,
 )
@@ -70,15 +70,14 @@ def chain_of(case: Case) -> Chain:
     """The model as a chain with accumulators, ready to decode and to learn."""
     model = case.model
     H, W = model.n_states, stride_of(model.n_states)
-    cubes = H if model.order >= 2 else 0
-    bare = TransitionWeights(_block(H, 2, W), _block(H, H, W), _block(H, cubes, H, W))
+    ends, pairs, triples = (_block(H, n, W) for n in (2, H, H * H if model.order >= 2 else 0))
     forbid, first, last = np.zeros((H, W), np.float32), np.zeros(W, np.float32), np.zeros(W, np.float32)
     bias = np.zeros(W, np.float32)
     targets = {
-        "start": bare.end[0],
-        "end": bare.end[1],
-        "pair": bare.pair,
-        "triple": bare.triple,
+        "start": ends[0],
+        "end": ends[1],
+        "pair": pairs,
+        "triple": triples.reshape(-1, H, W),
         "bias": bias,
     }
     for (kind, *place), weight in model.weights.items():
@@ -86,7 +85,8 @@ def chain_of(case: Case) -> Chain:
             targets[kind][tuple(place)] = weight
     for kind, *place in model.forbidden:
         {"start": first, "end": last, "pair": forbid}[kind][tuple(place)] = -np.inf
-    rows = [_rows(case, order) for order in (1, 2, 3)]
+    one, two, three = (_rows(case, arity) for arity in (1, 2, 3))
+    learnt = [TransitionWeights(w, np.zeros(w.shape), no_state()) for w in (ends, pairs, triples)]
     return Chain(
         model.order,
         case.plain,
@@ -94,17 +94,14 @@ def chain_of(case: Case) -> Chain:
         np.array(case.label_of, np.int32),
         np.full(H // case.per, case.per, np.int32),
         case.share,
-        model.ends,
-        model.transitions,
-        model.triples,
+        (model.ends, model.transitions, model.triples),
         False,
         forbid,
         first,
         last,
         bias,
-        bare,
-        TransitionSums(*(np.zeros(b.shape) for b in bare)),
-        *rows,
+        (learnt[0], learnt[1], learnt[2]),
+        (one, two, three),
     )
 
 
@@ -143,7 +140,7 @@ def _rows(case: Case, order: int) -> FeatureWeights:
             used += 1
         w[slot[attribute], _place(case, states)] = weight
     empty = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    return FeatureWeights(slot, np.array([used], np.int64), *empty, w, np.zeros(w.shape))
+    return FeatureWeights(slot, np.array([used], np.int64), *empty, w, np.zeros(w.shape), no_state())
 
 
 def _seen_rows(case: Case, kind: str, size: int, mine: dict[Feature, float]) -> FeatureWeights:
@@ -164,7 +161,7 @@ def _seen_rows(case: Case, kind: str, size: int, mine: dict[Feature, float]) -> 
     w = np.array([[blocks[p][cell] for cell in range(width)] for p in places], np.float32).reshape(-1, width)
     combo = np.array([combo for _, combo in places], np.int32)
     slot = np.zeros(size, np.int32)
-    return FeatureWeights(slot, np.ones(1, np.int64), first, combo, w, np.zeros(w.shape))
+    return FeatureWeights(slot, np.ones(1, np.int64), first, combo, w, np.zeros(w.shape), no_state())
 
 
 def data_of(case: Case) -> Data:
@@ -181,7 +178,8 @@ def data_of(case: Case) -> Data:
     known = np.array([sets[labels] for sentence in case.known for labels in sentence], np.int32)
     allow = allow_table(Y, np.array(extra, np.bool_) if extra else None)
     weight = np.array(case.weights, np.float32)
-    return Data(offset, known, allow, weight, *(_active(case, order) for order in (1, 2, 3)))
+    one, two, three = (_active(case, arity) for arity in (1, 2, 3))
+    return Data(offset, known, allow, weight, (one, two, three))
 
 
 def _active(case: Case, order: int) -> Active:
@@ -212,11 +210,12 @@ def features_of(chain: Chain, names: Sequence[Sequence[str]] | None = None) -> d
     """Every weight that is not zero, by feature; attributes by number, or by name when names are given."""
     H = chain.label_of.size
     found: dict[Feature, float] = {}
-    for kind, block in zip(("start", "end"), chain.bare.end, strict=True):
+    ends, pairs, triples = (t.w for t in chain.transitions)
+    for kind, block in zip(("start", "end"), ends, strict=True):
         found |= {(kind, h): float(block[h]) for h in range(H)}
-    for kind, block in (("pair", chain.bare.pair), ("triple", chain.bare.triple)):
+    for kind, block in (("pair", pairs), ("triple", triples.reshape(-1, H, chain.bias.size))):
         found |= {(kind, *map(int, at)): float(block[tuple(at)]) for at in np.argwhere(block[..., :H])}
-    for order, rows in zip((1, 2, 3), (chain.one, chain.two, chain.three), strict=True):
+    for order, rows in zip((1, 2, 3), chain.weights, strict=True):
         for attribute, states, weight in _weights_of(chain, rows, order):
             name = attribute if names is None else names[order - 1][attribute]
             found[(KINDS[order - 1], name, *states)] = weight

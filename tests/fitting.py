@@ -92,8 +92,8 @@ def noisy(seed: int = 0, n_sentences: int = 40, labels: str = "NVD") -> tuple[li
 def arrays(model: ChainModel) -> list[np.ndarray]:
     """Everything that was learnt."""
     chain = model.chain
-    rows = [array for r in (chain.one, chain.two, chain.three) for array in r]
-    return [*chain.bare, *rows, *(a for alphabet in model.alphabets.values() for a in alphabet[:2])]
+    rows = [array for r in (*chain.transitions, *chain.weights) for array in r]
+    return [*rows, *(a for alphabet in model.alphabets.values() for a in alphabet[:2])]
 
 
 def same_bits(one: ChainModel, other: ChainModel) -> bool:

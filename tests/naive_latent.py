@@ -238,7 +238,7 @@ def random_start(shape: Shape, order: int, size: float, seed: int, rounded: bool
 def start_on_grid(chain: Chain, shape: Shape, size: float, seed: int) -> None:
     """`start_randomly`, on numbers whose sums are exact in float32: ties are then real ties."""
     start_randomly(chain, shape, size, seed)
-    for block in chain.bare:
+    for block in (t.w for t in chain.transitions):
         block[...] = np.round(block * GRID) / GRID
 
 

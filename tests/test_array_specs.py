@@ -390,7 +390,7 @@ def test_weights_of_seen_label_bigrams_are_for_pairs_and_triples(tmp_path: Path)
     without = {name: array for name, array in arrays.items() if name != "label.slot"}
     refused(tmp_path / "bad.palm", without | more, meta, {"label.slot"})
     model_file.save(tmp_path / "both.palm", arrays | more, meta)
-    again = load_chain(tmp_path / "both.palm").chain.one
+    again = load_chain(tmp_path / "both.palm").chain.weights[0]
     assert again.first.size == 0
     assert np.array_equal(again.slot, arrays["label.slot"])
 

@@ -105,7 +105,7 @@ def test_accumulators_keep_small_steps_at_large_clocks(start: float, seen: bool)
     chain, clock = flipped(Shape(2, 2, True, True, True), (1, 1, 1), seen, n, start)
     # +c, -(c+1), +(c+2), ...: each pair of examples leaves -1 for label 1, and +1 for label 0
     expected = [0.25 * n / 2, -0.25 * n / 2]
-    for order, rows in zip((1, 2, 3), (chain.one, chain.two, chain.three), strict=True):
+    for order, rows in zip((1, 2, 3), chain.weights, strict=True):
         sums = rows.a[:, 0] if rows.first.size else rows.a[rows.slot[0], _ends(order)]
         times = 4 - order  # a sentence of three tokens has three labels, two pairs, one triple
         assert sums.tolist() == [times * value for value in expected]

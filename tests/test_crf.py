@@ -75,8 +75,8 @@ def test_the_optimum_does_not_depend_on_threads() -> None:
     X, y = demo("train", 40)
     corpus = column_corpus([[list(token) for token in x] for x in X], y)
     models = [flat_tagger(**PLAIN, passes=12).fit_corpus(corpus, None, threads=n).model_ for n in (1, 3)]
-    assert np.array_equal(models[0].chain.one.w, models[1].chain.one.w)
-    assert np.array_equal(models[0].chain.bare.pair, models[1].chain.bare.pair)
+    assert np.array_equal(models[0].chain.weights[0].w, models[1].chain.weights[0].w)
+    assert np.array_equal(models[0].chain.transitions[1].w, models[1].chain.transitions[1].w)
 
 
 @pytest.mark.parametrize("l1", [0.3, 0.4, 0.5])
@@ -85,7 +85,7 @@ def test_l1_leaves_few_weights_and_the_conditions_hold(l1: float) -> None:
     tagger = flat_tagger(**PLAIN, l1=l1, passes=3000, tolerance=1e-13).fit(*demo("train", 60))
     dense = flat_tagger(**PLAIN, passes=100).fit(*demo("train", 60))
     chain = tagger.model_.chain
-    few, many = (np.count_nonzero(t.model_.chain.one.w) for t in (tagger, dense))
+    few, many = (np.count_nonzero(t.model_.chain.weights[0].w) for t in (tagger, dense))
     assert 0 < few < many / 5
     X, y = demo("train", 60)
     corpus = column_corpus([[list(token) for token in x] for x in X], y)
@@ -109,7 +109,7 @@ def test_l1_then_l2_keeps_what_l1_chose(logged: list[str]) -> None:
     X, y = demo("train", 60)
     one = flat_tagger(**PLAIN, l1=0.4, passes=100).fit(X, y)
     two = flat_tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=100).fit(X, y)
-    assert 0 < np.count_nonzero(two.model_.chain.one.w) <= np.count_nonzero(one.model_.chain.one.w)
+    assert 0 < np.count_nonzero(two.model_.chain.weights[0].w) <= np.count_nonzero(one.model_.chain.weights[0].w)
     assert [message[:3] for message in logged if " weights that are not zero" in message] == ["L1:", "L2:"]
     free = flat_tagger(**PLAIN, l2=0.2, passes=100).fit(X, y)
     values = [t.training_log_[-1]["figures"]["objective"] for t in (free, two)]
@@ -170,11 +170,11 @@ def test_the_best_of_several_starts_is_kept(logged: list[str]) -> None:
     best = min(alone, key=objective_at_the_end)
     found = flat_tagger(**make, restarts=3).fit(X, y)
     assert len([message for message in logged if message.startswith("start ")]) == 3
-    assert np.array_equal(found.model_.chain.one.w, best.model_.chain.one.w)
+    assert np.array_equal(found.model_.chain.weights[0].w, best.model_.chain.weights[0].w)
     with_dev = [flat_tagger(**make, seed=seed).fit(X, y, dev=demo("test", 30)) for seed in (1, 2, 3)]
     best = max(with_dev, key=lambda tagger: max(row["dev"] for row in tagger.training_log_))
     found = flat_tagger(**make, restarts=3).fit(X, y, dev=demo("test", 30))
-    assert np.array_equal(found.model_.chain.one.w, best.model_.chain.one.w)
+    assert np.array_equal(found.model_.chain.weights[0].w, best.model_.chain.weights[0].w)
     with pytest.raises(UsageError, match="restarts: needs a label with several states"):
         Tagger(states=Latent(1, restarts=2)).settings()
     with pytest.raises(UsageError, match="development data"):

@@ -111,7 +111,7 @@ def locked(collected: Collected, corpus: Corpus) -> Listed:
         corpus, collected.encoder, collected.alphabets, np.full(corpus.n_tokens, Y, np.int32), allow_table(Y)
     )
     names = names_of(collected)
-    return [[names[a] for a in data.one.att[lo:hi]] for lo, hi in itertools.pairwise(data.one.ptr)]
+    return [[names[a] for a in data.features[0].att[lo:hi]] for lo, hi in itertools.pairwise(data.features[0].ptr)]
 
 
 def words(*sentences: str) -> Sentences:
@@ -317,4 +317,4 @@ def test_ready_made_attributes_grow_and_lock() -> None:
     assert names_of(grown) == ["new"]
     assert old.sizes[1] == 3
     data = encode_corpus(corpus, None, old.alphabets, np.full(1, 1, np.int32), allow_table(1))
-    assert (data.one.att.tolist(), data.one.val.tolist()) == ([2, 0], [4.0, 1.0])
+    assert (data.features[0].att.tolist(), data.features[0].val.tolist()) == ([2, 0], [4.0, 1.0])

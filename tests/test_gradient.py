@@ -20,7 +20,7 @@ from palmette.training.chain.objective import ChainObjective
 
 def objective_of(case: Case, l2: float = 0.0, threads: int = 1) -> ChainObjective:
     chain = chain_of(case)
-    for w in (*chain.bare, chain.one.w, chain.two.w, chain.three.w):
+    for w in (part.w for part in (*chain.transitions, *chain.weights)):
         w[w == PAD] = 0.0
     return ChainObjective(chain, data_of(case), l2, threads)
 

@@ -96,8 +96,8 @@ def test_pa_takes_what_violates_most_not_what_scores_best() -> None:
 def call_gram(m: Chain, x: Data, s: int, paths: np.ndarray, K: int) -> np.ndarray:
     """Twice, since the table must be empty again afterwards."""
     A = np.zeros((K, K))
-    table = gram(m, x, s, paths, K, make_differences(K), A)
-    gram(m, x, s, paths, K, table, A)
+    table = gram(m, x, s, paths, make_differences(K), A)
+    gram(m, x, s, paths, table, A)
     return A
 
 

@@ -118,7 +118,7 @@ def with_gold(case: Case) -> tuple[Case, list[tuple[int, ...]]]:
 
 def objective_of(case: Case, l2: float = 0.0, threads: int = 1) -> ChainObjective:
     chain = local_chain(case)
-    for w in (*chain.bare, chain.one.w, chain.two.w, chain.three.w):
+    for w in (part.w for part in (*chain.transitions, *chain.weights)):
         w[w == PAD] = 0.0
     return ChainObjective(chain, data_of(case), l2, threads)
 
@@ -214,7 +214,7 @@ def test_l1_leaves_few_weights() -> None:
         flat_tagger(template=parse(TEXT + "B\n"), learner="maxent", passes=60, **penalty).fit(*demo("train", 60))
         for penalty in ({"l1": 0.4}, {"l2": 0.4})
     )
-    sizes = [np.count_nonzero(t.model_.chain.one.w) for t in (few_weights, many)]
+    sizes = [np.count_nonzero(t.model_.chain.weights[0].w) for t in (few_weights, many)]
     assert 0 < sizes[0] < sizes[1] / 5
 
 

@@ -139,10 +139,8 @@ def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, share: float,
     assume(step.infeasible == 0)  # the perceptron goes towards a forbidden gold path, which trainings refuse
     assert (step.clock, step.wrong, infeasible) == (clock, wrong, 0)
     assert step.updates == updates or when == "always"
-    for mine, its in ((one.one, other.one), (one.two, other.two), (one.three, other.three)):
+    for mine, its in zip((*one.weights, *one.transitions), (*other.weights, *other.transitions), strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(mine, its, strict=True))
-    for a, b in zip((*one.bare, *one.bare_a), (*other.bare, *other.bare_a), strict=True):
-        assert np.array_equal(a, b)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
@@ -190,4 +188,4 @@ def test_what_cancels_takes_no_room() -> None:
     chain = chain_of(case)
     PathRunner(ProbPerc().rule(1)).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
     assert features_of(chain) == weights
-    assert chain.one.used[0] == 1
+    assert chain.weights[0].used[0] == 1

@@ -121,10 +121,11 @@ def transplant(tagger: Tagger, states: dict, transitions: dict) -> None:
     w = np.zeros((len(number) + 1, stride_of(len(label))), np.float32)
     for (name, y), weight in states.items():
         w[number[name] + 1, label[y]] = weight
-    pair = np.zeros_like(model.chain.bare.pair)
+    ends, pairs, triples = model.chain.transitions
+    pair = np.zeros_like(pairs.w)
     for (a, b), weight in transitions.items():
         pair[label[a], label[b]] = weight
     slot = np.arange(1, len(number) + 1, dtype=np.int32)
-    one = model.chain.one._replace(slot=slot, used=np.array([w.shape[0]]), w=w)
-    bare = model.chain.bare._replace(pair=pair, end=np.zeros_like(model.chain.bare.end))
-    model.chain = model.chain._replace(one=one, bare=bare)
+    one = model.chain.weights[0]._replace(slot=slot, used=np.array([w.shape[0]]), w=w)
+    transitions = (ends._replace(w=np.zeros_like(ends.w)), pairs._replace(w=pair), triples)
+    model.chain = model.chain._replace(weights=(one, *model.chain.weights[1:]), transitions=transitions)

@@ -158,15 +158,15 @@ def test_a_best_pass_that_was_carried_over_can_be_resumed_again(tmp_path: Path) 
     text = TEMPLATES[1] + "\nU9:%x[-1,0]/%x[0,0]/%x[1,0]"
     one, _ = fit(corpus, text, dev, passes=12, estimator="last", checkpoint=True)
     two, outcome = fit(corpus, None, dev, passes=1, estimator="last", resume=reloaded(one, tmp_path))
-    assert np.count_nonzero(one.chain.one.slot == 0) > 10
+    assert np.count_nonzero(one.chain.weights[0].slot == 0) > 10
     assert outcome.best_epoch < 12  # the weights come from the first part
     assert weights_by_name(two) == weights_by_name(one)
     loaded = reloaded(two, tmp_path)
-    assert loaded.chain.one.w.shape == one.chain.one.w.shape
+    assert loaded.chain.weights[0].w.shape == one.chain.weights[0].w.shape
     wrong = column_corpus(sentences, [[{"N": "V", "V": "D", "D": "N"}[y] for y in own] for own in labels])
     three, _ = fit(wrong, None, passes=3, estimator="last", resume=loaded)
     same, _ = fit(wrong, None, passes=3, estimator="last", resume=two)
-    assert three.chain.one.w.shape[0] > one.chain.one.w.shape[0] + 10
+    assert three.chain.weights[0].w.shape[0] > one.chain.weights[0].w.shape[0] + 10
     assert weights_by_name(three) == weights_by_name(same)
 
 

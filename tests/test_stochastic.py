@@ -22,7 +22,7 @@ from palmette.data.labels.mask import known_gold
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.structures.chain.data import allow_table, encode_corpus
-from palmette.structures.chain.weights import estimated
+from palmette.structures.chain.weights import estimated, with_state
 from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.objective import ChainObjective
 
@@ -32,7 +32,7 @@ BARE = ("start", "end", "pair", "triple")
 def started(case: Case) -> tuple[Chain, Data]:
     """The chain of a case with its weights, and with accumulators."""
     chain = chain_of(case)
-    for w in (*chain.bare, chain.one.w, chain.two.w, chain.three.w):
+    for w in (part.w for part in (*chain.transitions, *chain.weights)):
         w[w == PAD] = 0.0
     return chain, data_of(case)
 
@@ -114,6 +114,7 @@ class Twin:
 def test_descent_is_that_of_all_paths(case: Case, adaptive: bool, l2: float) -> None:
     rate = 0.125
     chain, data = started(case)
+    chain = with_state(chain) if adaptive else chain
     learning = DescentLearning(chain, data, learner=Crf(optimiser="adagrad" if adaptive else "sgd", rate=rate, l2=l2))
     twin = Twin(case._replace(model=replace(case.model, weights=dict(case.model.weights))), adaptive, rate, l2)
     order = np.arange(len(case.sentences))

@@ -208,8 +208,8 @@ def test_seen_and_all_are_the_same_when_everything_was_seen(order: int) -> None:
     corpus = column_corpus(sentences, labels)
     everything, outcome = fit(corpus, text, passes=3, edge_features="all")
     seen, _ = fit(corpus, text, passes=3, edge_features="seen")
-    assert seen.chain.two.first.size > 0
-    assert everything.chain.two.first.size == 0
+    assert seen.chain.weights[1].first.size > 0
+    assert everything.chain.weights[1].first.size == 0
     assert outcome.training_log[-1].updates > 0
     assert weights_by_name(seen) == weights_by_name(everything)
     assert np.array_equal(seen.tag(corpus)[0], everything.tag(corpus)[0])

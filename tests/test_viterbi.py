@@ -182,13 +182,13 @@ def test_five_thousand_tokens_against_float64(order: int) -> None:
     sentence = [Token(((i, 1.0),), ((int(pairs[i]), 1.0),), third[i]) for i in range(n)]
     case = case_of(model, sizes, sentence)
     chain = chain_of(case)
-    for rows in (chain.one, chain.two, chain.three):
+    for rows in chain.weights:
         rows.slot[:] = np.arange(1, rows.slot.size + 1)
-        rows.w[1:] = rng.normal(size=rows.w[1:].shape) * 3 + (2 if rows is chain.one else 0)
-    U = chain.one.w[1:].astype(np.float64)
-    E = chain.two.w[1:].reshape(-1, H, H)[pairs].astype(np.float64)
+        rows.w[1:] = rng.normal(size=rows.w[1:].shape) * 3 + (2 if rows is chain.weights[0] else 0)
+    U = chain.weights[0].w[1:].astype(np.float64)
+    E = chain.weights[1].w[1:].reshape(-1, H, H)[pairs].astype(np.float64)
     E[:, 3, 4] = E[:, 0, 0] = -np.inf
-    S = chain.three.w[1:].reshape(-1, H, H, H)[triples].astype(np.float64) if order == 2 else None
+    S = chain.weights[2].w[1:].reshape(-1, H, H, H)[triples].astype(np.float64) if order == 2 else None
     ((score, path),) = decoded(chain, data_of(case))
     own = sum(U[i, h] for i, h in enumerate(path))
     own += sum(E[i, g, h] for i, (g, h) in enumerate(itertools.pairwise(path), 1))

@@ -65,14 +65,14 @@ def inspection(
         },
         "transitions": top_transitions(model, top),
         "earlier_labels": top_earlier(model, top),
-        "start": _of_states(model, model.chain.bare.end[0]),
-        "end": _of_states(model, model.chain.bare.end[1]),
+        "start": _of_states(model, model.chain.transitions[0].w[0]),
+        "end": _of_states(model, model.chain.transitions[0].w[1]),
     }
 
 
 def _moved_parts(model: ChainModel) -> dict[str, int]:
     """Of each kind the attributes with a weight that is not zero."""
-    moved = {PARTS[o]: _moved(r) for o, r in enumerate(model.chain[-3:], 1) if r.slot.size}
+    moved = {PARTS[o]: _moved(r) for o, r in enumerate(model.chain.weights, 1) if r.slot.size}
     if model.past is not None and PAST in model.alphabets:
         moved[PARTS[PAST]] = int(np.unique(model.past.owner[model.past.w.any(axis=1)]).size)
     return moved
@@ -96,10 +96,10 @@ def _state_counts(model: ChainModel) -> dict[str, int]:
 def _columns(model: ChainModel, label: str) -> np.ndarray:
     """The weights of the states of a label, a column each."""
     first, per = model.labels.index(label) * model.shape.per, model.shape.per
-    if not model.chain.one.slot.size:  # no attribute at all
+    if not model.chain.weights[0].slot.size:  # no attribute at all
         return np.zeros((1, per), np.float32)
     there = ~model.shape.missing()[first : first + per]
-    return model.chain.one.w[:, first : first + per][:, there]
+    return model.chain.weights[0].w[:, first : first + per][:, there]
 
 
 def top_attributes(model: ChainModel, label: str, top: int) -> list[dict[str, Any]]:
@@ -120,7 +120,7 @@ def state_differences(model: ChainModel, label: str, top: int) -> dict[str, list
 
 def _strongest(model: ChainModel, column: np.ndarray, top: int) -> list[dict[str, Any]]:
     """The attributes with the largest numbers of either sign; `column` has a number for each row."""
-    rows = model.chain.one
+    rows = model.chain.weights[0]
     if not rows.slot.size or top < 1:
         return []
     n = min(top + 1, column.size)  # one of them may be the row of zeros
@@ -149,7 +149,7 @@ def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
     if model.shape.order == 0:
         return []
     H, names = model.shape.n_states, _names(model)
-    weight = model.chain.bare.pair[:, :H]
+    weight = model.chain.transitions[1].w[:, :H]
     strongest = np.argsort(-_strength(model, weight), axis=None, kind="stable")
     pairs = [divmod(int(k), H) for k in strongest if weight.reshape(-1)[k]][: 2 * top]
     return [{"from": names[a], "to": names[b], "weight": float(weight[a, b])} for a, b in pairs if weight[a, b]]

@@ -24,6 +24,20 @@ from palmette.kernels.core.table import find
 PLAIN_REACH = 2  # labels that pairs and triples read
 
 
+class BeamWeights(NamedTuple):
+    """All weights of a chain that is searched with a beam."""
+
+    chain: Chain
+    past: LabelContextWeights
+
+
+class BeamData(NamedTuple):
+    """An encoded corpus, and what templates that read earlier labels see of it."""
+
+    data: Data
+    past: Active
+
+
 class Beam(NamedTuple):
     """Room for the prefixes of one sentence. The index of `score`, `size`, `best` and `gold` is the number of steps."""
 
@@ -99,10 +113,11 @@ def _add_attributes(
 
 @inline
 def _add_past(
-    row: np.ndarray, h0: int, h1: int, window: np.ndarray, token: int, ptr: np.ndarray, att: np.ndarray,
-    template: np.ndarray, first: np.ndarray, back: np.ndarray, keys: np.ndarray, numbers: np.ndarray, w: np.ndarray,
-) -> None:  # fmt: skip
+    row: np.ndarray, h0: int, h1: int, window: np.ndarray, token: int, y: Active, p: LabelContextWeights
+) -> None:
     """row[h] += the weights of templates that read the labels in the window."""
+    ptr, att, template, first, back = y.ptr, y.att, p.template, p.first, p.back
+    keys, numbers, w = p.keys, p.numbers, p.w
     for z in range(ptr[token], ptr[token + 1]):
         t = template[att[z]]
         number = find(keys, numbers, key_of(att[z], read_labels(back, first[t], first[t + 1], window)))
@@ -145,69 +160,53 @@ def _where(label: np.ndarray, back: np.ndarray, found: int, b: int, h: int) -> i
 
 @inline
 def _fill_row(
-    row: np.ndarray, h0: int, h1: int, i: int, window: np.ndarray, u: np.ndarray, order: int, forbid: np.ndarray,
+    row: np.ndarray, h0: int, h1: int, window: np.ndarray, depth: int, u: np.ndarray, forbid: np.ndarray,
     pair: np.ndarray, triple: np.ndarray,
 ) -> None:  # fmt: skip
-    """row[h] = what the labels h0..h1 of token i add to a prefix that ends with the labels in the window, but for
-    attributes on more than one label."""
+    """row[h] = what the labels h0..h1 of a token, whose scores are u, add to a prefix that ends with the labels in the
+    window, but for attributes on more than one label. depth: how many labels of the window count, at most 2."""
     for h in range(h0, h1):
         row[h] = u[h]
-    if i >= 1 and order >= 1:
+    if depth >= 1:
         no, own = forbid[window[0]], pair[window[0]]
         for h in range(h0, h1):
             row[h] += no[h] + own[h]
-    if i >= 2 and order >= 2:
-        own = triple[window[1], window[0]]
+    if depth >= 2:
+        own = triple[window[1] * forbid.shape[0] + window[0]]
         for h in range(h0, h1):
             row[h] += own[h]
 
 
 @part
 def _add_contexts(
-    row: np.ndarray,
-    h0: int,
-    h1: int,
-    i: int,
-    token: int,
-    window: np.ndarray,
-    m: Chain,
-    p: LabelContextWeights,
-    x: Data,
-    y: Active,
+    row: np.ndarray, h0: int, h1: int, i: int, token: int, window: np.ndarray, w: BeamWeights, d: BeamData
 ) -> None:
     """row[h] += the weights of attributes on pairs, on triples and on all labels that templates read."""
+    m, x = w.chain, d.data
     H, W = m.label_of.size, m.bias.size
-    if i >= 1 and m.order >= 1 and x.two.ptr.size > 0:
-        _add_attributes(row, h0, h1, window[0], W, H, token, x.two, m.two)
-    if i >= 2 and m.order >= 2 and x.three.ptr.size > 0:
-        _add_attributes(row, h0, h1, window[1] * H + window[0], W, H, token, x.three, m.three)
-    if y.ptr.size > 0:
-        _add_past(row, h0, h1, window, token, y.ptr, y.att, p.template, p.first, p.back, p.keys, p.numbers, p.w)
+    if i >= 1 and m.order >= 1 and x.features[1].ptr.size > 0:
+        _add_attributes(row, h0, h1, window[0], W, H, token, x.features[1], m.weights[1])
+    if i >= 2 and m.order >= 2 and x.features[2].ptr.size > 0:
+        _add_attributes(row, h0, h1, window[1] * H + window[0], W, H, token, x.features[2], m.weights[2])
+    if d.past.ptr.size > 0:
+        _add_past(row, h0, h1, window, token, d.past, w.past)
 
 
 @part
 def search(
-    T: Trellis,
-    r: Beam,
-    m: Chain,
-    p: LabelContextWeights,
-    x: Data,
-    y: Active,
-    lo: int,
-    n: int,
-    B: int,
-    start: int,
-    gold: np.ndarray,
-    stop: bool,
+    T: Trellis, r: Beam, w: BeamWeights, d: BeamData, s: int, start: int, gold: np.ndarray, stop: bool
 ) -> tuple[int, int, int]:
-    """Go on after `start` steps (0: from the beginning) through a sentence whose states are scored.
+    """Go on after `start` steps (0: from the beginning) through sentence s, whose states are scored.
 
     (steps that could be taken, steps after which gold was first missing or 0, where gold is in the last beam or -1).
     gold: i32[n], or of size 0 when there is none to look for; `stop` when it is missing."""
+    m, x = w.chain, d.data
+    lo, B = x.offset[s], r.label.shape[1]
+    n = x.offset[s + 1] - lo
     U, row, window, H = T.U, r.row, r.window, m.label_of.size
     label, back, score, size, best, golds = r.label, r.back, r.score, r.size, r.best, r.gold
-    order, forbid, pair, triple = m.order, m.forbid, m.bare.pair, m.bare.triple
-    contexts = x.two.ptr.size > 0 or x.three.ptr.size > 0 or y.ptr.size > 0
+    order, forbid, pair, triple = m.order, m.forbid, m.transitions[1].w, m.transitions[2].w
+    contexts = x.features[1].ptr.size > 0 or x.features[2].ptr.size > 0 or d.past.ptr.size > 0
     has_gold = 1 if gold.size > 0 else 0
     if start == 0:
         score[0, 0], size[0], best[0], golds[0] = 0.0, 1, 0.0, 0.0
@@ -221,9 +220,9 @@ def search(
             else:
                 h0, h1 = gold[i], gold[i] + 1
                 see_path(gold, i, window)
-            _fill_row(row, h0, h1, i, window, U[i], order, forbid, pair, triple)
+            _fill_row(row, h0, h1, window, min(i, order), U[i], forbid, pair, triple)
             if contexts:
-                _add_contexts(row, h0, h1, i, lo + i, window, m, p, x, y)
+                _add_contexts(row, h0, h1, i, lo + i, window, w, d)
             if b < size[i]:
                 found = _keep_best(score[i, b], row, H, b, B, found, score[i + 1], label[i], back[i])
             else:

@@ -85,11 +85,10 @@ def _drop_right(m: Chain, x: Data, lo: int, n: int, found: int, with_costs: bool
     return kept
 
 
-@part
-def _drop_gold(c: PathList, n: int, found: int) -> tuple[int, bool]:
+@inline
+def _drop_gold(paths: np.ndarray, score: np.ndarray, n: int, found: int) -> tuple[int, bool]:
     """Keep the candidates that are not gold: (how many these are, whether gold was listed). Gold's score is then that
     of the list, which is the one to compare with."""
-    paths, score = c.paths, c.numbers.score
     kept, listed = 0, False
     for k in range(1, found + 1):
         if same_path(paths[k], paths[0], n):
@@ -101,14 +100,14 @@ def _drop_gold(c: PathList, n: int, found: int) -> tuple[int, bool]:
     return kept, listed
 
 
-@part
+@inline
 def drop_candidates(
     m: Chain, x: Data, lo: int, n: int, found: int, rule: Rule, chunks: Chunks, c: PathList
 ) -> tuple[int, bool]:
     """Keep what a rule can learn from, with costs if it asks for them: (candidates, whether gold was listed)."""
     if asks_for_costs(rule):
         return _drop_right(m, x, lo, n, found, searches_with_costs(rule), chunks, c), False
-    return _drop_gold(c, n, found)
+    return _drop_gold(c.paths, c.numbers.score, n, found)
 
 
 @part

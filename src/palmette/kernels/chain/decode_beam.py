@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.beam import longest_of, room_for_beam, search, trace
-from palmette.kernels.chain.forms import Active, Chain, Data
-from palmette.kernels.chain.label_context import LabelContextWeights
+from palmette.kernels.chain.beam import BeamData, BeamWeights, longest_of, room_for_beam, search, trace
 from palmette.kernels.chain.score import restrict, score_states
 from palmette.kernels.core.compile import kernel
 
 
 @kernel
 def decode_beam(
-    m: Chain,
-    p: LabelContextWeights,
-    x: Data,
-    y: Active,
-    B: int,
-    out: np.ndarray,
-    scores: np.ndarray,
-    found: np.ndarray,
-    restricted: bool,
+    w: BeamWeights, d: BeamData, B: int, out: np.ndarray, scores: np.ndarray, found: np.ndarray, restricted: bool
 ) -> None:
     """The best labels of each sentence, as many as out i32[K, N] has room for and the last beam has prefixes: their
     scores f64[S, K], and how many they are, i64[S]."""
+    m, x = w.chain, d.data
     S = x.offset.size - 1
-    T, r = room_for_beam(m, p, longest_of(x, np.arange(S), 0, S), B)
+    T, r = room_for_beam(m, w.past, longest_of(x, np.arange(S), 0, S), B)
     nothing = np.zeros(0, np.int32)
     for s in range(S):
         lo = x.offset[s]
         n = x.offset[s + 1] - lo
-        score_states(T, m, x.one, lo, n)
+        score_states(T, m, x.features[0], lo, n)
         if restricted:
             restrict(T, m, x, lo, n)
-        reached, _, _ = search(T, r, m, p, x, y, lo, n, B, 0, nothing, False)
+        reached, _, _ = search(T, r, w, d, s, 0, nothing, False)
         found[s] = min(out.shape[0], r.size[n]) if reached == n else 0
         for k in range(found[s]):
             trace(r, n, k, out[k, lo : lo + n])

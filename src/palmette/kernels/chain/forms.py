@@ -17,64 +17,53 @@ def stride_of(H: int) -> int:
 
 
 class Active(NamedTuple):
-    """The attributes of each token for one order (labels, pairs or triples)."""
+    """The attributes of each token for one arity (labels, pairs or triples)."""
 
-    ptr: np.ndarray  # i64[N+1], or of size 0 when the model has none of this order
+    ptr: np.ndarray  # i64[N+1], or of size 0 if the model has none of this arity
     att: np.ndarray  # i32[z]
-    val: np.ndarray  # f32[z], or of size 0 when all are 1
+    val: np.ndarray  # f32[z], or of size 0 if all are 1
 
 
 class FeatureWeights(NamedTuple):
-    """The weights of one order. Dense: attribute a owns the row slot[a]; row 0 stays zero and is shared by
-    all attributes that never moved. Seen: a owns the places first[a]..first[a+1], each for one combination
-    of labels (numbered (f * Y + g) * Y + h): a block of all states of these labels."""
+    """Weights of attributes for one arity. Dense: attribute a owns the row slot[a]; row 0 stays zero and is shared by
+    all attributes that never moved. Seen: a owns the places first[a]..first[a+1], each for one combination of labels
+    (numbered (f * Y + g) * Y + h): a block of all states of these labels."""
 
     slot: np.ndarray  # i32[A]
     used: np.ndarray  # i64[1]     rows given out so far, row 0 included
-    first: np.ndarray  # i64[A+1], or of size 0 when dense
+    first: np.ndarray  # i64[A+1], or of size 0 if dense
     combo: np.ndarray  # i32[places]  rising within an attribute
     w: np.ndarray  # f32[rows, width] or f32[places, block]; a block has per, per**2 or per**3 numbers
     a: np.ndarray  # f64, as w: sum of (time * change), for averaging; of size 0 when tagging
+    state: np.ndarray  # f32, as w: what a learner remembers of each weight; of size 0 unless it does
 
 
 class TransitionWeights(NamedTuple):
-    """Weights that depend on states alone."""
+    """Weights of state n-grams of one arity, whatever the observations are: a row per context. The contexts are start
+    and end of a sentence (arity 1), the previous state (2), the two previous states (3; f * H + g)."""
 
-    end: np.ndarray  # f32[2, W]        start and end
-    pair: np.ndarray  # f32[H, W]
-    triple: np.ndarray  # f32[H, H, W]  of order 2, else empty
-
-
-class TransitionSums(NamedTuple):
-    """Their accumulators, float64."""
-
-    end: np.ndarray
-    pair: np.ndarray
-    triple: np.ndarray
+    w: np.ndarray  # f32[contexts, W]
+    a: np.ndarray  # f64, as in FeatureWeights
+    state: np.ndarray  # f32, as in FeatureWeights
 
 
 class Chain(NamedTuple):
-    """All weights and restrictions of a chain model."""
+    """All weights and restrictions of a chain model. In tuples the index is the arity minus 1."""
 
     order: int
     plain: bool  # states are labels
-    per: int  # states a label, side by side; 1 also where labels share states in another way
+    per: int  # states per label, side by side; 1 also where labels share states in another way
     label_of: np.ndarray  # i32[H]
     sizes: np.ndarray  # i32[H / per]  states that each label really has, at most `per`
     share: float  # of a change that goes to all states of the labels, in learning
-    ends: bool  # whether bare start and end weights are learnt,
-    transitions: bool  # bare pair weights,
-    triples: bool  # bare triple weights
+    learns: tuple[bool, bool, bool]  # whether transition weights are learnt
     local: bool  # scores are normalised token by token (maxent); see local.py
     forbid: np.ndarray  # f32[H, W]  0 or -inf, (previous, current)
     first: np.ndarray  # f32[W]      0 or -inf, plus the label bias; see `bias`
     last: np.ndarray  # f32[W]       0 or -inf
     bias: np.ndarray  # f32[W]
-    bare: TransitionWeights
-    bare_a: TransitionSums
-    one: FeatureWeights
-    two: FeatureWeights
-    three: FeatureWeights
+    transitions: tuple[TransitionWeights, TransitionWeights, TransitionWeights]
+    weights: tuple[FeatureWeights, FeatureWeights, FeatureWeights]
 
 
 class Data(NamedTuple):
@@ -84,9 +73,27 @@ class Data(NamedTuple):
     known: np.ndarray  # i32[N]   a row of `allow`; rows below Y are single labels
     allow: np.ndarray  # bool[G, Y]
     weight: np.ndarray  # f32[S]
-    one: Active
-    two: Active
-    three: Active
+    features: tuple[Active, Active, Active]  # by arity minus 1
+
+
+class Ngrams(NamedTuple):
+    """Weights and features of one arity, for code that is the same for all of them."""
+
+    arity: int  # 1, 2 or 3
+    learns: bool  # whether transition weights are learnt
+    transitions: TransitionWeights
+    weights: FeatureWeights
+    features: Active
+
+
+class StateLayout(NamedTuple):
+    """Where states stand in a row, for code that would pass a whole Chain around only for that."""
+
+    H: int
+    W: int
+    per: int  # states per label
+    sizes: np.ndarray  # i32[H / per]
+    share: float
 
 
 class Gather(NamedTuple):
@@ -108,6 +115,16 @@ class Trellis(NamedTuple):
     D: np.ndarray  # f32[n, 1 or H, W]      best score of a path that ends here
 
 
+def no_sums() -> np.ndarray:
+    """Accumulators of weights that are not learnt."""
+    return np.zeros((0, 1), np.float64)
+
+
+def no_state() -> np.ndarray:
+    """State of a learner that remembers nothing of single weights."""
+    return np.zeros((0, 1), np.float32)
+
+
 def no_weights(n_attributes: int = 0) -> FeatureWeights:
     return FeatureWeights(
         np.zeros(n_attributes, np.int32),
@@ -115,7 +132,8 @@ def no_weights(n_attributes: int = 0) -> FeatureWeights:
         np.zeros(0, np.int64),
         np.zeros(0, np.int32),
         np.zeros((1, 1), np.float32),
-        np.zeros((0, 1), np.float64),
+        no_sums(),
+        no_state(),
     )
 
 

@@ -2,9 +2,9 @@
 
 Each sentence leaves the difference of two tables: how probable its states (pairs, triples) are, and how probable they
 are given what is known. Where gold is one path, the second is that path; for latent states and partial labels it is a
-second pass under the mask. `M1[token, state]` and, where attributes are on them, `M2` and `M3` hold the differences;
-bare weights are summed at once. A batch learner then adds up the tables of the tokens that an attribute occurs at
-(gather.py); a stochastic one moves the weights after each sentence (stochastic.py).
+second pass under the mask. `tables[0][token, state]` and, where attributes are on them, `tables[1]` and `tables[2]`
+hold the differences; transition weights are summed at once. A batch learner then adds up the tables of the tokens that
+an attribute occurs at (gather.py); a stochastic one moves the weights after each sentence (stochastic.py).
 
 Chains of order 0 and 1 whose edges are the same at all tokens go the fast way of products.py. Everything else,
 and a sentence for which numbers become too small there, goes by the logarithms of forward.py. Sums over many
@@ -33,14 +33,11 @@ from palmette.kernels.core.compile import inline, kernel, part
 
 
 class Expected(NamedTuple):
-    """Where the differences go. M2 and M3 are of size 0 unless attributes are on pairs and triples."""
+    """Where the differences go; in tuples the index is the arity minus 1. Tables of pairs and triples are of size 0
+    unless attributes are on them."""
 
-    M1: np.ndarray  # f32[N, W]
-    M2: np.ndarray  # f32[N, H*W]
-    M3: np.ndarray  # f32[N, H*H*W]
-    end: np.ndarray  # f64[2, W]
-    pair: np.ndarray  # f64[H, W]
-    triple: np.ndarray  # f64[H, H, W]
+    tables: tuple[np.ndarray, np.ndarray, np.ndarray]  # f32[N, width]
+    transitions: tuple[np.ndarray, np.ndarray, np.ndarray]  # f64[contexts, W]
 
 
 class Workspace(NamedTuple):
@@ -55,7 +52,7 @@ class Workspace(NamedTuple):
 
 @inline
 def _add_states(out: Expected, P: np.ndarray, at: int, n: int, sign: float) -> None:
-    p, to, end = P[:n].reshape(-1), out.M1[at : at + n].reshape(-1), out.end
+    p, to, end = P[:n].reshape(-1), out.tables[0][at : at + n].reshape(-1), out.transitions[0]
     for k in range(p.size):
         to[k] += sign * p[k]
     for h in range(end.shape[1]):
@@ -88,11 +85,11 @@ def _by_logarithms(T: Trellis, m: Chain, at: int, n: int, sign: float, room: Wor
     if m.order >= 1:
         for i in range(1, n):
             pair_marginals(T, m, w, i, two)
-            _add_table(out.pair.reshape(-1), out.M2, two.reshape(-1), at + i, sign)
+            _add_table(out.transitions[1].reshape(-1), out.tables[1], two.reshape(-1), at + i, sign)
     if m.order >= 2:
         for i in range(2, n):
             triple_marginals(T, m, w, i, three)
-            _add_table(out.triple.reshape(-1), out.M3, three.reshape(-1), at + i, sign)
+            _add_table(out.transitions[2].reshape(-1), out.tables[2], three.reshape(-1), at + i, sign)
     return log_z
 
 
@@ -110,7 +107,7 @@ def _add_table(bare: np.ndarray, M: np.ndarray, table: np.ndarray, token: int, s
 def _gold_score(T: Trellis, order: int, H: int, known: np.ndarray, at: int, weight: float, out: Expected) -> float:
     """The score of a gold path that is known for sure; its features are taken off."""
     n, W = known.size, T.U.shape[1]
-    U, M1, end = T.U, out.M1, out.end
+    U, M1, end = T.U, out.tables[0], out.transitions[0]
     total_score = 0.0
     for i in range(n):
         h = known[i]
@@ -119,7 +116,7 @@ def _gold_score(T: Trellis, order: int, H: int, known: np.ndarray, at: int, weig
     end[0, known[0]] -= weight
     end[1, known[n - 1]] -= weight
     if order >= 1:
-        E, pair, M2 = T.E, out.pair, out.M2
+        E, pair, M2 = T.E, out.transitions[1], out.tables[1]
         for i in range(1, n):
             g, h = known[i - 1], known[i]
             total_score += float(E[i if E.shape[0] > 1 else 0, g, h])
@@ -127,11 +124,11 @@ def _gold_score(T: Trellis, order: int, H: int, known: np.ndarray, at: int, weig
             if M2.shape[0] > 0:
                 M2[at + i, g * W + h] -= weight
     if order >= 2:
-        S, triple, M3 = T.S, out.triple, out.M3
+        S, triple, M3 = T.S, out.transitions[2], out.tables[2]
         for i in range(2, n):
             f, g, h = known[i - 2], known[i - 1], known[i]
             total_score += float(S[i if S.shape[0] > 1 else 0, f, g, h])
-            triple[f, g, h] -= weight
+            triple[f * H + g, h] -= weight
             if M3.shape[0] > 0:
                 M3[at + i, (f * H + g) * W + h] -= weight
     return total_score
@@ -205,7 +202,7 @@ def _possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
 @inline
 def goes_fast(m: Chain, x: Data) -> bool:
     """Whether edges are the same at all tokens and products suffice."""
-    return m.order <= 1 and x.two.ptr.size == 0
+    return m.order <= 1 and x.features[1].ptr.size == 0
 
 
 @part
@@ -243,7 +240,7 @@ def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
     H = m.label_of.size
     for g in range(H):
         for h in range(H):
-            out.pair[g, h] += r.O[g, h] * r.X[g, h]
+            out.transitions[1][g, h] += r.O[g, h] * r.X[g, h]
             r.O[g, h] = 0.0
 
 

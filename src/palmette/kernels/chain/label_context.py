@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.blend import NOTHING
-from palmette.kernels.chain.differences import entry_of
+from palmette.kernels.chain.differences import Differences, entry_of
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import BASE, mixed
@@ -34,7 +34,8 @@ class LabelContextWeights(NamedTuple):
     owner: np.ndarray  # i32[R]        the attribute of a row
     code: np.ndarray  # i64[R]         the labels of a row
     w: np.ndarray  # f32[R, W]
-    a: np.ndarray  # f64[R, W]         as in Rows; of no rows when tagging
+    a: np.ndarray  # f64[R, W]         as in FeatureWeights; of no rows when tagging
+    state: np.ndarray  # f32[R, W]     as in FeatureWeights; f32[0, 0] unless a learner keeps it
 
 
 @inline
@@ -77,20 +78,20 @@ def see_path(path: np.ndarray, i: int, window: np.ndarray) -> None:
 
 
 @inline
-def _agree(paths: np.ndarray, K: int, i: int, reach: int) -> bool:
+def _agree(paths: np.ndarray, i: int, reach: int) -> bool:
     """Whether all paths have the same labels from i - reach to i."""
     for t in range(max(0, i - reach), i + 1):
-        for k in range(1, K):
+        for k in range(1, paths.shape[0]):
             if paths[k, t] != paths[0, t]:
                 return False
     return True
 
 
 @part
-def _sum_codes(paths: np.ndarray, codes: np.ndarray, factors: np.ndarray, K: int, k: int, i: int) -> float:
+def _sum_codes(paths: np.ndarray, codes: np.ndarray, factors: np.ndarray, k: int, i: int) -> float:
     """The factors of all paths with the code and label of path k; 0 if an earlier path has them too."""
     total = 0.0
-    for j in range(K):
+    for j in range(codes.size):
         if codes[j] == codes[k] and paths[j, i] == paths[k, i]:
             if j < k:
                 return 0.0
@@ -100,17 +101,17 @@ def _sum_codes(paths: np.ndarray, codes: np.ndarray, factors: np.ndarray, K: int
 
 @part
 def add_weighted_contexts(
-    p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray, K: int, c: float
+    p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray, c: float
 ) -> None:
     """The part of `add_weighted_prefixes` (see blend.py) of templates that read earlier labels. There must be room."""
     if y.ptr.size == 0:
         return
     template, first, back, keys, numbers, used = p.template, p.first, p.back, p.keys, p.numbers, p.used
     w, a, ptr, att = p.w, p.a, y.ptr, y.att
-    reach = reach_of(p)
+    reach, K = reach_of(p), factors.size
     windows, codes = np.empty((K, reach), np.int32), np.empty(K, np.int64)
     for i in range(at):
-        if _agree(paths, K, i, reach):
+        if _agree(paths, i, reach):
             continue
         for k in range(K):
             see_path(paths[k], i, windows[k])
@@ -119,7 +120,7 @@ def add_weighted_contexts(
             for k in range(K):
                 codes[k] = read_labels(back, first[t], first[t + 1], windows[k])
             for k in range(K):
-                change = _sum_codes(paths, codes, factors, K, k, i)
+                change = _sum_codes(paths, codes, factors, k, i)
                 if abs(change) <= NOTHING:
                     continue
                 row = find_or_add(keys, numbers, key_of(att[z], codes[k]), used[0])
@@ -138,39 +139,29 @@ def past_entries(y: Active, lo: int, at: int, K: int) -> int:
 
 @part
 def add_past_differences(
-    p: LabelContextWeights,
-    y: Active,
-    lo: int,
-    at: int,
-    paths: np.ndarray,
-    K: int,
-    keys: np.ndarray,
-    values: np.ndarray,
-    used: np.ndarray,
-    count: int,
-) -> int:
+    p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, d: Differences
+) -> None:
     """The part of `add_differences` (see differences.py) of templates that read earlier labels."""
     if y.ptr.size == 0:
-        return count
-    reach = reach_of(p)
-    windows = np.empty((K + 1, reach), np.int32)
+        return
+    reach, K = reach_of(p), paths.shape[0]
+    keys, values, used, count = d.keys, d.values, d.used, d.n_used
+    windows = np.empty((K, reach), np.int32)
     for i in range(at):
-        if _agree(paths, K + 1, i, reach):
+        if _agree(paths, i, reach):
             continue
-        for k in range(K + 1):
+        for k in range(K):
             see_path(paths[k], i, windows[k])
         for z in range(y.ptr[lo + i], y.ptr[lo + i + 1]):
             t = p.template[y.att[z]]
             begin, end = p.first[t], p.first[t + 1]
-            for k in range(1, K + 1):
+            for k in range(1, K):
                 for side in range(2):
                     j, sign = (0, 1.0) if side == 0 else (k, -1.0)
                     hashed = key_of(y.att[z], read_labels(p.back, begin, end, windows[j]))
-                    # The last three bits are 0: no key of another order is like that.
+                    # The last three bits are 0: no key of another arity is like that.
                     key = (hashed + np.uint64(paths[j, i] + 1) * SPREAD) << np.uint64(3)
-                    place, count = entry_of(keys, used, count, key)
-                    values[place, k - 1] += sign
-    return count
+                    values[entry_of(keys, used, count, key), k - 1] += sign
 
 
 @kernel

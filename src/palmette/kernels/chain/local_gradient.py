@@ -60,21 +60,22 @@ def _add(to: np.ndarray, at: int, row: np.ndarray) -> None:
 def _spread(m: Chain, x: Data, lo: int, at: int, i: int, n: int, row: np.ndarray, out: Expected) -> None:
     """Add the differences of token i to all tables that they belong to, those of the sentence being from `at` on."""
     H, W = m.label_of.size, m.bias.size
-    _add(out.M1[at + i], 0, row)
+    states, pairs, triples = out.tables
+    _add(states[at + i], 0, row)
     if i == 0:
-        _add(out.end[0], 0, row)
+        _add(out.transitions[0][0], 0, row)
     if i == n - 1:
-        _add(out.end[1], 0, row)
+        _add(out.transitions[0][1], 0, row)
     if i >= 1 and m.order >= 1:
         g = x.known[lo + i - 1]
-        _add(out.pair[g], 0, row)
-        if out.M2.shape[0] > 0:
-            _add(out.M2[at + i], g * W, row)
+        _add(out.transitions[1][g], 0, row)
+        if pairs.shape[0] > 0:
+            _add(pairs[at + i], g * W, row)
         if i >= 2 and m.order >= 2:
-            f = x.known[lo + i - 2]
-            _add(out.triple[f, g], 0, row)
-            if out.M3.shape[0] > 0:
-                _add(out.M3[at + i], (f * H + g) * W, row)
+            before = x.known[lo + i - 2] * H + g
+            _add(out.transitions[2][before], 0, row)
+            if triples.shape[0] > 0:
+                _add(triples[at + i], before * W, row)
 
 
 @kernel

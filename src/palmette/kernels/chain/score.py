@@ -117,40 +117,41 @@ def score_states(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
         u = U[i]
         for h in range(u.size):
             u[h] = bias[h]
-    add_rows(U[:n], m.one, x, lo, 0)
+    add_rows(U[:n], m.weights[0], x, lo, 0)
+    first, last, ends = m.first, m.last, m.transitions[0].w
     for h in range(bias.size):
-        U[0, h] += m.first[h] + m.bare.end[0, h]
-        U[n - 1, h] += m.last[h] + m.bare.end[1, h]
+        U[0, h] += first[h] + ends[0, h]
+        U[n - 1, h] += last[h] + ends[1, h]
 
 
 @part
 def _score_pairs(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
-    E, forbid, pair = T.E, m.forbid, m.bare.pair
+    E, forbid, pair = T.E, m.forbid, m.transitions[1].w
     edges = n if E.shape[0] > 1 else 1
     for i in range(edges):
         for g in range(forbid.shape[0]):
             e, f, p = E[i, g], forbid[g], pair[g]
             for h in range(e.size):
                 e[h] = f[h] + p[h]
-    if m.two.first.size > 0:
-        _add_seen(E[:edges].reshape(edges, -1), m.two, m, gather_for(m, m.two, 2), x, lo, 1)
+    if m.weights[1].first.size > 0:
+        _add_seen(E[:edges].reshape(edges, -1), m.weights[1], m, gather_for(m, m.weights[1], 2), x, lo, 1)
     elif x.ptr.size > 0:
-        add_rows(E[:edges].reshape(edges, -1), m.two, x, lo, 1)
+        add_rows(E[:edges].reshape(edges, -1), m.weights[1], x, lo, 1)
 
 
 @part
 def _score_triples(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
     S = T.S.reshape(T.S.shape[0], -1)
-    triple = m.bare.triple.reshape(-1)
+    triple = m.transitions[2].w.reshape(-1)
     edges = n if S.shape[0] > 1 else 1
     for i in range(edges):
         t = S[i]
         for k in range(t.size):
             t[k] = triple[k]
-    if m.three.first.size > 0:
-        _add_seen(S[:edges], m.three, m, gather_for(m, m.three, 3), x, lo, 2)
+    if m.weights[2].first.size > 0:
+        _add_seen(S[:edges], m.weights[2], m, gather_for(m, m.weights[2], 3), x, lo, 2)
     elif x.ptr.size > 0:
-        add_rows(S[:edges], m.three, x, lo, 2)
+        add_rows(S[:edges], m.weights[2], x, lo, 2)
 
 
 @part
@@ -159,13 +160,13 @@ def score(T: Trellis, m: Chain, x: Data, s: int, changed: bool) -> int:
     have changed since: a table of triples of fifty labels takes longer to copy than a short sentence to search."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    score_states(T, m, x.one, lo, n)
-    if m.order >= 1 and (changed or x.two.ptr.size > 0 or T.E.shape[0] > 1):
-        _score_pairs(T, m, x.two, lo, n)
-    if m.order >= 2 and (changed or x.three.ptr.size > 0):
-        _score_triples(T, m, x.three, lo, n)
+    score_states(T, m, x.features[0], lo, n)
+    if m.order >= 1 and (changed or x.features[1].ptr.size > 0 or T.E.shape[0] > 1):
+        _score_pairs(T, m, x.features[1], lo, n)
+    if m.order >= 2 and (changed or x.features[2].ptr.size > 0):
+        _score_triples(T, m, x.features[2], lo, n)
     if m.local:
-        normalise(T, m, n, x.two.ptr.size == 0 and x.three.ptr.size == 0)
+        normalise(T, m, n, x.features[1].ptr.size == 0 and x.features[2].ptr.size == 0)
     return n
 
 

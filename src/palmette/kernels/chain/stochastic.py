@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Gather
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Ngrams, TransitionWeights
 from palmette.kernels.chain.gradient import (
     Expected,
     add_fast_pairs,
@@ -26,6 +26,7 @@ from palmette.kernels.chain.gradient import (
     room_for_likelihood,
     sentence_likelihood,
 )
+from palmette.kernels.chain.ngrams import pairs_of, singles_of, triples_of
 from palmette.kernels.chain.score import gather_for
 from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
@@ -33,23 +34,13 @@ from palmette.kernels.core.compile import inline, kernel, part
 FLOOR = np.float32(0.01)  # sums of squares start here: what is hardly ever expected must not make large steps
 
 
-class Squares(NamedTuple):
-    """Sums of squared gradients, as the weights; of size 0 when the rate is not adaptive."""
+class Descent(NamedTuple):
+    """How weights descend, for all sentences. AdaGrad keeps its sums of squares in the state of the weights."""
 
-    end: np.ndarray  # f32[2, W]
-    pair: np.ndarray
-    triple: np.ndarray
-    one: np.ndarray
-    two: np.ndarray
-    three: np.ndarray
-
-
-class Decay(NamedTuple):
-    """2 * l2 / occurrences of each attribute, f32[A]."""
-
-    one: np.ndarray
-    two: np.ndarray
-    three: np.ndarray
+    rate: float  # at clock c: rate / (1 + fall * c)
+    fall: float
+    decay: tuple[np.ndarray, np.ndarray, np.ndarray]  # f32[A] by arity minus 1: 2 * l2 / occurrences of each attribute
+    bare_decay: float  # 2 * l2 / sentences, of transition weights
 
 
 @inline
@@ -73,10 +64,10 @@ def _descend(
 
 @part
 def _descend_rows(
-    r: FeatureWeights, x: Active, i: int, squares: np.ndarray, g: np.ndarray, decay: np.ndarray, rate: float, c: float
+    r: FeatureWeights, x: Active, i: int, g: np.ndarray, decay: np.ndarray, rate: float, c: float
 ) -> None:
     """The dense rows of the attributes of token i; a row is given out on its first change."""
-    slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
+    slot, used, w, a, squares, att, val = r.slot, r.used, r.w, r.a, r.state, x.att, x.val
     for k in range(x.ptr[i], x.ptr[i + 1]):
         s = np.int64(slot[att[k]])
         if s == 0:
@@ -90,10 +81,11 @@ def _descend_rows(
 
 @part
 def _descend_seen(
-    r: FeatureWeights, m: Chain, room: Gather, x: Active, i: int, squares: np.ndarray, g: np.ndarray, decay: np.ndarray,
-    rate: float, c: float,
+    r: FeatureWeights, m: Chain, place: np.ndarray, x: Active, i: int, g: np.ndarray, decay: np.ndarray, rate: float,
+    c: float,
 ) -> None:  # fmt: skip
-    """The same for blocks of combinations that were seen: a block lies in g in runs of `per` numbers."""
+    """Blocks of combinations that were seen; a block lies in g in runs of `per` numbers, from place[combination] on."""
+    squares = r.state
     H, W, per, block = m.label_of.size, m.bias.size, m.per, r.w.shape[1]
     for k in range(x.ptr[i], x.ptr[i + 1]):
         attribute = x.att[k]
@@ -103,25 +95,17 @@ def _descend_seen(
             own = squares[p] if squares.shape[0] > 0 else squares.reshape(-1)
             for run in range(block // per):
                 before, previous = run // per, run % per
-                at = room.place[r.combo[p]] + (before * H + previous) * W
+                at = place[r.combo[p]] + (before * H + previous) * W
                 cells = slice(run * per, run * per + per)
                 part_of = own[cells] if own.size > 0 else own
                 _descend(w[cells], a[cells], part_of, g[at : at + per], value, decay[attribute], rate, c)
 
 
 @part
-def _descend_bare(
-    weights: np.ndarray,
-    sums: np.ndarray,
-    squared: np.ndarray,
-    gradient: np.ndarray,
-    decay: float,
-    rate: float,
-    c: float,
-) -> None:
+def _descend_transitions(t: TransitionWeights, gradient: np.ndarray, decay: float, rate: float, c: float) -> None:
     """Weights of states alone; what was added up is taken away again for the next sentence. Where nothing is expected,
     as of forbidden pairs, weights stay zero."""
-    w, a, squares, g = weights.reshape(-1), sums.reshape(-1), squared.reshape(-1), gradient.reshape(-1)
+    w, a, squares, g = t.w.reshape(-1), t.a.reshape(-1), t.state.reshape(-1), gradient.reshape(-1)
     for k in range(g.size):
         slope = np.float32(g[k]) + decay * w[k]
         g[k] = 0.0
@@ -135,71 +119,61 @@ def _descend_bare(
 
 
 @part
-def _descend_order(
-    r: FeatureWeights,
-    m: Chain,
-    room: Gather,
-    x: Active,
-    lo: int,
-    n: int,
-    skip: int,
-    M: np.ndarray,
-    squares: np.ndarray,
-    decay: np.ndarray,
-    rate: float,
-    c: float,
+def _descend_ngrams(
+    g: Ngrams, m: Chain, lo: int, n: int, M: np.ndarray, decay: np.ndarray, place: np.ndarray, rate: float, c: float
 ) -> None:
-    """The weights of one order, token by token from the `skip`-th on; tables are made 0 for the next sentence."""
-    for i in range(skip, n if M.shape[0] > 0 else 0):
-        g = M[i]
+    """Attributes of one arity, token by token; the table M is made 0 for the next sentence."""
+    r, x = g.weights, g.features
+    for i in range(g.arity - 1, n if M.shape[0] > 0 else 0):
+        row = M[i]
         if r.first.size > 0:
-            _descend_seen(r, m, room, x, lo + i, squares, g, decay, rate, c)
+            _descend_seen(r, m, place, x, lo + i, row, decay, rate, c)
         elif r.slot.size > 0:
-            _descend_rows(r, x, lo + i, squares, g, decay, rate, c)
-        for h in range(g.size):
-            g[h] = 0.0
+            _descend_rows(r, x, lo + i, row, decay, rate, c)
+        for h in range(row.size):
+            row[h] = 0.0
 
 
 @part
 def _descend_sentence(
-    m: Chain, x: Data, s: int, out: Expected, squares: Squares, decay: Decay, bare: float, rate: float, c: float,
-    one: Gather, two: Gather, three: Gather,
-) -> None:  # fmt: skip
+    m: Chain, x: Data, s: int, out: Expected, by: Descent, pair_place: np.ndarray, triple_place: np.ndarray, c: float
+) -> None:
+    """All weights of a sentence; the places say where the blocks of seen combinations begin."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    _descend_order(m.one, m, one, x.one, lo, n, 0, out.M1, squares.one, decay.one, rate, c)
-    _descend_order(m.two, m, two, x.two, lo, n, 1, out.M2, squares.two, decay.two, rate, c)
-    _descend_order(m.three, m, three, x.three, lo, n, 2, out.M3, squares.three, decay.three, rate, c)
-    if m.ends:
-        _descend_bare(m.bare.end, m.bare_a.end, squares.end, out.end, bare, rate, c)
-    if m.transitions and m.order >= 1:
-        _descend_bare(m.bare.pair, m.bare_a.pair, squares.pair, out.pair, bare, rate, c)
-    if m.triples and m.order >= 2:
-        _descend_bare(m.bare.triple, m.bare_a.triple, squares.triple, out.triple, bare, rate, c)
+    rate, bare = np.float32(by.rate / (1.0 + by.fall * c)), np.float32(by.bare_decay)
+    M, decay, t = out.tables, by.decay, m.transitions
+    _descend_ngrams(singles_of(m, x), m, lo, n, M[0], decay[0], pair_place, rate, c)
+    _descend_ngrams(pairs_of(m, x), m, lo, n, M[1], decay[1], pair_place, rate, c)
+    _descend_ngrams(triples_of(m, x), m, lo, n, M[2], decay[2], triple_place, rate, c)
+    if m.learns[0]:
+        _descend_transitions(t[0], out.transitions[0], bare, rate, c)
+    if m.learns[1] and m.order >= 1:
+        _descend_transitions(t[1], out.transitions[1], bare, rate, c)
+    if m.learns[2] and m.order >= 2:
+        _descend_transitions(t[2], out.transitions[2], bare, rate, c)
 
 
 @kernel
-def descend(
-    m: Chain, x: Data, order: np.ndarray, first: int, last: int, clock: float, rate: float, fall: float,
-    squares: Squares, decay: Decay, bare: float,
-) -> tuple:  # fmt: skip
-    """One slice of a pass: (clock, sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without an
-    allowed path). The rate at clock c is rate / (1 + fall * c)."""
+def descend(m: Chain, x: Data, permutation: np.ndarray, first: int, last: int, clock: float, by: Descent) -> tuple:
+    """One slice of an epoch: (clock, sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without
+    an allowed path)."""
     H, W = m.label_of.size, m.bias.size
-    T = make_workspace(m, x, first, last, order)
+    T = make_workspace(m, x, first, last, permutation)
     fast = goes_fast(m, x)
     room = room_for_likelihood(T, m, fast)
     n = T.U.shape[0]
-    pairs, triples = x.two.ptr.size > 0 and m.order >= 1, x.three.ptr.size > 0 and m.order >= 2
-    out = Expected(
-        np.zeros((n, W), np.float32), np.zeros((n if pairs else 0, H * W), np.float32),
+    pairs, triples = x.features[1].ptr.size > 0 and m.order >= 1, x.features[2].ptr.size > 0 and m.order >= 2
+    tables = (
+        np.zeros((n, W), np.float32),
+        np.zeros((n if pairs else 0, H * W), np.float32),
         np.zeros((n if triples else 0, H * H * W), np.float32),
-        np.zeros((2, W)), np.zeros((H, W)), np.zeros((H if m.order >= 2 else 0, H, W)),
-    )  # fmt: skip
-    one, two, three = gather_for(m, m.one, 1), gather_for(m, m.two, 2), gather_for(m, m.three, 3)
+    )
+    out = Expected(tables, (np.zeros((2, W)), np.zeros((H, W)), np.zeros((H * H if m.order >= 2 else 0, W))))
+    two, three = gather_for(m, m.weights[1], 2).place, gather_for(m, m.weights[2], 3).place
     objective, wrong, infeasible = 0.0, 0, 0
     for k in range(first, last):
-        value, missed = sentence_likelihood(T, m, x, order[k], 0, True, fast, room, out)
+        value, missed = sentence_likelihood(T, m, x, permutation[k], 0, True, fast, room, out)
         if missed < 0:
             infeasible += 1
         else:
@@ -207,7 +181,6 @@ def descend(
             wrong += missed
             if fast and m.order >= 1:
                 add_fast_pairs(m, room.r, out)
-            now = np.float32(rate / (1.0 + fall * clock))
-            _descend_sentence(m, x, order[k], out, squares, decay, np.float32(bare), now, clock, one, two, three)
+            _descend_sentence(m, x, permutation[k], out, by, two, three, clock)
         clock += 1.0
     return clock, objective, wrong, infeasible

@@ -23,8 +23,8 @@ def make_workspace(m: Chain, x: Data, first: int, last: int, order: np.ndarray) 
     longest = 1
     for k in range(first, last):
         longest = max(longest, x.offset[order[k] + 1] - x.offset[order[k]])
-    edges = longest if (x.two.ptr.size > 0 and m.order >= 1) or (m.local and m.order == 2) else 1
-    triples = longest if x.three.ptr.size > 0 and m.order >= 2 else 1
+    edges = longest if (x.features[1].ptr.size > 0 and m.order >= 1) or (m.local and m.order == 2) else 1
+    triples = longest if x.features[2].ptr.size > 0 and m.order >= 2 else 1
     return Trellis(
         np.empty((longest, W), m.bias.dtype),
         np.empty((edges, H if m.order >= 1 else 0, W), m.bias.dtype),

@@ -14,6 +14,8 @@ import numpy as np
 
 from palmette.kernels.chain.beam import (
     Beam,
+    BeamData,
+    BeamWeights,
     is_allowed,
     longest_of,
     restart_from_gold,
@@ -32,9 +34,7 @@ from palmette.kernels.chain.differences import (
     products,
     with_room,
 )
-from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.kernels.chain.label_context import (
-    LabelContextWeights,
     add_past_differences,
     add_weighted_contexts,
     has_room,
@@ -85,27 +85,27 @@ def _list_prefixes(r: Beam, c: PathList, steps: int, gold: np.ndarray) -> int:
 
 
 @part
-def _gram(
-    m: Chain, p: LabelContextWeights, x: Data, y: Active, s: int, at: int, found: int, c: PathList, t: Differences
-) -> Differences:
+def _gram(w: BeamWeights, d: BeamData, s: int, at: int, found: int, c: PathList, t: Differences) -> Differences:
     """Inner products of the differences of prefixes of `at` tokens."""
+    m, p, x, y = w.chain, w.past, d.data, d.past
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    t = with_room(t, entries(m, x, lo, at, c.paths, found) + past_entries(y, lo, at, found) + 1)
-    count = add_differences(m, x, lo, n, at, c.paths, found, t.keys, t.values, t.used)
-    count = add_past_differences(p, y, lo, at, c.paths, found, t.keys, t.values, t.used, count)
-    products(m.share, t, count, found, c.numbers.gram)
+    paths = c.paths[: found + 1]
+    t = with_room(t, entries(m, x, lo, at, paths) + past_entries(y, lo, at, found) + 1)
+    add_differences(m, x, lo, n, at, paths, t)
+    add_past_differences(p, y, lo, at, paths, t)
+    products(m.share, found, t, c.numbers.gram)
     return t
 
 
 @kernel
 def train_beam(
-    m: Chain, p: LabelContextWeights, x: Data, y: Active, permutation: np.ndarray, first: int, last: int, clock: float,
-    learner: BeamLearner,
-) -> tuple:  # fmt: skip
+    w: BeamWeights, d: BeamData, permutation: np.ndarray, first: int, last: int, clock: float, learner: BeamLearner
+) -> tuple:
     """Part of a slice of an epoch: (the number of the example to go on with, clock, updates, tokens wrong, sentences
-    without an allowed gold, bad updates, sum of the relative positions of the cuts). It ends early where rows of `p`
-    run out. An update that stops the search counts the tokens after it as wrong."""
+    without an allowed gold, bad updates, sum of the relative positions of the cuts). It ends early where rows of
+    `w.past` run out. An update that stops the search counts the tokens after it as wrong."""
+    m, p, x, y = w.chain, w.past, d.data, d.past
     B, update, rule, chunks = learner.width, learner.update, learner.rule, learner.chunks
     K = rule.candidates
     T, r = room_for_beam(m, p, longest_of(x, permutation, first, last), B)
@@ -126,8 +126,8 @@ def train_beam(
             continue
         start = 0
         while start < n:
-            score_states(T, m, x.one, lo, n)
-            reached, fell, item = search(T, r, m, p, x, y, lo, n, B, start, gold, stops)
+            score_states(T, m, x.features[0], lo, n)
+            reached, fell, item = search(T, r, w, d, s, start, gold, stops)
             if item != 0:
                 trace(r, reached, 0, c.paths[1])
                 wrong += _missed_labels(c.paths[1], gold, start, reached)
@@ -137,7 +137,7 @@ def train_beam(
                 break
             if searches_with_costs(rule):
                 augment(T, m, x, lo, n)
-                reached, fell, item = search(T, r, m, p, x, y, lo, n, B, start, gold, stops)
+                reached, fell, item = search(T, r, w, d, s, start, gold, stops)
             at = cut(update, reached, fell, r.best, r.gold) if item != 0 else n
             found = _list_prefixes(r, c, at, gold)
             found, gold_listed = drop_candidates(m, x, lo, at, found, rule, chunks, c)
@@ -145,10 +145,11 @@ def train_beam(
             if asks_for_products(rule):
                 moves = margins_broken(numbers, found)
                 if moves:
-                    table = _gram(m, p, x, y, s, at, found, c, table)
+                    table = _gram(w, d, s, at, found, c, table)
             if moves and coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
-                add_weighted_prefixes(m, x, s, c.paths, numbers.coefficient, found + 1, at, clock, sums)
-                add_weighted_contexts(p, y, lo, at, c.paths, numbers.coefficient, found + 1, clock)
+                paths, factors = c.paths[: found + 1], numbers.coefficient[: found + 1]
+                add_weighted_prefixes(m, x, s, paths, factors, at, clock, sums)
+                add_weighted_contexts(p, y, lo, at, paths, factors, clock)
                 updates += 1
                 bad += r.gold[at] > r.best[at]
                 position += at / n

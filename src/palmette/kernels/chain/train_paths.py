@@ -51,9 +51,9 @@ def train_paths(
             if asks_for_products(rule):  # they cost more than all the rest: only for what breaks its margin
                 moves = margins_broken(numbers, found)
                 if moves:
-                    table = gram(m, x, s, c.paths, found, table, numbers.gram)
+                    table = gram(m, x, s, c.paths[: found + 1], table, numbers.gram)
             if moves and coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
-                add_weighted_paths(m, x, s, c.paths, numbers.coefficient, found + 1, clock, sums)
+                add_weighted_paths(m, x, s, c.paths[: found + 1], numbers.coefficient[: found + 1], clock, sums)
                 updates += 1
                 changed = True
         clock += 1.0

@@ -12,54 +12,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Ngrams, StateLayout
+from palmette.kernels.chain.ngrams import (
+    block_and_cell,
+    find_combination,
+    layout_of,
+    pairs_of,
+    place_of,
+    same_labels,
+    singles_of,
+    triples_of,
+)
 from palmette.kernels.core.compile import inline, part
 
 
 @inline
 def change_seen(r: FeatureWeights, attribute: int, combo: int, cell: int, change: float, c: float) -> None:
     """Change one weight; a combination that was not seen has none and stays zero."""
-    low, high = r.first[attribute], r.first[attribute + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if r.combo[middle] < combo:
-            low = middle + 1
-        else:
-            high = middle
-    if low < r.first[attribute + 1] and r.combo[low] == combo:
-        r.w[low, cell] += change
-        r.a[low, cell] += c * change
-
-
-@inline
-def block_and_cell(place: int, order: int, m: Chain) -> tuple[int, int]:
-    """A place in a dense row as the number of its combination of labels and the cell in that block."""
-    H, W, per = m.label_of.size, m.bias.size, m.per
-    Y = H // per
-    rest, state = place // W, place % W
-    cell, combo, cells, combos = state % per, state // per, per, Y
-    for _ in range(order - 1):
-        state = rest % H
-        rest //= H
-        cell += cells * (state % per)
-        combo += combos * (state // per)
-        cells *= per
-        combos *= Y
-    return combo, cell
-
-
-@inline
-def same_labels(place: int, other: int, order: int, m: Chain) -> bool:
-    return block_and_cell(place, order, m)[0] == block_and_cell(other, order, m)[0]
+    at = find_combination(r.first, r.combo, attribute, combo)
+    if at >= 0:
+        r.w[at, cell] += change
+        r.a[at, cell] += c * change
 
 
 @part
-def share_dense(w: np.ndarray, a: np.ndarray, m: Chain, order: int, place: int, change: float, c: float) -> None:
+def share_dense(w: np.ndarray, a: np.ndarray, q: StateLayout, arity: int, place: int, change: float, c: float) -> None:
     """Change the weights of all states of the labels at `place` of a dense row."""
-    H, W, per, sizes = m.label_of.size, m.bias.size, m.per, m.sizes
+    H, W, per, sizes = q.H, q.W, q.per, q.sizes
     h, g, f = (place % W) // per, (place // W) % H // per, (place // W) // H // per
-    for before in range(sizes[f] if order == 3 else 1):
-        for previous in range(sizes[g] if order >= 2 else 1):
+    for before in range(sizes[f] if arity == 3 else 1):
+        for previous in range(sizes[g] if arity >= 2 else 1):
             row = ((f * per + before) * H + g * per + previous) * W + h * per
             for k in range(row, row + sizes[h]):
                 w[k] += change
@@ -67,36 +49,37 @@ def share_dense(w: np.ndarray, a: np.ndarray, m: Chain, order: int, place: int, 
 
 
 @part
-def share_seen(r: FeatureWeights, m: Chain, order: int, attribute: int, combo: int, change: float, c: float) -> None:
-    """The same for a block of a combination that was seen."""
-    per, sizes = m.per, m.sizes
-    Y = m.label_of.size // per
+def share_seen(
+    r: FeatureWeights, q: StateLayout, arity: int, attribute: int, combo: int, change: float, c: float
+) -> None:
+    """Change the weights of all states of a combination of labels that was seen."""
+    per, sizes = q.per, q.sizes
+    Y = q.H // per
     h, g, f = combo % Y, combo // Y % Y, combo // Y // Y
-    for before in range(sizes[f] if order == 3 else 1):
+    for before in range(sizes[f] if arity == 3 else 1):
         for previous in range(sizes[g]):
             for k in range(sizes[h]):
                 change_seen(r, attribute, combo, (before * per + previous) * per + k, change, c)
 
 
 @part
-def _move_seen(
-    m: Chain, order: int, r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float
-) -> None:
-    up, up_cell = block_and_cell(plus, order, m)
-    down, down_cell = block_and_cell(minus, order, m)
+def _move_seen(g: Ngrams, q: StateLayout, i: int, plus: int, minus: int, step: float, c: float) -> None:
+    r, x, arity = g.weights, g.features, g.arity
+    up, up_cell = block_and_cell(plus, arity, q)
+    down, down_cell = block_and_cell(minus, arity, q)
     for k in range(x.ptr[i], x.ptr[i + 1]):
         change = step if x.val.size == 0 else step * x.val[k]
         change_seen(r, x.att[k], up, up_cell, change, c)
         change_seen(r, x.att[k], down, down_cell, -change, c)
-        if m.share > 0.0 and up != down:
-            share_seen(r, m, order, x.att[k], up, m.share * change, c)
-            share_seen(r, m, order, x.att[k], down, -m.share * change, c)
+        if q.share > 0.0 and up != down:
+            share_seen(r, q, arity, x.att[k], up, q.share * change, c)
+            share_seen(r, q, arity, x.att[k], down, -q.share * change, c)
 
 
 @part
-def _move(r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
-    """Token i's attributes: `step` more on the combination `plus`, less on `minus`. A dense row is given out on its
-    first change."""
+def _move_rows(r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
+    """Token i's attributes: `step` more on the place `plus`, less on `minus`. A dense row is given out on its first
+    change."""
     slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
     for k in range(x.ptr[i], x.ptr[i + 1]):
         change = step if val.size == 0 else step * val[k]
@@ -112,104 +95,67 @@ def _move(r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: flo
 
 
 @part
-def _share_rows(
-    m: Chain, order: int, r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float
-) -> None:
+def _share_rows(g: Ngrams, q: StateLayout, i: int, plus: int, minus: int, step: float, c: float) -> None:
     """What all states of the labels get of a change of rows, which have been given out by then."""
-    if same_labels(plus, minus, order, m):
+    if same_labels(plus, minus, g.arity, q):
         return
+    r, x = g.weights, g.features
     for k in range(x.ptr[i], x.ptr[i + 1]):
-        change = m.share * (step if x.val.size == 0 else step * x.val[k])
+        change = q.share * (step if x.val.size == 0 else step * x.val[k])
         s = r.slot[x.att[k]]
-        share_dense(r.w[s], r.a[s], m, order, plus, change, c)
-        share_dense(r.w[s], r.a[s], m, order, minus, -change, c)
+        share_dense(r.w[s], r.a[s], q, g.arity, plus, change, c)
+        share_dense(r.w[s], r.a[s], q, g.arity, minus, -change, c)
 
 
 @part
-def _share_bare(
-    m: Chain, order: int, w: np.ndarray, a: np.ndarray, plus: int, minus: int, step: float, c: float
+def _move_transition(
+    w: np.ndarray, a: np.ndarray, q: StateLayout, arity: int, plus: int, minus: int, step: float, c: float
 ) -> None:
-    if not same_labels(plus, minus, order, m):
-        share_dense(w, a, m, order, plus, m.share * step, c)
-        share_dense(w, a, m, order, minus, -m.share * step, c)
-
-
-@inline
-def _move_bare(w: np.ndarray, a: np.ndarray, plus: int, minus: int, step: float, c: float) -> None:
-    if plus != minus:
-        w[plus] += step
-        a[plus] += c * step
-        w[minus] -= step
-        a[minus] -= c * step
+    """One row of transition weights, or all of them side by side."""
+    if plus == minus:
+        return
+    w[plus] += step
+    a[plus] += c * step
+    w[minus] -= step
+    a[minus] -= c * step
+    if q.share > 0.0 and not same_labels(plus, minus, arity, q):
+        share_dense(w, a, q, arity, plus, q.share * step, c)
+        share_dense(w, a, q, arity, minus, -q.share * step, c)
 
 
 @part
-def _move_states(
-    m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
+def _move_ngrams(
+    g: Ngrams, q: StateLayout, lo: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
 ) -> None:
-    for i in range(n):
-        if gold[i] != guess[i]:
-            _move(m.one, x.one, lo + i, gold[i], guess[i], step, c)
-            if m.share > 0.0:
-                _share_rows(m, 1, m.one, x.one, lo + i, gold[i], guess[i], step, c)
-    if m.ends:
-        _move_bare(m.bare.end[0], m.bare_a.end[0], gold[0], guess[0], step, c)
-        _move_bare(m.bare.end[1], m.bare_a.end[1], gold[n - 1], guess[n - 1], step, c)
-        if m.share > 0.0:
-            _share_bare(m, 1, m.bare.end[0], m.bare_a.end[0], gold[0], guess[0], step, c)
-            _share_bare(m, 1, m.bare.end[1], m.bare_a.end[1], gold[n - 1], guess[n - 1], step, c)
-
-
-@part
-def _move_pairs(m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float) -> None:
-    W = m.bias.size
-    w, a = m.bare.pair.reshape(-1), m.bare_a.pair.reshape(-1)
-    for i in range(1, n):
-        plus = gold[i - 1] * W + gold[i]
-        minus = guess[i - 1] * W + guess[i]
+    """The features of one arity where the paths differ, but for start and end."""
+    arity, w, a = g.arity, g.transitions.w.reshape(-1), g.transitions.a.reshape(-1)
+    moves = g.learns and arity > 1
+    seen, rows, shared = g.weights.first.size > 0, g.features.ptr.size > 0, q.share > 0.0
+    for i in range(arity - 1, gold.size):
+        plus, minus = place_of(q.H, q.W, gold, i, arity), place_of(q.H, q.W, guess, i, arity)
         if plus != minus:
-            if m.transitions:
-                _move_bare(w, a, plus, minus, step, c)
-                if m.share > 0.0:
-                    _share_bare(m, 2, w, a, plus, minus, step, c)
-            if m.two.first.size > 0:
-                _move_seen(m, 2, m.two, x.two, lo + i, plus, minus, step, c)
-            elif x.two.ptr.size > 0:
-                _move(m.two, x.two, lo + i, plus, minus, step, c)
-                if m.share > 0.0:
-                    _share_rows(m, 2, m.two, x.two, lo + i, plus, minus, step, c)
-
-
-@part
-def _move_triples(
-    m: Chain, x: Data, lo: int, n: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
-) -> None:
-    H = m.label_of.size
-    W = m.bias.size
-    w, a = m.bare.triple.reshape(-1), m.bare_a.triple.reshape(-1)
-    for i in range(2, n):
-        plus = (gold[i - 2] * H + gold[i - 1]) * W + gold[i]
-        minus = (guess[i - 2] * H + guess[i - 1]) * W + guess[i]
-        if plus != minus:
-            if m.triples:
-                _move_bare(w, a, plus, minus, step, c)
-                if m.share > 0.0:
-                    _share_bare(m, 3, w, a, plus, minus, step, c)
-            if m.three.first.size > 0:
-                _move_seen(m, 3, m.three, x.three, lo + i, plus, minus, step, c)
-            elif x.three.ptr.size > 0:
-                _move(m.three, x.three, lo + i, plus, minus, step, c)
-                if m.share > 0.0:
-                    _share_rows(m, 3, m.three, x.three, lo + i, plus, minus, step, c)
+            if moves:
+                _move_transition(w, a, q, arity, plus, minus, step, c)
+            if seen:
+                _move_seen(g, q, lo + i, plus, minus, step, c)
+            elif rows:
+                _move_rows(g.weights, g.features, lo + i, plus, minus, step, c)
+                if shared:
+                    _share_rows(g, q, lo + i, plus, minus, step, c)
 
 
 @part
 def add_path_difference(m: Chain, x: Data, s: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float) -> None:
     """w += step * (f(gold) - f(guess)) for sentence s at time c."""
-    lo = x.offset[s]
+    q, lo = layout_of(m), x.offset[s]
     n = x.offset[s + 1] - lo
-    _move_states(m, x, lo, n, gold, guess, step, c)
+    gold, guess = gold[:n], guess[:n]
+    _move_ngrams(singles_of(m, x), q, lo, gold, guess, step, c)
+    if m.learns[0]:
+        ends = m.transitions[0]
+        _move_transition(ends.w[0], ends.a[0], q, 1, gold[0], guess[0], step, c)
+        _move_transition(ends.w[1], ends.a[1], q, 1, gold[n - 1], guess[n - 1], step, c)
     if m.order >= 1:
-        _move_pairs(m, x, lo, n, gold, guess, step, c)
+        _move_ngrams(pairs_of(m, x), q, lo, gold, guess, step, c)
     if m.order >= 2:
-        _move_triples(m, x, lo, n, gold, guess, step, c)
+        _move_ngrams(triples_of(m, x), q, lo, gold, guess, step, c)

@@ -42,7 +42,7 @@ def updates_on_right_guesses(rule: Rule) -> bool:
     return rule.kind != PERCEPTRON and not rule.on_errors
 
 
-@part
+@inline
 def _shares(rule: Rule, c: CandidateList, found: int, gold_listed: bool, clock: float) -> None:
     """alpha of probPerc: shares of the rate by score."""
     first = 0 if gold_listed or rule.add_gold else 1
@@ -52,7 +52,7 @@ def _shares(rule: Rule, c: CandidateList, found: int, gold_listed: bool, clock: 
         c.alpha[k] *= rate
 
 
-@part
+@inline
 def margins_broken(c: CandidateList, found: int) -> bool:
     """Fill c.loss, how far each candidate breaks its margin; whether one does. If not, margin rules change nothing, and
     inner products need not be computed."""
@@ -63,7 +63,7 @@ def margins_broken(c: CandidateList, found: int) -> bool:
     return broken
 
 
-@part
+@inline
 def _margins(rule: Rule, c: CandidateList, found: int) -> None:
     """alpha of PA and MIRA: the smallest change that meets all margins, as far as the aggressiveness goes."""
     for k in range(found):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.errors import DataError
+from palmette.kernels.chain.beam import BeamData, BeamWeights
 from palmette.kernels.chain.decode_beam import decode_beam
 from palmette.kernels.chain.forms import Active, Data
-from palmette.structures.chain.label_context import Weights
 
 
 def beam_labels(
-    weights: Weights, data: Data, seen: Active, beam: int, restricted: bool
+    weights: BeamWeights, data: Data, seen: Active, beam: int, restricted: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The label of each token i32[N] and the score of each sentence f64[S]; -inf where the beam found a dead end."""
     out, scores, _ = beam_lists(weights, data, seen, beam, 1, restricted)
@@ -34,11 +34,11 @@ def _check_room(offset: np.ndarray, beam: int) -> None:
 
 
 def beam_lists(
-    weights: Weights, data: Data, seen: Active, beam: int, n: int, restricted: bool
+    weights: BeamWeights, data: Data, seen: Active, beam: int, n: int, restricted: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The n best label sequences i32[n, N] of each sentence, their scores f64[S, n], and how many there are i64[S]."""
     S = data.offset.size - 1
     _check_room(data.offset, beam)
     out, scores, found = np.zeros((n, data.known.size), np.int32), np.full((S, n), -np.inf), np.zeros(S, np.int64)
-    decode_beam(weights.chain, weights.past, data, seen, beam, out, scores, found, restricted)
+    decode_beam(weights, BeamData(data, seen), beam, out, scores, found, restricted)
     return out, scores, found

@@ -15,7 +15,7 @@ from palmette.kernels.core.hashing import mixed_all
 from palmette.kernels.core.table import add_all, find_all, renumbered
 from palmette.kernels.encode.encode import Cells, FeatureIndex, keep_attributes
 from palmette.kernels.io.columns import join_types
-from palmette.structures.chain.weights import ORDERS, Seen, Shape
+from palmette.structures.chain.weights import ARITIES, Seen, Shape
 
 ONES = np.zeros(0, np.float32)
 
@@ -67,10 +67,10 @@ def _attributes_of(corpus: Corpus) -> Attributes:
 
 def _data(corpus: Corpus, known: np.ndarray, allow: np.ndarray, actives: Mapping[int, Active]) -> Data:
     weight = corpus.weight if corpus.weight is not None else np.ones(corpus.n_sentences, np.float32)
-    parts = [actives.get(order, no_active()) for order in ORDERS]
+    one, two, three = (actives.get(arity, no_active()) for arity in ARITIES)
     if 1 not in actives:  # no label features at all: every token has an empty list
-        parts[0] = Active(np.zeros(corpus.n_tokens + 1, np.int64), np.zeros(0, np.int32), ONES)
-    return Data(corpus.offset, known, allow, weight.astype(np.float32), *parts)
+        one = Active(np.zeros(corpus.n_tokens + 1, np.int64), np.zeros(0, np.int32), ONES)
+    return Data(corpus.offset, known, allow, weight.astype(np.float32), (one, two, three))
 
 
 def _known_attributes(given: Attributes, alphabet: FeatureIndex) -> Active:
@@ -146,14 +146,14 @@ class Collected:
     def drop_unmoved(self, chain: Chain) -> Chain:
         """Forget the attributes that never got a weight of their own: two thirds of them as a rule, and they say
         nothing. The chain with its rows numbered anew; the corpus is not, so this comes after all learning."""
-        parts = list(chain[-3:])
+        parts = list(chain.weights)
         for order in self.alphabets:
             if order == PAST or parts[order - 1].first.size or not parts[order - 1].slot.size:
                 continue
             rows = parts[order - 1]
             self.keep(order, rows.slot > 0)
             parts[order - 1] = rows._replace(slot=rows.slot[rows.slot > 0])
-        return chain._replace(one=parts[0], two=parts[1], three=parts[2])
+        return chain._replace(weights=(parts[0], parts[1], parts[2]))
 
     def keep(self, order: int, kept: np.ndarray) -> np.ndarray:
         """Forget all attributes of an order but those in bool[A]; the new number of each i32[A], -1 for none."""
@@ -185,7 +185,7 @@ class Collected:
 
 def seen_combinations(data: Data, shape: Shape, order: int, n_attributes: int) -> Seen:
     """Which labels (order 1), label pairs (2) or triples (3) each attribute occurred with in the known labels."""
-    active = (data.one, data.two, data.three)[order - 1]
+    active = data.features[order - 1]
     combo = _combinations(data, order, shape)
     tokens = np.repeat(np.arange(data.known.size), np.diff(active.ptr))
     there = combo[tokens] >= 0

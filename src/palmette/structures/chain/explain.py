@@ -25,6 +25,7 @@ from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.nbest import nbest_lists
+from palmette.structures.chain.weights import ARITIES
 
 START, END, TRANSITION, TRIPLE, BIAS = "(start)", "(end)", "(transition)", "(triple)", "(bias)"
 
@@ -83,23 +84,23 @@ def parts_of(chain: Chain, data: Data, path: Sequence[int]) -> Iterator[Part]:
     n = len(path)
     for i in range(n):
         yield from _of_token(chain, data, i, tuple(path[max(0, i - 2) : i + 1]))
-    ends = chain.bare.end
+    ends = chain.transitions[0].w
     yield Part(0, 1, START, (path[0],), float(ends[0, path[0]]), 1.0)
     yield Part(n - 1, 1, END, (path[-1],), float(ends[1, path[-1]]), 1.0)
 
 
 def _of_token(chain: Chain, data: Data, i: int, recent: tuple[int, ...]) -> Iterator[Part]:
     yield Part(i, 1, BIAS, recent[-1:], float(chain.bias[recent[-1]]), 1.0)
-    kinds = ((1, chain.one, data.one), (2, chain.two, data.two), (3, chain.three, data.three))
-    for order, rows, active in kinds:
+    for order, rows, active in zip(ARITIES, chain.weights, data.features, strict=True):
         if order <= min(chain.order + 1, len(recent)):
             states = recent[-order:]
             for attribute, value in _attributes(active, i):
                 yield Part(i, order, attribute, states, weight_of(chain, rows, attribute, states), value)
     if chain.order >= 1 and len(recent) >= 2:
-        yield Part(i, 2, TRANSITION, recent[-2:], float(chain.bare.pair[recent[-2:]]), 1.0)
+        yield Part(i, 2, TRANSITION, recent[-2:], float(chain.transitions[1].w[recent[-2:]]), 1.0)
     if chain.order >= 2 and len(recent) >= 3:
-        yield Part(i, 3, TRIPLE, recent, float(chain.bare.triple[recent]), 1.0)
+        before = recent[0] * chain.label_of.size + recent[1]
+        yield Part(i, 3, TRIPLE, recent, float(chain.transitions[2].w[before, recent[2]]), 1.0)
 
 
 def _attributes(active: Active, token: int) -> Iterator[tuple[int, float]]:

@@ -7,13 +7,11 @@ label codes of the rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from palmette.features.encode import Encoder
 from palmette.features.templates import PAST
-from palmette.kernels.chain.forms import Chain
 from palmette.kernels.chain.label_context import LABEL_BITS, LabelContextWeights, table_of
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.weights import aligned_zeros
@@ -21,15 +19,8 @@ from palmette.structures.chain.weights import aligned_zeros
 ROOM = 1 << 10  # rows allocated at first
 
 
-class Weights(NamedTuple):
-    """All weights of a chain with beam search."""
-
-    chain: Chain
-    past: LabelContextWeights
-
-
 def new_context_weights(
-    encoder: Encoder | None, template: np.ndarray, width: int, rows: int = 0
+    encoder: Encoder | None, template: np.ndarray, width: int, rows: int = 0, keeps_state: bool = False
 ) -> LabelContextWeights:
     """Weights without a row in use and `rows` allocated; template: i32[A], the template of each attribute."""
     backs = [] if encoder is None else [template.past for template in encoder.of_order(PAST)]
@@ -39,6 +30,7 @@ def new_context_weights(
     return LabelContextWeights(
         template, first, back, keys, numbers, np.zeros(1, np.int64), np.zeros(rows, np.int32),
         np.zeros(rows, np.int64), aligned_zeros((rows, width), np.float32), np.zeros((rows, width)),
+        aligned_zeros((rows, width), np.float32) if keeps_state else np.zeros((0, 0), np.float32),
     )  # fmt: skip
 
 
@@ -73,7 +65,7 @@ def grown(past: LabelContextWeights, needed: int) -> LabelContextWeights:
 
 
 def _with_room(past: LabelContextWeights, n: int, rows: int) -> LabelContextWeights:
-    bigger = new_context_weights(None, past.template, past.w.shape[1], rows)
+    bigger = new_context_weights(None, past.template, past.w.shape[1], rows, past.state.shape[1] > 0)
     for old, new in zip(past[6:], bigger[6:], strict=True):
         new[: min(n, old.shape[0])] = old[:n]
     keys, numbers, _ = table_of(past.owner, past.code, n, table_size(rows))
@@ -102,7 +94,7 @@ def _tagging(past: LabelContextWeights, owner: np.ndarray, code: np.ndarray, w: 
     keys, numbers, _ = table_of(owner, code, owner.size, table_size(owner.size))
     return LabelContextWeights(
         past.template, past.first, past.back, keys, numbers, np.array([owner.size]), owner, code, w,
-        np.zeros((0, w.shape[1])),
+        np.zeros((0, w.shape[1])), np.zeros((0, 0), np.float32),
     )  # fmt: skip
 
 
@@ -144,10 +136,11 @@ def top_past(past: LabelContextWeights, n_states: int, top: int) -> list[tuple[i
 
 
 def carried(
-    encoder: Encoder | None, template: np.ndarray, width: int, old: LabelContextWeights | None
-) -> LabelContextWeights:
+    encoder: Encoder | None, template: np.ndarray, width: int, old: LabelContextWeights | None,
+    keeps_state: bool = False,
+) -> LabelContextWeights:  # fmt: skip
     """The rows of an old model, with rows allocated for training; there may be more labels and attributes now."""
-    past = new_context_weights(encoder, template, width)
+    past = new_context_weights(encoder, template, width, keeps_state=keeps_state)
     if old is None:
         return past
     n = old.owner.size

@@ -13,6 +13,7 @@ from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import Transitions
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
+from palmette.kernels.chain.beam import BeamWeights
 from palmette.kernels.chain.exact import decode_exact
 from palmette.kernels.chain.forms import Active, Chain, Data, stride_of
 from palmette.kernels.chain.label_context import LabelContextWeights
@@ -22,7 +23,7 @@ from palmette.kernels.encode.encode import FeatureIndex
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.beam import beam_labels
 from palmette.structures.chain.data import allow_table, encode_corpus, encode_past
-from palmette.structures.chain.label_context import Weights, no_context_weights
+from palmette.structures.chain.label_context import no_context_weights
 from palmette.structures.chain.search import Searching
 from palmette.structures.chain.temperature import with_temperature
 from palmette.structures.chain.weights import Shape
@@ -101,10 +102,10 @@ class ChainModel(Searching):
             row[state : state + per] = value
         return self.chain._replace(bias=row)
 
-    def weights(self, bias: dict[str, float] | None = None) -> Weights:
+    def weights(self, bias: dict[str, float] | None = None) -> BeamWeights:
         """All weights for a beam, with the model's own bias or another."""
         chain = self.with_bias(self.bias if bias is None else bias)
-        return Weights(chain, no_context_weights(chain.bias.size) if self.past is None else self.past)
+        return BeamWeights(chain, no_context_weights(chain.bias.size) if self.past is None else self.past)
 
     def encode(self, corpus: Corpus, known: LabelMask | None = None) -> Data:
         """The corpus as the kernels read it, with what is known about its labels (default: nothing)."""

@@ -14,7 +14,7 @@ from palmette.kernels.core.table import renumbered
 from palmette.kernels.encode.encode import FeatureIndex
 from palmette.structures.chain.label_context import kept_rows
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.weights import ORDERS
+from palmette.structures.chain.weights import ARITIES
 from palmette.structures.stored_features import Names
 
 
@@ -24,8 +24,8 @@ def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
         parts: dict[int, tuple[FeatureIndex, Any, Names | None]] = {
             o: _prune_past(model) if o == PAST else _prune_order(model, o) for o in model.alphabets
         }
-        one, two, three = (parts[o][1] if o in parts else model.chain[-3:][o - 1] for o in ORDERS)
-        chain = model.chain._replace(one=one, two=two, three=three)
+        one, two, three = (parts[o][1] if o in parts else model.chain.weights[o - 1] for o in ARITIES)
+        chain = model.chain._replace(weights=(one, two, three))
         model = replace(
             model,
             alphabets={o: part[0] for o, part in parts.items()},
@@ -38,7 +38,7 @@ def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
 
 
 def _prune_order(model: ChainModel, order: int) -> tuple[FeatureIndex, FeatureWeights, Names | None]:
-    part: FeatureWeights = model.chain[-3:][order - 1]
+    part = model.chain.weights[order - 1]
     alphabet, strings = model.alphabets[order], model.names.get(order)
     small, keep = _small_seen(part) if part.first.size else _small_dense(part)
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)

@@ -79,10 +79,10 @@ def longest_features(chain: Chain, data: Data) -> float:
     lengths = np.diff(data.offset)
     for s in range(lengths.size):
         lo, hi, n = int(data.offset[s]), int(data.offset[s + 1]), int(lengths[s])
-        square = float(2 * chain.ends)
-        square += (n - 1) ** 2 * (chain.transitions and chain.order >= 1)
-        square += max(0, n - 2) ** 2 * (chain.triples and chain.order >= 2)
-        square += sum(_square(active, lo, hi) for active in (data.one, data.two, data.three))
+        square = float(2 * chain.learns[0])
+        square += (n - 1) ** 2 * (chain.learns[1] and chain.order >= 1)
+        square += max(0, n - 2) ** 2 * (chain.learns[2] and chain.order >= 2)
+        square += sum(_square(active, lo, hi) for active in data.features)
         longest = max(longest, square)
     return math.sqrt(longest)
 

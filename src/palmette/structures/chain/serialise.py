@@ -23,8 +23,9 @@ from palmette.features.templates import PAST
 from palmette.kernels.chain.forms import (
     Chain,
     FeatureWeights,
-    TransitionSums,
     TransitionWeights,
+    no_state,
+    no_sums,
     no_weights,
     stride_of,
 )
@@ -34,7 +35,14 @@ from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, cha
 from palmette.structures.chain.label_context import no_context_weights, stored_context_weights
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.weights import ORDERS, Shape, new_chain, used_rows
+from palmette.structures.chain.weights import (
+    ARITIES,
+    Shape,
+    as_stored,
+    from_stored,
+    new_chain,
+    used_rows,
+)
 from palmette.structures.stored_features import (
     pack_attributes,
     pack_encoder,
@@ -63,12 +71,13 @@ def pack_chain(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]
 
 def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
     parts: dict[str, np.ndarray] = {"vocabulary": model.vocabulary}
-    parts |= {f"bare.{name}": block for name, block in model.chain.bare._asdict().items()}
+    tables = as_stored((t.w for t in model.chain.transitions), model.shape.n_states)
+    parts |= {f"bare.{name}": table for name, table in tables.items()}
     parts |= {f"allowed.{name}": block for name, block in model.allowed._asdict().items()}
     for arity, index in model.alphabets.items():
         part = PARTS[arity]
         parts |= pack_attributes(part, index, model.names.get(arity))
-        parts |= _pack_contexts(model.past) if arity == PAST else _pack_weights(part, model.chain[-3:][arity - 1])
+        parts |= _pack_contexts(model.past) if arity == PAST else _pack_weights(part, model.chain.weights[arity - 1])
     return parts | {f"{CHECKPOINT}{name}": array for name, array in _checkpoint(model).items()}
 
 
@@ -86,7 +95,7 @@ def _pack_contexts(past: LabelContextWeights | None) -> dict[str, np.ndarray]:
 
 def _checkpoint(model: ChainModel) -> dict[str, np.ndarray]:
     """The state of training, without weights of an arity that no feature has."""
-    absent = tuple(f"{arity}." for arity in ORDERS if arity not in model.alphabets)
+    absent = tuple(f"{arity}." for arity in ARITIES if arity not in model.alphabets)
     return {name: array for name, array in model.checkpoint.items() if not name.startswith(absent)}
 
 
@@ -203,12 +212,12 @@ def _attributes(stored: ChainMeta, part: str, file: str) -> int:
 
 
 def _unpack_chain(arrays: Arrays, layout: Layout, shape: Shape, allowed: Transitions) -> Chain:
-    rows = {arity: no_weights() for arity in ORDERS}
+    rows = {arity: no_weights() for arity in ARITIES}
     rows |= {arity: _unpack_weights(arrays, PARTS[arity]) for arity in layout.arities if arity != PAST}
-    bare = TransitionWeights(*(arrays[f"bare.{name}"] for name in TransitionWeights._fields))
-    sums = TransitionSums(*(np.zeros((0,) * block.ndim) for block in bare))
+    tables = from_stored(arrays, "bare.")
+    ends, pairs, triples = (TransitionWeights(table, no_sums(), no_state()) for table in tables)
     blank = new_chain(shape, {}, allowed, {})
-    return blank._replace(bare=bare, bare_a=sums, one=rows[1], two=rows[2], three=rows[3])
+    return blank._replace(transitions=(ends, pairs, triples), weights=(rows[1], rows[2], rows[3]))
 
 
 def _unpack_weights(arrays: Arrays, part: str) -> FeatureWeights:

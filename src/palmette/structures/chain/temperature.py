@@ -16,7 +16,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, TransitionWeights
+from palmette.kernels.chain.forms import Chain, Data, FeatureWeights
 from palmette.kernels.chain.forward import log_partitions
 
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -41,9 +41,9 @@ def with_temperature(chain: Chain, temperature: float) -> Chain:
     if temperature == 1.0:
         return chain
     by = np.float32(1.0 / temperature)
-    one, two, three = (_scaled(rows, by) for rows in (chain.one, chain.two, chain.three))
-    bare = TransitionWeights(*(block * by for block in chain.bare))
-    return chain._replace(bias=chain.bias * by, bare=bare, one=one, two=two, three=three)
+    one, two, three = (_scaled(rows, by) for rows in chain.weights)
+    ends, pairs, triples = (t._replace(w=t.w * by) for t in chain.transitions)
+    return chain._replace(bias=chain.bias * by, transitions=(ends, pairs, triples), weights=(one, two, three))
 
 
 def _scaled(rows: FeatureWeights, by: np.floating) -> FeatureWeights:

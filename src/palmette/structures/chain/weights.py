@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +17,18 @@ import numpy as np
 from palmette.data.labels.automaton import LabelAutomaton
 from palmette.data.labels.schemes import Transitions
 from palmette.errors import UsageError
-from palmette.kernels.chain.forms import Chain, FeatureWeights, TransitionSums, TransitionWeights, no_weights, stride_of
+from palmette.kernels.chain.forms import (
+    Chain,
+    FeatureWeights,
+    TransitionWeights,
+    no_state,
+    no_sums,
+    no_weights,
+    stride_of,
+)
 
-ORDERS = (1, 2, 3)
+ARITIES = (1, 2, 3)
+TRANSITIONS = ("end", "pair", "triple")  # names of transition weights in files, by arity
 CACHE_LINE = 64
 
 
@@ -45,17 +54,17 @@ class Shape(NamedTuple):
     def n_states(self) -> int:
         return self.n_labels * self.per
 
-    def width(self, order: int) -> int:
-        """Numbers in a row of state n-grams of that order (1, 2, 3)."""
-        return self.n_states ** (order - 1) * stride_of(self.n_states)
+    def width(self, arity: int) -> int:
+        """Numbers in a row of state n-grams of that arity (1, 2, 3)."""
+        return self.n_states ** (arity - 1) * stride_of(self.n_states)
 
-    def combinations(self, order: int) -> int:
-        """Label n-grams of that order."""
-        return self.n_labels**order
+    def combinations(self, arity: int) -> int:
+        """Label n-grams of that arity."""
+        return self.n_labels**arity
 
-    def block(self, order: int) -> int:
+    def block(self, arity: int) -> int:
         """Numbers that one combination of labels has."""
-        return self.per**order
+        return self.per**arity
 
     def missing(self) -> np.ndarray:
         """bool[H]: states that their label does not have."""
@@ -105,21 +114,23 @@ def of_states(allowed: Transitions, shape: Shape) -> Transitions:
 
 def forget_forbidden(chain: Chain) -> None:
     """Zero where no path can go: shared updates are for all states of a label, also where they cannot follow."""
-    chain.bare.end[0][np.isneginf(chain.first)] = 0
-    chain.bare.end[1][np.isneginf(chain.last)] = 0
-    chain.bare.pair[np.isneginf(chain.forbid)] = 0
+    ends, pairs, _ = chain.transitions
+    ends.w[0][np.isneginf(chain.first)] = 0
+    ends.w[1][np.isneginf(chain.last)] = 0
+    pairs.w[np.isneginf(chain.forbid)] = 0
 
 
 def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen: Mapping[int, Seen]) -> Chain:
-    """A chain of zeros with accumulators, ready to learn. sizes: attributes of each order 1, 2, 3."""
+    """A chain of zeros with accumulators, ready to learn. sizes: attributes of each arity 1, 2, 3."""
     H = shape.n_states
     W = stride_of(H)
-    cubes = H if shape.order >= 2 else 0
     allowed = of_states(allowed, shape)
     # Forbidden pairs hold in order 0 too: it is searched as a chain whose transitions have no weights.
     order = max(shape.order, 0 if allowed.pair.all() else 1)
+    contexts = (2, H, H * H if shape.order >= 2 else 0)
     try:
-        rows = {k: _new_rows(sizes.get(k, 0), shape.width(k), shape.block(k), seen.get(k)) for k in ORDERS}
+        rows = [_new_rows(shape, arity, sizes.get(arity), seen.get(arity)) for arity in ARITIES]
+        ends, pairs, triples = (_new_transitions((n, W)) for n in contexts)
     except (MemoryError, ValueError) as error:
         raise UsageError(
             f"the weights do not fit into memory ({error}); "
@@ -127,27 +138,36 @@ def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen
         ) from None
     return Chain(
         order, shape.per == 1, shape.per, (np.arange(H) // shape.per).astype(np.int32), shape.counts(), 0.0,
-        shape.ends, shape.transitions, shape.triples, shape.local,
+        (shape.ends, shape.transitions, shape.triples), shape.local,
         forbidding(allowed.pair, W), forbidding(allowed.start, W), forbidding(allowed.end, W), np.zeros(W, np.float32),
-        TransitionWeights(*(np.zeros(s, np.float32) for s in ((2, W), (H, W), (cubes, H, W)))),
-        TransitionSums(*(np.zeros(s, np.float64) for s in ((2, W), (H, W), (cubes, H, W)))),
-        rows[1], rows[2], rows[3],
+        (ends, pairs, triples), (rows[0], rows[1], rows[2]),
     )  # fmt: skip
 
 
-def _new_rows(n_attributes: int, width: int, block: int, seen: Seen | None) -> FeatureWeights:
-    if n_attributes == 0:
-        return no_weights()._replace(w=np.zeros((1, width), np.float32), a=np.zeros((1, width), np.float64))
+def _new_transitions(shape: tuple[int, int]) -> TransitionWeights:
+    return TransitionWeights(np.zeros(shape, np.float32), np.zeros(shape), no_state())
+
+
+def _new_rows(shape: Shape, arity: int, n_attributes: int | None, seen: Seen | None) -> FeatureWeights:
+    """Zeros for the attributes of one arity. None: no feature has this arity, and nothing is allocated."""
+    if not n_attributes:
+        width = 1 if n_attributes is None else shape.width(arity)
+        return no_weights()._replace(w=np.zeros((1, width), np.float32), a=np.zeros((1, width)))
     if seen is None:
         first, combo = np.zeros(0, np.int64), np.zeros(0, np.int32)
-        shape = (n_attributes + 1, width)
+        size = (n_attributes + 1, shape.width(arity))
     else:
         first, combo = seen
-        shape = (combo.size, block)
-    slot = np.zeros(n_attributes, np.int32)
-    return FeatureWeights(
-        slot, np.ones(1, np.int64), first, combo, aligned_zeros(shape, np.float32), np.zeros(shape, np.float64)
-    )
+        size = (combo.size, shape.block(arity))
+    slot, used = np.zeros(n_attributes, np.int32), np.ones(1, np.int64)
+    return FeatureWeights(slot, used, first, combo, aligned_zeros(size, np.float32), np.zeros(size), no_state())
+
+
+def with_state(chain: Chain) -> Chain:
+    """The chain with state for a learner that remembers something of every weight: zeros."""
+    ends, pairs, triples = (t._replace(state=aligned_zeros(t.w.shape, np.float32)) for t in chain.transitions)
+    one, two, three = (r._replace(state=aligned_zeros(r.w.shape, np.float32)) for r in chain.weights)
+    return chain._replace(transitions=(ends, pairs, triples), weights=(one, two, three))
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: type) -> np.ndarray:
@@ -167,15 +187,15 @@ def start_randomly(chain: Chain, shape: Shape, size: float, seed: int) -> None:
     """Small random numbers on the bare weights, so that the states of one label do not stay alike for ever. What
     attributes weigh starts at zero: they follow the first differences."""
     rng = np.random.default_rng([seed, 0])
-    for block in chain.bare:
-        real = block[..., : shape.n_states]
+    for t in chain.transitions:
+        real = t.w[:, : shape.n_states]
         real[...] = rng.uniform(-size, size, real.shape)
 
 
 def weight_blocks(chain: Chain) -> list[tuple[np.ndarray, np.ndarray]]:
     """All weights in use and their accumulators, as views."""
-    rows = [(r.w[: used_rows(r)], r.a[: used_rows(r)]) for r in (chain.one, chain.two, chain.three)]
-    return [*zip(chain.bare, chain.bare_a, strict=True), *rows]
+    rows = [(r.w[: used_rows(r)], r.a[: used_rows(r)]) for r in chain.weights]
+    return [*((t.w, t.a) for t in chain.transitions), *rows]
 
 
 def restart_from_average(chain: Chain, clock: float) -> None:
@@ -193,26 +213,42 @@ def norm(chain: Chain) -> float:
         return math.sqrt(sum(float(np.einsum("ij,ij->i", w, w).sum(dtype=np.float64)) for w in rows))
 
 
-def estimated(chain: Chain, clock: float | None, start: TransitionWeights | None = None) -> Chain:
-    """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all. Bare weights
-    that never moved from a random `start` count as zero."""
+def estimated(chain: Chain, clock: float | None, start: Sequence[np.ndarray] | None = None) -> Chain:
+    """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all. Transition
+    weights that never moved from a random `start` count as zero."""
 
-    def block(w: np.ndarray, a: np.ndarray, first: np.ndarray | None) -> np.ndarray:
-        out = w.copy() if clock is None else (w - a / clock).astype(np.float32)
+    def table(t: TransitionWeights, first: np.ndarray | None) -> TransitionWeights:
+        out = t.w.copy() if clock is None else (t.w - t.a / clock).astype(np.float32)
         if first is not None:
             # What went up and down again may have lost its last bit.
-            out[(np.abs(w - first) < 1e-6) & (a == 0)] = 0
-        return out
+            out[(np.abs(t.w - first) < 1e-6) & (t.a == 0)] = 0
+        return TransitionWeights(out, no_sums(), no_state())
 
     def rows(r: FeatureWeights) -> FeatureWeights:
         n = used_rows(r)
         w = _averaged_rows(r.w[:n], r.a[:n], clock)
-        return r._replace(slot=r.slot.copy(), used=r.used.copy(), w=w, a=np.zeros((0, 1), np.float64))
+        return r._replace(slot=r.slot.copy(), used=r.used.copy(), w=w, a=no_sums(), state=no_state())
 
-    starts = start if start is not None else (None,) * len(chain.bare)
-    bare = TransitionWeights(*(block(*three) for three in zip(chain.bare, chain.bare_a, starts, strict=True)))
-    empty = TransitionSums(*(np.zeros((0,) * w.ndim, np.float64) for w in bare))
-    return chain._replace(bare=bare, bare_a=empty, one=rows(chain.one), two=rows(chain.two), three=rows(chain.three))
+    one, two, three = (rows(r) for r in chain.weights)
+    starts = start if start is not None else (None,) * len(chain.transitions)
+    ends, pairs, triples = (table(*both) for both in zip(chain.transitions, starts, strict=True))
+    return chain._replace(transitions=(ends, pairs, triples), weights=(one, two, three))
+
+
+def as_stored(tables: Iterable[np.ndarray], n_states: int) -> dict[str, np.ndarray]:
+    """Tables of transitions [contexts, W] by the names and in the shapes of files: those of triples are [H, H, W]."""
+    found = dict(zip(TRANSITIONS, tables, strict=True))
+    triple = found["triple"]
+    if triple.shape[0]:
+        found["triple"] = triple.reshape(n_states, n_states, -1)
+    else:
+        found["triple"] = np.zeros((0, n_states, triple.shape[1]), triple.dtype)
+    return found
+
+
+def from_stored(arrays: Mapping[str, np.ndarray], head: str) -> list[np.ndarray]:
+    """Tables of transitions [contexts, W] from the arrays of a file whose names begin with `head`."""
+    return [arrays[f"{head}{name}"].reshape(-1, arrays[f"{head}{name}"].shape[-1]) for name in TRANSITIONS]
 
 
 def _averaged_rows(w: np.ndarray, a: np.ndarray, clock: float | None) -> np.ndarray:
@@ -232,7 +268,7 @@ def _slices(w: np.ndarray) -> list[slice]:
 
 def n_weights(chain: Chain) -> int:
     """Weights that are not zero."""
-    blocks = [*chain.bare, *(r.w[: used_rows(r)] for r in (chain.one, chain.two, chain.three))]
+    blocks = [*(t.w for t in chain.transitions), *(r.w[: used_rows(r)] for r in chain.weights)]
     return int(sum(np.count_nonzero(block) for block in blocks))
 
 

@@ -82,8 +82,8 @@ def to_chain(
         allowed = Transitions(*(mine & theirs for mine, theirs in zip(allowed, rules, strict=True)))
     chain = new_chain(shape, collected.sizes, allowed, {})
     _fill_bare(chain, tables, allowed)
-    one = _filled(chain.one, collected.actives[1].att[: len(vocabulary)], log(tables.emission).T)
-    two = chain.two
+    one = _filled(chain.weights[0], collected.actives[1].att[: len(vocabulary)], log(tables.emission).T)
+    two = chain.weights[1]
     if tables.order == 2:
         rows = np.zeros((len(labels), two.w.shape[1] // len(labels)))
         rows[:, : len(labels)] = log(tables.pair)
@@ -93,7 +93,7 @@ def to_chain(
     encoder = Encoder(_templates(tables.order, f",observed:{NAME}"), Resources(observed={NAME: vocabulary.observed}))
     return ChainModel(
         list(labels), shape, allowed, None, encoder, collected.alphabets,
-        estimated(chain._replace(one=one, two=two), None), names, words,
+        estimated(chain._replace(weights=(one, two, chain.weights[2])), None), names, words,
     )  # fmt: skip
 
 
@@ -119,13 +119,14 @@ def _allowed(tables: Tables) -> Transitions:
 def _fill_bare(chain: Chain, tables: Tables, allowed: Transitions) -> None:
     """What is forbidden needs no weight besides."""
     Y = tables.start.size
-    chain.bare.end[0, :Y] = np.where(allowed.start, log(tables.start), 0.0)
+    ends, pairs, triples = (t.w for t in chain.transitions)
+    ends[0, :Y] = np.where(allowed.start, log(tables.start), 0.0)
     if tables.end is not None:
-        chain.bare.end[1, :Y] = np.where(allowed.end, log(tables.end), 0.0)
+        ends[1, :Y] = np.where(allowed.end, log(tables.end), 0.0)
     if tables.triple is None:
-        chain.bare.pair[:, :Y] = np.where(allowed.pair, log(tables.pair), 0.0)
+        pairs[:, :Y] = np.where(allowed.pair, log(tables.pair), 0.0)
     else:
-        chain.bare.triple[:, :, :Y] = log(tables.triple)
+        triples[:, :Y] = log(tables.triple).reshape(Y * Y, Y)
 
 
 def _filled(rows: FeatureWeights, attributes: np.ndarray, weights: np.ndarray) -> FeatureWeights:

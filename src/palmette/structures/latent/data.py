@@ -32,7 +32,7 @@ def encode(corpus: Corpus, encoder: Encoder, alphabet: FeatureIndex) -> Sentence
     """A corpus encoded with a trained model's attributes; unknown ones are left out."""
     none = np.zeros(0, np.int32)
     data = encode_corpus(corpus, encoder, {1: alphabet}, none, np.zeros((1, 1), np.bool_))
-    return sentences(corpus.offset, data.one, alphabet.size)
+    return sentences(corpus.offset, data.features[0], alphabet.size)
 
 
 def check_templates(encoder: Encoder) -> None:

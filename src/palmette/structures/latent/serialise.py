@@ -17,7 +17,7 @@ from palmette.data.files import FilePath, shown
 from palmette.errors import ModelError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
-from palmette.kernels.chain.forms import FeatureWeights
+from palmette.kernels.chain.forms import FeatureWeights, no_state
 from palmette.kernels.latent.forms import Views, Weights
 from palmette.options.latent import LatentOptions, LatentSettings
 from palmette.structures.latent.model import ClassifierModel
@@ -145,5 +145,5 @@ def _unpack_encoder(stored: ClassifierMeta, file: str) -> Encoder:
 def _unpack_weights(arrays: Arrays) -> Weights:
     w, none = arrays["weights"], np.zeros((0, arrays["weights"].shape[1]))
     used = np.array([w.shape[0]], np.int64)
-    rows = FeatureWeights(arrays["slot"], used, np.zeros(0, np.int64), np.zeros(0, np.int32), w, none)
+    rows = FeatureWeights(arrays["slot"], used, np.zeros(0, np.int64), np.zeros(0, np.int32), w, none, no_state())
     return fixed_weights(arrays["end"], arrays["pair"], rows)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from palmette.kernels.chain.forms import FeatureWeights
+from palmette.kernels.chain.forms import FeatureWeights, no_state
 from palmette.kernels.latent.forms import VECTORS, Rival, Store, Views, Weights
 from palmette.structures.chain.weights import aligned_zeros
 
@@ -19,7 +19,7 @@ def new_weights(views: Views, n_attributes: int, averaged: bool, adaptive: bool 
     sums = np.zeros(shape if averaged else (0, width), np.float64)
     rows = FeatureWeights(
         np.zeros(n_attributes, np.int32), np.ones(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32),
-        aligned_zeros(shape, np.float32), sums,
+        aligned_zeros(shape, np.float32), sums, no_state(),
     )  # fmt: skip
     return Weights(
         np.zeros((2, width), np.float32), np.zeros(views.forbid.size, np.float32),

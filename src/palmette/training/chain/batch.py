@@ -62,7 +62,9 @@ def train_likelihood(
     patience: int | None, threads: int, progress: Progress | None, only: np.ndarray | None = None,
 ) -> tuple[ChainObjective, TrainResult]:  # fmt: skip
     """Weights that minimise the penalised negative log-likelihood; only those of `only` move, if it is given."""
-    _check_memory(sum(rows.slot.size * rows.w.shape[-1] if not rows.first.size else rows.w.size for rows in chain[-3:]))
+    _check_memory(
+        sum(rows.slot.size * rows.w.shape[-1] if not rows.first.size else rows.w.size for rows in chain.weights)
+    )
     objective = ChainObjective(chain, data, penalty.l2, threads, only)
     log = EpochLog(patience, progress, unit="iteration")
     with interruptible() as interrupt:
@@ -141,14 +143,15 @@ def _seen_weights(problem: TrainingData) -> np.ndarray | None:
     for state in range(shape.per):
         there[owner, seen.combo * shape.per + state] = True
     chain, _, _ = starting_weights(problem)
-    blocks = [np.ones(w.size, np.bool_) for w in chain.bare]
-    others = (give_all(rows).w.size for rows in (chain.two, chain.three))
+    blocks = [np.ones(t.w.size, np.bool_) for t in chain.transitions]
+    others = (give_all(rows).w.size for rows in chain.weights[1:])
     return np.concatenate([*blocks, there.reshape(-1), *(np.ones(size, np.bool_) for size in others)])
 
 
 def _compact(chain: Chain) -> Chain:
     """Rows of zeros alone, which an L1 term leaves, are given back."""
-    return chain._replace(one=_full_rows(chain.one), two=_full_rows(chain.two), three=_full_rows(chain.three))
+    one, two, three = (_full_rows(rows) for rows in chain.weights)
+    return chain._replace(weights=(one, two, three))
 
 
 def _full_rows(rows: FeatureWeights) -> FeatureWeights:

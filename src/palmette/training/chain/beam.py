@@ -10,13 +10,13 @@ import numpy as np
 
 from palmette.errors import DataError, UsageError
 from palmette.features.templates import PAST
+from palmette.kernels.chain.beam import BeamData, BeamWeights
 from palmette.kernels.chain.costs import no_chunks
 from palmette.kernels.chain.forms import Active, Chain, no_active
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.train_beam import BeamLearner, train_beam
 from palmette.kernels.learning.rule import MAX_VIOLATION, PERCEPTRON, Rule
 from palmette.structures.chain.label_context import (
-    Weights,
     carried,
     estimated_past,
     grown,
@@ -35,7 +35,7 @@ from palmette.training.trainer import Counts
 
 @dataclass(kw_only=True)
 class BeamLearning(ChainLearning):
-    """Learning from gold and the prefixes of a beam, both cut after the same step. Snapshots are `Weights`."""
+    """Learning from gold and the prefixes of a beam, both cut after the same step. Snapshots are `BeamWeights`."""
 
     past: LabelContextWeights
     seen: Active  # attributes of templates that read earlier labels
@@ -55,9 +55,10 @@ class BeamLearning(ChainLearning):
 
     def learn(self, examples: np.ndarray) -> Counts:
         total, first, last = Counts(), 0, examples.size
+        data = BeamData(self.data, self.seen)
         while first < last:
             first, self.clock, updates, wrong, infeasible, bad, position = train_beam(
-                self.chain, self.past, self.data, self.seen, examples, first, last, self.clock, self.learner
+                BeamWeights(self.chain, self.past), data, examples, first, last, self.clock, self.learner
             )
             total = total + Counts(updates, wrong)
             self.infeasible += infeasible
@@ -72,7 +73,7 @@ class BeamLearning(ChainLearning):
         self.past = grown(self.past, int(self.seen.ptr[hi] - self.seen.ptr[lo]) * paths)
 
     def snapshot(self) -> Any:
-        return Weights(estimated(self.chain, self.mean_clock), estimated_past(self.past, self.mean_clock))
+        return BeamWeights(estimated(self.chain, self.mean_clock), estimated_past(self.past, self.mean_clock))
 
     def figures(self) -> dict[str, float]:
         """`bad`: the share of updates that were no violation. `cut`: the share of a sentence that was kept of it."""
@@ -94,13 +95,13 @@ def starting_contexts(problem: TrainingData, chain: Chain) -> tuple[LabelContext
     return past, collected.actives.get(PAST, no_active())
 
 
-def best_before(problem: TrainingData, best: Chain | None) -> Weights | None:
+def best_before(problem: TrainingData, best: Chain | None) -> BeamWeights | None:
     """The best weights so far of a training that is resumed."""
     old = problem.request.resume
     if best is None or old is None:
         return None
     template = makers(problem.collected, old.past)
-    return Weights(best, estimated_past(carried(old.encoder, template, best.bias.size, old.past), None))
+    return BeamWeights(best, estimated_past(carried(old.encoder, template, best.bias.size, old.past), None))
 
 
 def check_beam(problem: TrainingData) -> None:

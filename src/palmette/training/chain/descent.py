@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from palmette.kernels.chain.forms import Active, FeatureWeights
-from palmette.kernels.chain.stochastic import Decay, Squares, descend
+from palmette.kernels.chain.stochastic import Descent, descend
 from palmette.options.learners import Crf
-from palmette.structures.chain.weights import aligned_zeros, norm
+from palmette.structures.chain.weights import norm
 from palmette.training.chain.exact import ChainLearning
 from palmette.training.trainer import Counts
 
 
 @dataclass
 class DescentLearning(ChainLearning):
-    """Descent with a rate that decays (sgd), or one per weight that adapts to it (adagrad)."""
+    """Descent with a rate that decays (sgd), or one per weight that adapts to it (adagrad), for which the chain has to
+    keep state."""
 
     learner: Crf = field(default_factory=lambda: Crf(optimiser="sgd"))
 
@@ -26,15 +27,9 @@ class DescentLearning(ChainLearning):
         adaptive = self.learner.optimiser == "adagrad"
         sentences = max(1, self.data.offset.size - 1)
         # As in Bottou's SGD the rate falls to a half after 1 / fall examples.
-        self.fall = 0.0 if adaptive else self.step * 2 * self.l2 / sentences
-        chain, data = self.chain, self.data
-        rows = (chain.one, chain.two, chain.three)
-        self.squares = Squares(
-            *(_zeros_like(w, adaptive) for w in chain.bare), *(_zeros_like(r.w, adaptive) for r in rows)
-        )
-        actives = (data.one, data.two, data.three)
-        self.decay = Decay(*(_decay(x, r, self.l2) for x, r in zip(actives, rows, strict=True)))
-        self.bare_decay = 2 * self.l2 / sentences
+        fall = 0.0 if adaptive else self.step * 2 * self.l2 / sentences
+        one, two, three = (_decay(x, r, self.l2) for x, r in zip(self.data.features, self.chain.weights, strict=True))
+        self.descent = Descent(float(self.step), fall, (one, two, three), 2 * self.l2 / sentences)
         self.objective = 0.0
 
     def begin_epoch(self, number: int) -> None:
@@ -43,9 +38,8 @@ class DescentLearning(ChainLearning):
 
     def learn(self, examples: np.ndarray) -> Counts:
         self.clock, objective, wrong, infeasible = descend(
-            self.chain, self.data, examples, 0, examples.size, self.clock, self.step, self.fall, self.squares,
-            self.decay, self.bare_decay,
-        )  # fmt: skip
+            self.chain, self.data, examples, 0, examples.size, self.clock, self.descent
+        )
         self.objective += objective
         self.infeasible += infeasible
         return Counts(examples.size - infeasible, wrong)
@@ -54,10 +48,6 @@ class DescentLearning(ChainLearning):
         """The objective as seen along the epoch, with the penalty of the weights at its end."""
         own = {"norm": norm(self.chain), "objective": self.objective + self.l2 * norm(self.chain) ** 2}
         return own if self.roles is None else own | self.roles.compared(self.chain)
-
-
-def _zeros_like(w: np.ndarray, wanted: bool) -> np.ndarray:
-    return aligned_zeros(w.shape, np.float32) if wanted else np.zeros((0,) * w.ndim, np.float32)
 
 
 def _decay(active: Active, rows: FeatureWeights, l2: float) -> np.ndarray:

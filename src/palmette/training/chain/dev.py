@@ -54,7 +54,7 @@ class BeamDev(Dev):
     beam: int = 1
 
     def scores(self, weights: Any) -> Scores:
-        """Scores of `Weights`."""
+        """Scores of `BeamWeights`."""
         assert self.seen is not None
         guess, _ = beam_labels(weights, self.data, self.seen, self.beam, restricted=False)
         return score(self.gold, guess, self.data.offset, self.labels, known=self.sure)

@@ -6,13 +6,14 @@ likelihood is in descent.py, beams are in beam.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from palmette.kernels.chain.costs import Chunks, no_chunks
-from palmette.kernels.chain.forms import Chain, Data, TransitionWeights
+from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.train import train_perceptron
 from palmette.kernels.chain.train_paths import train_paths
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
@@ -42,7 +43,7 @@ class ChainLearning(Learning):
     averaging: Averaging = LAST
     dev: Dev | None = None
     clock: float = 1.0  # 1 + examples seen so far
-    start: TransitionWeights | None = None  # the random start of a latent chain
+    start: Sequence[np.ndarray] | None = None  # the random start of a latent chain
     latent: bool = False
     infeasible: int = field(default=0, init=False)  # sentences of this epoch without an allowed gold path
 

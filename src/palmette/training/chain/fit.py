@@ -129,8 +129,8 @@ def _drop_unmoved(model: ChainModel, collected: Collected) -> None:
 
 def _check_weights(chain: Chain, data: Data, corpus: Corpus) -> None:
     """Large values and sample weights can make numbers that float32 does not have."""
-    if data.one.val.size or (data.weight != 1).any():
-        blocks = [*chain.bare, *(rows.w for rows in chain[-3:])]
+    if data.features[0].val.size or (data.weight != 1).any():
+        blocks = [part.w for part in (*chain.transitions, *chain.weights)]
         if not all(np.isfinite(block).all() for block in blocks):
             raise DataError(
                 "the weights have grown beyond what numbers can hold", file=corpus.source,
@@ -166,7 +166,7 @@ def tuned_bias(model: ChainModel, dev: Dev | None) -> dict[str, float]:
     assert dev is not None
     if "O" not in model.labels:
         raise UsageError("--tune-bias trades precision for recall of spans, and there is no label O")
-    weights = model.chain.one.w
+    weights = model.chain.weights[0].w
     some = np.abs(weights[(weights != 0) & np.isfinite(weights)])
     scale = float(some.mean()) if some.size else 1.0
     figures = {0.0: dev.figure(model.with_bias({}))}

@@ -24,10 +24,11 @@ from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
 from palmette.kernels.chain.gather import gather, inverted
 from palmette.kernels.chain.gradient import Expected, expectations
 from palmette.kernels.chain.local_gradient import local_expectations
-from palmette.structures.chain.weights import ORDERS, aligned_zeros, weight_blocks
+from palmette.structures.chain.weights import ARITIES, aligned_zeros, weight_blocks
 from palmette.training.lbfgs.blocks import dot
 
 PARTS = 16
+LANES = 64  # the vector is filled up with zeros to a multiple of this, so that sums over it have no odd end
 MOST_TABLES = 1 << 30  # bytes of marginals at a time; a longer corpus is worked on in blocks of sentences
 LONGEST_TABLES = 8 << 30  # bytes of the marginals of one sentence
 
@@ -58,18 +59,20 @@ class ChainObjective:
 
     def __init__(self, chain: Chain, data: Data, l2: float, threads: int = 1, only: np.ndarray | None = None) -> None:
         """`only`: the weights that may move, bool[size]; None: all of them."""
-        self.only = only
-        self.chain = chain._replace(one=give_all(chain.one), two=give_all(chain.two), three=give_all(chain.three))
+        one, two, three = chain.weights
+        self.chain = chain._replace(weights=(give_all(one), give_all(two), give_all(three)))
         self.data = data
         self.l2 = l2
         self.threads = threads
         self.wrong = self.infeasible = 0
         self.blocks = [w for w, _ in weight_blocks(self.chain)]
-        self.size = sum(w.size for w in self.blocks)
+        used = sum(w.size for w in self.blocks)
+        self.size = -(-used // LANES) * LANES
         self.gradient = np.zeros(self.size)
+        self.only = None if only is None else np.concatenate((only, np.zeros(self.size - only.size, np.bool_)))
         H, W = chain.label_of.size, chain.bias.size
-        widths = [W, H * W if data.two.ptr.size else 0, H * H * W if data.three.ptr.size else 0]
-        self.rows = (self.chain.one, self.chain.two, self.chain.three)
+        widths = [W, H * W if data.features[1].ptr.size else 0, H * H * W if data.features[2].ptr.size else 0]
+        self.rows = self.chain.weights
         self.work = [self._block(first, last) for first, last in _blocks(data.offset, 4 * sum(widths))]
         N = max((block.tokens for block in self.work), default=0)
         self.tables = [aligned_zeros((N if width else 0, width), np.float32) for width in widths]
@@ -80,13 +83,16 @@ class ChainObjective:
         start, end = int(offset[first]), int(offset[last])
         parts = [(first + a, first + b) for a, b in _even(np.diff(offset[first : last + 1]), PARTS)]
         attributes: list[Active | None] = []
-        for active, rows in zip((data.one, data.two, data.three), self.rows, strict=True):
+        for active, rows in zip(data.features, self.rows, strict=True):
             attributes.append(inverted(active, rows.slot.size, start, end) if rows.slot.size else None)
         return _Block(start, end - start, parts, attributes)
 
     def start(self) -> np.ndarray:
         """The weights of the chain as a vector."""
-        return np.concatenate([w.reshape(-1) for w in self.blocks]).astype(np.float64)
+        vector = np.zeros(self.size)
+        for k, w in enumerate(self.blocks):
+            self._of(vector, k)[...] = w
+        return vector
 
     def put(self, vector: np.ndarray) -> None:
         """Make `vector` the weights of the chain."""
@@ -98,15 +104,16 @@ class ChainObjective:
     def __call__(self, vector: np.ndarray) -> tuple[float, np.ndarray]:
         """The value and the gradient, whose array is used again by the next call."""
         self.put(vector)
-        bare = [np.zeros(w.shape) for w in self.chain.bare]
+        bare = [np.zeros(t.w.shape) for t in self.chain.transitions]
         found = np.zeros(3)  # value, tokens wrong, sentences without a path
         for block in self.work:
             found += self._expect(block, bare)
-            for order in ORDERS:
+            for order in ARITIES:
                 self._gather(order, block, vector)
         value = float(found[0])
         self.wrong, self.infeasible = int(found[1]), int(found[2])
-        learnt = (self.chain.ends, self.chain.transitions and self.chain.order > 0, self.chain.triples)
+        ends, pairs, triples = self.chain.learns
+        learnt = (ends, pairs and self.chain.order > 0, triples)
         for k, sums in enumerate(bare):
             if learnt[k]:
                 self._of(self.gradient, k)[...] = sums + (2 * self.l2) * self._of(vector, k)
@@ -130,7 +137,7 @@ class ChainObjective:
             table[: block.tokens].fill(0.0)
 
         def work(k: int) -> tuple[float, int, int]:
-            return kernel(chain, self.data, *block.parts[k], block.start, Expected(*self.tables, *own[k]))
+            return kernel(chain, self.data, *block.parts[k], block.start, Expected(_three(self.tables), _three(own[k])))
 
         found = self._each(work, len(block.parts))
         for sums in own:
@@ -164,6 +171,11 @@ class ChainObjective:
             return [work(k) for k in range(n)]
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(work, range(n)))
+
+
+def _three(arrays: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    one, two, three = arrays
+    return one, two, three
 
 
 def _blocks(offset: np.ndarray, bytes_a_token: int) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ from palmette.errors import UsageError
 from palmette.kernels.chain.train_beam import BeamLearner
 from palmette.options.learners import Crf
 from palmette.options.search import UPDATE_NUMBERS
+from palmette.structures.chain.weights import with_state
 from palmette.training.chain.beam import BeamLearning, best_before, starting_contexts
 from palmette.training.chain.costs import chunks_for
 from palmette.training.chain.descent import DescentLearning
@@ -62,6 +63,8 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     start = random_start(problem) if latent and plain is None else None
     learner, beam = settings.chosen_learner, settings.beam
     if isinstance(learner, Crf):
+        if learner.optimiser == "adagrad":
+            chain = with_state(chain)
         return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learner), before
     rule = learner.rule(data.offset.size - 1, None if beam is None else beam.width)
     chunks = chunks_for(learner, problem.labels)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, FeatureWeights, TransitionWeights, stride_of
-from palmette.structures.chain.weights import ORDERS, Seen, Shape
+from palmette.kernels.chain.forms import Chain, FeatureWeights, stride_of
+from palmette.structures.chain.weights import ARITIES, Seen, Shape, as_stored, used_rows
 
 
 def widened(w: np.ndarray, order: int, old: Shape, new: Shape) -> np.ndarray:
@@ -19,14 +21,16 @@ def widened(w: np.ndarray, order: int, old: Shape, new: Shape) -> np.ndarray:
     return out.reshape(w.shape[0], -1)
 
 
-def place_bare(target: Chain, blocks: dict[str, np.ndarray], old: Shape, sums: bool) -> None:
-    """Copy start, end, pair and triple weights (or their accumulators) into a new chain."""
-    for name, block in blocks.items():
-        out = getattr(target.bare_a if sums else target.bare, name)
-        inside = tuple(slice(min(a, b)) for a, b in zip(out.shape, block.shape, strict=True))
-        H = old.n_states
-        real = (*inside[:-1], slice(min(H, inside[-1].stop)))
-        out[real] = block[real]
+def place_transitions(tables: Sequence[np.ndarray], old_tables: Sequence[np.ndarray], old: Shape) -> None:
+    """Copy transition weights of `old` (or accumulators) [contexts, W] to the places of the same states."""
+    H = old.n_states
+    ends, pairs, triples = tables
+    old_ends, old_pairs, old_triples = old_tables
+    ends[:, :H] = old_ends[:, :H]
+    pairs[:H, :H] = old_pairs[:, :H]
+    if triples.size and old_triples.size:
+        now = pairs.shape[0]
+        triples.reshape(now, now, -1)[:H, :H, :H] = old_triples.reshape(H, H, -1)[..., :H]
 
 
 def place_rows(
@@ -76,18 +80,19 @@ def united(one: Seen, other: Seen, width: int) -> Seen:
     return Seen(np.searchsorted(owner, np.arange(n + 1)).astype(np.int64), combo.astype(np.int32))
 
 
-def saved_state(chain: Chain, clock: float, start: TransitionWeights | None = None) -> dict[str, np.ndarray]:
+def saved_state(chain: Chain, clock: float, start: Sequence[np.ndarray] | None = None) -> dict[str, np.ndarray]:
     """The state for an exact resumption: raw weights, accumulators, the clock, and the random start of a latent chain,
     which shows the weights that never moved."""
     state: dict[str, np.ndarray] = {"clock": np.array([clock])}
+    H = chain.label_of.size
+    tables = {"bare": [t.w for t in chain.transitions], "sums": [t.a for t in chain.transitions]}
     if start is not None:
-        state |= {f"start.{name}": block for name, block in start._asdict().items()}
-    for name in chain.bare._fields:
-        state[f"bare.{name}"] = getattr(chain.bare, name)
-        state[f"sums.{name}"] = getattr(chain.bare_a, name)
-    for order, rows in zip(ORDERS, (chain.one, chain.two, chain.three), strict=True):
-        n = rows.w.shape[0] if rows.first.size else int(rows.used[0])
-        state[f"{order}.slot"] = rows.slot
-        state[f"{order}.w"] = rows.w[:n]
-        state[f"{order}.a"] = rows.a[:n]
+        tables["start"] = list(start)
+    for head, own in tables.items():
+        state |= {f"{head}.{name}": table for name, table in as_stored(own, H).items()}
+    for arity, rows in zip(ARITIES, chain.weights, strict=True):
+        n = used_rows(rows)
+        state[f"{arity}.slot"] = rows.slot
+        state[f"{arity}.w"] = rows.w[:n]
+        state[f"{arity}.a"] = rows.a[:n]
     return state

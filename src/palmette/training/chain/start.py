@@ -7,12 +7,20 @@ import logging
 import msgspec
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, TransitionWeights, stride_of
+from palmette.kernels.chain.forms import Chain, stride_of
 from palmette.options.chain import ChainSettings
 from palmette.options.states import Latent
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.weights import ORDERS, Seen, Shape, new_chain, start_randomly, used_rows
+from palmette.structures.chain.weights import (
+    ARITIES,
+    Seen,
+    Shape,
+    from_stored,
+    new_chain,
+    start_randomly,
+    used_rows,
+)
 from palmette.structures.training_log import Epoch
 from palmette.training.chain import resume as grow
 from palmette.training.chain.request import TrainingData
@@ -32,7 +40,7 @@ def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]
         if shape.latent:
             start_randomly(chain, shape, init_size(settings), settings.seed)
         return chain, 1.0, None
-    for order, rows in zip(ORDERS, (old.chain.one, old.chain.two, old.chain.three), strict=True):
+    for order, rows in zip(ARITIES, old.chain.weights, strict=True):
         if rows.first.size:
             there = Seen(rows.first, grow.moved_combos(rows.combo, order, old.shape, shape))
             here = seen.get(order) or seen_combinations(data, shape, order, collected.sizes[order])
@@ -58,24 +66,25 @@ def init_size(settings: ChainSettings) -> float:
     return settings.states.init_size if isinstance(settings.states, Latent) else Latent().init_size
 
 
-def random_start(problem: TrainingData) -> TransitionWeights:
-    """The start of a latent chain, as `starting_weights` makes it."""
+def random_start(problem: TrainingData) -> list[np.ndarray]:
+    """The transition weights at the start of a latent chain, as `starting_weights` makes it."""
     shape, settings = problem.shape, problem.settings
     blank = new_chain(shape, {}, problem.allowed, {})
     start_randomly(blank, shape, init_size(settings), settings.seed)
-    old = problem.request.resume
+    start, old = [t.w for t in blank.transitions], problem.request.resume
     if old is not None:  # its own start, or none: then zeros, which change nothing
-        blocks = {n: old.checkpoint.get(f"start.{n}", np.zeros_like(b)) for n, b in old.chain.bare._asdict().items()}
-        grow.place_bare(blank, blocks, old.shape, sums=False)
-    return blank.bare
+        before = [np.zeros_like(t.w) for t in old.chain.transitions]
+        if "start.end" in old.checkpoint:
+            before = from_stored(old.checkpoint, "start.")
+        grow.place_transitions(start, before, old.shape)
+    return start
 
 
 def _carry(chain: Chain, old: ChainModel, source: Chain, shape: Shape) -> None:
     """The weights of `source` into a new, larger chain."""
-    grow.place_bare(chain, source.bare._asdict(), old.shape, sums=False)
-    pairs = zip(ORDERS, chain[-3:], source[-3:], strict=True)
+    grow.place_transitions([t.w for t in chain.transitions], [t.w for t in source.transitions], old.shape)
     none = np.zeros(0)
-    for order, new, rows in pairs:
+    for order, new, rows in zip(ARITIES, chain.weights, source.weights, strict=True):
         if rows.first.size:
             combo = grow.moved_combos(rows.combo, order, old.shape, shape)
             grow.place_seen(new, rows.first, combo, rows.w, none, shape.combinations(order))
@@ -86,10 +95,9 @@ def _carry(chain: Chain, old: ChainModel, source: Chain, shape: Shape) -> None:
 def _restore(chain: Chain, old: ChainModel, shape: Shape) -> float:
     """The raw weights and accumulators of a checkpoint; the clock."""
     state = old.checkpoint
-    for sums, head in ((False, "bare"), (True, "sums")):
-        blocks = {name: state[f"{head}.{name}"] for name in chain.bare._fields}
-        grow.place_bare(chain, blocks, old.shape, sums)
-    for order, new, rows in zip(ORDERS, chain[-3:], old.chain[-3:], strict=True):
+    grow.place_transitions([t.w for t in chain.transitions], from_stored(state, "bare."), old.shape)
+    grow.place_transitions([t.a for t in chain.transitions], from_stored(state, "sums."), old.shape)
+    for order, new, rows in zip(ARITIES, chain.weights, old.chain.weights, strict=True):
         if not rows.slot.size:
             continue
         w, a = state[f"{order}.w"], state[f"{order}.a"]
@@ -112,10 +120,12 @@ def split_states(latent: Chain, shape: Shape, plain: Chain) -> None:
     its labels (the "stretched" weights of the theorems), apart from its small random start, and learning only has to
     find out where two states of a label should differ."""
     Y, H, per = shape.n_labels, shape.n_states, shape.per
-    for block, source in zip(latent.bare, plain.bare, strict=True):
-        states_from = 1 if block is latent.bare.end else 0  # that one's first axis is start and end
-        block[..., :H] += _repeated(source[..., :Y], per, states_from)
-    for order, rows, old in zip(ORDERS, latent[-3:], plain[-3:], strict=True):
+    for arity, t, source in zip(ARITIES, latent.transitions, plain.transitions, strict=True):
+        if source.w.shape[0]:
+            contexts = (2,) if arity == 1 else (Y,) * (arity - 1)
+            labels = source.w[:, :Y].reshape(*contexts, Y)
+            t.w[:, :H] += _repeated(labels, per, 1 if arity == 1 else 0).reshape(-1, H)
+    for order, rows, old in zip(ARITIES, latent.weights, plain.weights, strict=True):
         n = used_rows(old)
         if old.first.size:
             rows.w[:] += old.w

@@ -35,9 +35,10 @@ def some_sentences(data: Data, most: int) -> Data:
     sizes = np.diff(data.offset)[chosen]
     starts = np.repeat(data.offset[:-1][chosen] - np.concatenate(([0], np.cumsum(sizes)[:-1])), sizes)
     tokens = starts + np.arange(sizes.sum())
+    one, two, three = (_some_tokens(active, tokens) for active in data.features)
     return Data(
         np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), data.known[tokens], data.allow, data.weight[chosen],
-        *(_some_tokens(active, tokens) for active in (data.one, data.two, data.three)),
+        (one, two, three),
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) ->
         raise UsageError(
             f"init: the chunker's tags are {chunker.scheme}, and the views are {', '.join(v.name for v in views)}"
         )
-    shape, seen = chunker.shape, chunker.chain.one.first.size > 0
+    shape, seen = chunker.shape, chunker.chain.weights[0].first.size > 0
     if shape.per != 1 or shape.local or seen or chunker.encoder is None or set(chunker.alphabets) != {1}:
         raise UsageError("init: the chunker must be a plain chain with weights for single labels, all of them")
     own = {line for line in to_text(chunker.encoder.templates).split("\n") if line.startswith(("U", "u"))}
@@ -49,20 +49,21 @@ def start_from(chunker: ChainModel, views: Sequence[View], packed: Views, weight
     r = next(k for k, view in enumerate(views) if view.scheme == chunker.scheme)
     tags, H, W = views[r].tags, int(packed.size[r]), int(packed.stride[r])
     states = np.array([tags.index(label) for label in _plain(chunker.labels)])
-    columns, old = packed.column[r] + states, chunker.chain
+    columns = packed.column[r] + states
+    one, (ends, pairs, _) = chunker.chain.weights[0], chunker.chain.transitions
     n = len(chunker.labels)
-    largest = max(float(np.abs(block).max(initial=0.0)) for block in (old.one.w, old.bare.end, old.bare.pair))
+    largest = max(float(np.abs(block).max(initial=0.0)) for block in (one.w, ends.w, pairs.w))
     if largest == 0.0:
         raise UsageError("init: all weights of the chunker are zero")
     factor = np.float32(size / largest)
-    rows = old.one.w.shape[0]
-    A = old.one.slot.size
-    weights.one.slot[:A], weights.one.used[0] = old.one.slot, rows
-    weights.one.w[:rows, columns] = factor * old.one.w[:, :n]
+    rows = one.w.shape[0]
+    A = one.slot.size
+    weights.one.slot[:A], weights.one.used[0] = one.slot, rows
+    weights.one.w[:rows, columns] = factor * one.w[:, :n]
     if packed.pairs:
-        weights.end[:, columns] = factor * old.bare.end[:, :n]
+        weights.end[:, columns] = factor * ends.w[:, :n]
         table = weights.pair[packed.edge[r] : packed.edge[r + 1]].reshape(H, W)
-        table[np.ix_(states, states)] = factor * old.bare.pair[:n, :n]
+        table[np.ix_(states, states)] = factor * pairs.w[:n, :n]
     return float(factor)
 
 
