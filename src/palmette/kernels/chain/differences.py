@@ -192,12 +192,19 @@ def products(share: float, K: int, t: Differences, A: np.ndarray) -> None:
 
 
 @part
-def gram(m: Chain, x: Data, s: int, paths: np.ndarray, t: Differences, A: np.ndarray) -> Differences:
-    """A[k, l] = (f(gold) - f(candidate k)) . (f(gold) - f(candidate l)), gold being path 0 of sentence s and candidate
-    k path k + 1; the table, empty again, for the next sentence."""
+def differences_of(m: Chain, x: Data, s: int, paths: np.ndarray, t: Differences) -> Differences:
+    """The differences between gold, path 0 of sentence s, and the other paths; the table that holds them."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     t = with_room(t, entries(m, x, lo, n, paths) + 1)
     add_differences(m, x, lo, n, n, paths, t)
+    return t
+
+
+@part
+def gram(m: Chain, x: Data, s: int, paths: np.ndarray, t: Differences, A: np.ndarray) -> Differences:
+    """A[k, l] = (f(gold) - f(candidate k)) . (f(gold) - f(candidate l)), gold being path 0 of sentence s and candidate
+    k path k + 1; the table, empty again, for the next sentence."""
+    t = differences_of(m, x, s, paths, t)
     products(m.share, paths.shape[0] - 1, t, A)
     return t

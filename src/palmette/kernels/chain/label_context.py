@@ -99,6 +99,16 @@ def _sum_codes(paths: np.ndarray, codes: np.ndarray, factors: np.ndarray, k: int
     return total
 
 
+@inline
+def row_for(p: LabelContextWeights, attribute: int, code: int) -> int:
+    """The row of an attribute and a code of labels, given out if there is none."""
+    row = find_or_add(p.keys, p.numbers, key_of(attribute, code), p.used[0])
+    if row == p.used[0]:
+        p.owner[row], p.code[row] = attribute, code
+        p.used[0] += 1
+    return int(row)
+
+
 @part
 def add_weighted_contexts(
     p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray, c: float
@@ -106,7 +116,7 @@ def add_weighted_contexts(
     """The part of `add_weighted_prefixes` (see blend.py) of templates that read earlier labels. There must be room."""
     if y.ptr.size == 0:
         return
-    template, first, back, keys, numbers, used = p.template, p.first, p.back, p.keys, p.numbers, p.used
+    template, first, back = p.template, p.first, p.back
     w, a, ptr, att = p.w, p.a, y.ptr, y.att
     reach, K = reach_of(p), factors.size
     windows, codes = np.empty((K, reach), np.int32), np.empty(K, np.int64)
@@ -123,10 +133,7 @@ def add_weighted_contexts(
                 change = _sum_codes(paths, codes, factors, k, i)
                 if abs(change) <= NOTHING:
                     continue
-                row = find_or_add(keys, numbers, key_of(att[z], codes[k]), used[0])
-                if row == used[0]:
-                    p.owner[row], p.code[row] = att[z], codes[k]
-                    used[0] += 1
+                row = row_for(p, att[z], codes[k])
                 w[row, paths[k, i]] += change
                 a[row, paths[k, i]] += c * change
 
@@ -139,9 +146,10 @@ def past_entries(y: Active, lo: int, at: int, K: int) -> int:
 
 @part
 def add_past_differences(
-    p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, d: Differences
+    p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, d: Differences, adaptive: bool
 ) -> None:
-    """The part of `add_differences` (see differences.py) of templates that read earlier labels."""
+    """The part of `add_differences` (see differences.py) of templates that read earlier labels. adaptive: keys name the
+    rows of weights, which are given out here (see adaptive.py)."""
     if y.ptr.size == 0:
         return
     reach, K = reach_of(p), paths.shape[0]
@@ -158,9 +166,14 @@ def add_past_differences(
             for k in range(1, K):
                 for side in range(2):
                     j, sign = (0, 1.0) if side == 0 else (k, -1.0)
-                    hashed = key_of(y.att[z], read_labels(p.back, begin, end, windows[j]))
+                    code = read_labels(p.back, begin, end, windows[j])
                     # The last three bits are 0: no key of another arity is like that.
-                    key = (hashed + np.uint64(paths[j, i] + 1) * SPREAD) << np.uint64(3)
+                    if adaptive:
+                        row = row_for(p, y.att[z], code)
+                        key = np.uint64(row * p.w.shape[1] + paths[j, i] + 1) << np.uint64(3)
+                    else:
+                        hashed = key_of(y.att[z], code)
+                        key = (hashed + np.uint64(paths[j, i] + 1) * SPREAD) << np.uint64(3)
                     values[entry_of(keys, used, count, key), k - 1] += sign
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.kernels.chain.adaptive import apply_differences, clear, scaled_products
 from palmette.kernels.chain.beam import (
     Beam,
     BeamData,
@@ -85,16 +86,21 @@ def _list_prefixes(r: Beam, c: PathList, steps: int, gold: np.ndarray) -> int:
 
 
 @part
-def _gram(w: BeamWeights, d: BeamData, s: int, at: int, found: int, c: PathList, t: Differences) -> Differences:
-    """Inner products of the differences of prefixes of `at` tokens."""
+def _gram(
+    w: BeamWeights, d: BeamData, s: int, at: int, found: int, c: PathList, t: Differences, adaptive: bool
+) -> Differences:
+    """Inner products of the differences of prefixes of `at` tokens; for adaptive rules the table stays filled."""
     m, p, x, y = w.chain, w.past, d.data, d.past
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     paths = c.paths[: found + 1]
     t = with_room(t, entries(m, x, lo, at, paths) + past_entries(y, lo, at, found) + 1)
     add_differences(m, x, lo, n, at, paths, t)
-    add_past_differences(p, y, lo, at, paths, t)
-    products(m.share, found, t, c.numbers.gram)
+    add_past_differences(p, y, lo, at, paths, t, adaptive)
+    if adaptive:
+        scaled_products(m, p, found, t, c.numbers.gram)
+    else:
+        products(m.share, found, t, c.numbers.gram)
     return t
 
 
@@ -112,7 +118,7 @@ def train_beam(
     c = make_path_list(T, K)
     numbers, sums, table = c.numbers, room_for_sums(m, K + 1), make_differences(K)
     updates, wrong, infeasible, bad, position = 0, 0, 0, 0, 0.0
-    stops = update in (EARLY, LASO)
+    stops, adaptive = update in (EARLY, LASO), rule.spread > 0.0
     for k in range(first, last):
         s = permutation[k]
         lo = x.offset[s]
@@ -145,14 +151,19 @@ def train_beam(
             if asks_for_products(rule):
                 moves = margins_broken(numbers, found)
                 if moves:
-                    table = _gram(w, d, s, at, found, c, table)
+                    table = _gram(w, d, s, at, found, c, table, adaptive)
             if moves and coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
                 paths, factors = c.paths[: found + 1], numbers.coefficient[: found + 1]
-                add_weighted_prefixes(m, x, s, paths, factors, at, clock, sums)
-                add_weighted_contexts(p, y, lo, at, paths, factors, clock)
+                if adaptive:
+                    apply_differences(m, p, table, factors, rule.spread, clock)
+                else:
+                    add_weighted_prefixes(m, x, s, paths, factors, at, clock, sums)
+                    add_weighted_contexts(p, y, lo, at, paths, factors, clock)
                 updates += 1
                 bad += r.gold[at] > r.best[at]
                 position += at / n
+            elif adaptive:
+                clear(table)
             if update != LASO:
                 break
             restart_from_gold(r, gold, at)

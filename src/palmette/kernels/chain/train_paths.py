@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from palmette.kernels.chain.adaptive import apply_differences, clear, no_contexts, scaled_products
 from palmette.kernels.chain.blend import add_weighted_paths, room_for_sums
 from palmette.kernels.chain.candidates import list_candidates, make_path_list
 from palmette.kernels.chain.costs import Chunks
-from palmette.kernels.chain.differences import gram, make_differences
+from palmette.kernels.chain.differences import differences_of, gram, make_differences
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.score import score
 from palmette.kernels.chain.train import make_workspace
@@ -36,6 +37,7 @@ def train_paths(
     c = make_path_list(T, K)
     numbers = c.numbers
     sums, table = room_for_sums(m, K + 1), make_differences(K)
+    adaptive, contexts = rule.spread > 0.0, no_contexts(m.bias.size)
     updates, wrong, infeasible = 0, 0, 0
     changed = True
     for k in range(first, last):
@@ -47,14 +49,23 @@ def train_paths(
         if found < 0:
             infeasible += 1
         elif missed > 0 or updates_on_right_guesses(rule):
-            moves = True
+            moves, paths = True, c.paths[: found + 1]
             if asks_for_products(rule):  # they cost more than all the rest: only for what breaks its margin
                 moves = margins_broken(numbers, found)
-                if moves:
-                    table = gram(m, x, s, c.paths[: found + 1], table, numbers.gram)
+                if moves and adaptive:
+                    table = differences_of(m, x, s, paths, table)
+                    scaled_products(m, contexts, found, table, numbers.gram)
+                elif moves:
+                    table = gram(m, x, s, paths, table, numbers.gram)
             if moves and coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
-                add_weighted_paths(m, x, s, c.paths[: found + 1], numbers.coefficient[: found + 1], clock, sums)
+                factors = numbers.coefficient[: found + 1]
+                if adaptive:
+                    apply_differences(m, contexts, table, factors, rule.spread, clock)
+                else:
+                    add_weighted_paths(m, x, s, paths, factors, clock, sums)
                 updates += 1
                 changed = True
+            elif adaptive:
+                clear(table)
         clock += 1.0
     return clock, updates, wrong, infeasible
