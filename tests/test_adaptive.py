@@ -84,10 +84,11 @@ def test_steps_shrink_with_the_state(order: int, data: st.DataObject, n: int, sp
         twin, doubts = trained(learner_of(case, twin_rule), case.examples(), [first, second], False)
     except Tied:
         assume(False)
+    assume(not doubts)  # the smallest update changes a state as much as any other
     chain, numbers = with_state(chain_of(case)), data_of(case)
     product = PathRunner(Numbers(MIRA, candidates=n, aggressiveness=0.3, spread=spread))
     one = product.learn(chain, numbers, first, 0, size, 1.0)
     two = product.learn(chain, numbers, second, 0, size, one.clock)
-    assert twin.updates <= one.updates + two.updates <= twin.updates + doubts
+    assert one.updates + two.updates == twin.updates
     assert_close(features_of(chain), twin.last, 1e-3)
     assert_close(features_of(estimated(chain, two.clock)), twin.mean, 1e-3)

@@ -55,6 +55,11 @@ class Learner(Value):
         """Whether every step looks at all data."""
         return False
 
+    @property
+    def keeps_state(self) -> bool:
+        """Whether training remembers a number per weight, which no model file stores."""
+        return False
+
     def rule(self, n_examples: int, listed: int | None = None) -> Rule:
         """The learner as numbers for compiled loops. listed: outputs that a beam holds, None for exact search."""
         raise NotImplementedError
@@ -197,6 +202,10 @@ class Crf(Likelihood):
                     raise OptionError(name, f"applies to the optimiser lbfgs, not {self.optimiser}")
             if self.tolerance != self.__options__["tolerance"].default:
                 raise OptionError("tolerance", f"applies to the optimiser lbfgs, not {self.optimiser}")
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.optimiser == "adagrad"
 
     @property
     def step_size(self) -> float:

@@ -85,11 +85,11 @@ class BeamLearning(ChainLearning):
         return saved_state(self.chain, self.clock) | saved_past(self.past)
 
 
-def starting_contexts(problem: TrainingData, chain: Chain) -> tuple[LabelContextWeights, Active]:
+def starting_contexts(problem: TrainingData, chain: Chain, keeps_state: bool) -> tuple[LabelContextWeights, Active]:
     """Weights of templates that read earlier labels, from zero or from an older model; and their attributes."""
     collected, old = problem.collected, problem.request.resume
     before = None if old is None else old.past
-    past = carried(collected.encoder, makers(collected, before), chain.bias.size, before)
+    past = carried(collected.encoder, makers(collected, before), chain.bias.size, before, keeps_state)
     if old is not None and old.checkpoint and before is not None:
         past = restored(past, old.checkpoint)
     return past, collected.actives.get(PAST, no_active())

@@ -26,8 +26,9 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
     """Train with each estimator that is to be tried, and keep the one that is best on dev."""
     settings, request = problem.settings, problem.request
     learner = settings.chosen_learner
-    if request.checkpoint and isinstance(learner, Crf) and learner.optimiser == "adagrad":
-        raise UsageError("--checkpoint: adagrad keeps a rate for each weight, which no model has room for; use sgd")
+    if request.checkpoint and learner.keeps_state:
+        name = learner.values().get("optimiser", learner.kind)
+        raise UsageError(f"--checkpoint: {name} remembers a number per weight, which no model file stores")
     done = training_log_of(request.resume)
     plain = _plain_model(problem)
     choices = settings.estimators_to_try(problem.dev is not None)
@@ -62,15 +63,15 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     # Weights that were split off are no longer random: all of them are part of the model.
     start = random_start(problem) if latent and plain is None else None
     learner, beam = settings.chosen_learner, settings.beam
+    if learner.keeps_state:
+        chain = with_state(chain)
     if isinstance(learner, Crf):
-        if learner.optimiser == "adagrad":
-            chain = with_state(chain)
         return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learner), before
     rule = learner.rule(data.offset.size - 1, None if beam is None else beam.width)
     chunks = chunks_for(learner, problem.labels)
     if beam is None:
         return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, rule, chunks), before
-    past, seen = starting_contexts(problem, chain)
+    past, seen = starting_contexts(problem, chain, learner.keeps_state)
     numbers = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks)
     learning = BeamLearning(chain, data, averaging, problem.dev, clock, past=past, seen=seen, learner=numbers)
     return learning, best_before(problem, before)
