@@ -1,4 +1,4 @@
-"""What states cost: a pass of NP chunking with 1, 2, 3 and 5 states a label, orders 1 and 2."""
+"""What states cost: a pass of NP chunking with 1, 2, 3 and 5 states per label, orders 1 and 2."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def bench_latent(data: Path) -> None:
                 seconds = statistics.median(row["seconds"] for row in tagger.training_log_[1:])
                 result.setdefault(f"order {order}", {})[str(states)] = seconds
                 ratio = seconds / result[f"order {order}"]["1"]
-                print(f"NP chunking, order {order}, {states} states a label: {seconds:.2f} s a pass ({ratio:.1f}x)")
+                print(f"NP chunking, order {order}, {states} states per label: {seconds:.2f} s per pass ({ratio:.1f}x)")
     keep("latent", result)
 
 
 def table(result: dict[str, dict[str, float]]) -> str:
     """Markdown: seconds a pass and the ratio to the plain model, beside what it is at most."""
-    head = ["states a label", "order 1", "ratio", "m²", "order 2", "ratio", "m³"]
+    head = ["states per label", "order 1", "ratio", "m²", "order 2", "ratio", "m³"]
     lines = ["| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
     for m in STATES:
         cells = [str(m)]

@@ -312,7 +312,7 @@ def test_settings_that_do_not_fit(settings: dict, message: str) -> None:
 
 
 def test_exact_search_with_earlier_labels_says_what_to_do() -> None:
-    with pytest.raises(UsageError, match=r"line 3 of templates.*say --search beam"):
+    with pytest.raises(UsageError, match=r"line 3 of templates.*use --search beam"):
         Tagger(template=parse(TEMPLATES)).fit(*noisy(0))
 
 
@@ -336,7 +336,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     run.write("x.txt", "\n\n".join(rows) + "\n\n")
     run.write("t.txt", TEMPLATES)
     assert "searches: beam (--search beam); 4 templates, the first on line 3" in run.fine("features t.txt")
-    assert "say --search beam" in run("train x.txt -t t.txt -o m.palm").err
+    assert "use --search beam" in run("train x.txt -t t.txt -o m.palm").err
     ran = run("train x.txt -t t.txt -o m.palm --beam 2 --dev x.txt --passes 2 --update standard")
     assert ran.code == 0
     assert "bad  cut at" in ran.err

@@ -110,7 +110,7 @@ def test_classifiers_side_by_side(cli: Cli) -> None:
 def test_looking_into_a_model(cli: Cli) -> None:
     cli.fine("classifier train train.tsv -o m.palm --bound --passes 2 --types 1 -q")
     told = cli.fine("classifier inspect m.palm --top 2")
-    assert "yes (score from 0 on), no" in told
+    assert "yes (score of at least 0), no" in told
     assert "The bound holds for plain PA steps" in told
     about = json.loads(cli.fine("classifier inspect m.palm --json"))
     assert len(about["history"]) == 2

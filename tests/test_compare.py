@@ -177,7 +177,7 @@ def test_labels_that_are_no_chunks(cli: Cli) -> None:
     assert found["pairs"][0]["f1"] is None
     assert {row["kind"] for row in found["where"]} == {"label", "words"}
     text = cli.fine("compare pos.palm pos1.palm test.txt")
-    assert "who wins where: labels, F1" in text
+    assert "F1 by label" in text
     assert "accuracy" in text
 
 

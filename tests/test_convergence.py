@@ -65,7 +65,7 @@ def test_updates_stay_within_the_bound_on_separable_data(order: int, seed: int) 
     assert 0 < sum(updates) <= bound
     assert updates[-1] == 0
     assert all(updates[:-1])
-    assert outcome.ended == f"converged after {len(updates)} epochs (no training errors)"
+    assert outcome.ended == f"converged after {len(updates)} passes (no training errors)"
     assert outcome.training_log[-1].train_accuracy == 1.0
     guessed, _ = model.tag(corpus)
     assert [model.labels[y] for y in guessed] == ["NVD"[y] for gold in golds for y in gold]

@@ -73,7 +73,7 @@ def test_patience_ends_training(patience: int) -> None:
     figures = dev_figures(outcome)
     assert len(figures) == outcome.best_epoch + patience < 40
     assert max(figures[outcome.best_epoch :]) <= figures[outcome.best_epoch - 1]
-    assert outcome.ended == f"no better epoch than {outcome.best_epoch} in {patience}"
+    assert outcome.ended == f"stopped: no better pass than {outcome.best_epoch} in the last {patience}"
 
 
 def test_patience_without_dev_is_an_error() -> None:

@@ -65,7 +65,7 @@ class Counting(Learning):
 def test_without_development_data_the_last_epoch_counts() -> None:
     learning = Counting()
     found = train_epochs(learning, 3, 4, EpochLog())
-    assert (found.best, found.best_epoch, found.interrupted, found.ended) == (4 * N, 4, False, "4 epochs")
+    assert (found.best, found.best_epoch, found.interrupted, found.ended) == (4 * N, 4, False, "4 passes")
     assert learning.seen == [shuffled(3, number, N).tolist() for number in (1, 2, 3, 4)]
     assert [epoch.number for epoch in found.training_log] == [1, 2, 3, 4]
     assert found.training_log[-1].figures == {"total": 4 * N}
@@ -75,15 +75,15 @@ def test_without_development_data_the_last_epoch_counts() -> None:
 
 def test_the_best_epoch_is_kept_and_patience_ends() -> None:
     found = train_epochs(Counting([0.1, 0.5, 0.5, 0.4, 0.3, 0.9]), 1, 6, EpochLog(3))
-    assert (found.best, found.best_epoch, found.ended) == (2 * N, 2, "no better epoch than 2 in 3")
+    assert (found.best, found.best_epoch, found.ended) == (2 * N, 2, "stopped: no better pass than 2 in the last 3")
     assert [epoch.dev for epoch in found.training_log] == [0.1, 0.5, 0.5, 0.4, 0.3]
     whole = train_epochs(Counting([0.1, 0.5, 0.5, 0.4, 0.3, 0.9]), 1, 6, EpochLog(4))
-    assert (whole.best, whole.best_epoch, whole.ended) == (6 * N, 6, "6 epochs")
+    assert (whole.best, whole.best_epoch, whole.ended) == (6 * N, 6, "6 passes")
 
 
 def test_no_updates_is_convergence() -> None:
     found = train_epochs(Counting(updates=[1, 1, 0, 1]), 1, 9, EpochLog())
-    assert (found.best_epoch, found.ended) == (3, "converged after 3 epochs (no training errors)")
+    assert (found.best_epoch, found.ended) == (3, "converged after 3 passes (no training errors)")
 
 
 def test_a_training_that_goes_on() -> None:
@@ -93,7 +93,8 @@ def test_a_training_that_goes_on() -> None:
     learning = Counting(scores)
     log = EpochLog(3, epochs=before.training_log, best=before.best)
     found = train_epochs(learning, 1, 6, log)
-    assert (found.best, found.best_epoch, found.ended) == (before.best, 2, "no better epoch than 2 in 3")
+    assert (found.best, found.best_epoch) == (before.best, 2)
+    assert found.ended == "stopped: no better pass than 2 in the last 3"
     assert [epoch.number for epoch in found.training_log] == [1, 2, 3, 4, 5]
     assert learning.seen == [shuffled(1, number, N).tolist() for number in (4, 5)]
     without = train_epochs(Counting(scores), 1, 4, EpochLog(epochs=before.training_log))
@@ -115,7 +116,7 @@ def test_an_interrupt_within_an_epoch(scores: list[float]) -> None:
     learning = Counting(scores)
     found = train_epochs(learning, 1, 3, EpochLog(progress=press(2, False)))
     assert found.interrupted
-    assert found.ended == "stopped: interrupted in epoch 2"
+    assert found.ended == "stopped: interrupted in pass 2"
     assert [epoch.number for epoch in found.training_log] == [1]
     assert found.best_epoch == 1
     assert found.best == (N if scores else learning.total)
@@ -125,7 +126,7 @@ def test_an_interrupt_within_an_epoch(scores: list[float]) -> None:
 def test_an_interrupt_after_an_epoch() -> None:
     found = train_epochs(Counting([0.3, 0.2, 0.4]), 1, 3, EpochLog(progress=press(2, True)))
     assert found.interrupted
-    assert (found.best, found.best_epoch, found.ended) == (N, 1, "stopped: interrupted after epoch 2")
+    assert (found.best, found.best_epoch, found.ended) == (N, 1, "stopped: interrupted after pass 2")
     assert len(found.training_log) == 2
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from palmette.cli.command import Command, OutputOptions
 from palmette.cli.common import announce_compiling
+from palmette.cli.output import library_muted
 from palmette.errors import UsageError
 from palmette.options.declare import option
 
@@ -74,7 +75,8 @@ def _compile_first() -> None:
     from palmette import Tagger, load_demo
 
     X, y = load_demo("dev")
-    tagger = Tagger("chunk", passes=1).fit(X[:2], y[:2], dev=(X[:1], y[:1]))
+    with library_muted():
+        tagger = Tagger("chunk", passes=1).fit(X[:2], y[:2], dev=(X[:1], y[:1]))
     tagger.predict(X[:1])
 
 

@@ -1,11 +1,13 @@
-"""What several verbs print: JSON, progress of long work, and how a training ended."""
+"""Output of several commands: JSON, progress of long work, and the outcome of a training."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class Ticker:
 
 
 class Meter(Ticker):
-    """How far tagging has come."""
+    """Progress of tagging."""
 
     def __init__(self, unit: str = "tokens") -> None:
         super().__init__()
@@ -48,15 +50,29 @@ class Meter(Ticker):
             self.tell(f"{done:,} {self.unit}")
 
 
+@contextmanager
+def library_muted() -> Iterator[None]:
+    """Without the messages of trainings on tiny data that only compile kernels; the command's own are shown."""
+    loggers = [logging.getLogger(f"palmette.{name}") for name in ("training", "structures", "estimators")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
 def report_source(data: str, quiet: bool, what: str = "") -> None:
-    """A terminal that waits for input says so."""
+    """Print that the command waits for input from the terminal."""
     if data == "-" and sys.stdin is not None and sys.stdin.isatty() and not quiet:
         print(f"reading {what}from the terminal; end with Ctrl-D (or give a file, or --text)", file=sys.stderr)
 
 
 def report_rate(n: int, unit: str, seconds: float, files: list[str]) -> None:
-    """How fast it was, and where it is now."""
-    rate = f"{n:,} {unit} in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} a second)"
+    """Print the speed and the files written."""
+    rate = f"{n:,} {unit} in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} per second)"
     print(f"{rate}; wrote {' and '.join(files)}", file=sys.stderr)
 
 
@@ -64,7 +80,7 @@ def report_training(
     outcome: TrainResult, output: str, seconds: float, about: Callable[[], dict[str, Any]], json: bool, quiet: bool,
     score: str = "dev",
 ) -> None:  # fmt: skip
-    """How a training ended: a line; or as JSON, with what there is `about` the model, which only then is looked for."""
+    """The outcome of a training: a line, or a JSON object that includes `about()`, which is called only for JSON."""
     best = next((row.dev for row in outcome.training_log if row.number == outcome.best_epoch), None)
     if json:
         ending = {
@@ -79,4 +95,4 @@ def report_training(
         print_json(ending | about())
     elif not quiet:
         kept = f"pass {outcome.best_epoch}" + (f" ({score} {100 * best:.2f})" if best is not None else "")
-        print(f"ended: {outcome.ended}; kept {kept}; {seconds:.1f} s in all; saved {output}")
+        print(f"{outcome.ended}; kept {kept}; {seconds:.1f} s in all; saved {output}")

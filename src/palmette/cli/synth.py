@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 FIGURES = {
     "bayes": "Bayes limit",
     "path": "best path",
-    "merged": "one state a label",
+    "merged": "one state per label",
     "majority": "majority label",
 }
 

@@ -18,6 +18,7 @@ class Warmup(OutputOptions, Command):
 
     def run(self) -> None:
         from palmette.cli.compile_all import compile_all, throw_away
+        from palmette.cli.output import library_muted
         from palmette.kernels.core import compile as compiling
 
         if self.clean:
@@ -31,7 +32,8 @@ class Warmup(OutputOptions, Command):
 
         compiling.on_compile.append(compiled)
         begun = time.perf_counter()
-        compile_all()
+        with library_muted():
+            compile_all()
         if not self.quiet:
             folder = compiling.cache_folder() or "no folder: none could be written, each run compiles again"
             print(f"{len(made)} kernels compiled in {time.perf_counter() - begun:.1f} s; kept in {folder}")

@@ -31,7 +31,7 @@ from palmette.training.result import Progress
 SHORT = {"latent": ("perceptron", "latent", 2)}
 _OPTION = re.compile(r"[A-Za-z_][\w-]*=")
 _SHARED = {
-    "seed": "--seeds tells how many there are for all learners",
+    "seed": "--seeds sets the seeds of all learners",
     "learner": "NAME is the learner",
     "dev_share": "--dev-share is for all learners",
 }

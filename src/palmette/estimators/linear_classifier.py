@@ -193,7 +193,7 @@ class LinearClassifier(TrainingOptions, Estimator):
                 found = dict.fromkeys(cells, 1.0)
         if self.bias:
             if BIAS in found:
-                raise DataError(f"{where} has an attribute {BIAS!r} of its own", hint="say bias=False")
+                raise DataError(f"{where} has an attribute {BIAS!r} of its own", hint="set bias=False")
             found[BIAS] = 1.0
         return found
 

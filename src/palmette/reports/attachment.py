@@ -69,7 +69,7 @@ def print_tree_comparison(found: TreeComparison, gold: str, console: Console | N
     titled(
         console, "words with arc and relation that only one of the two has right, McNemar's test", _only(found, short)
     )
-    titled(console, "who wins where: relations, F1 of labelled arcs", _where(found, short))
+    titled(console, "F1 of labelled arcs by relation", _where(found, short))
     console.print()
     console.print(f"sentences that are parsed differently: {found.differing_sentences:,} of {found.sentences:,}")
 

@@ -53,8 +53,8 @@ def print_binary(found: BinaryScores, model: ClassifierModel, console: Console |
     area = "-" if found.auc is None else f"{100 * found.auc:.2f}"
     table.add_row("sentences", f"{found.positives + found.negatives:,}", "accuracy", percent["accuracy"])
     table.add_row(f"of class {model.classes[1]}", f"{found.positives:,}", "precision", percent["precision"])
-    table.add_row("said to be", f"{found.said_positive:,}", "recall", percent["recall"])
-    table.add_row("rightly", f"{found.right_positive:,}", "F1", percent["f1"])
+    table.add_row("predicted", f"{found.said_positive:,}", "recall", percent["recall"])
+    table.add_row("correct", f"{found.right_positive:,}", "F1", percent["f1"])
     table.add_row("", "", "area under the ROC", area)
     console.print(table)
     dev = [(row["number"], row["dev"]) for row in model.meta["history"] if row["dev"] is not None]
@@ -103,13 +103,13 @@ def print_classifier(about: dict[str, Any], console: Console | None = None) -> N
     views = ", ".join(f"{name} ({len(tags)} tags)" for name, tags in about["views"].items())
     settings = about["settings"]
     rows = [
-        ("classes", f"{positive} (score from 0 on), {negative}"),
+        ("classes", f"{positive} (score of at least 0), {negative}"),
         ("learner", f"{described(settings['learner'])}, estimator {settings['estimator']}"),
         ("views", views + (f", combined by {settings['combine']}" if len(about["views"]) > 1 else "")),
         ("attributes", f"{about['attributes']:,}; {about['nonzero_weights']:,} weights that are not zero"),
         ("largest weight", f"{about['largest_weight']:.4g}"),
         ("start", "zero" if about["start"] is None else f"a chunker's weights up to {about['start']:.4g}"),
-        ("ended", f"{about['ended']}; pass {about['best_pass']} was kept"),
+        ("training", f"{about['ended']}; pass {about['best_pass']} was kept"),
     ]
     table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
     for name, value in rows:

@@ -17,7 +17,7 @@ from palmette.reports.tables import letters, p_text, percent, plain_table, title
 if TYPE_CHECKING:
     from palmette.estimators.ablation import Ablation, Spread
 
-ROWS = 30  # of the table who wins where
+ROWS = 30  # of a table by type or label
 _WORDS = 12  # of a sentence on each side of what differs
 
 
@@ -25,7 +25,7 @@ _WORDS = 12  # of a sentence on each side of what differs
 
 
 def print_comparison(found: Comparison, gold: str, console: Console | None = None) -> None:
-    """Scores, tests of each system against the first, who wins where, and sentences on which they differ."""
+    """Scores, tests of each system against the first, scores by type, and sentences on which they differ."""
     console = console or OutputConsole(100)
     short = dict(zip([system.name for system in found.systems], letters(len(found.systems)), strict=True))
     console.print(f"{gold}: {found.sentences:,} sentences, {found.tokens:,} tokens", markup=False)
@@ -33,11 +33,12 @@ def print_comparison(found: Comparison, gold: str, console: Console | None = Non
     titled(console, "differences", difference_table(found.pairs, short))
     console.print(rounds_legend(found.rounds, found.pairs), style="dim", markup=False)
     titled(console, "tokens that only one of the two has right, McNemar's test", mcnemar_table(found.pairs, short))
-    what = f"spans, F1 ({found.chunk_rules}'s rules)" if found.chunk_rules else "labels, F1"
-    titled(console, f"who wins where: {what}", _where([w for w in found.where if w.kind != "words"], short))
+    what = f"F1 by type of span ({found.chunk_rules}'s rules)" if found.chunk_rules else "F1 by label"
+    titled(console, what, _where([w for w in found.where if w.kind != "words"], short))
     words = [w for w in found.where if w.kind == "words"]
     if words:
-        titled(console, f"words in the training data of {found.unseen_for} or not, accuracy", _where(words, short))
+        title = f"accuracy on words seen or unseen in the training data of {found.unseen_for}"
+        titled(console, title, _where(words, short))
     _differences(console, found, list(short.values()))
 
 
@@ -141,11 +142,11 @@ def _headline(sentence: Sentence) -> str:
 
 def use_of_dev(dev: str | None, share: float | None, gold: str) -> str:
     """What development data was used for, in a sentence."""
-    kept = f"{gold} was only scored: nothing was chosen on it"
+    kept = f"{gold} was used for scores only"
     if dev is None and share is None:
         return f"no development data: each training keeps its last pass; {kept}"
     source = dev or f"a share of {share:g} of the training sentences"
-    return f"{source} chose what each training keeps (the pass; the estimator where it is auto); {kept}"
+    return f"{source} selected the pass of each training (and the estimator if it is auto); {kept}"
 
 
 def print_ablation(found: Ablation, note: str, console: Console | None = None) -> None:

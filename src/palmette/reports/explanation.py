@@ -56,7 +56,7 @@ def print_explanation(found: Explanation, top: int, console: Console | None = No
     if found.first.probability is not None and found.second.probability is not None:
         table.add_row("[dim]probability[/dim]", f"{found.first.probability:.4f}", f"{found.second.probability:.4f}")
     console.print(table)
-    console.print(f"\nThe best one is ahead by {_amount(found.difference)}:\n")
+    console.print(f"\nThe best sequence is ahead by {_amount(found.difference)}:\n")
     console.print(_weighed(found, top))
 
 
@@ -71,8 +71,8 @@ def _weighed(found: Explanation, top: int) -> Table:
         where = number if word == number else f"{number} {word}"  # ready-made attributes have no words
         table.add_row(f"{c.amount:+.4f}", escape(c.attribute), escape(where), escape(c.first), escape(c.second))
     if rest:
-        table.add_row(f"{math.fsum(c.amount for c in rest):+.4f}", f"[dim]{len(rest)} more, together[/dim]")
-    table.add_row(f"[bold]{found.difference:+.4f}[/bold]", "[bold]in all[/bold]")
+        table.add_row(f"{math.fsum(c.amount for c in rest):+.4f}", f"[dim]{len(rest)} others[/dim]")
+    table.add_row(f"[bold]{found.difference:+.4f}[/bold]", "[bold]total[/bold]")
     return table
 
 

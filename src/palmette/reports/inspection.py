@@ -206,7 +206,7 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     if about["templates"] is not None:
         known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
         console.print("  " + ", ".join([f"{len(about['templates'])} templates", *known]), markup=False)
-    console.print(f"  ended: {about['ended']}; kept pass {about['best_pass']}")
+    console.print(f"  training: {about['ended']}; kept pass {about['best_pass']}")
     _print_history(about["history"], console)
     if about["separation"] is not None:
         _print_separation(about, console)

@@ -1,4 +1,4 @@
-"""How reliable confidences are: tables, and a reliability diagram."""
+"""Reliability of confidences: tables, and a reliability diagram."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from palmette.structures.chain.calibrate import Reliabilities
 from palmette.structures.chain.temperature import Calibration
 
 ERRORS = {
-    "nll": "negative log-likelihood a token",
+    "nll": "negative log-likelihood per token",
     "ece_tokens": "expected calibration error of tokens, %",
     "ece_spans": "of spans, %",
     "ece_sentences": "of whole sentences, %",
@@ -46,17 +46,15 @@ def calibration_data(found: Reliabilities, called: str, temperature: float) -> d
 
 
 def print_reliability(found: Reliabilities, called: str, temperature: float, console: Console | None = None) -> None:
-    """A line a bin, with the number of guesses, their mean confidence and how many of them are right."""
+    """Per bin the number of guesses, their mean confidence and their accuracy."""
     console = console or OutputConsole(100)
     tables = {name: table for name, table in found._asdict().items() if table is not None}
     at = "" if temperature == 1.0 else f", at temperature {temperature:.4g}"
-    console.print(
-        f"reliability of the {called}{at}: what it says and how much is right, %", style="italic", markup=False
-    )
+    console.print(f"reliability of the {called}{at}: mean and accuracy by level, %", style="italic", markup=False)
     shown = Table(box=None, padding=(0, 2, 0, 0))
     shown.add_column("")
     for name in tables:
-        for head in (name, "says", "is right"):
+        for head in (name, "mean", "accuracy"):
             shown.add_column(head, justify="right")
     for b in range(BINS):
         cells = [cell for table in tables.values() for cell in _cells(table, b)]

@@ -31,11 +31,11 @@ FACTS = (
     ("sentences", "sentences", ","),
     ("tokens", "tokens", ","),
     ("types", "types", ","),
-    ("mean_length", "tokens a sentence", ".1f"),
-    ("shared_types", "types that both have", "%"),
-    ("shared_tokens", "tokens of such types", "%"),
-    ("verbatim", "sentences that both have", "%"),
-    ("repeated", "sentences said before", "%"),
+    ("mean_length", "tokens per sentence", ".1f"),
+    ("shared_types", "types on both sides", "%"),
+    ("shared_tokens", "tokens of these types", "%"),
+    ("verbatim", "sentences on both sides", "%"),
+    ("repeated", "duplicate sentences", "%"),
 )
 
 

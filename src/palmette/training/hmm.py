@@ -67,7 +67,7 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     if settings.tune_bias:
         model.bias = tuned_bias(model, found)
     model.settings = settings
-    outcome = TrainResult(model.chain, 1, [line], False, "all sentences are counted")
+    outcome = TrainResult(model.chain, 1, [line], False, "counted in one pass")
     model.meta = {
         "forbidden": forbidden,
         "history": msgspec.to_builtins(outcome.training_log),

@@ -38,13 +38,13 @@ class EpochLog:
         progress: Progress | None = None,
         epochs: Sequence[Epoch] = (),
         best: Any = None,
-        unit: str = "epoch",
+        unit: str = "pass",
     ) -> None:
         self.patience = patience  # epochs without a better one after which training ends
         self.progress = progress
         self.epochs = list(epochs)
         self.best = best
-        self.unit = unit  # what messages call an epoch
+        self.unit = unit  # how messages refer to an epoch
         scored = [(epoch.dev, -epoch.number) for epoch in epochs if epoch.dev is not None] if best is not None else []
         self.best_score, number = max(scored, default=(-np.inf, 0))
         self.best_epoch = -number
@@ -73,4 +73,4 @@ class EpochLog:
 
     @property
     def stuck(self) -> str:
-        return f"no better {self.unit} than {self.best_epoch} in {self.patience}"
+        return f"stopped: no better {self.unit} than {self.best_epoch} in the last {self.patience}"

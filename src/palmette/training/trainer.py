@@ -98,16 +98,16 @@ def train_epochs(learning: Learning, seed: int, epochs: int, log: EpochLog) -> T
             counts = learning.train(permutation, Monitor(interrupt, partial(log.report, number)))
             if interrupt:
                 kept = log.best if log.best is not None else learning.snapshot()
-                ended = f"stopped: interrupted in epoch {number}"
+                ended = f"stopped: interrupted in pass {number}"
                 return TrainResult(kept, log.best_epoch or number, log.epochs, True, ended)
             _add_epoch(learning, number, counts, time.perf_counter() - begun, log)
-            ended = f"stopped: interrupted after epoch {number}" if interrupt else _reason_to_end(number, counts, log)
+            ended = f"stopped: interrupted after pass {number}" if interrupt else _reason_to_end(number, counts, log)
             if ended is not None:
                 break
     best, best_epoch = log.best, log.best_epoch
     if not learning.has_dev or best is None:
         best, best_epoch = learning.snapshot(), len(log.epochs)
-    return TrainResult(best, best_epoch, log.epochs, bool(interrupt), ended or f"{epochs} epochs")
+    return TrainResult(best, best_epoch, log.epochs, bool(interrupt), ended or f"{epochs} passes")
 
 
 def _add_epoch(learning: Learning, number: int, counts: Counts, seconds: float, log: EpochLog) -> None:
@@ -119,5 +119,5 @@ def _add_epoch(learning: Learning, number: int, counts: Counts, seconds: float, 
 
 def _reason_to_end(number: int, counts: Counts, log: EpochLog) -> str | None:
     if counts.updates == 0:
-        return f"converged after {number} epochs (no training errors)"
+        return f"converged after {number} passes (no training errors)"
     return log.stuck if log.is_stuck else None

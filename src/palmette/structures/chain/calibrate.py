@@ -82,7 +82,7 @@ def fit_temperature(model: ChainModel, corpus: Corpus, watch: Watch | None = Non
     if not used.n_tokens:
         raise DataError(
             "no sentence has labels that the model could give", file=corpus.source,
-            hint="is it data for another task? `palmette inspect` tells the model's labels",
+            hint="is it data for another task? `palmette inspect` lists the model's labels",
         )  # fmt: skip
     chain, data = model.with_bias(model.bias), model.encode(used, _gold(model, used))
 

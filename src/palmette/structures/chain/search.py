@@ -34,7 +34,7 @@ class Searching:
             raise UsageError(f"search: there is no {search!r}; choose one of {', '.join(TAGGER_SEARCHES)}")
         if search == "viterbi":
             if beam is not None:
-                raise UsageError("beam: exact search has no width; leave it out, or say --search beam")
+                raise UsageError("beam: exact search has no width; leave it out, or use --search beam")
             check_searchable(self.encoder, search)
             self.beam = 0
             return
@@ -52,5 +52,5 @@ def check_searchable(encoder: Encoder | None, search: str) -> None:
         first = encoder.templates.past[0]
         raise UsageError(
             f"the template `{first.text}` (line {first.line} of {encoder.templates.name}) reads earlier labels, which "
-            "exact search cannot: say --search beam, or leave templates with %y out"
+            "exact search cannot: use --search beam, or leave templates with %y out"
         )

@@ -50,7 +50,7 @@ def save_hmm(params: dict[str, Any], model: HiddenMarkovModel, chain: ChainModel
     parts = {PREFIX + name: block for name, block in tables._asdict().items() if block is not None}
     arrays, meta = pack_chain(chain)
     sizes = {"Y": len(model.labels), "V": len(model.vocabulary)}
-    meta |= {"counting": params, "forbidden": [], "best_pass": 1, "ended": "all sentences are counted"}
+    meta |= {"counting": params, "forbidden": [], "best_pass": 1, "ended": "counted in one pass"}
     model_file.save(path, arrays | array_specs.pack(parts, specs, sizes), meta)
 
 

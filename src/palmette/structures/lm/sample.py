@@ -24,9 +24,9 @@ LEAST_TRIES = 10_000
 REASONS = {
     "empty": lm_sample.EMPTY,
     "too_long": lm_sample.TOO_LONG,
-    "other_word": lm_sample.OTHER_WORD,
-    "no_length": lm_sample.NO_LENGTH,
-    "seen": lm_sample.SEEN,
+    "unwanted_word": lm_sample.OTHER_WORD,
+    "length_not_needed": lm_sample.NO_LENGTH,
+    "excluded": lm_sample.SEEN,
 }
 Progress = Callable[[int, int], None]
 

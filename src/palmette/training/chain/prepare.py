@@ -62,7 +62,7 @@ def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
     labels = list(old.labels) if old else []
     labels += [label for label in label_names(corpus) if label not in set(labels)]
     if not labels:
-        raise DataError("no label is known", file=corpus.source, hint="`?` says that any label is possible")
+        raise DataError("no label is known", file=corpus.source, hint="`?` stands for any label: annotate some tokens")
     if "" in labels:
         token = int(np.argmax(corpus.labels.ids == corpus.labels.types.index("")))
         raise DataError("the label is empty", file=corpus.source, line=corpus.line_of(token))

@@ -22,11 +22,11 @@ from palmette.training.lbfgs.orthant import align, project, pseudo_gradient
 PERIOD = 10  # iterations over which the decrease is measured, as in CRFsuite
 
 ENDINGS = {
-    "gradient": "the gradient is small enough",
-    "decrease": f"the value hardly decreased in the last {PERIOD} iterations",
-    "iterations": "the number of iterations was reached",
+    "gradient": "converged: the gradient is small enough",
+    "decrease": f"converged: the objective hardly decreased in the last {PERIOD} iterations",
+    "iterations": "stopped: the number of iterations was reached",
     "report": "stopped on request",
-    "no step": "no step makes the value smaller, as far as numbers go",
+    "no step": "converged: no step decreases the objective at this precision",
 }
 
 # function(w f64[n]) -> value, gradient f64[n]. It must not keep or change w; it may use its gradient's memory again.
