@@ -12,36 +12,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [
-    "README.md",
-    *(
-        f"docs/{name}.md"
-        for name in (
-            "beam",
-            "classify",
-            "compare",
-            "confidence",
-            "crf",
-            "grammaticality",
-            "history",
-            "hmm",
-            "latent",
-            "learners",
-            "lm",
-            "nbest",
-            "parsing",
-            "synth",
-            "templates",
-            "usage",
-        )
-    ),
-]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def blocks(page: str, kind: str) -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
     return re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)
+
+
+def pages(kind: str) -> list[str]:
+    """The pages that have blocks of a kind."""
+    found = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    names = [page.relative_to(ROOT).as_posix() for page in found]
+    return [name for name in names if blocks(name, kind)]
 
 
 def commands(block: str) -> list[tuple[str, str]]:
@@ -65,35 +48,16 @@ def run(command: str, folder: Path) -> str:
     return made.stdout
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", pages("console"))
 def test_console_blocks(page: str, tmp_path: Path) -> None:
     pairs = [pair for block in blocks(page, "console") for pair in commands(block)]
-    assert pairs
     check = doctest.OutputChecker()
     for command, expected in pairs:
         found = run(command, tmp_path)
         assert check.check_output(expected, found, OPTIONS), f"$ {command}\nexpected\n{expected}\nfound\n{found}"
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        "docs/beam.md",
-        "docs/classify.md",
-        "docs/confidence.md",
-        "docs/grammaticality.md",
-        "docs/history.md",
-        "docs/hmm.md",
-        "docs/hypergraph.md",
-        "docs/latent.md",
-        "docs/learners.md",
-        "docs/lm.md",
-        "docs/nbest.md",
-        "docs/parsing.md",
-        "docs/usage.md",
-    ],
-)
+@pytest.mark.parametrize("page", pages("python"))
 def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from palmette.datasets.demo import PARTS, demo_text
 
@@ -101,7 +65,7 @@ def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (tmp_path / f"{part}.txt").write_text(demo_text(part), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     source = "".join(blocks(page, "python"))
-    assert ">>>" in source
+    assert ">>>" in source  # an example without a prompt would not run
     parsed = doctest.DocTestParser().get_doctest(source, {}, page, page, 0)
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     report: list[str] = []
