@@ -216,6 +216,8 @@ def _check_states(settings: ChainSettings) -> None:
         for name in ("split_after", "restarts"):
             if getattr(settings.states, name) != Latent.__options__[name].default:
                 raise OptionError(name, "needs a label with several states")
+    if learner.adaptive and settings.tied_update:
+        raise OptionError("tied_update", f"{learner.kind} adapts to single weights; set it to 0")
     if latent is not None and learner.maximises_likelihood and (latent.split_after or latent.tied_update != 1.0):
         raise OptionError("split_after, tied_update", f"they do not apply to {learner.kind}")
 

@@ -48,6 +48,7 @@ class Learner(Value):
     structures: ClassVar[tuple[str, ...]] = ()
     maximises_likelihood: ClassVar[bool] = False  # has an objective to minimise
     probabilistic: ClassVar[bool] = False  # posteriors of paths are probabilities without calibration
+    adaptive: ClassVar[bool] = False  # steps adapt to each weight by its state
     unused: ClassVar[tuple[str, ...]] = ()  # options of the estimator that have no effect with it
 
     @property
@@ -58,7 +59,7 @@ class Learner(Value):
     @property
     def keeps_state(self) -> bool:
         """Whether training remembers a number per weight, which no model file stores."""
-        return False
+        return self.adaptive
 
     def rule(self, n_examples: int, listed: int | None = None) -> Rule:
         """The learner as numbers for compiled loops. listed: outputs that a beam holds, None for exact search."""
