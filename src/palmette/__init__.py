@@ -21,18 +21,7 @@ if TYPE_CHECKING:
     from palmette.estimators.parser import Parser
     from palmette.estimators.retag import jackknife
     from palmette.estimators.tagger import Tagger
-    from palmette.options.learners import (
-        Crf,
-        Dplvm,
-        HiddenMarkov,
-        Lclr,
-        LclrVariant,
-        MaxEnt,
-        Mira,
-        PassiveAggressive,
-        Perceptron,
-        ProbPerc,
-    )
+    from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
     from palmette.options.states import LabelHistory, Latent, Plain
     from palmette.structures.hypergraph import Hypergraph
@@ -53,25 +42,25 @@ _MODULES = {
     "estimators.parser": ("Parser",),
     "estimators.retag": ("jackknife",),
     "estimators.tagger": ("Tagger",),
-    "options.learners": (
-        "Crf", "Dplvm", "HiddenMarkov", "Lclr", "LclrVariant", "MaxEnt", "Mira", "PassiveAggressive", "Perceptron",
-        "ProbPerc",
-    ),
     "options.search": ("Beam", "Viterbi"),
     "options.states": ("LabelHistory", "Latent", "Plain"),
     "structures.hypergraph": ("Hypergraph",),
 }  # fmt: skip
 _HOMES = {name: f"palmette.{module}" for module, names in _MODULES.items() for name in names}
-__all__ = ["__version__", *sorted(_HOMES)]
+_LEARNERS = "palmette.options.learners"  # every learner it lists is public
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        from importlib import import_module
+    from importlib import import_module
 
+    if name == "__all__":
+        return ["__version__", *sorted([*_HOMES, *import_module(_LEARNERS).__all__])]
+    if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if not name.startswith("_") and name in import_module(_LEARNERS).__all__:
+        return getattr(import_module(_LEARNERS), name)
     raise AttributeError(f"module 'palmette' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return list(__getattr__("__all__"))

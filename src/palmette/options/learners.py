@@ -22,6 +22,18 @@ from palmette.kernels.learning.rule import (
 )  # fmt: skip
 from palmette.options.declare import OptionError, Options, Value, option
 
+__all__ = [
+    "Crf",
+    "Dplvm",
+    "HiddenMarkov",
+    "Lclr",
+    "LclrVariant",
+    "MaxEnt",
+    "Mira",
+    "PassiveAggressive",
+    "Perceptron",
+    "ProbPerc",
+]
 # Structures that a learner may apply to
 CHAIN, BEAM, TREE, LATENT, ROW = "chain", "beam", "tree", "latent", "row"
 STRUCTURES = {
