@@ -235,7 +235,7 @@ def test_auto_without_mavg_or_dev_is_refused() -> None:
     with pytest.raises(UsageError, match="--dev FILE"):
         Tagger("chunk", estimator="mavg", mavg_every="auto").fit(*demo(5, "train"))
     for wrong in (0, -1, 1.5, True, "two"):
-        with pytest.raises(UsageError, match="mavg-every"):
+        with pytest.raises(UsageError, match="mavg_every"):
             Tagger("chunk", estimator="mavg", mavg_every=wrong).fit(*demo(5, "train"))
 
 
