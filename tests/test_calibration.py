@@ -144,7 +144,7 @@ def test_the_model_that_was_fitted_is_left_alone() -> None:
     again, found = fit_temperature(fitted, dev)
     assert found.temperature == pytest.approx(fitted.temperature)
     assert found.before["nll"] == pytest.approx(found.after["nll"], rel=1e-6)
-    assert again.for_shares() is not fitted.for_shares()
+    assert again.for_posteriors() is not fitted.for_posteriors()
 
 
 def test_when_a_confidence_is_a_probability() -> None:

@@ -12,7 +12,7 @@ import pytest
 from cli_run import Cli, leave_demo, rows
 
 from palmette import Tagger, load_demo
-from palmette.data.formats.confidence import Confidence, ConfidenceOutput, SpanShares, confidence_cells
+from palmette.data.formats.confidence import Confidence, ConfidenceOutput, SpanPosteriors, confidence_cells
 from palmette.data.formats.registry import stream_corpus
 from palmette.structures.chain import files as tagging
 
@@ -212,7 +212,7 @@ def test_wrong_usage_is_told(cli: Cli, line: str, code: int, said: str) -> None:
 
 
 def test_cells_of_a_span_at_the_end_of_a_sentence() -> None:
-    of_spans = SpanShares(*(np.array([k]) for k in (1, 1, 2)), ["X"], np.array([0.5]))
+    of_spans = SpanPosteriors(*(np.array([k]) for k in (1, 1, 2)), ["X"], np.array([0.5]))
     found = Confidence(np.full(4, 0.25), np.ones(2), of_spans, None)
     made = confidence_cells(np.array([0, 2, 4]), found, ["O"], ConfidenceOutput(confidence=True))
     assert made == [["0.250000", end] for end in ("-", "-", "-", "0.500000")]

@@ -174,7 +174,7 @@ class LanguageModel(NgramOptions, Estimator):
         wishes = Wishes(n, max_length, allowed_words(len(words), wanted), self._unwanted(new, exclude))
         if lengths is not None:
             wishes.lengths = np.asarray(list(lengths), np.int64)
-        return draw(grams, len(words), self._mass, wishes, seed, progress)
+        return draw(grams, self._mass, wishes, seed, progress)
 
     def _unwanted(self, new: bool, exclude: Texts | None) -> np.ndarray:
         """Hashes of sentences that a sample must not hold, sorted."""

@@ -15,7 +15,7 @@ from palmette.data.labels.mask import mark_partial_labels, mask_from_items, trai
 from palmette.errors import DataError
 from palmette.structures.chain.calibrate import Watch, fit_temperature
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.posteriors import are_probabilities, check_probabilities, confidence_of, log_share
+from palmette.structures.chain.posteriors import are_probabilities, check_probabilities, confidence_of, log_posterior
 from palmette.structures.chain.temperature import Calibration
 
 
@@ -86,7 +86,7 @@ class Confidences:
         items = corpus_from_items(X, y, mode=self._mode())
         if not items.corpus.n_tokens:
             return [0.0] * items.size
-        found = log_share(model, items.corpus, training_mask(items.corpus, model.labels))
+        found = log_posterior(model, items.corpus, training_mask(items.corpus, model.labels))
         return items.with_empty(found.tolist(), float)
 
     def log_probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:

@@ -21,7 +21,7 @@ from palmette.features.templates import PAST, Macro, Template, TemplateSet, outs
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.encode import encode as kernels
 from palmette.kernels.encode.encode import Cells, FeatureIndex, Program
-from palmette.kernels.encode.spell import Texts, spell
+from palmette.kernels.encode.spell import Pieces, Texts, spell
 from palmette.kernels.io.columns import join_types
 
 LEXICON = "lexicon:"
@@ -176,7 +176,8 @@ class Encoder:
     def spell(self, order: int, corpus: Corpus, cells: Cells, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bytes and offsets of the strings of the attributes that first occurred at `first`."""
         texts = self._cell_texts(corpus)
-        return spell(self.programs[order], cells, corpus.offset, first, texts, *self._literal_texts(order))
+        pieces = Pieces(texts, *self._literal_texts(order))
+        return spell(self.programs[order], cells, corpus.offset, first, pieces)
 
     def encode(
         self, order: int, cells: Cells, offset: np.ndarray, alphabet: FeatureIndex, grow: bool

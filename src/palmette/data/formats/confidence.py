@@ -19,14 +19,14 @@ NO_SPAN = "-"
 CONFIDENCE, TOKENS, SPANS, MARGINALS = "confidence", "token_confidence", "span_confidence", "marginals"
 
 
-class SpanShares(NamedTuple):
-    """The spans of a corpus in their order, each with its share of all paths."""
+class SpanPosteriors(NamedTuple):
+    """The spans of a corpus in their order, each with its posterior."""
 
     sentence: np.ndarray  # i64[K]
     first: np.ndarray  # i64[K]  token of the sentence
     end: np.ndarray  # i64[K]    the token after its last one
     type: list[str]
-    share: np.ndarray  # f64[K]
+    posterior: np.ndarray  # f64[K]
 
 
 class Confidence(NamedTuple):
@@ -34,7 +34,7 @@ class Confidence(NamedTuple):
 
     tokens: np.ndarray  # f64[N]     the label of this token here
     sentences: np.ndarray  # f64[S]  all labels of this sentence; empty: not asked for
-    spans: SpanShares | None  # this span here, neither longer nor shorter; None: not asked for, or no such labels
+    spans: SpanPosteriors | None  # this span here, neither longer nor shorter; None: not asked for, or no such labels
     marginals: np.ndarray | None  # f64[N, Y]  each label here; None: not asked for
 
 
@@ -60,14 +60,14 @@ def confidence_records(
     cuts = list(pairwise(offset.tolist()))
     if wanted.confidence:
         tokens = _rounded(found.tokens)
-        for note, share, (a, b) in zip(made, found.sentences.tolist(), cuts, strict=True):
-            note |= {CONFIDENCE: float(f"{share:.6g}"), TOKENS: tokens[a:b]}
+        for note, posterior, (a, b) in zip(made, found.sentences.tolist(), cuts, strict=True):
+            note |= {CONFIDENCE: float(f"{posterior:.6g}"), TOKENS: tokens[a:b]}
             if found.spans is not None:
                 note[SPANS] = []
         if found.spans is not None:
             rows = zip(*(column.tolist() for column in found.spans[:3]), found.spans.type, strict=True)
-            for (s, first, end, kind), share in zip(rows, _rounded(found.spans.share), strict=True):
-                made[s][SPANS].append({"type": kind, "start": first, "end": end, CONFIDENCE: share})
+            for (s, first, end, kind), posterior in zip(rows, _rounded(found.spans.posterior), strict=True):
+                made[s][SPANS].append({"type": kind, "start": first, "end": end, CONFIDENCE: posterior})
     if wanted.marginals:
         assert found.marginals is not None
         tables = [dict(zip(labels, row, strict=True)) for row in _rounded(found.marginals)]
@@ -95,24 +95,24 @@ def confidence_cells(
     """The confidences of each token as columns."""
     made: list[list[str]] = [[] for _ in range(found.tokens.size)]
     if wanted.confidence:
-        for row, share in zip(made, found.tokens.tolist(), strict=True):
-            row.append(f"{share:.6f}")
+        for row, posterior in zip(made, found.tokens.tolist(), strict=True):
+            row.append(f"{posterior:.6f}")
         if found.spans is not None:
             for row, text in zip(made, _of_spans(offset, found.spans), strict=True):
                 row.append(text)
     if wanted.marginals:
         assert found.marginals is not None
-        for row, shares in zip(made, found.marginals.tolist(), strict=True):
-            row += [f"{label}/{share:.6f}" for label, share in zip(labels, shares, strict=True)]
+        for row, posteriors in zip(made, found.marginals.tolist(), strict=True):
+            row += [f"{label}/{posterior:.6f}" for label, posterior in zip(labels, posteriors, strict=True)]
     return made
 
 
-def _of_spans(offset: np.ndarray, spans: SpanShares) -> list[str]:
+def _of_spans(offset: np.ndarray, spans: SpanPosteriors) -> list[str]:
     """The confidence of each token's span."""
     made = [NO_SPAN] * int(offset[-1])
     starts = offset[spans.sentence]
-    for first, end, share in zip(
-        (starts + spans.first).tolist(), (starts + spans.end).tolist(), spans.share.tolist(), strict=True
+    for first, end, posterior in zip(
+        (starts + spans.first).tolist(), (starts + spans.end).tolist(), spans.posterior.tolist(), strict=True
     ):
-        made[first:end] = [f"{share:.6f}"] * (end - first)
+        made[first:end] = [f"{posterior:.6f}"] * (end - first)
     return made

@@ -1,15 +1,15 @@
-"""Which share of all paths has a label at a token, and which share has a span at a place.
+"""Posteriors: of a label at a token, and of a span at a place.
 
-A share is the sum of exp(score) over some paths divided by that over all of them. That of a label at a token is the sum
-over its states of the marginals of marginals.py. That of a span is exact too. A span is there when
+A posterior is the sum of exp(score) over some paths divided by the sum over all of them. That of a label at a token is
+the sum over its states of the marginals of marginals.py. That of a span is exact too. A path has the span if
 
     enter[y, z]   holds for the labels of the tokens before and at its first one: one begins here,
     within[y, z]  for all neighbours inside of it: none begins or ends,
     leave[y, z]   for its last token and the one after it: it ends,
 
 and the edge of a sentence allows both. Paths are a Markov chain whose steps follow from the marginals of edges, so the
-share of the paths that keep to this is a sum over pairs of states (g, h) at tokens i - 1 and i, from the first pair
-that touches the span to the last one:
+posterior is a sum over pairs of states (g, h) at tokens i - 1 and i, from the first pair that touches the span to the
+last one:
 
     v[first][g, h] = [allowed] * P(g, h)
     v[i][g, h]     = [allowed] * sum over f of v[i-1][f, g] * P(h | f, g)         P(h | g) at orders 0 and 1
@@ -29,7 +29,7 @@ from palmette.kernels.core.compile import inline, kernel, part
 
 
 class Marks(NamedTuple):
-    """What a pair of labels (before, current) says about spans."""
+    """Whether a pair of labels (before, current) begins, continues or ends a span."""
 
     enter: np.ndarray  # bool[Y, Y]
     within: np.ndarray  # bool[Y, Y]
@@ -46,6 +46,15 @@ class Places(NamedTuple):
     kind: np.ndarray  # i64[K]
 
 
+class Posteriors(NamedTuple):
+    """Results for a corpus; all are 0 for sentences without an allowed path."""
+
+    tokens: np.ndarray  # f64[N]     of each token's given label
+    labels: np.ndarray  # f64[N, Y]  of all labels of each token; without rows: not wanted
+    spans: np.ndarray  # f64[K]      of each span
+    log_z: np.ndarray  # f64[S]      log Z of each sentence
+
+
 class Workspace(NamedTuple):
     """For the recursion over one span."""
 
@@ -56,7 +65,7 @@ class Workspace(NamedTuple):
 
 
 @part
-def _room_for_spans(m: Chain) -> Workspace:
+def _make_workspace(m: Chain) -> Workspace:
     H, W = m.label_of.size, m.bias.size
     edges = np.empty((H if m.order == 2 else 1, H, W))
     return Workspace(np.empty((H, W)), np.empty((H, W)), edges, np.empty(H))
@@ -64,7 +73,7 @@ def _room_for_spans(m: Chain) -> Workspace:
 
 @part
 def _pairs(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, out: np.ndarray) -> None:
-    """How probable the states of tokens i - 1 and i are together."""
+    """Posteriors of the states of tokens i - 1 and i together."""
     if m.order > 0:
         pair_marginals(T, m, w, i, out)
         return
@@ -75,7 +84,7 @@ def _pairs(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, out: np.ndarray
 
 @part
 def _step(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, r: Workspace) -> None:
-    """r.here = what comes of r.before one token further. Rows whose sum is nothing have no paths to go on with."""
+    """r.here from r.before: v one token further. Rows whose sum is 0 have no paths to continue."""
     before, here, H = r.before, r.here, m.label_of.size
     for g in range(H):
         for h in range(here.shape[1]):
@@ -108,7 +117,7 @@ def _step(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, r: Workspace) ->
 
 @inline
 def _keep(v: np.ndarray, m: Chain, allowed: np.ndarray, kind_of: np.ndarray, inner: int, kind: int) -> None:
-    """Only pairs of states that are allowed, the one inside of the span (0: the first, 1: the second) of its kind."""
+    """Keep only allowed pairs of states; the state inside of the span (0: the first, 1: the second) is of its kind."""
     label_of = m.label_of
     for g in range(label_of.size):
         for h in range(label_of.size):
@@ -118,10 +127,12 @@ def _keep(v: np.ndarray, m: Chain, allowed: np.ndarray, kind_of: np.ndarray, inn
 
 
 @part
-def _span_share(
-    T: Trellis, m: Chain, w: Sums, P: np.ndarray, n: int, first: int, end: int, kind: int, marks: Marks, r: Workspace
+def _span_posterior(
+    T: Trellis, m: Chain, w: Sums, P: np.ndarray, n: int, span: tuple[int, int, int], marks: Marks, r: Workspace
 ) -> float:
+    """The posterior of a span (first token, token after its last one, kind) in a sentence of n tokens."""
     H, kind_of = m.label_of.size, marks.kind
+    first, end, kind = span
     total = 0.0
     if n == 1:
         for h in range(H):
@@ -150,18 +161,17 @@ def _span_share(
 
 
 @kernel
-def shares(
-    m: Chain, x: Data, labels: np.ndarray, own: np.ndarray, table: np.ndarray, log_z: np.ndarray,
-    places: Places, marks: Marks, of_spans: np.ndarray, restricted: bool,
-) -> None:  # fmt: skip
-    """The share of each token's label (labels i32[N]) into own f64[N], those of all labels into table f64[N, Y] (or of
-    no rows: not wanted), those of spans into of_spans f64[K], log Z of each sentence into log_z f64[S]. With
-    `restricted` among the paths that what is known allows. All are 0 where no path is allowed."""
+def posteriors(
+    m: Chain, x: Data, labels: np.ndarray, places: Places, marks: Marks, out: Posteriors, restricted: bool
+) -> None:
+    """Fill `out` for the labels i32[N] and spans of a corpus; with `restricted` among the paths that the known labels
+    allow."""
+    own, table, of_spans, log_z = out.tokens, out.labels, out.spans, out.log_z
     S = x.offset.size - 1
     T = make_workspace(m, x, 0, S, np.arange(S))
     w = room_for_sums(T, m, True)
     P = np.empty(T.U.shape)
-    r = _room_for_spans(m)
+    r = _make_workspace(m)
     of_label = np.empty(x.allow.shape[1])
     k = 0
     for s in range(S):
@@ -180,6 +190,6 @@ def shares(
         while k < places.sentence.size and places.sentence[k] == s:
             of_spans[k] = 0.0
             if log_z[s] > -np.inf:
-                found = _span_share(T, m, w, P, n, places.first[k], places.end[k], places.kind[k], marks, r)
-                of_spans[k] = min(1.0, found)
+                span = (places.first[k], places.end[k], places.kind[k])
+                of_spans[k] = min(1.0, _span_posterior(T, m, w, P, n, span, marks, r))
             k += 1

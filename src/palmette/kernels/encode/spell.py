@@ -17,10 +17,20 @@ class Texts(NamedTuple):
     offset: np.ndarray  # i64[n+1]
 
 
+class Pieces(NamedTuple):
+    """What attribute strings are made of, in the order of Program and Cells."""
+
+    cells: Texts
+    before: Texts  # literals before the macros
+    tail: Texts  # literals after the last macro of each template
+    edge: Texts  # cells outside of the sentence
+
+
 @inline
-def _put(text: Texts, k: int, out: np.ndarray, at: int, write: bool) -> int:
+def _put(text: Texts, k: int, out: np.ndarray, at: int) -> int:
+    """Write string k at out[at], or only measure it if `out` is of size 0; the position after it."""
     size = text.offset[k + 1] - text.offset[k]
-    if write:
+    if out.size > 0:
         start = text.offset[k]
         for i in range(size):
             out[at + i] = text.data[start + i]
@@ -28,25 +38,11 @@ def _put(text: Texts, k: int, out: np.ndarray, at: int, write: bool) -> int:
 
 
 @inline
-def _spell_one(
-    p: Program,
-    c: Cells,
-    t: int,
-    i: int,
-    lo: int,
-    hi: int,
-    cells: Texts,
-    before: Texts,
-    tail: Texts,
-    edge: Texts,
-    out: np.ndarray,
-    at: int,
-    write: bool,
-) -> int:
-    """Write (or only measure) the string of template t at token i; where it ends."""
+def _spell_one(p: Program, c: Cells, pieces: Pieces, t: int, i: int, lo: int, hi: int, out: np.ndarray, at: int) -> int:
+    """Write (or only measure) the string of template t at token i of the sentence lo..hi; the position after it."""
     R = p.edge_hash.shape[1] // 2
     for m in range(p.macro[t], p.macro[t + 1]):
-        at = _put(before, m, out, at, write)
+        at = _put(pieces.before, m, out, at)
         j = i + p.row[m]
         if p.anchor[m] == FIRST:
             j = lo + p.row[m]
@@ -54,25 +50,19 @@ def _spell_one(
             j = hi - 1 + p.row[m]
         v = p.sight[m]
         if lo <= j < hi:
-            at = _put(cells, c.start[v] + c.ids[c.column[v], j], out, at, write)
+            at = _put(pieces.cells, c.start[v] + c.ids[c.column[v], j], out, at)
         else:
             e = R + (j - lo if j < lo else j - hi + 1)
-            at = _put(edge, v * (2 * R + 1) + e, out, at, write)
-    return _put(tail, t, out, at, write)
+            at = _put(pieces.edge, v * (2 * R + 1) + e, out, at)
+    return _put(pieces.tail, t, out, at)
 
 
 @kernel
 def spell(
-    p: Program,
-    c: Cells,
-    sentences: np.ndarray,
-    first: np.ndarray,
-    cells: Texts,
-    before: Texts,
-    tail: Texts,
-    edge: Texts,
+    p: Program, c: Cells, sentences: np.ndarray, first: np.ndarray, pieces: Pieces
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes and offsets of the strings of attributes made at `first` i64[A] (token * T + template)."""
+    """Bytes u8[] and offsets i64[A+1] of the strings of attributes that were made at `first` i64[A] (token * T +
+    template), in a corpus with sentence offsets `sentences` i64[S+1]."""
     T = p.macro.size - 1
     offset = np.zeros(first.size + 1, np.int64)
     out = np.empty(0, np.uint8)
@@ -86,6 +76,5 @@ def spell(
                 s += 1
             while sentences[s] > i:
                 s -= 1
-            lo, hi = sentences[s], sentences[s + 1]
-            offset[a + 1] = _spell_one(p, c, t, i, lo, hi, cells, before, tail, edge, out, offset[a], write)
+            offset[a + 1] = _spell_one(p, c, pieces, t, i, sentences[s], sentences[s + 1], out, offset[a])
     return out, offset

@@ -1,10 +1,12 @@
-"""Sentences drawn from a language model, those kept that fulfil all wishes.
+"""Sentences sampled from a language model; only those that fulfil all conditions are kept.
 
 An interpolated model is drawn from as it is made: with the mass that a context gives to its own n-grams one of them
 is taken (by their cumulative masses), otherwise the context loses its first word and the draw is made there.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +17,16 @@ from palmette.kernels.lm.text import extended
 # Why a sentence is not kept
 KEPT, EMPTY, TOO_LONG, OTHER_WORD, NO_LENGTH, SEEN = 0, 1, 2, 3, 4, 5
 N_REASONS = 6
+
+
+class Conditions(NamedTuple):
+    """Which sentences are kept."""
+
+    allowed: np.ndarray  # bool[V]  a sentence with any other word is given up at once
+    longest: int
+    quota: np.ndarray  # i64[]      sentences wanted of each length, which is counted down; of size 0: any length
+    slack: int  # a sentence may count for a length that is so far from its own
+    seen: np.ndarray  # u64[]       sorted hashes of sentences that are not wanted
 
 
 @inline
@@ -57,12 +69,12 @@ def _draw(
 
 
 @inline
-def _open_length(room: np.ndarray, length: int, slack: int) -> int:
-    """The nearest length, at most `slack` away, of which a sentence is still wanted; -1 when there is none."""
+def _open_length(quota: np.ndarray, length: int, slack: int) -> int:
+    """The nearest length, at most `slack` away, of which a sentence is still wanted; -1 if there is none."""
     for d in range(slack + 1):
-        if length - d >= 0 and length - d < room.size and room[length - d] > 0:
+        if length - d >= 0 and length - d < quota.size and quota[length - d] > 0:
             return length - d
-        if length + d < room.size and room[length + d] > 0:
+        if length + d < quota.size and quota[length + d] > 0:
             return length + d
     return -1
 
@@ -75,18 +87,18 @@ def _is_in(sorted_hashes: np.ndarray, h: np.uint64) -> bool:
 
 @kernel
 def sample_sentences(
-    G: Grams, mass: np.ndarray, V: int, allowed: np.ndarray, longest: int, room: np.ndarray, slack: int,
-    seen: np.ndarray, state: np.ndarray, wanted: int, tries: int,
-) -> tuple:  # fmt: skip
+    G: Grams, mass: np.ndarray, conditions: Conditions, state: np.ndarray, wanted: int, tries: int
+) -> tuple:
     """Draw until `wanted` sentences are kept or `tries` are made: (words i32[], offset i64[], tries by reason i64[]).
 
-    allowed bool[V]: a sentence with another word is given up at once; room i64[]: how many of each length are wanted,
-    or of size 0 for any; seen u64[]: sorted hashes of sentences that are not wanted; state u64[1] moves on, and so does
-    room."""
+    mass f64[M]: cumulative over the n-grams of each context, and over words; state u64[1] of the random generator,
+    which is changed."""
     first, suffix, word = G.first, G.suffix, G.word
+    allowed, longest, quota, slack, seen = conditions
+    V = allowed.size
     words = np.empty(wanted * longest, np.int32)
     offset = np.zeros(wanted + 1, np.int64)
-    told = np.zeros(N_REASONS, np.int64)
+    reasons = np.zeros(N_REASONS, np.int64)
     kept = 0
     for _ in range(tries):
         if kept == wanted:
@@ -107,19 +119,19 @@ def sample_sentences(
             at += 1
             context = longest_gram(word, first, suffix, context, w)
         length = at - offset[kept]
-        wish = length
+        place = length
         if reason == KEPT and length == 0:
             reason = EMPTY
-        if reason == KEPT and room.size > 0:
-            wish = _open_length(room, length, slack)
-            if wish < 0:
+        if reason == KEPT and quota.size > 0:
+            place = _open_length(quota, length, slack)
+            if place < 0:
                 reason = NO_LENGTH
         if reason == KEPT and _is_in(seen, h):
             reason = SEEN
-        told[reason] += 1
+        reasons[reason] += 1
         if reason == KEPT:
-            if room.size > 0:
-                room[wish] -= 1
+            if quota.size > 0:
+                quota[place] -= 1
             kept += 1
             offset[kept] = at
-    return words[: offset[kept]].copy(), offset[: kept + 1].copy(), told
+    return words[: offset[kept]].copy(), offset[: kept + 1].copy(), reasons

@@ -41,7 +41,7 @@ def reliabilities(
     hits = span_hits(gold, guess, offset, labels, known)
     spans = None
     if hits is not None and found.spans is not None:
-        spans = reliability(found.spans.share[hits[0]], hits[1], n_bins)
+        spans = reliability(found.spans.posterior[hits[0]], hits[1], n_bins)
     counted, right = sentence_hits(gold, guess, offset, known)
     return Reliabilities(tokens, spans, reliability(found.sentences[counted], right, n_bins))
 

@@ -70,23 +70,23 @@ class ChainModel(Searching):
     past: LabelContextWeights | None = None  # weights of templates that read earlier labels; None: exact search
     beam: int = 0  # prefixes that the search keeps; 0: exact search
     settings: ChainSettings = field(default_factory=ChainSettings)
-    _cooled: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
+    _at_temperature: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def temperature(self) -> float:
         """What scores are divided by to get posteriors; see temperature.py."""
         return float(self.meta.get("calibration", {}).get("temperature", 1.0))
 
-    def for_shares(self, bias: dict[str, float] | None = None) -> Chain:
+    def for_posteriors(self, bias: dict[str, float] | None = None) -> Chain:
         """The chain at the model's temperature, with its own bias or another. Dividing copies all weights, so the
         result is cached."""
-        self.need_exact("shares of all label sequences")
+        self.need_exact("posteriors")
         biased, temperature = self.with_bias(self.bias if bias is None else bias), self.temperature
         if temperature == 1.0:
             return biased
-        kept = self._cooled
+        kept = self._at_temperature
         if kept is None or kept[0] != temperature or kept[1] is not self.chain:
-            kept = self._cooled = temperature, self.chain, with_temperature(self.chain, temperature)
+            kept = self._at_temperature = temperature, self.chain, with_temperature(self.chain, temperature)
         return kept[2]._replace(bias=biased.bias * np.float32(1.0 / temperature))
 
     def with_bias(self, bias: dict[str, float]) -> Chain:
@@ -152,7 +152,7 @@ class ChainModel(Searching):
         if how == "viterbi" or not corpus.n_tokens:
             return Decoded(*self.tag(corpus, bias, known), None)
         check_room(corpus.offset, self.shape, self.encoder)
-        chain, data = self.for_shares(bias), self.encode(corpus, known)
+        chain, data = self.for_posteriors(bias), self.encode(corpus, known)
         labels, share = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_sentences)
         if how == "exact":
             proven = np.zeros(corpus.n_sentences, np.bool_)

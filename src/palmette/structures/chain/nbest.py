@@ -47,7 +47,7 @@ def nbest_lists(
         yield from _last_beams(model, corpus, n, bias, known)
         return
     check_room(corpus.offset, model.shape, model.encoder)
-    data, chain = model.encode(corpus, known), model.for_shares(bias)
+    data, chain = model.encode(corpus, known), model.for_posteriors(bias)
     sure = are_probabilities(model, bias)
     names = np.array([*model.labels, ""], object)[:-1]  # with the empty string: else NumPy may make one of one label
     for first, last in _slices(corpus.offset, max(1, CELLS // n)):

@@ -1,9 +1,9 @@
-"""How sure a model is: shares of all paths as confidences, and when they may be called probabilities.
+"""Posteriors as confidences, and when they are probabilities.
 
-A share is exp(score / temperature), summed over some paths and divided by the sum over all of them. For a model that
-was learnt by likelihood it is the probability that the model gives. For any other one the scale of its scores means
-nothing until a temperature has been fitted on labelled data (`palmette calibrate`): before that it is a confidence and
-no more.
+A posterior is exp(score / temperature), summed over some paths and divided by the sum over all of them. For a model
+that was learnt by likelihood it is the probability that the model gives. For any other model the scale of its scores
+means nothing until a temperature has been fitted on labelled data (`palmette calibrate`): before that it is a
+confidence, not a probability.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.formats.confidence import Confidence, SpanShares
+from palmette.data.formats.confidence import Confidence, SpanPosteriors
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import are_chunk_labels
 from palmette.errors import UsageError
 from palmette.evaluation.spans import ChunkTables, lenient_chunks
 from palmette.kernels.chain.forward import log_partitions
-from palmette.kernels.chain.posteriors import Marks, Places, shares
+from palmette.kernels.chain.posteriors import Marks, Places, Posteriors, posteriors
 from palmette.structures.chain.model import ChainModel, check_room
 
 
 def are_probabilities(model: ChainModel, bias: dict[str, float] | None = None) -> bool:
-    """Whether the model's confidences (with its own bias or another) mean probabilities."""
+    """Whether the model's posteriors (with its own bias or another) are probabilities."""
     bias = model.bias if bias is None else bias
     fitted = model.meta.get("calibration")
     if fitted is not None:
@@ -35,12 +35,12 @@ def _real(bias: dict[str, float]) -> dict[str, float]:
 
 
 def named(model: ChainModel, bias: dict[str, float] | None = None) -> str:
-    """What its confidences are to be called."""
+    """The name of its posteriors for reports."""
     return "probability" if are_probabilities(model, bias) else "confidence (not calibrated)"
 
 
 def check_probabilities(model: ChainModel, what: str) -> None:
-    """Complain where something is asked for that only a probability can be."""
+    """Raise UsageError unless the model has probabilities; `what` is the request that needs them."""
     if not are_probabilities(model):
         raise UsageError(
             f"{what}: the scores of this model are not calibrated, so there are no probabilities; calibrate it on "
@@ -50,7 +50,8 @@ def check_probabilities(model: ChainModel, what: str) -> None:
 
 
 def marks_of(labels: list[str]) -> tuple[Marks, list[str]]:
-    """What pairs of labels say about spans, by conlleval's rules; and the types. Nothing, if they are no such."""
+    """Which pairs of labels begin, continue and end spans by conlleval's rules, and the types; no types if the labels
+    are no chunk labels."""
     Y = len(labels)
     if not are_chunk_labels(labels):
         none = np.zeros((Y, Y), np.bool_)
@@ -63,12 +64,12 @@ def marks_of(labels: list[str]) -> tuple[Marks, list[str]]:
 
 
 def places_of(labels: np.ndarray, offset: np.ndarray, names: list[str]) -> Places:
-    """The spans that label sequences i32[N] make; none where labels are no such labels."""
+    """The spans of label sequences i32[N]; none if the labels are no chunk labels."""
     if not names or not are_chunk_labels(names):
         none = np.zeros(0, np.int64)
         return Places(none, none, none, none)
     found = lenient_chunks(labels, offset, ChunkTables.of(names))
-    # A chunk is told by places in a row of all labels with a mark before, between and after the sentences.
+    # Chunks count positions in all labels with a mark before, between and after the sentences.
     sentence = np.searchsorted(offset + np.arange(offset.size), found.start, side="right") - 1
     start = sentence + offset[sentence]
     return Places(sentence, found.start - start, found.end - start, found.type.astype(np.int64))
@@ -78,36 +79,34 @@ def confidence_of(
     model: ChainModel, corpus: Corpus, labels: np.ndarray, bias: dict[str, float] | None = None,
     known: LabelMask | None = None, *, marginals: bool = False, whole: bool = True,
 ) -> Confidence:  # fmt: skip
-    """How sure the model is of these labels i32[N], among what is known: see Confidence. `whole`: of spans and of
-    sentences too."""
+    """Posteriors of these labels i32[N] among what is known; see Confidence. `whole`: of spans and of sentences too."""
     N, S, Y = corpus.n_tokens, corpus.n_sentences, len(model.labels)
-    own, log_z, alone = np.zeros(N), np.zeros(S), np.zeros(S)
-    table = np.zeros((N if marginals else 0, Y))
     places = places_of(labels, corpus.offset, model.labels if whole else [])
     marks, types = marks_of(model.labels)
-    of_spans = np.zeros(places.sentence.size)
+    out = Posteriors(np.zeros(N), np.zeros((N if marginals else 0, Y)), np.zeros(places.sentence.size), np.zeros(S))
+    alone = np.zeros(S)
     if N:
         check_room(corpus.offset, model.shape, model.encoder)
-        chain, data = model.for_shares(bias), model.encode(corpus, known)
+        chain, data = model.for_posteriors(bias), model.encode(corpus, known)
         labels = np.ascontiguousarray(labels, np.int32)
-        shares(chain, data, labels, own, table, log_z, places, marks, of_spans, known is not None)
-        check_feasible(log_z, corpus)
+        posteriors(chain, data, labels, places, marks, out, known is not None)
+        check_feasible(out.log_z, corpus)
         if whole:
             log_partitions(chain, data._replace(known=labels), alone, True)
     found = None
     if whole and types:
         kinds = [types[k] for k in places.kind.tolist()]
-        found = SpanShares(places.sentence, places.first, places.end, kinds, of_spans)
-    of_sentences = np.exp(np.minimum(alone - log_z, 0.0)) if whole else np.zeros(0)
-    return Confidence(own, of_sentences, found, table if marginals else None)
+        found = SpanPosteriors(places.sentence, places.first, places.end, kinds, out.spans)
+    of_sentences = np.exp(np.minimum(alone - out.log_z, 0.0)) if whole else np.zeros(0)
+    return Confidence(out.tokens, of_sentences, found, out.labels if marginals else None)
 
 
-def log_share(model: ChainModel, corpus: Corpus, wanted: LabelMask) -> np.ndarray:
-    """log of the share of the label sequences that `wanted` allows, f64[S]; -inf where there is none."""
+def log_posterior(model: ChainModel, corpus: Corpus, wanted: LabelMask) -> np.ndarray:
+    """Log posterior of the label sequences that `wanted` allows, f64[S]; -inf if there is none."""
     every, part = np.zeros(corpus.n_sentences), np.zeros(corpus.n_sentences)
     if corpus.n_tokens:
         check_room(corpus.offset, model.shape, model.encoder)
-        chain = model.for_shares()
+        chain = model.for_posteriors()
         data = model.encode(corpus, wanted)
         log_partitions(chain, data, every, False)
         check_feasible(every, corpus)

@@ -86,7 +86,7 @@ def places(lengths: np.ndarray, n: int, max_length: int) -> np.ndarray:
     return np.asarray(room)
 
 
-def draw(grams: Grams, n_words: int, mass: np.ndarray, wishes: Wishes, seed: int, progress: Progress | None) -> Drawn:
+def draw(grams: Grams, mass: np.ndarray, wishes: Wishes, seed: int, progress: Progress | None) -> Drawn:
     """n sentences; DataError when the wishes leave next to nothing."""
     room = np.zeros(0, np.int64)
     if wishes.lengths is not None:
@@ -98,10 +98,12 @@ def draw(grams: Grams, n_words: int, mass: np.ndarray, wishes: Wishes, seed: int
         slack = 0 if round_ == 0 or not room.size else 2 ** (round_ - 1)
         end = told.sum() + max(LEAST_TRIES, ROUND * wishes.n)
         while kept < wishes.n and told.sum() < end:
+            conditions = lm_sample.Conditions(
+                wishes.allowed, wishes.max_length, room, min(slack, wishes.max_length), wishes.seen
+            )
             words, offset, reasons = lm_sample.sample_sentences(
-                grams, mass, n_words, wishes.allowed, wishes.max_length, room, min(slack, wishes.max_length),
-                wishes.seen, state, min(SLICE, wishes.n - kept), SLICE * 10,
-            )  # fmt: skip
+                grams, mass, conditions, state, min(SLICE, wishes.n - kept), SLICE * 10
+            )
             ids.append(words)
             lengths.append(np.diff(offset))
             kept += offset.size - 1

@@ -15,7 +15,7 @@ from strategies import cases, few, random_model, random_sentence
 
 from palmette.data.labels.schemes import Span, spans
 from palmette.kernels.chain.forward import log_partitions
-from palmette.kernels.chain.posteriors import shares
+from palmette.kernels.chain.posteriors import Posteriors, posteriors
 from palmette.kernels.chain.train import decode
 from palmette.structures.chain.posteriors import marks_of, places_of
 from palmette.structures.chain.temperature import COLDEST, HOTTEST, gold_likelihood, lowest, with_temperature
@@ -31,7 +31,7 @@ def listed(case: Case, restricted: bool, temperature: float) -> list[Listed]:
     return [all_paths(model, sentence, mask) for sentence, mask in zip(case.sentences, masks, strict=True)]
 
 
-def share_of_span(listed: Listed, label_of: tuple[int, ...], names: list[str], span: Span) -> float:
+def posterior_of_span(listed: Listed, label_of: tuple[int, ...], names: list[str], span: Span) -> float:
     """The probability of all label sequences that have exactly this span."""
     sequences = listed.of_labels(label_of)
     return sum(p for labels, p in sequences.items() if span in spans([names[y] for y in labels]))
@@ -39,7 +39,7 @@ def share_of_span(listed: Listed, label_of: tuple[int, ...], names: list[str], s
 
 @few(4)
 @given(cases(latent=True), st.booleans(), TEMPERATURES, st.permutations(NAMES), st.data())
-def test_shares_against_all_paths(
+def test_posteriors_against_all_paths(
     case: Case, restricted: bool, temperature: float, names: list[str], data: st.DataObject
 ) -> None:
     Y, x = case.n_labels, data_of(case)
@@ -48,32 +48,30 @@ def test_shares_against_all_paths(
     labels = np.array([data.draw(st.integers(0, Y - 1)) for _ in range(N)], np.int32)
     places = places_of(labels, x.offset, names)
     marks, types = marks_of(names)
-    own, table, log_z, of_spans = np.zeros(N), np.zeros((N, Y)), np.zeros(S), np.full(places.kind.size, np.nan)
-    shares(
-        with_temperature(chain_of(case), temperature), x, labels, own, table, log_z, places, marks, of_spans, restricted
-    )
+    out = Posteriors(np.zeros(N), np.zeros((N, Y)), np.full(places.kind.size, np.nan), np.zeros(S))
+    posteriors(with_temperature(chain_of(case), temperature), x, labels, places, marks, out, restricted)
     twins = listed(case, restricted, temperature)
     for s, twin in enumerate(twins):
         for i, n in enumerate(range(x.offset[s], x.offset[s + 1])):
             masses = np.zeros(Y)
             for (h,), p in twin.of_part(i, 1).items():
                 masses[case.label_of[h]] += p
-            assert table[n] == pytest.approx(masses, abs=1e-6)
-            assert own[n] == table[n, labels[n]]
+            assert out.labels[n] == pytest.approx(masses, abs=1e-6)
+            assert out.tokens[n] == out.labels[n, labels[n]]
     expected = [
         (s, span) for s, (a, b) in enumerate(pairwise(x.offset)) for span in spans([names[y] for y in labels[a:b]])
     ]
     rows = zip(places.sentence, places.kind, places.first, places.end, strict=True)
     assert [(s, Span(types[k], a, b)) for s, k, a, b in rows] == expected
-    for (s, span), share in zip(expected, of_spans, strict=True):
-        assert share == pytest.approx(share_of_span(twins[s], case.label_of, names, span), abs=1e-6)
+    for (s, span), posterior in zip(expected, out.spans, strict=True):
+        assert posterior == pytest.approx(posterior_of_span(twins[s], case.label_of, names, span), abs=1e-6)
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
 @pytest.mark.parametrize("order", [1, 2])
 def test_long_sentences_and_wild_scores(order: int, scale: float) -> None:
-    """Where every I follows a B or an I, a span is a mask: B, then I, then anything but I. So its share is a quotient
-    of two sums, whatever the size of the scores."""
+    """Where every I follows a B or an I, a span is a mask: B, then I, then anything but I. So its posterior is a
+    quotient of two sums, whatever the size of the scores."""
     rng = np.random.default_rng([order, int(scale)])
     n, names = 400, ["O", "B-X", "I-X"]
     model = random_model(rng, order, 3, (40, 0, 0))
@@ -88,8 +86,8 @@ def test_long_sentences_and_wild_scores(order: int, scale: float) -> None:
     places = places_of(labels, x.offset, names)
     assert places.kind.size > 5
     marks, _ = marks_of(names)
-    own, log_z, found = np.zeros(n), np.zeros(1), np.zeros(places.kind.size)
-    shares(chain, x, labels, own, np.zeros((0, 3)), log_z, places, marks, found, False)
+    out = Posteriors(np.zeros(n), np.zeros((0, 3)), np.zeros(places.kind.size), np.zeros(1))
+    posteriors(chain, x, labels, places, marks, out, False)
     for k in range(places.kind.size):
         first, end = int(places.first[k]), int(places.end[k])
         known = list(anything)
@@ -98,20 +96,20 @@ def test_long_sentences_and_wild_scores(order: int, scale: float) -> None:
             known[end] = frozenset([0, 1])
         masked = np.zeros(1)
         log_partitions(chain, data_of(case._replace(known=[known])), masked, True)
-        assert found[k] == pytest.approx(np.exp(masked[0] - log_z[0]), abs=1e-6)
-    assert found.max() > 0.1
+        assert out.spans[k] == pytest.approx(np.exp(masked[0] - out.log_z[0]), abs=1e-6)
+    assert out.spans.max() > 0.1
 
 
 @few(2)
 @given(cases(latent=True), TEMPERATURES)
-def test_the_share_of_what_is_known(case: Case, temperature: float) -> None:
+def test_the_posterior_of_what_is_known(case: Case, temperature: float) -> None:
     found = gold_likelihood(chain_of(case), data_of(case), temperature)
     every, known = listed(case, False, temperature), listed(case, True, temperature)
-    for log_share, a, b in zip(found, every, known, strict=True):
+    for log_posterior, a, b in zip(found, every, known, strict=True):
         if not b.probability:
-            assert log_share == -np.inf
+            assert log_posterior == -np.inf
         else:
-            assert log_share == pytest.approx(b.log_z - a.log_z, abs=1e-5)
+            assert log_posterior == pytest.approx(b.log_z - a.log_z, abs=1e-5)
 
 
 @pytest.mark.parametrize("start", [1.0, 100.0, 1e-3])
