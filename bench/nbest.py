@@ -12,7 +12,7 @@ from bench.measure import TEMPLATES, alternating, keep, median
 from palmette import FormatSpec, Mira, PassiveAggressive, Perceptron, ProbPerc, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
-from palmette.kernels.chain.astar import kbest_astar, room_for_candidates
+from palmette.kernels.chain.astar import kbest_astar, make_candidates
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.score import score
 from palmette.kernels.chain.train import decode, make_workspace
@@ -27,11 +27,11 @@ PASSES = 6
 def by_astar(m: Chain, x: Data, K: int) -> float:
     S = x.offset.size - 1
     T = make_workspace(m, x, 0, S, np.arange(S))
-    room, scores = room_for_candidates(K, T.U.shape[1]), np.empty(K)
+    workspace, scores = make_candidates(K, T.U.shape[1]), np.empty(K)
     paths = np.empty((K, T.U.shape[0]), np.int32)
     total = 0.0
     for s in range(S):
-        found = kbest_astar(T, m, score(T, m, x, s, s == 0), room, paths, scores)
+        found = kbest_astar(T, m, score(T, m, x, s, s == 0), workspace, paths, scores)
         total += scores[found - 1]
     return total
 

@@ -52,7 +52,7 @@ class Lists(NamedTuple):
 
 
 @part
-def room_for_lists(T: Trellis, m: Chain, K: int) -> Lists:
+def make_lists(T: Trellis, m: Chain, K: int) -> Lists:
     n, W = T.U.shape
     H = m.label_of.size
     contexts = H**m.order
@@ -255,11 +255,11 @@ def by_lists(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np
     S = x.offset.size - 1
     T = make_workspace(m, x, 0, S, np.arange(S))
     K = paths.shape[0]
-    room = room_for_lists(T, m, K)
+    workspace = make_lists(T, m, K)
     own = np.empty((K, T.U.shape[0]), np.int32)
     for s in range(S):
         lo, n = x.offset[s], score(T, m, x, s, s == 0)
         if restricted:
             restrict(T, m, x, lo, n)
-        found[s] = kbest_lazy(T, m, n, room, own, scores[s])
+        found[s] = kbest_lazy(T, m, n, workspace, own, scores[s])
         paths[:, lo : lo + n] = own[:, :n]

@@ -14,9 +14,9 @@ from naive_chain import Model, Path, Token, path_score
 from naive_forward import all_paths
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.kernels.chain.exact import decode_exact, room_for_queue, room_for_search, start_list, take_best
+from palmette.kernels.chain.exact import decode_exact, make_queue, make_search_workspace, start_list, take_best
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.forward import room_for_sums, scored
+from palmette.kernels.chain.forward import make_sums, scored
 from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel
 
@@ -119,8 +119,8 @@ def test_wider_rows(order: int, n_states: int, n_labels: int) -> None:
 def list_paths(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray) -> int:
     """The best paths of the only sentence, best first, into paths i32[cap, n] and scores f64[cap]; how many."""
     T = make_workspace(m, x, 0, 1, np.arange(1))
-    w = room_for_sums(T, m, False)
-    r, q = room_for_search(T, w), room_for_queue(scores.size)
+    w = make_sums(T, m, False)
+    r, q = make_search_workspace(T, w), make_queue(scores.size)
     n = scored(T, m, x, 0, w, False)
     start_list(T, m, n, w.V, r, q)
     count = 0

@@ -15,7 +15,7 @@ from naive_forward import Listed, Scores, all_paths, by_logarithms
 from strategies import cases, few, random_model, random_sentence
 
 from palmette.kernels.chain.forms import Chain, Data, stride_of
-from palmette.kernels.chain.forward import exp_edges, log_partitions, room_for_sums
+from palmette.kernels.chain.forward import exp_edges, log_partitions, make_sums
 from palmette.kernels.chain.marginals import decode_marginal, marginals, pair_marginals, triple_marginals
 from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel
@@ -39,7 +39,7 @@ def tables_of(
     T.U[:] = U
     T.E[:] = E
     T.S[:] = S
-    w = room_for_sums(T, m, True)
+    w = make_sums(T, m, True)
     for _ in range(2):
         exp_edges(T, m, n, w)
         log_z = marginals(T, m, n, w, P)

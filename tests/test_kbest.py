@@ -14,7 +14,7 @@ from naive_chain import Model, Token
 from naive_kbest import best_paths
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.kernels.chain.astar import kbest_astar, room_for_candidates
+from palmette.kernels.chain.astar import kbest_astar, make_candidates
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.chain.train import make_workspace
@@ -27,13 +27,13 @@ def by_astar(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np
     S = x.offset.size - 1
     T = make_workspace(m, x, 0, S, np.arange(S))
     K = paths.shape[0]
-    room = room_for_candidates(K, T.U.shape[1])
+    workspace = make_candidates(K, T.U.shape[1])
     own = np.empty((K, T.U.shape[0]), np.int32)
     for s in range(S):
         lo, n = x.offset[s], score(T, m, x, s, s == 0)
         if restricted:
             restrict(T, m, x, lo, n)
-        found[s] = kbest_astar(T, m, n, room, own, scores[s])
+        found[s] = kbest_astar(T, m, n, workspace, own, scores[s])
         paths[:, lo : lo + n] = own[:, :n]
 
 

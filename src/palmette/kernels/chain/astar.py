@@ -37,7 +37,7 @@ class Candidates(NamedTuple):
 
 
 @part
-def room_for_candidates(K: int, W: int) -> Candidates:
+def make_candidates(K: int, W: int) -> Candidates:
     return Candidates(np.empty(K), np.empty(K, np.int64), np.empty(W))
 
 

@@ -60,7 +60,7 @@ def longest_of(x: Data, order: np.ndarray, first: int, last: int) -> int:
 
 
 @part
-def room_for_beam(m: Chain, p: LabelContextWeights, longest: int, B: int) -> tuple[Trellis, Beam]:
+def make_beam(m: Chain, p: LabelContextWeights, longest: int, B: int) -> tuple[Trellis, Beam]:
     """A trellis of states alone, and the beam."""
     W, kind = m.bias.size, m.bias.dtype
     none = np.empty((0, 0, W), kind)

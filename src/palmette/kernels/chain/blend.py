@@ -41,7 +41,7 @@ class Sums(NamedTuple):
 
 
 @part
-def room_for_sums(m: Chain, K: int) -> Sums:
+def make_sums(m: Chain, K: int) -> Sums:
     return Sums(
         np.zeros(m.label_of.size**m.order * m.bias.size),
         np.empty(K, np.int64),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.astar import Candidates, kbest_astar, room_for_candidates
+from palmette.kernels.chain.astar import Candidates, kbest_astar, make_candidates
 from palmette.kernels.chain.costs import Chunks, augment, path_cost, wrong_labels
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.train import gold_path
@@ -33,7 +33,7 @@ def make_path_list(T: Trellis, K: int) -> PathList:
     numbers = CandidateList(
         np.zeros(K + 1), np.zeros(K + 1), np.zeros((K, K)), np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)
     )
-    return PathList(np.zeros((K + 1, T.U.shape[0]), np.int32), numbers, room_for_candidates(K, T.U.shape[1]))
+    return PathList(np.zeros((K + 1, T.U.shape[0]), np.int32), numbers, make_candidates(K, T.U.shape[1]))
 
 
 @part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.beam import BeamData, BeamWeights, longest_of, room_for_beam, search, trace
+from palmette.kernels.chain.beam import BeamData, BeamWeights, longest_of, make_beam, search, trace
 from palmette.kernels.chain.score import restrict, score_states
 from palmette.kernels.core.compile import kernel
 
@@ -17,7 +17,7 @@ def decode_beam(
     scores f64[S, K], and how many they are, i64[S]."""
     m, x = w.chain, d.data
     S = x.offset.size - 1
-    T, r = room_for_beam(m, w.past, longest_of(x, np.arange(S), 0, S), B)
+    T, r = make_beam(m, w.past, longest_of(x, np.arange(S), 0, S), B)
     nothing = np.zeros(0, np.int32)
     for s in range(S):
         lo = x.offset[s]

@@ -28,7 +28,7 @@ import numpy as np
 
 from palmette.kernels.chain.choices import choices_at
 from palmette.kernels.chain.forms import Chain, Data, Trellis
-from palmette.kernels.chain.forward import Sums, log_partition, room_for_sums, scored
+from palmette.kernels.chain.forward import Sums, log_partition, make_sums, scored
 from palmette.kernels.chain.max_recursion import best_scores
 from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel, part
@@ -45,8 +45,8 @@ class Queue(NamedTuple):
 
     A candidate is a number: ((taken path that it leaves) * n + token) * H + state."""
 
-    score: np.ndarray  # f64[room]
-    leaves: np.ndarray  # i64[room]
+    score: np.ndarray  # f64[size]
+    leaves: np.ndarray  # i64[size]
     size: np.ndarray  # i64[1]
     floor: np.ndarray  # f64[1]    what scores less is never taken
     taken: np.ndarray  # i64[cap]
@@ -66,14 +66,14 @@ class Workspace(NamedTuple):
 
 
 @part
-def room_for_queue(cap: int) -> Queue:
+def make_queue(cap: int) -> Queue:
     places = 16
     while places < 2 * cap:
         places *= 2
-    room = 2 * cap + 16
+    size = 2 * cap + 16
     return Queue(
-        np.empty(room),
-        np.empty(room, np.int64),
+        np.empty(size),
+        np.empty(size, np.int64),
         np.zeros(1, np.int64),
         np.empty(1),
         np.empty(cap, np.int64),
@@ -83,7 +83,7 @@ def room_for_queue(cap: int) -> Queue:
 
 
 @part
-def room_for_search(T: Trellis, w: Sums) -> Workspace:
+def make_search_workspace(T: Trellis, w: Sums) -> Workspace:
     n, W = T.U.shape
     return Workspace(
         np.empty(w.A.shape), np.empty_like(T.U), np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32),
@@ -272,9 +272,9 @@ def decode_exact(
     allowed: label 0, probability 0, not proven."""
     S = x.offset.size - 1
     T = make_workspace(m, x, 0, S, np.arange(S))
-    w = room_for_sums(T, m, False)
-    r = room_for_search(T, w)
-    q = room_for_queue(cap)
+    w = make_sums(T, m, False)
+    r = make_search_workspace(T, w)
+    q = make_queue(cap)
     of_label = np.empty(m.label_of.max() + 1, np.int64)
     for s in range(S):
         n = scored(T, m, x, s, w, restricted)

@@ -51,7 +51,7 @@ class Sums(NamedTuple):
 
 
 @part
-def room_for_sums(T: Trellis, m: Chain, both: bool) -> Sums:
+def make_sums(T: Trellis, m: Chain, both: bool) -> Sums:
     """Room for sentences as long as T has room for; `both`: for marginals, not for log Z alone."""
     n, W = T.U.shape
     H = m.label_of.size
@@ -332,7 +332,7 @@ def log_partitions(m: Chain, x: Data, log_z: np.ndarray, restricted: bool) -> No
     """log Z of each sentence into log_z f64[S]: of all paths, or of those that what is known allows."""
     S = x.offset.size - 1
     T = make_workspace(m, x, 0, S, np.arange(S))
-    w = room_for_sums(T, m, False)
+    w = make_sums(T, m, False)
     for s in range(S):
         n = scored(T, m, x, s, w, restricted)
         log_z[s] = log_partition(T, m, n, w)

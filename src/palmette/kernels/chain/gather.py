@@ -5,6 +5,8 @@ Attribute by attribute nothing is shared between threads, and the result is the 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, FeatureWeights
@@ -38,12 +40,18 @@ def inverted(x: Active, n_attributes: int, first: int, last: int) -> Active:
     return Active(ptr, tokens, val)
 
 
+class Rows(NamedTuple):
+    """Where sums go: G = factor * base + sums."""
+
+    G: np.ndarray  # f64[rows, width]
+    base: np.ndarray  # f64[rows, width], may be G itself
+    factor: float
+
+
 @part
-def _gather_ones(
-    G: np.ndarray, base: np.ndarray, factor: float, slot: np.ndarray, ptr: np.ndarray, tokens: np.ndarray,
-    M: np.ndarray, first: int, last: int,
-) -> None:  # fmt: skip
+def _gather_ones(out: Rows, slot: np.ndarray, of: Active, M: np.ndarray, first: int, last: int) -> None:
     """Dense rows, all values 1. Most attributes occur once or twice; of the others AHEAD tables at a time."""
+    G, base, factor, ptr, tokens = out.G, out.base, out.factor, of.ptr, of.att
     asked, stop = ptr[first], ptr[last]
     for a in range(first, last):
         row, k, end = np.int64(slot[a]), ptr[a], ptr[a + 1]
@@ -62,12 +70,12 @@ def _gather_ones(
 
 @part
 def _gather_seen(
-    G: np.ndarray, r: FeatureWeights, m: Chain, order: int, of: Active, M: np.ndarray, first: int, last: int
+    G: np.ndarray, r: FeatureWeights, m: Chain, arity: int, of: Active, M: np.ndarray, first: int, last: int
 ) -> None:
     """Blocks of the combinations that were seen, which lie in a table in runs of the states side by side."""
     out, tables, width = G.reshape(-1), M.reshape(-1), np.int64(M.shape[1])
     ptr, tokens, val, begins, combo = of.ptr, of.att, of.val, r.first, r.combo
-    place, block, per = gather_for(m, r, order).place, np.int64(G.shape[1]), np.int64(m.per)
+    place, block, per = gather_for(m, r, arity).place, np.int64(G.shape[1]), np.int64(m.per)
     H, W = m.label_of.size, m.bias.size
     for a in range(first, last):
         for k in range(ptr[a], ptr[a + 1]):
@@ -82,21 +90,22 @@ def _gather_seen(
 
 @kernel
 def gather(
-    G: np.ndarray, base: np.ndarray, factor: float, r: FeatureWeights, m: Chain, order: int, of: Active, M: np.ndarray,
-    first: int, last: int,
-) -> None:  # fmt: skip
-    """The rows of the attributes first..last: G f64[rows, width] = factor * base + the tables M f32 of their tokens."""
+    out: Rows, r: FeatureWeights, m: Chain, arity: int, of: Active, M: np.ndarray, first: int, last: int
+) -> None:
+    """Sum the tables M f32[tokens, width] of the tokens of the attributes first..last into their rows. `of` is made by
+    `inverted`."""
+    G, base, factor = out.G, out.base, out.factor
     ptr, tokens, val, slot = of.ptr, of.att, of.val, r.slot
     if r.first.size > 0:
         for p in range(r.first[first], r.first[last]):
             sum_listed(G, np.int64(p), base, factor, M, tokens, 0, 0)
-        _gather_seen(G, r, m, order, of, M, first, last)
+        _gather_seen(G, r, m, arity, of, M, first, last)
     elif val.size == 0:
-        _gather_ones(G, base, factor, slot, ptr, tokens, M, first, last)
+        _gather_ones(out, slot, of, M, first, last)
     else:
-        out, tables, width = G.reshape(-1), M.reshape(-1), np.int64(M.shape[1])
+        flat, tables, width = G.reshape(-1), M.reshape(-1), np.int64(M.shape[1])
         for a in range(first, last):
             row = np.int64(slot[a])
             sum_listed(G, row, base, factor, M, tokens, 0, 0)
             for k in range(ptr[a], ptr[a + 1]):
-                add_run(out, row * width, tables, tokens[k] * width, width, float(val[k]))
+                add_run(flat, row * width, tables, tokens[k] * width, width, float(val[k]))

@@ -18,14 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Trellis
-from palmette.kernels.chain.forward import Sums, exp_edges, room_for_sums
+from palmette.kernels.chain.forward import Sums, exp_edges, make_sums
 from palmette.kernels.chain.marginals import marginals, pair_marginals, triple_marginals
 from palmette.kernels.chain.products import (
     Scaled,
     backward_products,
     exp_all_edges,
     forward_products,
-    room_for_products,
+    make_products,
 )
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.chain.train import make_workspace
@@ -61,27 +61,29 @@ def _add_states(out: Expected, P: np.ndarray, at: int, n: int, sign: float) -> N
 
 
 @part
-def _one_pass(T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, room: Workspace, out: Expected) -> float:
+def _one_pass(
+    T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, workspace: Workspace, out: Expected
+) -> float:
     """Add `sign` times the marginals of the trellis as it is, to the tables from token `at` on; log Z."""
     if fast:
-        log_z = forward_products(T.U, n, room.r)
+        log_z = forward_products(T.U, n, workspace.r)
         if not np.isnan(log_z):
             if log_z > -np.inf:
-                backward_products(n, room.r, m.order >= 1, sign, room.P)
-                _add_states(out, room.P, at, n, sign)
+                backward_products(n, workspace.r, m.order >= 1, sign, workspace.P)
+                _add_states(out, workspace.P, at, n, sign)
             return log_z
-        exp_edges(T, m, n, room.w)
-    return _by_logarithms(T, m, at, n, sign, room, out)
+        exp_edges(T, m, n, workspace.w)
+    return _by_logarithms(T, m, at, n, sign, workspace, out)
 
 
 @part
-def _by_logarithms(T: Trellis, m: Chain, at: int, n: int, sign: float, room: Workspace, out: Expected) -> float:
+def _by_logarithms(T: Trellis, m: Chain, at: int, n: int, sign: float, workspace: Workspace, out: Expected) -> float:
     """As `_one_pass`, for all orders and scores of any size."""
-    w, two, three = room.w, room.two, room.three
-    log_z = marginals(T, m, n, w, room.P)
+    w, two, three = workspace.w, workspace.two, workspace.three
+    log_z = marginals(T, m, n, w, workspace.P)
     if log_z == -np.inf:
         return log_z
-    _add_states(out, room.P, at, n, sign)
+    _add_states(out, workspace.P, at, n, sign)
     if m.order >= 1:
         for i in range(1, n):
             pair_marginals(T, m, w, i, two)
@@ -170,11 +172,11 @@ def _wrong(plain: bool, label_of: np.ndarray, known: np.ndarray, allow: np.ndarr
 
 
 @part
-def room_for_likelihood(T: Trellis, m: Chain, fast: bool) -> Workspace:
+def make_likelihood_workspace(T: Trellis, m: Chain, fast: bool) -> Workspace:
     H, W = m.label_of.size, m.bias.size
     P = np.zeros((T.U.shape[0], W))
     two, three = np.zeros((H, W)), np.zeros((H if m.order >= 2 else 0, H, W))
-    return Workspace(room_for_products(T, m, fast), room_for_sums(T, m, True), P, two, three)
+    return Workspace(make_products(T, m, fast), make_sums(T, m, True), P, two, three)
 
 
 @part
@@ -207,7 +209,7 @@ def goes_fast(m: Chain, x: Data) -> bool:
 
 @part
 def sentence_likelihood(
-    T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, room: Workspace, out: Expected
+    T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, workspace: Workspace, out: Expected
 ) -> tuple[float, int]:
     """Add the differences of sentence s to the tables, from token `at` on: (weight * (log Z - log Z of what is known),
     tokens wrong). `changed`: whether weights have changed since the last sentence. -1 tokens wrong: there is no allowed
@@ -216,21 +218,21 @@ def sentence_likelihood(
     lo, weight = x.offset[s], float(x.weight[s])
     known = x.known[lo : lo + n]
     if changed and fast:
-        exp_all_edges(T, m, room.r)
-    if not fast and (changed or room.w.X.shape[0] > 1):
-        exp_edges(T, m, n, room.w)
+        exp_all_edges(T, m, workspace.r)
+    if not fast and (changed or workspace.w.X.shape[0] > 1):
+        exp_edges(T, m, n, workspace.w)
     certain = m.plain and are_labels(known, x.allow.shape[1])
     if not (path_allowed(T.U, m.order, m.forbid, known) if certain else _possible(T, m, x, lo, n)):
         return 0.0, -1
-    log_z = _one_pass(T, m, at, n, weight, fast, room, out)
+    log_z = _one_pass(T, m, at, n, weight, fast, workspace, out)
     if log_z == -np.inf:
         return 0.0, -1
-    wrong = _wrong(m.plain, m.label_of, known, x.allow, room.P)
+    wrong = _wrong(m.plain, m.label_of, known, x.allow, workspace.P)
     if certain:
         gold = _gold_score(T, m.order, m.label_of.size, known, at, weight, out)
     else:
         restrict(T, m, x, lo, n)
-        gold = _one_pass(T, m, at, n, -weight, fast, room, out)
+        gold = _one_pass(T, m, at, n, -weight, fast, workspace, out)
     return weight * (log_z - gold), wrong
 
 
@@ -250,15 +252,15 @@ def expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expe
     allowed path, which add nothing). Row k of the tables, which must be 0 there, is for token start + k."""
     T = make_workspace(m, x, first, last, np.arange(x.offset.size - 1))
     fast = goes_fast(m, x)
-    room = room_for_likelihood(T, m, fast)
+    workspace = make_likelihood_workspace(T, m, fast)
     objective, wrong, infeasible = 0.0, 0, 0
     for s in range(first, last):
-        value, missed = sentence_likelihood(T, m, x, s, x.offset[s] - start, s == first, fast, room, out)
+        value, missed = sentence_likelihood(T, m, x, s, x.offset[s] - start, s == first, fast, workspace, out)
         if missed < 0:
             infeasible += 1
         else:
             objective += value
             wrong += missed
     if fast and m.order >= 1:
-        add_fast_pairs(m, room.r, out)
+        add_fast_pairs(m, workspace.r, out)
     return objective, wrong, infeasible

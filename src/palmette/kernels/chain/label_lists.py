@@ -37,7 +37,7 @@ class Ends(NamedTuple):
 
 
 @part
-def room_for_ends(m: Chain, n_labels: int) -> Ends:
+def make_ends(m: Chain, n_labels: int) -> Ends:
     H = m.label_of.size
     begin, member = np.zeros(n_labels + 1, np.int64), np.empty(H, np.int64)
     k = 0

@@ -3,7 +3,7 @@ recursion and the names.
 
 How a gradient uses it, for a scored (and, for what is known, restricted) trellis:
 
-    w = room_for_sums(T, m, True)               once
+    w = make_sums(T, m, True)               once
     exp_edges(T, m, n, w)                       where edges have changed: after new weights, or with edges of its own
     log_z = marginals(T, m, n, w, P)            P[i, h]; all 0 when log_z is -inf
     pair_marginals(T, m, w, i, out)             out[g, h],    i >= 1, order 1 and 2
@@ -28,8 +28,8 @@ from palmette.kernels.chain.forward import (
     largest,
     log_partition,
     log_sum_after,
+    make_sums,
     own_scores,
-    room_for_sums,
     scored,
     taken_out,
 )
@@ -270,7 +270,7 @@ def decode_marginal(
     confidence f64[N], log Z of each sentence into log_z f64[S]. Where no path is allowed: label 0, confidence 0."""
     S = x.offset.size - 1
     T = make_workspace(m, x, 0, S, np.arange(S))
-    w = room_for_sums(T, m, True)
+    w = make_sums(T, m, True)
     P = np.empty(T.U.shape)
     of_label = np.empty(m.label_of.max() + 1)
     for s in range(S):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.astar import list_paths, room_for_candidates
-from palmette.kernels.chain.exact import log_sum_of_labels, room_for_search
+from palmette.kernels.chain.astar import list_paths, make_candidates
+from palmette.kernels.chain.exact import log_sum_of_labels, make_search_workspace
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.forward import exp_edges, log_partition, room_for_sums
-from palmette.kernels.chain.label_lists import list_labels, room_for_ends
+from palmette.kernels.chain.forward import exp_edges, log_partition, make_sums
+from palmette.kernels.chain.label_lists import list_labels, make_ends
 from palmette.kernels.chain.max_recursion import best_scores
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.chain.train import make_workspace
@@ -26,10 +26,10 @@ def decode_nbest(
     paths of states, and given what is known when `restricted`."""
     T = make_workspace(m, x, first, last, np.arange(x.offset.size - 1))
     K, n_labels = out.shape[0], x.allow.shape[1]
-    w = room_for_sums(T, m, False)
-    room = room_for_search(T, w)
-    r = room_for_candidates(K, max(T.U.shape[1], n_labels))
-    ends = room_for_ends(m, n_labels)
+    w = make_sums(T, m, False)
+    workspace = make_search_workspace(T, w)
+    r = make_candidates(K, max(T.U.shape[1], n_labels))
+    ends = make_ends(m, n_labels)
     edges_made = False
     for s in range(first, last):
         n = score(T, m, x, s, s == first)
@@ -37,11 +37,11 @@ def decode_nbest(
             restrict(T, m, x, x.offset[s], n)
         lo = x.offset[s] - x.offset[first]
         own = out[:, lo : lo + n]
-        top = best_scores(T, m, n, w.V, room.D)
+        top = best_scores(T, m, n, w.V, workspace.D)
         found[s - first] = 0
         if top == -np.inf:
             continue
-        count = list_paths(T, m, room.D, n, r, own) if m.plain else list_labels(T, m, room.D, n, ends, r, own)
+        count = list_paths(T, m, workspace.D, n, r, own) if m.plain else list_labels(T, m, workspace.D, n, ends, r, own)
         found[s - first] = count
         for k in range(count):
             scores[s - first, k] = top - r.loss[k]
@@ -51,7 +51,7 @@ def decode_nbest(
                 edges_made = True
             log_z = log_partition(T, m, n, w)
             for k in range(count):
-                share = scores[s - first, k]
+                log_sum = scores[s - first, k]
                 if not m.plain:
-                    share = log_sum_of_labels(T, m, n, own[k], room.U, w)
-                probability[s - first, k] = min(1.0, np.exp(share - log_z))
+                    log_sum = log_sum_of_labels(T, m, n, own[k], workspace.U, w)
+                probability[s - first, k] = min(1.0, np.exp(log_sum - log_z))

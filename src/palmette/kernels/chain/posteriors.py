@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Trellis
-from palmette.kernels.chain.forward import Sums, room_for_sums, scored
+from palmette.kernels.chain.forward import Sums, make_sums, scored
 from palmette.kernels.chain.marginals import marginals, pair_marginals, total_of, triple_marginals
 from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
@@ -169,7 +169,7 @@ def posteriors(
     own, table, of_spans, log_z = out.tokens, out.labels, out.spans, out.log_z
     S = x.offset.size - 1
     T = make_workspace(m, x, 0, S, np.arange(S))
-    w = room_for_sums(T, m, True)
+    w = make_sums(T, m, True)
     P = np.empty(T.U.shape)
     r = _make_workspace(m)
     of_label = np.empty(x.allow.shape[1])

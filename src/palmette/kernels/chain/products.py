@@ -48,7 +48,7 @@ def _zeros(rows: int, W: int) -> np.ndarray:
 
 
 @part
-def room_for_products(T: Trellis, m: Chain, fast: bool) -> Scaled:
+def make_products(T: Trellis, m: Chain, fast: bool) -> Scaled:
     W = m.bias.size
     H, n = (m.label_of.size, T.U.shape[0]) if fast else (0, 0)
     return Scaled(

@@ -59,11 +59,11 @@ def gather_for(m: Chain, r: FeatureWeights, order: int) -> Gather:
 
 
 @part
-def _add_seen(out: np.ndarray, r: FeatureWeights, m: Chain, room: Gather, x: Active, lo: int, skip: int) -> None:
+def _add_seen(out: np.ndarray, r: FeatureWeights, m: Chain, g: Gather, x: Active, lo: int, skip: int) -> None:
     """As `add_rows`, for the combinations that were seen. Blocks whose combinations follow each other are added in one
     go; then each sum goes into the table in runs of the states that lie side by side."""
     first, combo, w, block = r.first, r.combo, r.w.reshape(-1), np.int64(r.w.shape[1])
-    total, token, touched, place = room.total.reshape(-1), room.token, room.touched, room.place
+    total, token, touched, place = g.total.reshape(-1), g.token, g.touched, g.place
     ptr, att, val = x.ptr, x.att, x.val
     per, H, W = np.int64(m.per), m.label_of.size, m.bias.size
     token[:] = -1

@@ -23,7 +23,7 @@ from palmette.kernels.chain.gradient import (
     Expected,
     add_fast_pairs,
     goes_fast,
-    room_for_likelihood,
+    make_likelihood_workspace,
     sentence_likelihood,
 )
 from palmette.kernels.chain.ngrams import pairs_of, singles_of, triples_of
@@ -161,7 +161,7 @@ def descend(m: Chain, x: Data, permutation: np.ndarray, first: int, last: int, c
     H, W = m.label_of.size, m.bias.size
     T = make_workspace(m, x, first, last, permutation)
     fast = goes_fast(m, x)
-    room = room_for_likelihood(T, m, fast)
+    workspace = make_likelihood_workspace(T, m, fast)
     n = T.U.shape[0]
     pairs, triples = x.features[1].ptr.size > 0 and m.order >= 1, x.features[2].ptr.size > 0 and m.order >= 2
     tables = (
@@ -173,14 +173,14 @@ def descend(m: Chain, x: Data, permutation: np.ndarray, first: int, last: int, c
     two, three = gather_for(m, m.weights[1], 2).place, gather_for(m, m.weights[2], 3).place
     objective, wrong, infeasible = 0.0, 0, 0
     for k in range(first, last):
-        value, missed = sentence_likelihood(T, m, x, permutation[k], 0, True, fast, room, out)
+        value, missed = sentence_likelihood(T, m, x, permutation[k], 0, True, fast, workspace, out)
         if missed < 0:
             infeasible += 1
         else:
             objective += value
             wrong += missed
             if fast and m.order >= 1:
-                add_fast_pairs(m, room.r, out)
+                add_fast_pairs(m, workspace.r, out)
             _descend_sentence(m, x, permutation[k], out, by, two, three, clock)
         clock += 1.0
     return clock, objective, wrong, infeasible

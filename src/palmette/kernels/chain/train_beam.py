@@ -19,12 +19,12 @@ from palmette.kernels.chain.beam import (
     BeamWeights,
     is_allowed,
     longest_of,
+    make_beam,
     restart_from_gold,
-    room_for_beam,
     search,
     trace,
 )
-from palmette.kernels.chain.blend import add_weighted_prefixes, room_for_sums
+from palmette.kernels.chain.blend import add_weighted_prefixes, make_sums
 from palmette.kernels.chain.candidates import PathList, drop_candidates, make_path_list
 from palmette.kernels.chain.costs import Chunks, augment
 from palmette.kernels.chain.differences import (
@@ -114,9 +114,9 @@ def train_beam(
     m, p, x, y = w.chain, w.past, d.data, d.past
     B, update, rule, chunks = learner.width, learner.update, learner.rule, learner.chunks
     K = rule.candidates
-    T, r = room_for_beam(m, p, longest_of(x, permutation, first, last), B)
+    T, r = make_beam(m, p, longest_of(x, permutation, first, last), B)
     c = make_path_list(T, K)
-    numbers, sums, table = c.numbers, room_for_sums(m, K + 1), make_differences(K)
+    numbers, sums, table = c.numbers, make_sums(m, K + 1), make_differences(K)
     updates, wrong, infeasible, bad, position = 0, 0, 0, 0, 0.0
     stops, adaptive = update in (EARLY, LASO), rule.spread > 0.0
     for k in range(first, last):

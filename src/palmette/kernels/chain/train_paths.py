@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.chain.adaptive import apply_differences, clear, no_contexts, scaled_products
-from palmette.kernels.chain.blend import add_weighted_paths, room_for_sums
+from palmette.kernels.chain.blend import add_weighted_paths, make_sums
 from palmette.kernels.chain.candidates import list_candidates, make_path_list
 from palmette.kernels.chain.costs import Chunks
 from palmette.kernels.chain.differences import differences_of, gram, make_differences
@@ -36,7 +36,7 @@ def train_paths(
     T = make_workspace(m, x, first, last, permutation)
     c = make_path_list(T, K)
     numbers = c.numbers
-    sums, table = room_for_sums(m, K + 1), make_differences(K)
+    sums, table = make_sums(m, K + 1), make_differences(K)
     adaptive, contexts = rule.spread > 0.0, no_contexts(m.bias.size)
     updates, wrong, infeasible = 0, 0, 0
     changed = True

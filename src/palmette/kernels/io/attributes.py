@@ -87,17 +87,17 @@ def _number(data: np.ndarray, at: int, stop: int) -> float:
 
 
 @kernel
-def split_attributes(data: np.ndarray, body: np.ndarray, end: np.ndarray, tokens: np.ndarray, room: int) -> tuple:
+def split_attributes(data: np.ndarray, body: np.ndarray, end: np.ndarray, tokens: np.ndarray, most: int) -> tuple:
     """The cells of N token lines, line tokens[n] from body[n] to end[tokens[n]].
 
     Gives label start i64[N] and end i64[N], ptr i64[N+1], name start i64[z] and end i64[z], val f32[z] (NaN:
     left to Python), whether a label and whether a name has an escape; then what is wrong (FINE: nothing), in
-    which token, from which byte to which. `room` is at least z."""
+    which token, from which byte to which. `most` is at least z."""
     N = tokens.size
     label_start, label_end = np.empty(N, np.int64), np.empty(N, np.int64)
     ptr = np.zeros(N + 1, np.int64)
-    name_start, name_end = np.empty(room, np.int64), np.empty(room, np.int64)
-    val = np.empty(room, np.float32)
+    name_start, name_end = np.empty(most, np.int64), np.empty(most, np.int64)
+    val = np.empty(most, np.float32)
     labels_escaped, names_escaped = False, False
     wrong, where, bad_start, bad_end = FINE, 0, 0, 0
     z = 0

@@ -21,7 +21,7 @@ import numpy as np
 
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
-from palmette.kernels.chain.gather import gather, inverted
+from palmette.kernels.chain.gather import Rows, gather, inverted
 from palmette.kernels.chain.gradient import Expected, expectations
 from palmette.kernels.chain.local_gradient import local_expectations
 from palmette.structures.chain.weights import ARITIES, aligned_zeros, weight_blocks
@@ -152,10 +152,10 @@ class ChainObjective:
             return
         out = self._of(self.gradient, 2 + order)
         base, factor = (self._of(vector, 2 + order), 2 * self.l2) if block is self.work[0] else (out, 1.0)
-        ranges = _even(np.diff(of.ptr) + 1, PARTS)
+        target, ranges = Rows(out, base, factor), _even(np.diff(of.ptr) + 1, PARTS)
 
         def work(k: int) -> None:
-            gather(out, base, factor, rows, self.chain, order, of, table, *ranges[k])
+            gather(target, rows, self.chain, order, of, table, *ranges[k])
 
         self._each(work, len(ranges))
 
