@@ -16,19 +16,17 @@ from palmette.options.declare import OptionError
 if TYPE_CHECKING:
     from palmette.cli.command import Command
 
-ABOUT = (
-    "Structured prediction on CPUs: taggers, chunkers, entity recognisers, dependency parsers, sentence classifiers."
-)
+ABOUT = "structured prediction on CPUs (taggers, parsers, classifiers)"
 # What is typed -> (module:class, one line of help)
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("demo:Demo", "Train and show a tagger on a small corpus that ships with palmette."),
+    "demo": ("demo:Demo", "Train and show a tagger on a small included corpus."),
     "train": ("train:Train", "Train a tagger from a labelled file."),
     "tag": ("tag:Tag", "Tag a file, standard input or a typed sentence with a model."),
     "eval": ("eval:Eval", "Score a tagger on gold labels, or a file that has gold and guess."),
-    "calibrate": ("calibrate:Calibrate", "Fit a temperature, so that a tagger's confidences are probabilities."),
-    "compare": ("compare:Compare", "Compare taggers, outputs or learners on the same gold, with significance tests."),
-    "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights, transitions."),
-    "explain": ("explain:Explain", "Explain the labels of a sentence: best sequence, runner-up, what decided."),
+    "calibrate": ("calibrate:Calibrate", "Fit a temperature, so that confidences are probabilities."),
+    "compare": ("compare:Compare", "Compare taggers, outputs or learners, with significance tests."),
+    "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights."),
+    "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
     "convert": ("convert:Convert", "Convert the tag scheme of a labelled file."),
     "features": ("features:Features", "Print a named template set, or check a template file."),
     "parser train": ("parser.train:TrainParser", "Train a dependency parser from a treebank."),
@@ -52,14 +50,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "lm sample": ("lm:Sample", "Draw sentences from a language model."),
     "hmm count": ("hmm:CountTables", "Count a hidden Markov model and write its probabilities as JSON."),
     "hmm model": ("hmm:MakeModel", "Make a model file from the probabilities of a hidden Markov model."),
-    "synth": ("synth:Synth", "Draw labelled sequences from a hidden Markov model, with their Bayes limit."),
+    "synth": ("synth:Synth", "Draw labelled sequences with a known best accuracy."),
     "warmup": ("warmup:Warmup", "Compile all kernels ahead of the first use."),
     "doctor": ("doctor:Doctor", "Report versions, cache folder, threads and what is missing."),
     "completion": ("completion:Completion", "Print or install shell completion for bash, zsh or fish."),
 }  # fmt: skip
 GROUPS = {
     "parser": "Dependency parsers: train, parse, eval, inspect, compare, features.",
-    "classifier": "Classifiers of sentences: train, classify, eval, inspect, compare, cues.",
+    "classifier": "Sentence classifiers: train, classify, eval, inspect, compare, cues.",
     "lm": "Language models: train, score, sample.",
     "hmm": "Tables of hidden Markov models: count, model.",
 }

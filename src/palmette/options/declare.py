@@ -172,10 +172,10 @@ class Option:
         if int not in kinds and float not in kinds:
             return "a text" if str in kinds else f"a {' or '.join(k.__name__ for k in kinds if k is not NoneType)}"
         if self.above is not None:
-            most = "" if self.high is None else f" and at most {self.high:,.15g}"
+            most = "" if self.high is None else f" and at most {_number(self.high)}"
             return f"{what} above {self.above:g}{most}"
         if self.low is not None and self.high is not None:
-            return f"{what} from {self.low:,.15g} to {self.high:,.15g}"
+            return f"{what} from {_number(self.low)} to {_number(self.high)}"
         if self.low is not None:
             return f"{what} of at least {self.low:g}"
         return what
@@ -196,6 +196,10 @@ class Option:
         if str in kinds or not (int in kinds or float in kinds):
             return text
         raise OptionError(self.name, f"{text!r} is not {self.range_text()}")
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.15g}"
 
 
 class Details(TypedDict, total=False):
