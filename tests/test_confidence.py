@@ -174,7 +174,7 @@ def test_a_crf_has_probabilities_as_it_comes() -> None:
     assert 0 < tagger.probability([["a", "b"]], [["O", "B-X"]])[0] < 1
     with pytest.raises(DataError, match="the model has no label 'Z'"):
         tagger.probability([["a"]], [["Z"]])
-    with pytest.raises(UsageError, match="has not been trained"):
+    with pytest.raises(UsageError, match="is not trained yet"):
         Tagger("pos").predict_marginals([["a"]])
     with pytest.raises(DataError, match="no labelled sentence to calibrate on"):
         tagger.calibrate([], [])
@@ -192,5 +192,5 @@ def test_the_temperature_is_saved_and_checked(tmp_path: Path) -> None:
     for wrong in ({"temperature": 0.0}, {"temperature": "hot"}, {}, {"temperature": 1e300}, 7):
         arrays, meta = load(str(path))
         save(str(tmp_path / "bad.palm"), arrays, meta | {"calibration": wrong})
-        with pytest.raises(ModelError, match="its calibration cannot be read"):
+        with pytest.raises(ModelError, match="damaged model: its metadata cannot be read"):
             Tagger.load(tmp_path / "bad.palm")

@@ -17,8 +17,8 @@ from palmette.errors import UsageError
 from palmette.structures.chain.serialise import load_chain
 
 LEARNERS = {
-    "probperc": {"candidates": 3},
-    "mira": {"candidates": 3, "aggressiveness": 0.05},
+    "probperc": {"nbest": 3},
+    "mira": {"nbest": 3, "aggressiveness": 0.05},
     "pa": {"pa_type": "PA-II", "aggressiveness": 0.5},
 }
 
@@ -33,33 +33,35 @@ def chosen(learner: str) -> dict:
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"candidates": 5}, "nbest .candidates.: it is for probperc and mira, not perceptron"),
-        ({"learner": "pa", "candidates": 5}, "not pa"),
-        ({"learner": "mira", "candidates": 0}, "at least 1"),
-        ({"learner": "mira", "candidates": 2.5}, "whole number"),
-        ({"learner": "probperc", "candidates": 100_000}, "at most 1000"),
-        ({"rate": 0.5}, "rate: only probperc"),
-        ({"learner": "mira", "rate": 0.5}, "rate: only probperc"),
-        ({"learner": "probperc", "rate": 0.0}, "nothing is learnt"),
-        ({"learner": "probperc", "rate": -1.0}, "rate: -1.0 is not a number between"),
-        ({"learner": "crf", "rate_schedule": "constant"}, "rate-schedule: it is for probperc, not crf"),
+        ({"nbest": 5}, "nbest: is an option of probperc and mira.*; the learner is perceptron"),
+        ({"learner": "pa", "nbest": 5}, "the learner is pa"),
+        ({"learner": "mira", "nbest": 0}, "from 1 to 1,000"),
+        ({"learner": "mira", "nbest": 2.5}, "whole number"),
+        ({"learner": "probperc", "nbest": 100_000}, "from 1 to 1,000"),
+        ({"rate": 0.5}, "rate: is an option of probperc and crf and dplvm; the learner is perceptron"),
+        ({"learner": "mira", "rate": 0.5}, "rate: is an option of probperc and crf and dplvm; the learner is mira"),
+        ({"learner": "probperc", "rate": 0.0}, "rate: 0.0 is not a number above 0"),
+        ({"learner": "probperc", "rate": -1.0}, "rate: -1.0 is not a number above 0"),
+        (
+            {"learner": "crf", "rate_schedule": "constant"},
+            "rate_schedule: is an option of probperc; the learner is crf",
+        ),
         ({"learner": "probperc", "rate_schedule": "rising"}, "choose one of falling, constant"),
-        ({"probability_function": "linear"}, "probability-function: it is for probperc, not perceptron"),
+        ({"probability_function": "linear"}, "is an option of probperc; the learner is perceptron"),
         ({"learner": "probperc", "probability_function": "cubic"}, "softmax, linear, polynomial"),
-        ({"learner": "probperc", "degree": 3.0}, "degree: it is for the probability-function polynomial, not softmax"),
+        ({"learner": "probperc", "degree": 3.0}, "applies to the probability function polynomial, not softmax"),
         ({"learner": "probperc", "probability_function": "polynomial", "degree": -1.0}, "degree: -1.0 is not a number"),
-        ({"learner": "mira", "add_gold": False}, "add-gold: it is for probperc, not mira"),
-        ({"when": "errors"}, "when: it is for probperc"),
+        ({"learner": "mira", "add_gold": False}, "add_gold: is an option of probperc; the learner is mira"),
+        ({"when": "errors"}, "when: is an option of probperc"),
         ({"learner": "probperc", "when": "never"}, "choose one of always, errors"),
-        ({"learner": "probperc", "aggressiveness": 1.0}, "aggressiveness: it is for pa and mira, not probperc"),
+        ({"learner": "probperc", "aggressiveness": 1.0}, "is an option of mira and pa.*; the learner is probperc"),
         ({"learner": "mira", "aggressiveness": 0.0}, "aggressiveness: 0.0 is not a number"),
-        ({"learner": "pa", "pa_type": "PA", "aggressiveness": 1.0}, "PA takes the whole step"),
-        ({"learner": "mira", "pa_type": "PA-II"}, "pa-type: it is for pa, not mira"),
+        ({"learner": "mira", "pa_type": "PA-II"}, "pa_type: is an option of pa; the learner is mira"),
         ({"learner": "pa", "pa_type": "PA-III"}, "choose one of PA, PA-I, PA-II"),
-        ({"learner": "pa", "cost": "span"}, "cost: it is for mira, not pa"),
+        ({"learner": "pa", "cost": "span"}, "cost: is an option of mira; the learner is pa"),
         ({"learner": "mira", "cost": "f1"}, "choose one of hamming, span"),
-        ({"learner": "mira", "l2": 1.0}, "the mira minimises nothing"),
-        ({"learner": "probperc", "optimiser": "sgd"}, "the probperc minimises nothing"),
+        ({"learner": "mira", "l2": 1.0}, "l2: is an option of crf and dplvm and maxent; the learner is mira"),
+        ({"learner": "probperc", "optimiser": "sgd"}, "is an option of crf and dplvm; the learner is probperc"),
     ],
 )
 def test_what_does_not_go_together_is_told(settings: dict, told: str) -> None:
@@ -183,5 +185,5 @@ def test_resumed_exactly_and_the_same_bytes(cli: Cli, learner: str) -> None:
 def test_a_wrong_combination_ends_with_a_sentence(cli: Cli) -> None:
     ran = cli("train train.txt -o no.palm --features chunk --learner pa --nbest 5")
     assert ran.code == 2
-    assert ran.err.strip() == "palmette: nbest (candidates): it is for probperc and mira, not pa"
+    assert ran.err.startswith("palmette: --nbest: is an option of probperc and mira")
     assert not (cli.folder / "no.palm").exists()
