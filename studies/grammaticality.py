@@ -39,7 +39,8 @@ ONE, FIVE, VARIANT, STRICT = 20, 20, 10, 10  # passes of one view, of five, and 
 BAG_PASSES, BAG_RATE = 10, 0.1
 SMALL = 2000  # sentences of the cell that tests run again
 COMMON: dict[str, Any] = {"seed": SEEDS[0], "features": "ngrams", "estimator": "pass", "cap": 20, "normalise": True}
-COMMON |= {"types": 1, "inner_rounds": 20}
+COMMON |= {"types": 1}
+BATCH: dict[str, Any] = {"inner_rounds": 20}  # of lclr and its variant
 NGRAMS: dict[str, Any] = {"latent": "none", "pa_type": "PA-I", "cap": 1, "estimator": "avg", "passes": 20}
 METHODS: dict[str, dict[str, Any]] = {
     "online": {"passes": ONE},
@@ -133,7 +134,8 @@ def unigrams(data: Data) -> Cell:
 
 def trained(data: Data, settings: dict[str, Any]) -> tuple[Cell, Classifier]:
     """A classifier whose pass was chosen on dev, and its figures."""
-    classifier = estimator_from(Classifier, COMMON | settings)
+    batch = BATCH if str(settings.get("learner")).startswith("lclr") else {}
+    classifier = estimator_from(Classifier, COMMON | batch | settings)
     begun = time.perf_counter()
     classifier.fit_corpus(
         data.train.corpus, data.train.y, (data.dev.corpus, data.dev.y), names=False, progress=Watch(settings["passes"])

@@ -465,7 +465,7 @@ def refusals(arrays: Arrays, meta: dict[str, Any], place: tuple[Any, ...], path:
         ("chain_order1", ("sizes", "label"), ..., "number of attributes of 'label'"),
         ("calibrated", ("calibration", "temperature"), -1.0, r"\$.calibration.temperature"),
         ("label_history", ("shape", "history", 0, 0), [], "label histories"),
-        ("beam_past", ("settings", "beam"), None, "beam"),
+        ("beam_past", ("settings", "beam"), 0, "width: 0 is not a whole number"),
         ("resources", ("resources", "lexicons", "place", "name"), "city", "wrong names"),
         ("parser", ("settings", "merge"), None, "merge"),
         ("parser", ("actions", 0), [0], r"\$.actions"),

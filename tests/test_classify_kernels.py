@@ -41,6 +41,7 @@ from palmette.kernels.latent.forms import (
     Views,
     Weights,
     Workspace,
+    make_tally,
     make_workspace,
 )
 from palmette.kernels.latent.train import decide, train_latent
@@ -105,10 +106,8 @@ def trained(
     clock: np.ndarray | None = None,
 ) -> Tally:  # fmt: skip
     """What is counted when the kernel learns from some sentences, or from structures of the store."""
-    tally = Tally(
-        np.ones(2) if clock is None else clock, np.zeros(N_COUNTS), np.zeros(how.cap, np.int64), no_rival(arrays)
-    )
-    data, room = Labelled(made.x, np.array(y, np.int8)), make_workspace(made.tables, 20, 60)
+    tally = make_tally(made.tables, how, np.ones(2) if clock is None else clock, no_rival(arrays), 60)
+    data, room = Labelled(made.x, np.array(y, np.int8)), make_workspace(made.tables, 20)
     train_latent(
         made.tables, arrays, data, new_store(0) if store is None else store, np.array(examples), how, room, tally
     )
@@ -148,7 +147,9 @@ def test_a_step(drawn: tuple, y: int) -> None:
         if again:
             twin.gap = math.inf
             bag = twin.bag(made.data[0], twin.structures(made.data[0]))
-            if min(twin.gap, abs(dot(twin.weights, bag))) < 1e-4:  # rounding would decide
+            score = dot(twin.weights, bag)
+            met = abs(1 - y * score / (length(bag) if twin.normalise else 1.0))  # a margin that is met but for rounding
+            if min(twin.gap, abs(score), met) < 1e-4:  # rounding would decide
                 break
         twin.example(made.data[0], y)
         counts += trained(made, arrays, [y, y, y], [0], how, clock=clock).counts

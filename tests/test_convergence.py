@@ -109,9 +109,10 @@ def test_accumulators_keep_small_steps_at_large_clocks(start: float, seen: bool)
         sums = rows.a[:, 0] if rows.first.size else rows.a[rows.slot[0], _ends(order)]
         times = 4 - order  # a sentence of three tokens has three labels, two pairs, one triple
         assert sums.tolist() == [times * value for value in expected]
-    assert chain.bare_a.end.tolist() == [expected, expected]
-    assert chain.bare_a.pair.reshape(-1)[_ends(2)].tolist() == [2 * value for value in expected]
-    assert chain.bare_a.triple.reshape(-1)[_ends(3)].tolist() == expected
+    ends, pairs, triples = (own.a for own in chain.transitions)
+    assert ends.tolist() == [expected, expected]
+    assert pairs.reshape(-1)[_ends(2)].tolist() == [2 * value for value in expected]
+    assert triples.reshape(-1)[_ends(3)].tolist() == expected
     # label 1 had the weight 1/4 at its three tokens in every second vector, after `start` vectors of zeros
     mean = features_of(estimated(chain, clock))
     assert mean[("one", 0, 1)] == pytest.approx(3 * 0.25 * (n / 2) / clock, rel=1e-6)

@@ -94,8 +94,8 @@ def state_of(m: Chain, p: LabelContextWeights, key: np.uint64) -> float:
     """The learner state of the weight of a key."""
     arity, H, W = np.int64(key >> np.uint64(1)) & 3, m.label_of.size, m.bias.size
     if arity == CONTEXT:
-        row, label = _split(key, W)
-        return float(p.state[row, label - 1])
+        row, label = _split(key - np.uint64(8), W)
+        return float(p.state[row, label])
     attribute, place = _split(key, H ** (arity - 1) * W)
     if arity == 1:
         return _state_of(m, m.weights[0], m.transitions[0], 1, attribute, place)
@@ -109,10 +109,10 @@ def add_to(m: Chain, p: LabelContextWeights, key: np.uint64, change: np.ndarray)
     """Change the weight of a key, its accumulator and its learner state; see `_add`."""
     arity, H, W = np.int64(key >> np.uint64(1)) & 3, m.label_of.size, m.bias.size
     if arity == CONTEXT:
-        row, label = _split(key, W)
-        p.w[row, label - 1] += change[0]
-        p.a[row, label - 1] += change[1]
-        p.state[row, label - 1] += change[2]
+        row, label = _split(key - np.uint64(8), W)
+        p.w[row, label] += change[0]
+        p.a[row, label] += change[1]
+        p.state[row, label] += change[2]
         return
     attribute, place = _split(key, H ** (arity - 1) * W)
     if arity == 1:

@@ -104,16 +104,18 @@ VECTORS, EXAMPLES = range(2)
 
 
 class Tally(NamedTuple):
-    """What training counts; kernels add to it."""
+    """What training counts, and scratch space of a step."""
 
     clock: np.ndarray  # f64[2]       number of the next weight vector in the mean, and of the next example, from 1
     counts: np.ndarray  # f64[N_COUNTS]
     again: np.ndarray  # i64[cap]     negative sentences that were decoded again 0, 1, 2, ... times
     rival: Rival
+    list: CandidateList  # the structure found and the empty one
+    done: np.ndarray  # bool[z, R]    features that were counted already; false between two sentences
 
 
 class Workspace(NamedTuple):
-    """Arrays for the work on one sentence."""
+    """Arrays for the search of one sentence. Each call copies their addresses: those of a step are in `Tally`."""
 
     U: np.ndarray  # f32[n, C]     scores of all states
     own: np.ndarray  # f32[n * W]  those of one view
@@ -127,19 +129,21 @@ class Workspace(NamedTuple):
     won: np.ndarray  # i32[n]      the chunks of a vote: types,
     begins: np.ndarray  # bool[n]  and where they begin
     times: np.ndarray  # i32[pairs]  how often a pair occurs; zeros between two sentences
-    done: np.ndarray  # bool[z, R]  features that were counted already; false between two sentences
-    list: CandidateList  # the structure found and the empty one
 
 
-def make_workspace(v: Views, longest: int, occurrences: int = 0) -> Workspace:
-    """A workspace for sentences of at most `longest` tokens; for rules that adapt to each weight, with room for so many
-    attributes of a sentence."""
+def make_tally(v: Views, how: Training, clock: np.ndarray, rival: Rival, occurrences: int = 0) -> Tally:
+    """Counts of zero; for rules that adapt to each weight, with room for so many attributes of a sentence."""
+    again, done = np.zeros(how.cap, np.int64), np.zeros((occurrences, v.size.size), np.bool_)
+    return Tally(clock, np.zeros(N_COUNTS), again, rival, candidate_list(1), done)
+
+
+def make_workspace(v: Views, longest: int) -> Workspace:
+    """A workspace for sentences of at most `longest` tokens."""
     R, C, pairs, widest = v.size.size, v.kind.size, v.forbid.size, int(v.stride.max(initial=1))
     return Workspace(
         np.empty((longest, C), np.float32), np.empty(longest * widest, np.float32), np.empty(pairs, np.float32),
         np.empty((1, 0, 1, 1), np.float32), np.empty(longest * widest, np.float32),
         np.empty((R, longest), np.int32), np.empty((R, longest), np.int32),
         np.empty((R, longest), np.int32), np.empty((R, longest), np.bool_), np.empty(longest, np.int32),
-        np.empty(longest, np.bool_), np.zeros(pairs, np.int32), np.zeros((occurrences, R), np.bool_),
-        candidate_list(1),
+        np.empty(longest, np.bool_), np.zeros(pairs, np.int32),
     )  # fmt: skip

@@ -54,7 +54,7 @@ def _step(
 
     What is counted are squared losses over squared lengths: with normalised features just squared losses, and without
     the same theorem holds for them (w and the rival meet the same vectors of length 1, with losses so scaled)."""
-    y, c = data.y[s], room.list
+    y, c = data.y[s], tally.list
     squared = squared_length(v, data.x, s, room)
     if squared == 0.0 or not (_is_wrong(y, score) or updates_on_right_guesses(how.rule)):
         return
@@ -66,7 +66,7 @@ def _step(
     c.cost[1], c.gram[0, 0] = 1.0, own
     spread, clock = how.rule.spread, tally.clock[VECTORS]
     if spread > 0.0:
-        c.gram[0, 0] = adaptive_step(v, w, data.x, s, room, 0.0, 0.0, clock) / (length * length)
+        c.gram[0, 0] = adaptive_step(v, w, data.x, s, room, tally.done, 0.0, 0.0, clock) / (length * length)
     if not coefficients(how.rule, c, 1, True, tally.clock[EXAMPLES], 1.0):
         return
     loss = max(0.0, 1.0 - (c.score[0] - c.score[1]))
@@ -75,7 +75,7 @@ def _step(
         tally.counts[RIVAL_LOSS] += rival * rival / own
     change = c.coefficient[structure] / length
     if spread > 0.0:
-        adaptive_step(v, w, data.x, s, room, change, spread / (length * length), clock)
+        adaptive_step(v, w, data.x, s, room, tally.done, change, spread / (length * length), clock)
     else:
         add_features(v, w, data.x, s, room, change, clock)
     tally.counts[UPDATES] += 1

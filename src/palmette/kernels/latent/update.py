@@ -143,12 +143,12 @@ def add_features(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, ch
 
 @part
 def _adaptive_rows(
-    v: Views, w: Weights, x: Sentences, s: int, room: Workspace, change: float, gain: float, c: float
+    v: Views, w: Weights, x: Sentences, s: int, path: np.ndarray, done: np.ndarray, change: float, gain: float, c: float
 ) -> float:
     """The part of `adaptive_step` for features of attributes. A feature is met at its last occurrence first, and looks
     for the others along the links."""
     begin, end = x.one.ptr[x.offset[s]], x.one.ptr[x.offset[s + 1]]
-    att, column, path, earlier, token, done = x.one.att, v.column, room.path, x.earlier, x.token, room.done
+    att, column, earlier, token = x.one.att, v.column, x.earlier, x.token
     slot, used, rows, sums, state = w.one.slot, w.one.used, w.one.w, w.one.a, w.state
     C, total = rows.shape[1], 0.0
     for k in range(end - 1, begin - 1, -1):
@@ -214,11 +214,11 @@ def _adaptive_pairs(v: Views, w: Weights, n: int, room: Workspace, change: float
 
 @part
 def adaptive_step(
-    v: Views, w: Weights, x: Sentences, s: int, room: Workspace, change: float, gain: float, c: float
+    v: Views, w: Weights, x: Sentences, s: int, room: Workspace, done: np.ndarray, change: float, gain: float, c: float
 ) -> float:
     """||f||^2 of the paths in room, each feature scaled by 1 / (1 + its state). With a change, also
     w += change * scaled f at time c, and state += gain * f^2."""
-    total = _adaptive_rows(v, w, x, s, room, change, gain, c)
+    total = _adaptive_rows(v, w, x, s, room.path, done, change, gain, c)
     if v.pairs:
         total += _adaptive_pairs(v, w, x.offset[s + 1] - x.offset[s], room, change, gain, c)
     return total

@@ -19,7 +19,6 @@ import numpy as np
 from palmette.kernels.latent.forms import (
     CAPPED,
     DECODED,
-    N_COUNTS,
     RIVAL_LOSS,
     SQUARED_LOSS,
     UPDATES,
@@ -31,6 +30,7 @@ from palmette.kernels.latent.forms import (
     Tally,
     Views,
     Weights,
+    make_tally,
     make_workspace,
 )
 from palmette.kernels.latent.train import train_latent
@@ -52,16 +52,15 @@ class LatentLearning(Learning):
     ) -> None:
         self.views, self.weights, self.data, self.settings = views, weights, data, settings
         self.how, self.clock = settings.training(data.y.size), np.ones(2)
-        occurrences = most_attributes(data.x) if self.how.rule.spread > 0 else 0
-        self.room = make_workspace(views, longest(data.x), occurrences)
+        self.occurrences = most_attributes(data.x) if self.how.rule.spread > 0 else 0
+        self.room = make_workspace(views, longest(data.x))
         self._evaluate = evaluate
         self._costs = np.diff(data.x.offset)
         self._clear()
 
     def _clear(self) -> None:
         """Start the counts of an epoch."""
-        again = np.zeros(self.how.cap, np.int64)
-        self.tally = Tally(self.clock, np.zeros(N_COUNTS), again, no_rival(self.weights))
+        self.tally = make_tally(self.views, self.how, self.clock, no_rival(self.weights), self.occurrences)
         self.away = 0.0  # between the weights and the rival
         self.new_structures: list[int] = []
         self.inner_epochs: list[int] = []
