@@ -47,6 +47,7 @@ PASSES, ITERATIONS = 15, 60
 FOLDS = 3
 RATES = [("falling", 0.1), ("falling", 0.2), ("falling", 0.4), ("constant", 0.05), ("constant", 0.1), ("constant", 0.2)]
 CAPS = (0.01, 0.1, 1.0)
+SPREADS = (0.01, 0.1, 1.0)  # 1 / r of AROW
 PENALTIES = (0.1, 0.3, 1.0)
 TASKS = {"chunks": "CoNLL-2000, all chunks", "np": "CoNLL-2000, NP", "jnlpba": "JNLPBA", "ewt": "EWT, UPOS"}
 
@@ -74,6 +75,8 @@ METHODS: dict[str, list[Settings]] = {
     "MIRA": [{"learner": "mira", "aggressiveness": c} for c in CAPS],
     "5-best MIRA": [{"learner": "mira", "candidates": 5, "aggressiveness": c} for c in CAPS],
     "5-best MIRA, span cost": [{"learner": "mira", "candidates": 5, "aggressiveness": c, "cost": "span"} for c in CAPS],
+    "AROW": [{"learner": "arow", "aggressiveness": c} for c in SPREADS],
+    "5-best AROW": [{"learner": "arow", "candidates": 5, "aggressiveness": c} for c in SPREADS],
     "probPerc, n = 2": _probperc(2),
     "probPerc, n = 5": _probperc(5),
     "probPerc, n = 10": _probperc(10),
@@ -82,6 +85,7 @@ METHODS: dict[str, list[Settings]] = {
     "CRF, AdaGrad": [{"learner": "crf", "optimiser": "adagrad", "rate": 0.2, "l2": l2} for l2 in PENALTIES],
     "CRF, L-BFGS": [{"learner": "crf", "l2": l2} for l2 in PENALTIES],
 }
+LATER = ("AROW", "5-best AROW")  # rows that a task may still lack
 PROBPERC = [name for name in METHODS if name.startswith("probPerc")]
 
 
@@ -197,9 +201,9 @@ def run(record: Record, data: Path) -> None:
 
 
 def finished(record: Record) -> dict[str, str]:
-    """The tasks that have been tested with all learners."""
+    """The tasks that have been tested with all learners, but for those of LATER."""
     tested_all = lambda name: all(  # noqa: E731
-        record.some(stage="test", task=name, method=m) for m in METHODS if fits(name, m)
+        record.some(stage="test", task=name, method=m) for m in METHODS if fits(name, m) and m not in LATER
     )
     return {name: title for name, title in TASKS.items() if tested_all(name)}
 

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from naive_chain import Example, Feature, Model, Path, Sentence, TrainedChain, started, summed, token_parts
 from naive_latent import CLOSE, Tie
@@ -173,7 +173,7 @@ def _search_and_fix(task: Task, example: Example, gold: Path, B: int, update: st
 
 @dataclass
 class ListLearner:
-    """probPerc, MIRA and PA on prefixes. `kind`: probperc, mira, PA, PA-I or PA-II."""
+    """probPerc, MIRA, PA and AROW on prefixes. `kind`: probperc, mira, arow, PA, PA-I or PA-II."""
 
     kind: str
     n: int = 1
@@ -181,6 +181,7 @@ class ListLearner:
     rate: float = 0.2
     add_gold: bool = True
     labels: Sequence[str] | None = None  # for the cost of spans
+    state: dict[Feature, float] = field(default_factory=dict)  # of arow: the precision of a weight is 1 + state
 
     def learn(self, task: Task, example: Example, gold: Path, B: int, update: str, clock: float, size: int) -> Bag:
         """The change of the weights; a decision that hangs on rounding is a Tie."""
@@ -218,16 +219,30 @@ class ListLearner:
             cost = self._cost(gold[1], path)
             if cost and any(bag.values()):
                 bags.append(bag)
-                b.append(score - gold[0] + (cost if self.kind == "mira" else 0))
+                b.append(score - gold[0] + (cost if self.kind in ("mira", "arow") else 0))
         if max(b, default=-1.0) <= CLOSE:
             if max(b, default=-1.0) > -CLOSE:
                 raise Tie
             return {}
+        if self.kind == "arow":
+            return self._by_confidence(bags, np.array(b))
         A = np.array([[sum(one[f] * other.get(f, 0.0) for f in one) for other in bags] for one in bags])
         if self.kind == "PA-II":
             A += 0.5 / self.C
         most = self.C if self.kind in ("mira", "PA-I") else 1e9
         return added(zip(box_optimum(A, np.array(b), most).tolist(), bags, strict=True))
+
+    def _by_confidence(self, bags: list[Bag], b: Any) -> Bag:
+        """AROW with r = 1 / C: steps by the variance of each weight, whose precision then grows."""
+        import numpy as np
+
+        scale = {f: 1 / (1 + self.state.get(f, 0.0)) for bag in bags for f in bag}
+        A = np.array([[sum(scale[f] * one[f] * other.get(f, 0.0) for f in one) for other in bags] for one in bags])
+        alphas = box_optimum(A + np.eye(len(bags)) / self.C, b, 1e9)
+        change = added(zip(alphas.tolist(), bags, strict=True))
+        for feature, value in change.items():
+            self.state[feature] = self.state.get(feature, 0.0) + self.C * (value / alphas.sum()) ** 2
+        return {feature: scale[feature] * value for feature, value in change.items()}
 
     def _cost(self, gold: Path, path: Path) -> int:
         if self.labels is None:

@@ -161,6 +161,10 @@ class Training:
         grams = [[dot(one, other) for other in changes] for one in scaled]
         if self.rule.learner == "mira":
             return steps_of_hildreth(grams, wanted, most)
+        if self.rule.learner == "arow":
+            for k, row in enumerate(grams):
+                row[k] += 1 / most if row[k] else 0.0
+            return steps_of_hildreth(grams, wanted, math.inf)
         found = []
         for row, b in zip(grams, wanted, strict=True):
             size = row[0] + (1 / (2 * most) if self.rule.pa_type == "PA-II" else 0)

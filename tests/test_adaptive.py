@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from chain_arrays import Case, chain_of, data_of, features_of
+from fitting import noisy
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from learners import PathRunner
@@ -29,6 +30,10 @@ from naive_nbest import (
 from naive_nbest import Tie as Tied
 from strategies import few
 
+from palmette import Arow, Beam, Classifier, Latent, Parser, Tagger
+from palmette.data.items import corpus_from_items
+from palmette.errors import UsageError
+from palmette.features.templates import parse
 from palmette.kernels.learning.rule import MIRA
 from palmette.kernels.learning.rule import Rule as Numbers
 from palmette.structures.chain.weights import estimated, with_state
@@ -37,11 +42,12 @@ from palmette.training.trainer import shuffled
 
 @dataclass
 class AdaptiveTwin(Rule):
-    """MIRA whose steps shrink with the state of each weight."""
+    """MIRA, or with `ridge` AROW, whose steps shrink with the state of each weight."""
 
     n: int
     C: float
     spread: float
+    ridge: float = 0.0  # added to the squared length of each difference: r of AROW
     state: dict[Feature, float] = field(default_factory=dict)
 
     def scale(self, feature: Feature) -> float:
@@ -62,7 +68,7 @@ class AdaptiveTwin(Rule):
             return "doubt" if max(b, default=-1.0) > -CLOSE else ""
         A = np.array([[sum(self.scale(f) * v * other.get(f, 0.0) for f, v in one.items()) for other in bags]
                       for one in bags])  # fmt: skip
-        alphas = box_optimum(A, np.array(b), self.C)
+        alphas = box_optimum(A + self.ridge * np.eye(len(b)), np.array(b), self.C)
         change = added(zip(alphas.tolist(), bags, strict=True))
         weights = learner.model.weights
         for feature, value in change.items():
@@ -73,22 +79,54 @@ class AdaptiveTwin(Rule):
         return "update"
 
 
-@pytest.mark.parametrize("order", [0, 1, 2])
-@few()
-@given(data=st.data(), n=st.integers(1, 3), spread=st.sampled_from([0.1, 1.0, 5.0]), seed=st.integers(0, 999))
-def test_steps_shrink_with_the_state(order: int, data: st.DataObject, n: int, spread: float, seed: int) -> None:
-    case: Case = with_real_weights(data.draw(learning_cases(order)), seed)._replace(share=0.0)
-    twin_rule, size = AdaptiveTwin(n, 0.3, spread), len(case.sentences)
+def assert_adapts(case: Case, twin_rule: AdaptiveTwin, rule: Numbers, seed: int) -> None:
+    """Two passes give the weights and averages of the twin."""
+    size = len(case.sentences)
     first, second = shuffled(seed, 1, size), shuffled(seed, 2, size)
     try:
         twin, doubts = trained(learner_of(case, twin_rule), case.examples(), [first, second], False)
     except Tied:
         assume(False)
     assume(not doubts)  # the smallest update changes a state as much as any other
-    chain, numbers = with_state(chain_of(case)), data_of(case)
-    product = PathRunner(Numbers(MIRA, candidates=n, aggressiveness=0.3, spread=spread))
+    chain, numbers, product = with_state(chain_of(case)), data_of(case), PathRunner(rule)
     one = product.learn(chain, numbers, first, 0, size, 1.0)
     two = product.learn(chain, numbers, second, 0, size, one.clock)
     assert one.updates + two.updates == twin.updates
     assert_close(features_of(chain), twin.last, 1e-3)
     assert_close(features_of(estimated(chain, two.clock)), twin.mean, 1e-3)
+
+
+def drawn_case(data: st.DataObject, order: int, seed: int) -> Case:
+    return with_real_weights(data.draw(learning_cases(order)), seed)._replace(share=0.0)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@few()
+@given(data=st.data(), n=st.integers(1, 3), spread=st.sampled_from([0.1, 1.0, 5.0]), seed=st.integers(0, 999))
+def test_steps_shrink_with_the_state(order: int, data: st.DataObject, n: int, spread: float, seed: int) -> None:
+    rule = Numbers(MIRA, candidates=n, aggressiveness=0.3, spread=spread)
+    assert_adapts(drawn_case(data, order, seed), AdaptiveTwin(n, 0.3, spread), rule, seed)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@few()
+@given(data=st.data(), n=st.integers(1, 3), C=st.sampled_from([0.2, 1.0, 5.0]), seed=st.integers(0, 999))
+def test_arow(order: int, data: st.DataObject, n: int, C: float, seed: int) -> None:
+    """alpha = loss / (variance + r), precision + d^2 / r, with r = 1 / C."""
+    twin = AdaptiveTwin(n, 1e9, C, ridge=1 / C)
+    assert_adapts(drawn_case(data, order, seed), twin, Arow(nbest=n, aggressiveness=C).rule(1), seed)
+
+
+def test_arow_learns_with_earlier_labels_trees_and_sentences() -> None:
+    X, y = noisy(5, 40)
+    templates = parse("U0:%x[0,0]\nU1:%y[-1]/%y[-2]")
+    tagger = Tagger(template=templates, learner="arow", search=Beam(4), constraints="none", passes=5).fit(X, y)
+    assert tagger.score(X, y) > 0.6
+    sentences, trees = [["a", "b"], ["b", "a", "b"]], [[(2, "x"), (0, "root")], [(2, "x"), (0, "root"), (2, "y")]]
+    assert Parser("basic", learner=Arow()).fit(sentences, trees).predict(sentences) == trees
+    words, classes = [["good", "film"], ["bad", "film"], ["good"], ["bad"]], ["1", "0", "1", "0"]
+    assert Classifier(learner="arow", passes=5).fit(words, classes).score(words, classes) == 1.0
+    with pytest.raises(UsageError, match="tied_update: arow adapts to single weights"):
+        Tagger(learner="arow", states=Latent(2)).settings()
+    with pytest.raises(UsageError, match="--checkpoint: arow remembers a number per weight"):
+        Tagger(learner="arow").fit_corpus(corpus_from_items(X, y, mode="columns").corpus, None, checkpoint=True)

@@ -16,10 +16,10 @@ from naive_latent import Tie
 from naive_nbest import assert_close
 from strategies import few
 
-from palmette.options.learners import Mira, PassiveAggressive, ProbPerc
+from palmette.options.learners import Arow, Mira, PassiveAggressive, ProbPerc
 from palmette.options.search import LIST_UPDATES, Beam
 from palmette.structures.chain.label_context import estimated_past
-from palmette.structures.chain.weights import estimated
+from palmette.structures.chain.weights import estimated, with_state
 
 LABELS = ["O", "B-X", "I-X"]
 
@@ -42,6 +42,8 @@ def assert_learns(drawn: BeamCase, rule, twin: ListLearner, B: int, update: str,
     except Tie:
         assume(False)
     chain, data, half = chain_of(case), data_of(case), order.size // 2
+    if twin.kind == "arow":
+        chain, rule.past = with_state(chain), rule.past._replace(state=np.zeros_like(rule.past.w))
     clock = rule.learn(chain, data, order, 0, half, 1.0).clock
     clock = rule.learn(chain, data, order, half, order.size, clock).clock
     assert clock == now.vectors
@@ -101,3 +103,12 @@ def test_mira(cost: str, drawn: BeamCase, update: str, B: int, seed: int, n: int
     )
     twin = ListLearner("mira", min(n, B), labels=LABELS if cost == "span" else None)
     assert_learns(drawn, rule, twin, B, update, seed)
+
+
+@few()
+@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, n=st.integers(1, 3))
+def test_arow(drawn: BeamCase, update: str, B: int, seed: int, n: int) -> None:
+    drawn = with_real_numbers(drawn, seed)
+    learner = Arow(nbest=min(n, B), aggressiveness=0.5)
+    rule = BeamRunner(learner, Beam(B, update=update), drawn.past(), drawn.seen, len(drawn.case.sentences), LABELS)
+    assert_learns(drawn, rule, ListLearner("arow", min(n, B), C=0.5), B, update, seed)

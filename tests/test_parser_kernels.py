@@ -89,7 +89,7 @@ def test_learners_with_margins(bank: Bank, order: list[int], templates: str, rul
 
 adaptive_rules = st.builds(
     Rule,
-    learner=st.sampled_from(["perceptron", "pa", "mira", "mira", "probperc"]),
+    learner=st.sampled_from(["perceptron", "pa", "mira", "arow", "probperc"]),
     update=st.sampled_from(UPDATES[:3]),
     beam=st.sampled_from(BEAMS),
     candidates=st.sampled_from([2, 8]),

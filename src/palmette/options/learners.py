@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from palmette.kernels.learning.rule import (
+    AROW,
     CAPPED,
     HARD,
     LINEAR,
@@ -23,6 +24,7 @@ from palmette.kernels.learning.rule import (
 from palmette.options.declare import OptionError, Options, Value, option
 
 __all__ = [
+    "Arow",
     "Crf",
     "Dplvm",
     "HiddenMarkov",
@@ -167,6 +169,30 @@ class PassiveAggressive(Learner):
         return Rule(PA, variant=PA_VARIANTS[self.pa_type], aggressiveness=float(self.aggressiveness))
 
 
+class Arow(Learner):
+    """AROW (Crammer et al. 2009) for structured outputs: margins as in MIRA, with a confidence per weight: weights that
+    moved often take smaller steps."""
+
+    kind = "arow"
+    structures = (CHAIN, BEAM, TREE, LATENT, ROW)
+    adaptive = True
+    nbest: int | None = option(
+        default=None, low=1, high=MOST_CANDIDATES,
+        help="Best outputs that are looked at (default: 1; a parser: all in its beam).",
+    )  # fmt: skip
+    aggressiveness: float = option(
+        default=1.0, above=0.0, help="1 / r of the published rule: larger values make larger steps."
+    )
+    cost: str = option(
+        default="hamming", help="Cost of a wrong output (taggers).",
+        choices={"hamming": "wrong tokens", "span": "spans that only one of the two has"},
+    )  # fmt: skip
+
+    def rule(self, n_examples: int, listed: int | None = None) -> Rule:
+        C = float(self.aggressiveness)
+        return Rule(AROW, candidates=_limited(self.nbest, 1, listed), aggressiveness=C, spread=C)
+
+
 class Likelihood(Learner):
     """Learners that minimise a penalised negative log-likelihood."""
 
@@ -304,7 +330,7 @@ class LclrVariant(Lclr):
 LEARNERS: dict[str, type[Learner]] = {
     learner.kind: learner
     for learner in (
-        Perceptron, ProbPerc, Mira, PassiveAggressive, Crf, Dplvm, MaxEnt, HiddenMarkov, Lclr, LclrVariant,
+        Perceptron, ProbPerc, Mira, PassiveAggressive, Arow, Crf, Dplvm, MaxEnt, HiddenMarkov, Lclr, LclrVariant,
     )
 }  # fmt: skip
 

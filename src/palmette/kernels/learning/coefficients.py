@@ -6,6 +6,7 @@ perceptron   gold up and the best candidate down by 1
 probPerc     candidate k down by rate * P(k), P by score among the candidates (gold included if listed or asked for)
 PA           the smallest step for which gold beats one candidate by its cost: loss / |difference|^2, capped by variant
 MIRA         the same for K candidates at once: a quadratic program, by Hildreth's method
+AROW         MIRA without a cap, but with r on the diagonal; inner products and steps are scaled per weight by its state
 
 Candidates without a cost (right labels by other latent states) have nothing to be separated from: margin rules leave
 them out.
@@ -16,18 +17,18 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.learning.rule import MIRA, PA, PERCEPTRON, CandidateList, Rule
+from palmette.kernels.learning.rule import AROW, MIRA, PA, PERCEPTRON, CandidateList, Rule
 from palmette.kernels.learning.steps import hildreth, pa_step, shares
 
 
 @inline
 def asks_for_costs(rule: Rule) -> bool:
-    return rule.kind == PA or rule.kind == MIRA
+    return rule.kind == PA or rule.kind == MIRA or rule.kind == AROW
 
 
 @inline
 def asks_for_products(rule: Rule) -> bool:
-    return rule.kind == PA or rule.kind == MIRA
+    return rule.kind == PA or rule.kind == MIRA or rule.kind == AROW
 
 
 @inline
@@ -65,12 +66,16 @@ def margins_broken(c: CandidateList, found: int) -> bool:
 
 @inline
 def _margins(rule: Rule, c: CandidateList, found: int) -> None:
-    """alpha of PA and MIRA: the smallest change that meets all margins, as far as the aggressiveness goes."""
+    """alpha of PA, MIRA and AROW: the smallest change that meets all margins, as far as the aggressiveness goes."""
     for k in range(found):
         c.alpha[k + 1] = 0.0
     if not margins_broken(c, found):
         return
-    if rule.kind == MIRA:
+    if rule.kind == AROW:
+        for k in range(found):
+            c.gram[k, k] += 1.0 / rule.aggressiveness if c.gram[k, k] > 0.0 else 0.0
+        hildreth(c.gram, c.loss, found, np.inf, c.alpha[1:])
+    elif rule.kind == MIRA:
         hildreth(c.gram, c.loss, found, rule.aggressiveness, c.alpha[1:])
     elif c.loss[0] > 0.0 and c.gram[0, 0] > 0.0:
         c.alpha[1] = pa_step(rule.variant, c.loss[0], c.gram[0, 0], rule.aggressiveness)
@@ -87,7 +92,7 @@ def coefficients(rule: Rule, c: CandidateList, found: int, gold_listed: bool, cl
     if rule.kind == PERCEPTRON:
         for k in range(found):
             c.alpha[k + 1] = 1.0 if k == 0 else 0.0
-    elif rule.kind == PA or rule.kind == MIRA:
+    elif asks_for_costs(rule):
         _margins(rule, c, found)
     else:
         _shares(rule, c, found, gold_listed, clock)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np  # options name rules, and `--help` does not wait for NumPy
 
 # Kinds of rules
-PERCEPTRON, PROBPERC, PA, MIRA = range(4)
+PERCEPTRON, PROBPERC, PA, MIRA, AROW = range(5)
 # Variants of PA: the whole step, at most the aggressiveness, a soft limit
 HARD, CAPPED, SOFT = range(3)
 # Where prefixes are cut when inexact search has lost gold; see violation.py
@@ -28,7 +28,7 @@ class Rule(NamedTuple):
 
     kind: int
     candidates: int = 1  # K, the most candidates that are looked at
-    aggressiveness: float = 0.1  # largest step of PA-I and MIRA; softness of PA-II
+    aggressiveness: float = 0.1  # largest step of PA-I and MIRA; softness of PA-II; 1 / r of AROW
     variant: int = CAPPED  # of PA: HARD, CAPPED or SOFT
     rate: float = 1.0  # of probPerc, at example number c: rate / (1 + decay * (c - 1))
     decay: float = 0.0
