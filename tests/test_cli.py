@@ -1,4 +1,4 @@
-"""Every verb from end to end, as the issue writes the commands, on the demo corpus and on real corpora."""
+"""Every verb from end to end, as users write the commands, on the demo corpus and on real corpora."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def conllu_of(text: str) -> str:
 # --- the command lines that must work as written ------------------------------------------------------------
 
 
-def the_commands_of_the_issue(cli: Cli) -> dict[str, dict]:
+def commands_as_users_write_them(cli: Cli) -> dict[str, dict]:
     """Run them all; what the JSON ones printed."""
     cli.fine(
         "train train.txt -o chunk.palm --template crfpp.txt --learner perceptron --estimator avg --order 1 "
@@ -84,7 +84,7 @@ def the_commands_of_the_issue(cli: Cli) -> dict[str, dict]:
     return {"scores": scores, "about": about}
 
 
-def test_the_command_lines_of_the_issue(
+def test_command_lines_that_stay_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leave_demo(tmp_path)
@@ -92,7 +92,7 @@ def test_the_command_lines_of_the_issue(
     cli.write("crfpp.txt", (TEMPLATES / "crfpp.txt").read_bytes())
     for part in ("train", "dev"):
         cli.write(f"{part}.conllu", conllu_of(cli.read(f"{part}.txt")))
-    found = the_commands_of_the_issue(cli)
+    found = commands_as_users_write_them(cli)
     assert found["scores"]["f1"] > 0.9
     assert found["about"]["order"] == 1
     assert found["about"]["scheme"] == "IOB2"
@@ -113,7 +113,7 @@ def test_the_command_lines_on_real_corpora(
     for part, n in (("train", 800), ("dev", 200)):
         text = (corpora / "ud-ewt" / f"en_ewt-ud-{part}.conllu").read_text(encoding="utf-8")
         cli.write(f"{part}.conllu", "\n\n".join(text.split("\n\n")[:n]) + "\n\n")
-    found = the_commands_of_the_issue(cli)
+    found = commands_as_users_write_them(cli)
     assert found["scores"]["f1"] > 0.88
     about = json.loads(cli.fine("inspect pos.palm --json"))
     assert max(row["dev"] for row in about["history"]) > 0.88
