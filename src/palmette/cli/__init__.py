@@ -106,6 +106,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _end(f"cannot write: {error.strerror or error}", 1)
     except KeyboardInterrupt:
         _end("interrupted", 130)
+    except SystemError as error:
+        if not _is_interrupt(error):
+            raise
+        _end("interrupted", 130)
     except MemoryError:
         _end("out of memory; see --min-count, --edge-features seen, or a smaller input", 1)
 
@@ -129,7 +133,7 @@ def _run(given: list[str]) -> None:
         return
     made = command.parsed(rest)
     with _messages_shown(made):
-        _interruptible(made)
+        made.run()
 
 
 def find_command(given: Sequence[str]) -> tuple[str, list[str]]:
@@ -181,16 +185,11 @@ def load_command(name: str) -> type[Command]:
     return command
 
 
-def _interruptible(command: Command) -> None:
-    try:
-        command.run()
-    except SystemError as error:  # Ctrl-C inside of compiled code
-        cause: BaseException | None = error
-        while isinstance(cause, SystemError):
-            cause = cause.__cause__
-        if isinstance(cause, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        raise
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C was pressed inside of compiled code, which wraps it."""
+    while isinstance(error, SystemError):
+        error = error.__cause__
+    return isinstance(error, KeyboardInterrupt)
 
 
 class _Handler(logging.Handler):

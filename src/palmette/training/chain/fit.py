@@ -35,7 +35,8 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
     """Train a chain on a labelled corpus."""
     problem, scheme = prepare(corpus, dev, request)
     latent = problem.settings.latent
-    trained = _train(problem) if latent is None or latent.restarts == 1 else _best_of_restarts(problem, latent.restarts)
+    train = train_by_likelihood if problem.settings.chosen_learner.full_batch else train_by_examples
+    trained = train(problem) if latent is None or latent.restarts == 1 else _best_of_restarts(problem, latent.restarts)
     _report_infeasible(trained, corpus)
     outcome, settings, old = trained.outcome, trained.settings, request.resume
     beam = settings.beam
@@ -67,11 +68,6 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
     return model, outcome
 
 
-def _train(problem: TrainingData) -> TrainedChain:
-    batch = problem.settings.chosen_learner.full_batch
-    return train_by_likelihood(problem) if batch else train_by_examples(problem)
-
-
 def _best_of_restarts(problem: TrainingData, restarts: int) -> TrainedChain:
     """The best of several trainings, each with a seed of its own: by development data, else by the objective."""
     settings = problem.settings
@@ -80,7 +76,7 @@ def _best_of_restarts(problem: TrainingData, restarts: int) -> TrainedChain:
     best, best_figure = None, -float("inf")
     for number in range(restarts):
         own = problem._replace(settings=settings.replace(seed=settings.seed + number))
-        trained = _train(own)
+        trained = (train_by_likelihood if settings.chosen_learner.full_batch else train_by_examples)(own)
         figure = _how_good(trained.outcome, problem.dev is not None)
         told = f"dev {100 * figure:.2f}" if problem.dev is not None else f"objective {abs(figure):.6g}"
         logger.info("start %d of %d, seed %d: %s", number + 1, restarts, own.settings.seed, told)
