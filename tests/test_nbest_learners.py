@@ -58,7 +58,7 @@ def chosen(learner: str) -> dict:
         ({"learner": "mira", "aggressiveness": 0.0}, "aggressiveness: 0.0 is not a number"),
         ({"learner": "mira", "pa_type": "PA-II"}, "pa_type: is an option of pa; the learner is mira"),
         ({"learner": "pa", "pa_type": "PA-III"}, "choose one of PA, PA-I, PA-II"),
-        ({"learner": "pa", "cost": "span"}, "cost: is an option of mira; the learner is pa"),
+        ({"learner": "pa", "cost": "span"}, "cost: is an option of mira.*; the learner is pa"),
         ({"learner": "mira", "cost": "f1"}, "choose one of hamming, span"),
         ({"learner": "mira", "l2": 1.0}, "l2: is an option of crf and dplvm and maxent; the learner is mira"),
         ({"learner": "probperc", "optimiser": "sgd"}, "is an option of crf and dplvm; the learner is probperc"),
