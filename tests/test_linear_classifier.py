@@ -168,7 +168,7 @@ def test_what_cannot_be_asked() -> None:
         LinearClassifier().set_params(depth=3)
     with pytest.raises(DataError, match="2 numbers"):
         LinearClassifier().fit([[1.0], [2.0]], "ab").predict([[1.0, 2.0]])
-    with pytest.raises(UsageError, match="there is no 'hmm'; choose one of perceptron, probperc, mira, pa, .*crf"):
+    with pytest.raises(UsageError, match=r"there is no 'hmm'; choose one of perceptron, probperc, mira, pa, .*crf"):
         LinearClassifier("hmm").fit([[1.0]], ["a"])
     with pytest.raises(UsageError, match=r"option of crf and maxent, as in learner=Crf\(l2="):
         LinearClassifier("perceptron", l2=1.0)
