@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from hypothesis import settings
 
 CORPORA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
-# Kernels compile on the first example, which takes longer than any deadline.
-settings.register_profile("palmette", deadline=None)
+# Kernels compile on the first example, which takes longer than any deadline. On a build server the examples are the
+# same in every run; everywhere else they are new ones.
+settings.register_profile("palmette", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("palmette")
 
 
