@@ -219,6 +219,10 @@ def check_apart(one: Item, other: Item) -> None:
         raise Risky
 
 
+def with_cost(item: Item) -> Item:
+    return item._replace(score=item.score + 1, terms=(*item.terms[:-1], (*item.terms[-1], 1.0)))
+
+
 class Model(NamedTuple):
     actions: Sequence[Action]
     weights: Weights
@@ -245,9 +249,11 @@ class Model(NamedTuple):
             found += [item for item in self.extended(sentence, found[-1]) if item.path == path[:k]]
         return found
 
-    def step(self, sentence: Sentence, items: Sequence[Item], beam: int) -> list[Item]:
-        """The best of what follows."""
+    def step(self, sentence: Sentence, items: Sequence[Item], beam: int, gold: Path | None = None) -> list[Item]:
+        """The best of what follows; with gold, every other action scores 1 more."""
         found = [new for item in items for new in self.extended(sentence, item)]
+        if gold is not None:
+            found = [with_cost(item) if item.path[-1] != gold[len(item.path) - 1] else item for item in found]
         found.sort(key=lambda item: -item.score)
         for k, (one, other) in enumerate(itertools.pairwise(found)):
             if k >= beam - 1 and one.score - other.score >= NEAR:
@@ -255,11 +261,11 @@ class Model(NamedTuple):
             check_apart(one, other)
         return found[:beam]
 
-    def search(self, sentence: Sentence, beam: int) -> list[list[Item]]:
-        """The beam after 0, 1, ..., 2n - 1 steps."""
+    def search(self, sentence: Sentence, beam: int, gold: Path | None = None) -> list[list[Item]]:
+        """The beam after 0, 1, ..., 2n - 1 steps; with gold, costs are added to scores."""
         beams = [[START]]
         for _ in range(2 * sentence.n - 1):
-            beams.append(self.step(sentence, beams[-1], beam))
+            beams.append(self.step(sentence, beams[-1], beam, gold))
         return beams
 
     def everything(self, sentence: Sentence) -> list[Item]:

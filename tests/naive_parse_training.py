@@ -99,7 +99,8 @@ class Training:
         self.clock += 1
 
     def _violation(self, sentence: Sentence, path: Path) -> None:
-        gold, beams = self.model.scored(sentence, path), self.model.search(sentence, self.rule.beam)
+        costs = path if self.rule.learner == "pa" else None
+        gold, beams = self.model.scored(sentence, path), self.model.search(sentence, self.rule.beam, costs)
         missing = [i for i, items in enumerate(beams) if path[:i] not in [item.path for item in items]]
         right = beams[-1][0].path == path
         at = len(path) if right else self._cut([items[0] for items in beams], gold, missing[0] if missing else 0)
@@ -145,7 +146,10 @@ class Training:
         mine = self._bag(sentence, gold)
         changes = [difference(mine, self._bag(sentence, item)) for item in others]
         costs = [sum(a != b for a, b in zip(item.path, gold.path, strict=True)) for item in others]
-        wanted = [cost - (gold.score - item.score) for cost, item in zip(costs, others, strict=True)]
+        scores = [item.score for item in others]
+        if self.rule.learner == "pa":  # costs are in the scores
+            scores = [score - cost for score, cost in zip(scores, costs, strict=True)]
+        wanted = [cost - (gold.score - score) for cost, score in zip(costs, scores, strict=True)]
         if self.rule.learner == "probperc":
             steps = self._shares(gold, others)
         else:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
-from naive_parse import Model, Risky, oracle, states_along, tree_of
+from naive_parse import START, Item, Model, Risky, Sentence, oracle, states_along, tree_of
 from naive_parse_training import Rule
 from naive_trees import crosses, trees
 from parse_cases import BEAMS, Bank, Taught, banks
@@ -85,6 +85,33 @@ def test_learners_with_margins(bank: Bank, order: list[int], templates: str, rul
             continue
         assert score == pytest.approx(best.score, rel=1e-5, abs=1e-4)  # weights are float32
         assert tree == tree_of(best.state, sentence.n)
+
+
+def derivations(model: Model, sentence: Sentence, item: Item = START) -> list[Item]:
+    """All complete ones, in no order."""
+    if len(item.path) == 2 * sentence.n - 1:
+        return [item]
+    return [found for new in model.extended(sentence, item) for found in derivations(model, sentence, new)]
+
+
+@few()
+@given(banks(longest=4, relations=2), st.lists(st.integers(0, 99), min_size=8, max_size=8), st.booleans())
+def test_pa_takes_the_largest_score_plus_cost(bank: Bank, order: list[int], tiny: bool) -> None:
+    """Of all derivations but gold's, since the beam is wide enough for all of them."""
+    rule = Rule("standard", 1024, "pa", aggressiveness=1 / 64)
+    both = Taught(bank, "tiny" if tiny else "basic", rule, estimator="last")
+    for s in (k % len(bank.trees) for k in order):
+        sentence, gold = both.sentences[s], oracle(bank.trees[s], both.twin.actions)
+        wrong = [item for item in derivations(both.twin.model, sentence) if item.path != gold]
+        values = {item.path: item.score + sum(a != b for a, b in zip(item.path, gold, strict=True)) for item in wrong}
+        both.learns([s])
+        if wrong:
+            found = tuple(both.learning.room.paths.actions[0, : len(gold)].tolist())
+            assert values[found] == pytest.approx(max(values.values()), rel=1e-5, abs=1e-4)
+        try:
+            both.twin_learns([s])
+        except Risky:
+            return
 
 
 adaptive_rules = st.builds(

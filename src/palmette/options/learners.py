@@ -157,8 +157,8 @@ class Mira(Learner):
 class PassiveAggressive(Learner):
     """Passive-aggressive (Crammer et al. 2006): the smallest change after which gold beats the worst violator.
 
-    Taggers find the violator by cost-augmented search, exact or by beam; parsers take the best output in the beam, and
-    classifiers the other class."""
+    Taggers and parsers find the violator by cost-augmented search, exact or by beam; a parser with merged states takes
+    the best output in the beam, and a classifier the other class."""
 
     kind = "pa"
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)

@@ -121,6 +121,7 @@ class SearchOptions(NamedTuple):
     width: int  # of the beam
     merge: bool  # whether equal states are merged
     update: int  # where gold and guess are cut in training, see kernels/learning/violation.py
+    augment: bool = False  # cost-augmented search in training: an action that is not gold's scores 1 more
 
 
 class Paths(NamedTuple):

@@ -7,6 +7,10 @@ scores what its item did, plus the action. With merging an item may stand on sev
 
 for each of them (Huang & Sagae 2010). A candidate that looks like a better one to all templates becomes part of it:
 shifted states unite the states they stand on, reduced ones the ways in which they were made.
+
+In training the search may add costs to scores: 1 for each action that is not gold's at that step. The best item is then
+the one with the largest score + cost. With merging this does not work: a merged state stands for derivations whose
+steps have different numbers, so that the cost of an action depends on more than the state.
 """
 
 from __future__ import annotations
@@ -72,14 +76,24 @@ def _offer(c: Candidates, count: int, width: int, score: float, item: int, actio
 
 
 @part
-def _collect(room: Workspace, g: Grammar, w: Weights, i: int, n: int, width: int) -> tuple[int, float]:
+def _add_costs(out: np.ndarray, gold: int) -> None:
+    """Every action but gold's scores 1 more."""
+    for a in range(out.size):
+        if a != gold:
+            out[a] += np.float32(1.0)
+
+
+@part
+def _collect(room: Workspace, g: Grammar, w: Weights, i: int, n: int, how: SearchOptions) -> tuple[int, float]:
     """The best candidates after step i in order, without merging: how many, and what gold's next action scores (not a
     number if gold is not in the beam)."""
-    z, b, c, keys, out = room.z, room.b, room.c, room.keys, room.out
+    z, b, c, keys, out, width = room.z, room.b, room.c, room.keys, room.out, how.width
     count, gold_step = 0, np.nan
     for k in range(b.size[i]):
         x = b.items[i, k]
         score_actions(z, g, w, x, keys, out)
+        if how.augment:
+            _add_costs(out, b.gold_action[i])
         z.shift[x] = out[0]
         if x == b.gold_item[i]:
             gold_step = out[b.gold_action[i]]
@@ -354,7 +368,7 @@ def search(
             c = _candidates_to_merge(z, g, b, i, c)
             count, gold_step = _collect_all(room, g, w, i, n, c)
         else:
-            count, gold_step = _collect(room, g, w, i, n, how.width)
+            count, gold_step = _collect(room, g, w, i, n, how)
         if with_gold:
             if np.isnan(gold_step):
                 score_actions(z, g, w, i, room.keys, room.out)

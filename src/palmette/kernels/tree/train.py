@@ -17,8 +17,9 @@ UNKNOWN = -2
 
 
 # Places of what training counts: the number of the next sentence from 1, updates, wrong words (with laso: how often
-# gold left the beam), updates that were no violation, lengths of updated prefixes as shares of their sentences, merged
-# states, trees that no actions make. One array over all calls: sums do not depend on where calls were cut.
+# gold left the beam; if the search adds costs: of the item with the largest score + cost), updates that were no
+# violation, lengths of updated prefixes as shares of their sentences, merged states, trees that no actions make. One
+# array over all calls: sums do not depend on where calls were cut.
 CLOCK, UPDATES, WRONG, BAD, CUTS, MERGES, INFEASIBLE, N_COUNTS = range(8)
 
 
@@ -89,7 +90,7 @@ def train_tree(
             if not right or updates_on_right_guesses(rule):
                 kept = at if right else cut(how.update, at, fell, b.best, b.gold)
                 # Margins may be met, and a beam may hold gold alone: then nothing moves.
-                if learn(room, g, w, rule, kept, counts[CLOCK]):
+                if learn(room, g, w, how, rule, kept, counts[CLOCK]):
                     counts[UPDATES] += 1
                     counts[BAD] += b.gold[kept] > b.best[kept]
                     counts[CUTS] += kept / steps

@@ -18,7 +18,7 @@ import numpy as np
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.learning.coefficients import asks_for_costs, asks_for_products, coefficients
 from palmette.kernels.learning.rule import Rule
-from palmette.kernels.tree.forms import Beam, Differences, Grammar, Paths, States, Weights, Workspace
+from palmette.kernels.tree.forms import Beam, Differences, Grammar, Paths, SearchOptions, States, Weights, Workspace
 from palmette.kernels.tree.state import feature_key
 from palmette.kernels.tree.trace import trace
 from palmette.kernels.tree.weights import change, entry_for
@@ -65,14 +65,16 @@ def _find_candidates(z: States, b: Beam, cut: int, K: int, p: Paths, waiting: np
 
 
 @part
-def _costs(b: Beam, p: Paths, cut: int, found: int) -> None:
-    """The actions of each candidate that are not gold's."""
+def _costs(b: Beam, p: Paths, cut: int, found: int, augmented: bool) -> None:
+    """The actions of each candidate that are not gold's. If its score has them in it, they are taken off."""
     for k in range(found):
         cost = 0
         for i in range(p.differ[k], cut):
             if p.actions[k, i] != b.gold_action[i]:
                 cost += 1
         p.list.cost[k + 1] = cost
+        if augmented:
+            p.list.score[k + 1] -= cost
 
 
 @part
@@ -184,7 +186,7 @@ def _add_scaled(d: Differences, w: Weights, coefficient: np.ndarray, found: int,
 
 
 @part
-def learn(room: Workspace, g: Grammar, w: Weights, rule: Rule, cut: int, clock: float) -> bool:
+def learn(room: Workspace, g: Grammar, w: Weights, how: SearchOptions, rule: Rule, cut: int, clock: float) -> bool:
     """One update with both prefixes cut after `cut` steps. False: the rule changes nothing."""
     b, p = room.b, room.paths
     adaptive = rule.spread > 0.0
@@ -193,7 +195,7 @@ def learn(room: Workspace, g: Grammar, w: Weights, rule: Rule, cut: int, clock: 
         return False
     p.list.score[0] = b.gold[cut]
     if asks_for_costs(rule):
-        _costs(b, p, cut, found)
+        _costs(b, p, cut, found, how.augment)
     if adaptive or asks_for_products(rule):
         _count_differences(room, g, w, cut, found, adaptive)
     if asks_for_products(rule):

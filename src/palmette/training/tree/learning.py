@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from palmette.kernels.learning.coefficients import asks_for_products
+from palmette.kernels.learning.coefficients import asks_for_products, searches_with_costs
 from palmette.kernels.learning.rule import Rule
 from palmette.kernels.tree.forms import Grammar, SearchOptions, Weights, Words, make_workspace
 from palmette.kernels.tree.train import BAD, CLOCK, CUTS, MERGES, N_COUNTS, UPDATES, WRONG, train_tree
@@ -31,6 +31,7 @@ def new_weights(adaptive: bool = False) -> Weights:
 
 # As plain Python
 _asks_for_products: Callable[[Rule], bool] = getattr(asks_for_products, "py_func", asks_for_products)
+_searches_with_costs: Callable[[Rule], bool] = getattr(searches_with_costs, "py_func", searches_with_costs)
 
 
 def roomier(w: Weights) -> Weights:
@@ -55,7 +56,8 @@ class ParserLearning(Learning):
         beam = settings.beam
         own = settings.chosen_learner.rule(words.offset.size - 1, beam.width)
         self.rule = own if rule is None else rule
-        self.how = SearchOptions(beam.width, settings.merge, UPDATE_NUMBERS[str(beam.update)])
+        augment = _searches_with_costs(self.rule) and not settings.merge
+        self.how = SearchOptions(beam.width, settings.merge, UPDATE_NUMBERS[str(beam.update)], augment)
         self.weights = new_weights(self.rule.spread > 0)
         differences = _asks_for_products(self.rule) or self.rule.spread > 0
         self.room = make_workspace(grammar, longest(words), self.how, self.rule.candidates, differences)
