@@ -77,7 +77,7 @@ def _offer(c: Candidates, count: int, width: int, score: float, item: int, actio
 
 @part
 def _add_costs(out: np.ndarray, gold: int) -> None:
-    """Every action but gold's scores 1 more."""
+    """Add 1, the cost, to the scores of all actions but gold's."""
     for a in range(out.size):
         if a != gold:
             out[a] += np.float32(1.0)
