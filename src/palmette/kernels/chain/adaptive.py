@@ -1,6 +1,6 @@
 """Updates that adapt to each weight i by its learner state, from a table of differences (see differences.py).
 
-    scale_i  = 1 / (1 + state_i)
+    scale_i  = 1 / (1 + state_i)                                        kept as 1 + state_i: `divisor`
     A[k, l]  = sum over i of scale_i * d_ki * d_li                      the inner products that the rule gets
     w_i     += scale_i * u_i,    u_i = sum over k of alpha_k * d_ki
     state_i += spread * (u_i / sum of alphas)^2
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.chain.differences import Differences
-from palmette.kernels.chain.forms import Chain, FeatureWeights, TransitionWeights
+from palmette.kernels.chain.forms import Chain, FeatureWeights, StateLayout, TransitionWeights
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.ngrams import block_and_cell, find_combination, layout_of
 from palmette.kernels.core.compile import inline, part
@@ -34,102 +34,130 @@ def no_contexts(W: int) -> LabelContextWeights:
 
 
 @inline
+def _arity_of(key: np.uint64) -> int:
+    return int(np.int64(key >> np.uint64(1)) & 3)
+
+
+@inline
 def _split(key: np.uint64, places: int) -> tuple[int, int]:
     """The attribute and the place of a key."""
     rest = np.int64(key >> np.uint64(3))
     return int(rest // places), int(rest % places)
 
 
-@part
-def _row_of(m: Chain, r: FeatureWeights, arity: int, attribute: int, place: int, make: bool) -> tuple[int, int]:
-    """Row and column of a weight of an attribute. Dense weights that have no row have the empty row 0, unless one is to
-    be made."""
-    if r.first.size > 0:
-        combo, cell = block_and_cell(place, arity, layout_of(m))
-        return find_combination(r.first, r.combo, attribute, combo), cell
-    row = np.int64(r.slot[attribute])
-    if row == 0 and make:
-        row = r.used[0]
-        r.slot[attribute] = row
-        r.used[0] = row + 1
-    return int(row), place
+@inline
+def _cell_of(
+    slot: np.ndarray, first: np.ndarray, combos: np.ndarray, q: StateLayout, arity: int, attribute: int, place: int
+) -> tuple[int, int]:
+    """Row and column of a weight of an attribute, or of a transition weight: these are numbered after the attributes,
+    the ones of the end of a sentence by 1. Dense weights that have no row yet have the empty row 0."""
+    if attribute >= slot.size:
+        return attribute - slot.size + place // q.W, place % q.W
+    if first.size > 0:
+        combo, cell = block_and_cell(place, arity, q)
+        return find_combination(first, combos, attribute, combo), cell
+    return int(np.int64(slot[attribute])), place
 
 
 @inline
-def _transition(t: TransitionWeights, number: int, place: int) -> tuple[int, int]:
-    """Row and column of a transition weight: `number` is 1 for the end of a sentence."""
-    W = t.w.shape[1]
-    return number + place // W, place % W
+def _direction(values: np.ndarray, at: int, coefficient: np.ndarray) -> float:
+    """u_i of the entry `at`. The coefficients, gold first, have the sign of their outputs."""
+    total = 0.0
+    for k in range(1, coefficient.size):
+        total -= coefficient[k] * values[at, k - 1]
+    return total
 
 
-@part
-def _state_of(m: Chain, r: FeatureWeights, t: TransitionWeights, arity: int, attribute: int, place: int) -> float:
-    A = r.slot.size
-    if attribute < A:
-        row, column = _row_of(m, r, arity, attribute, place, False)
-        return float(r.state[row, column])  # row 0 never moves
-    row, column = _transition(t, attribute - A, place)
-    return float(t.state[row, column])
-
-
-@part
-def _add(
-    m: Chain, r: FeatureWeights, t: TransitionWeights, arity: int, attribute: int, place: int, change: np.ndarray
+@inline
+def _change(
+    w: np.ndarray, a: np.ndarray, state: np.ndarray, row: int, column: int, step: float, clock: float, grown: float
 ) -> None:
-    """change: the step, the step times the clock, and what the state grows by."""
-    A = r.slot.size
-    if attribute < A:
-        row, column = _row_of(m, r, arity, attribute, place, True)
-        w, a, state = r.w, r.a, r.state
-    else:
-        row, column = _transition(t, attribute - A, place)
-        w, a, state = t.w, t.a, t.state
-    w[row, column] += change[0]
-    a[row, column] += change[1]
-    state[row, column] += change[2]
+    w[row, column] += step
+    a[row, column] += clock * step
+    state[row, column] += grown
 
 
 @part
-def state_of(m: Chain, p: LabelContextWeights, key: np.uint64) -> float:
-    """The learner state of the weight of a key."""
-    arity, H, W = np.int64(key >> np.uint64(1)) & 3, m.label_of.size, m.bias.size
-    if arity == CONTEXT:
-        row, label = _split(key - np.uint64(8), W)
-        return float(p.state[row, label])
-    attribute, place = _split(key, H ** (arity - 1) * W)
-    if arity == 1:
-        return _state_of(m, m.weights[0], m.transitions[0], 1, attribute, place)
-    if arity == 2:
-        return _state_of(m, m.weights[1], m.transitions[1], 2, attribute, place)
-    return _state_of(m, m.weights[2], m.transitions[2], 3, attribute, place)
+def _divide_arity(r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity: int, t: Differences) -> None:
+    """Fill in the divisors of the features of one arity."""
+    slot, first, combos, state, bare = r.slot, r.first, r.combo, r.state, v.state
+    keys, used, divisor = t.keys, t.used, t.divisor
+    places = q.H ** (arity - 1) * q.W
+    for e in range(t.n_used[0]):
+        key = keys[used[e]]
+        if _arity_of(key) == arity:
+            attribute, place = _split(key, places)
+            row, column = _cell_of(slot, first, combos, q, arity, attribute, place)
+            divisor[e] = 1.0 + (state[row, column] if attribute < slot.size else bare[row, column])
 
 
 @part
-def add_to(m: Chain, p: LabelContextWeights, key: np.uint64, change: np.ndarray) -> None:
-    """Change the weight of a key, its accumulator and its learner state; see `_add`."""
-    arity, H, W = np.int64(key >> np.uint64(1)) & 3, m.label_of.size, m.bias.size
-    if arity == CONTEXT:
-        row, label = _split(key - np.uint64(8), W)
-        p.w[row, label] += change[0]
-        p.a[row, label] += change[1]
-        p.state[row, label] += change[2]
-        return
-    attribute, place = _split(key, H ** (arity - 1) * W)
-    if arity == 1:
-        _add(m, m.weights[0], m.transitions[0], 1, attribute, place, change)
-    elif arity == 2:
-        _add(m, m.weights[1], m.transitions[1], 2, attribute, place, change)
-    else:
-        _add(m, m.weights[2], m.transitions[2], 3, attribute, place, change)
+def _divide_contexts(p: LabelContextWeights, t: Differences) -> None:
+    """Fill in the divisors of the features of label contexts."""
+    state, W, keys, used, divisor = p.state, p.w.shape[1], t.keys, t.used, t.divisor
+    for e in range(t.n_used[0]):
+        key = keys[used[e]]
+        if _arity_of(key) == CONTEXT:
+            row, column = _split(key - np.uint64(8), W)
+            divisor[e] = 1.0 + state[row, column]
+
+
+@part
+def _move_arity(
+    r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity: int, t: Differences,
+    coefficient: np.ndarray, spread: float, clock: float,
+) -> None:  # fmt: skip
+    """Move the weights of one arity. A dense row is given out on its first change."""
+    slot, rows, first, combos, w, a, state = r.slot, r.used, r.first, r.combo, r.w, r.a, r.state
+    bare, bare_sum, bare_state = v.w, v.a, v.state
+    keys, values, used, divisor = t.keys, t.values, t.used, t.divisor
+    places = q.H ** (arity - 1) * q.W
+    for e in range(t.n_used[0]):
+        key, u = keys[used[e]], _direction(values, used[e], coefficient)
+        if _arity_of(key) != arity or u == 0.0:
+            continue
+        step, grown = u / divisor[e], spread * (u / coefficient[0]) ** 2
+        attribute, place = _split(key, places)
+        if attribute < slot.size and first.size == 0 and slot[attribute] == 0:
+            slot[attribute] = rows[0]
+            rows[0] += 1
+        row, column = _cell_of(slot, first, combos, q, arity, attribute, place)
+        if attribute < slot.size:
+            _change(w, a, state, row, column, step, clock, grown)
+        else:
+            _change(bare, bare_sum, bare_state, row, column, step, clock, grown)
+
+
+@part
+def _move_contexts(
+    p: LabelContextWeights, t: Differences, coefficient: np.ndarray, spread: float, clock: float
+) -> None:
+    """Move the weights of label contexts."""
+    w, a, state, W = p.w, p.a, p.state, p.w.shape[1]
+    keys, values, used, divisor = t.keys, t.values, t.used, t.divisor
+    for e in range(t.n_used[0]):
+        key, u = keys[used[e]], _direction(values, used[e], coefficient)
+        if _arity_of(key) == CONTEXT and u != 0.0:
+            row, column = _split(key - np.uint64(8), W)
+            _change(w, a, state, row, column, u / divisor[e], clock, spread * (u / coefficient[0]) ** 2)
 
 
 @part
 def scaled_products(m: Chain, p: LabelContextWeights, K: int, t: Differences, A: np.ndarray) -> None:
-    """A[k, l] = sum over weights of scale * difference k * difference l for K candidates; the table stays filled."""
+    """A[k, l] = sum over weights of scale * difference k * difference l for K candidates; the table stays filled, and
+    keeps the scales for `apply_differences`."""
+    q = layout_of(m)
+    _divide_arity(m.weights[0], m.transitions[0], q, 1, t)
+    if m.order >= 1:
+        _divide_arity(m.weights[1], m.transitions[1], q, 2, t)
+    if m.order >= 2:
+        _divide_arity(m.weights[2], m.transitions[2], q, 3, t)
+    if p.w.shape[0] > 0:
+        _divide_contexts(p, t)
+    values, used, divisor = t.values, t.used, t.divisor
     A[:K, :K] = 0.0
     for e in range(t.n_used[0]):
-        row = t.values[t.used[e]]
-        scale = 1.0 / (1.0 + state_of(m, p, t.keys[t.used[e]]))
+        row, scale = values[used[e]], 1.0 / divisor[e]
         for k in range(K):
             if row[k] != 0.0:
                 for j in range(K):
@@ -140,25 +168,24 @@ def scaled_products(m: Chain, p: LabelContextWeights, K: int, t: Differences, A:
 def apply_differences(
     m: Chain, p: LabelContextWeights, t: Differences, coefficient: np.ndarray, spread: float, clock: float
 ) -> None:
-    """Move the weights by the coefficients, gold first. Empties the table."""
-    K, change = coefficient.size - 1, np.zeros(3)
-    for e in range(t.n_used[0]):
-        at = t.used[e]
-        total = 0.0
-        for k in range(K):
-            total -= coefficient[k + 1] * t.values[at, k]
-        if total != 0.0:
-            step = total / (1.0 + state_of(m, p, t.keys[at]))
-            change[0], change[1], change[2] = step, clock * step, spread * (total / coefficient[0]) ** 2
-            add_to(m, p, t.keys[at], change)
+    """Move the weights by the coefficients, gold first, after `scaled_products`. Empties the table."""
+    q = layout_of(m)
+    _move_arity(m.weights[0], m.transitions[0], q, 1, t, coefficient, spread, clock)
+    if m.order >= 1:
+        _move_arity(m.weights[1], m.transitions[1], q, 2, t, coefficient, spread, clock)
+    if m.order >= 2:
+        _move_arity(m.weights[2], m.transitions[2], q, 3, t, coefficient, spread, clock)
+    if p.w.shape[0] > 0:
+        _move_contexts(p, t, coefficient, spread, clock)
     clear(t)
 
 
 @part
 def clear(t: Differences) -> None:
     """Empty the table."""
+    keys, values, used = t.keys, t.values, t.used
     for e in range(t.n_used[0]):
-        t.keys[t.used[e]] = np.uint64(0)
-        for k in range(t.values.shape[1]):
-            t.values[t.used[e], k] = 0.0
+        keys[used[e]] = np.uint64(0)
+        for k in range(values.shape[1]):
+            values[used[e], k] = 0.0
     t.n_used[0] = 0

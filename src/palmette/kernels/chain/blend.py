@@ -16,6 +16,7 @@ from palmette.kernels.chain.forms import Chain, Data, Ngrams, StateLayout
 from palmette.kernels.chain.ngrams import (
     all_agree,
     block_and_cell,
+    find_combination,
     layout_of,
     pairs_of,
     place_of,
@@ -23,7 +24,7 @@ from palmette.kernels.chain.ngrams import (
     singles_of,
     triples_of,
 )
-from palmette.kernels.chain.update import change_seen, share_dense, share_seen
+from palmette.kernels.chain.update import share_dense, share_seen
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.vector import fetch_early
 
@@ -51,10 +52,12 @@ def make_sums(m: Chain, K: int) -> Sums:
     )
 
 
-@part
-def _sum_places(q: StateLayout, arity: int, paths: np.ndarray, factors: np.ndarray, i: int, sums: Sums) -> int:
+@inline
+def _sum_places(
+    H: int, W: int, arity: int, paths: np.ndarray, factors: np.ndarray, i: int,
+    table: np.ndarray, place: np.ndarray, factor: np.ndarray,
+) -> int:  # fmt: skip
     """The distinct places of token i whose coefficients do not cancel; how many there are."""
-    H, W, table, place, factor = q.H, q.W, sums.table, sums.place, sums.factor
     n = 0
     for k in range(factors.size):
         p = place_of(H, W, paths[k], i, arity)
@@ -96,28 +99,15 @@ def _sum_labels(q: StateLayout, arity: int, n: int, sums: Sums) -> int:
     return kept
 
 
-@part
-def _blend_seen(g: Ngrams, q: StateLayout, i: int, sums: Sums, n: int, labels: int, c: float) -> None:
-    """The seen combinations of the attributes of token i."""
-    r, x, arity = g.weights, g.features, g.arity
-    for k in range(x.ptr[i], x.ptr[i + 1]):
-        value = 1.0 if x.val.size == 0 else float(x.val[k])
-        for j in range(n):
-            combo, cell = block_and_cell(sums.place[j], arity, q)
-            change_seen(r, x.att[k], combo, cell, value * sums.factor[j], c)
-        for j in range(labels):
-            combo, _ = block_and_cell(sums.shared[j], arity, q)
-            share_seen(r, q, arity, x.att[k], combo, value * sums.share[j], c)
-
-
 @inline
-def _blend_rows(g: Ngrams, i: int, sums: Sums, n: int, c: float) -> None:
-    """The rows of the attributes of token i. A row is given out on its first change."""
-    slot, used, w, a = g.weights.slot, g.weights.used, g.weights.w, g.weights.a
-    ptr, att, val, place, factor = g.features.ptr, g.features.att, g.features.val, sums.place, sums.factor
-    for k in range(ptr[i], ptr[i + 1]):  # the weights have just been read, the accumulators have not
+def _blend_rows(
+    slot: np.ndarray, used: np.ndarray, w: np.ndarray, a: np.ndarray, att: np.ndarray, val: np.ndarray,
+    begin: int, end: int, place: np.ndarray, factor: np.ndarray, n: int, c: float,
+) -> None:  # fmt: skip
+    """The rows of the attributes begin..end of a token. A row is given out on its first change."""
+    for k in range(begin, end):  # the weights have just been read, the accumulators have not
         fetch_early(a, np.int64(slot[att[k]]))
-    for k in range(ptr[i], ptr[i + 1]):
+    for k in range(begin, end):
         value = 1.0 if val.size == 0 else float(val[k])
         s = np.int64(slot[att[k]])
         if s == 0:
@@ -129,6 +119,26 @@ def _blend_rows(g: Ngrams, i: int, sums: Sums, n: int, c: float) -> None:
             change = value * factor[j]
             own[place[j]] += change
             total[place[j]] += c * change
+
+
+@part
+def _blend_seen(g: Ngrams, q: StateLayout, i: int, sums: Sums, n: int, labels: int, c: float) -> None:
+    """The seen combinations of the attributes of token i."""
+    r, arity, ptr, att, val = g.weights, g.arity, g.features.ptr, g.features.att, g.features.val
+    place, factor, shared, share = sums.place, sums.factor, sums.shared, sums.share
+    first, combos, w, a = r.first, r.combo, r.w, r.a
+    for k in range(ptr[i], ptr[i + 1]):
+        value = 1.0 if val.size == 0 else float(val[k])
+        for j in range(n):
+            combo, cell = block_and_cell(place[j], arity, q)
+            at = find_combination(first, combos, att[k], combo)
+            if at >= 0:
+                change = value * factor[j]
+                w[at, cell] += change
+                a[at, cell] += c * change
+        for j in range(labels):
+            combo, _ = block_and_cell(shared[j], arity, q)
+            share_seen(r, q, arity, att[k], combo, value * share[j], c)
 
 
 @part
@@ -147,35 +157,45 @@ def _blend_transitions(
     w: np.ndarray, a: np.ndarray, q: StateLayout, arity: int, sums: Sums, n: int, labels: int, c: float
 ) -> None:
     """One row of transition weights, or all of them side by side."""
+    place, factor = sums.place, sums.factor
     for j in range(n):
-        w[sums.place[j]] += sums.factor[j]
-        a[sums.place[j]] += c * sums.factor[j]
+        w[place[j]] += factor[j]
+        a[place[j]] += c * factor[j]
     for j in range(labels):
         share_dense(w, a, q, arity, sums.shared[j], sums.share[j], c)
 
 
 @part
-def _blend_token(
-    g: Ngrams, q: StateLayout, lo: int, n: int, i: int, paths: np.ndarray, factors: np.ndarray, c: float, sums: Sums
+def _blend_arity(
+    g: Ngrams, q: StateLayout, lo: int, n: int, at: int, paths: np.ndarray, factors: np.ndarray, c: float, sums: Sums
 ) -> None:
-    """The features of one arity that end at token i of a sentence of n tokens from lo on."""
-    kept = _sum_places(q, g.arity, paths, factors, i, sums)
-    if kept == 0:  # all of it cancels: no attribute gets a row for that
-        return
-    labels = _sum_labels(q, g.arity, kept, sums) if q.share > 0.0 else 0
-    w, a = g.transitions.w, g.transitions.a
-    if g.learns and g.arity > 1:
-        _blend_transitions(w.reshape(-1), a.reshape(-1), q, g.arity, sums, kept, labels, c)
-    elif g.learns and i == 0:
-        _blend_transitions(w[0], a[0], q, 1, sums, kept, labels, c)
-    if g.learns and g.arity == 1 and i == n - 1:
-        _blend_transitions(w[1], a[1], q, 1, sums, kept, labels, c)
-    if g.weights.first.size > 0:
-        _blend_seen(g, q, lo + i, sums, kept, labels, c)
-    elif g.features.ptr.size > 0:
-        _blend_rows(g, lo + i, sums, kept, c)
-        if labels > 0:
-            _share_rows(g, q, lo + i, sums, labels, c)
+    """The features of one arity that end at the first `at` tokens of a sentence of n tokens from lo on."""
+    arity, H, W, shares = g.arity, q.H, q.W, q.share > 0.0
+    table, place, factor = sums.table, sums.place, sums.factor
+    slot, used, w, a = g.weights.slot, g.weights.used, g.weights.w, g.weights.a
+    ptr, att, val = g.features.ptr, g.features.att, g.features.val
+    bare, bare_sum = g.transitions.w, g.transitions.a
+    flat, flat_sum = bare.reshape(-1), bare_sum.reshape(-1)
+    seen, inner, ends = g.weights.first.size > 0, g.learns and arity > 1, g.learns and arity == 1
+    for i in range(arity - 1, at):
+        if all_agree(paths, i, arity):
+            continue
+        kept = _sum_places(H, W, arity, paths, factors, i, table, place, factor)
+        if kept == 0:  # all of it cancels: no attribute gets a row for that
+            continue
+        labels = _sum_labels(q, arity, kept, sums) if shares else 0
+        if inner:
+            _blend_transitions(flat, flat_sum, q, arity, sums, kept, labels, c)
+        if ends and i == 0:
+            _blend_transitions(bare[0], bare_sum[0], q, 1, sums, kept, labels, c)
+        if ends and i == n - 1:
+            _blend_transitions(bare[1], bare_sum[1], q, 1, sums, kept, labels, c)
+        if seen:
+            _blend_seen(g, q, lo + i, sums, kept, labels, c)
+        elif ptr.size > 0:
+            _blend_rows(slot, used, w, a, att, val, ptr[lo + i], ptr[lo + i + 1], place, factor, kept, c)
+            if labels > 0:
+                _share_rows(g, q, lo + i, sums, labels, c)
 
 
 @part
@@ -186,13 +206,11 @@ def add_weighted_prefixes(
     0."""
     q, lo = layout_of(m), x.offset[s]
     n = x.offset[s + 1] - lo
-    for i in range(at):
-        if not all_agree(paths, i, 1):
-            _blend_token(singles_of(m, x), q, lo, n, i, paths, factors, c, sums)
-        if m.order >= 1 and i >= 1 and not all_agree(paths, i, 2):
-            _blend_token(pairs_of(m, x), q, lo, n, i, paths, factors, c, sums)
-        if m.order >= 2 and i >= 2 and not all_agree(paths, i, 3):
-            _blend_token(triples_of(m, x), q, lo, n, i, paths, factors, c, sums)
+    _blend_arity(singles_of(m, x), q, lo, n, at, paths, factors, c, sums)
+    if m.order >= 1:
+        _blend_arity(pairs_of(m, x), q, lo, n, at, paths, factors, c, sums)
+    if m.order >= 2:
+        _blend_arity(triples_of(m, x), q, lo, n, at, paths, factors, c, sums)
 
 
 @part

@@ -41,12 +41,14 @@ class Differences(NamedTuple):
     keys: np.ndarray  # u64[size]       0 where nothing is
     values: np.ndarray  # f64[size, K]  gold minus candidate
     used: np.ndarray  # i64[size / 2]   places in use, in the order in which they were taken
+    divisor: np.ndarray  # f64[size / 2]  of the steps of these features, see adaptive.py
     n_used: np.ndarray  # i64[1]        how many these are
 
 
 @part
 def make_differences(K: int) -> Differences:
-    return Differences(np.zeros(64, np.uint64), np.zeros((64, K)), np.empty(32, np.int64), np.zeros(1, np.int64))
+    keys, values = np.zeros(64, np.uint64), np.zeros((64, K))
+    return Differences(keys, values, np.empty(32, np.int64), np.empty(32), np.zeros(1, np.int64))
 
 
 @part
@@ -58,47 +60,46 @@ def with_room(t: Differences, needed: int) -> Differences:
     while size < 2 * needed:
         size *= 2
     keys, values = np.zeros(size, np.uint64), np.zeros((size, t.values.shape[1]))
-    return Differences(keys, values, np.empty(size // 2, np.int64), t.n_used)
-
-
-@part
-def _look_at(q: StateLayout, arity: int, paths: np.ndarray, i: int, t: Token) -> None:
-    """Fill in the places of token i."""
-    H, W, per = q.H, q.W, q.per
-    Y = H // per
-    for k in range(paths.shape[0]):
-        place = place_of(H, W, paths[k], i, arity)
-        t.place[k] = place
-        h, g, f = (place % W) // per, (place // W) % H // per, (place // W) // H // per
-        t.combo[k] = h if arity == 1 else (g * Y + h if arity == 2 else (f * Y + g) * Y + h)
-        first = h * per
-        t.label[k] = first if arity == 1 else ((f * per * H if arity == 3 else 0) + g * per) * W + first
+    return Differences(keys, values, np.empty(size // 2, np.int64), np.empty(size // 2), t.n_used)
 
 
 @inline
-def _entries_of(g: Ngrams, paths: np.ndarray, lo: int, i: int, sides: int) -> int:
-    """At most so many features of one arity differ at token i."""
-    if all_agree(paths, i, g.arity):
-        return 0
-    own = 2 if g.arity == 1 else 1
-    ptr = g.features.ptr
-    if ptr.size > 0:
-        own += ptr[lo + i + 1] - ptr[lo + i]
-    return own * sides
+def _look_at(
+    H: int, W: int, per: int, arity: int, paths: np.ndarray, i: int,
+    place: np.ndarray, combo: np.ndarray, label: np.ndarray,
+) -> None:  # fmt: skip
+    """Fill in the places of token i."""
+    Y = H // per
+    for k in range(paths.shape[0]):
+        own = place_of(H, W, paths[k], i, arity)
+        place[k] = own
+        h, g, f = (own % W) // per, (own // W) % H // per, (own // W) // H // per
+        combo[k] = h if arity == 1 else (g * Y + h if arity == 2 else (f * Y + g) * Y + h)
+        first = h * per
+        label[k] = first if arity == 1 else ((f * per * H if arity == 3 else 0) + g * per) * W + first
 
 
 @part
-def entries(m: Chain, x: Data, lo: int, n: int, paths: np.ndarray) -> int:
-    """At most so many features differ between gold (path 0) and the candidates."""
-    sides = paths.shape[0] * (2 if m.share > 0.0 else 1)
+def _features_at_differences(arity: int, ptr: np.ndarray, lo: int, steps: int, paths: np.ndarray) -> int:
+    """How many features of one arity stand at the first `steps` tokens from lo on where paths differ."""
     total = 0
-    for i in range(n):
-        total += _entries_of(singles_of(m, x), paths, lo, i, sides)
-        if m.order >= 1 and i >= 1:
-            total += _entries_of(pairs_of(m, x), paths, lo, i, sides)
-        if m.order >= 2 and i >= 2:
-            total += _entries_of(triples_of(m, x), paths, lo, i, sides)
+    for i in range(arity - 1, steps):
+        if not all_agree(paths, i, arity):
+            total += 2 if arity == 1 else 1
+            if ptr.size > 0:
+                total += ptr[lo + i + 1] - ptr[lo + i]
     return total
+
+
+@part
+def entries(m: Chain, x: Data, lo: int, steps: int, paths: np.ndarray) -> int:
+    """At most so many features differ between gold (path 0) and the candidates."""
+    total = _features_at_differences(1, x.features[0].ptr, lo, steps, paths)
+    if m.order >= 1:
+        total += _features_at_differences(2, x.features[1].ptr, lo, steps, paths)
+    if m.order >= 2:
+        total += _features_at_differences(3, x.features[2].ptr, lo, steps, paths)
+    return total * paths.shape[0] * (2 if m.share > 0.0 else 1)
 
 
 @inline
@@ -121,43 +122,56 @@ def _key(attribute: int, places: int, place: int, arity: int, of_labels: int) ->
     return np.uint64((attribute * places + place) * 8 + arity * 2 + of_labels)
 
 
+@inline
+def _count(values: np.ndarray, at: int, kind: np.ndarray, j: int, value: float) -> None:
+    """Path j has the feature of entry `at`: gold (0) counts for all candidates of another kind than gold's, a candidate
+    against itself."""
+    if j == 0:
+        for k in range(1, kind.size):
+            if kind[k] != kind[0]:
+                values[at, k - 1] += value
+    else:
+        values[at, j - 1] -= value
+
+
 @part
-def _add_token(g: Ngrams, q: StateLayout, lo: int, n: int, i: int, paths: np.ndarray, s: Token, t: Differences) -> None:
-    """All features of one arity that end at token i of a sentence of n tokens from lo on, for every candidate that
-    differs from gold there. Transition weights are numbered after the attributes; combinations that were not seen have
-    no weight."""
-    if all_agree(paths, i, g.arity):
-        return
-    _look_at(q, g.arity, paths, i, s)
+def _add_arity(
+    g: Ngrams, q: StateLayout, lo: int, n: int, steps: int, paths: np.ndarray, s: Token, t: Differences
+) -> None:
+    """All features of one arity that end at the first `steps` tokens of a sentence of n tokens from lo on, where
+    candidates differ from gold. Transition weights are numbered after the attributes; combinations that were not seen
+    have no weight."""
+    H, W, per, arity, shares, K = q.H, q.W, q.per, g.arity, q.share > 0.0, paths.shape[0]
     place, combo, label = s.place, s.combo, s.label
     keys, values, used, count = t.keys, t.values, t.used, t.n_used
-    first, combos, att, val = g.weights.first, g.weights.combo, g.features.att, g.features.val
-    arity, share, A, K = g.arity, q.share, g.weights.slot.size, paths.shape[0]
-    places = q.H ** (arity - 1) * q.W
+    first, combos, ptr, att, val = g.weights.first, g.weights.combo, g.features.ptr, g.features.att, g.features.val
+    A, places, seen = g.weights.slot.size, H ** (arity - 1) * W, g.weights.first.size > 0
     begin, end = 0, 0
-    if g.features.ptr.size > 0 and A > 0:
-        begin, end = g.features.ptr[lo + i], g.features.ptr[lo + i + 1]
-    opening = g.learns and (arity > 1 or i == 0)
-    closing = g.learns and arity == 1 and i == n - 1
-    for z in range(begin, end + 2):
-        attribute, value = A + z - end, 1.0
-        if z < end:
-            attribute = int(att[z])
-            value = 1.0 if val.size == 0 else float(val[z])
-        elif not (opening if z == end else closing):
+    for i in range(arity - 1, steps):
+        if all_agree(paths, i, arity):
             continue
-        for k in range(1, K):
-            if place[k] == place[0]:
+        _look_at(H, W, per, arity, paths, i, place, combo, label)
+        if ptr.size > 0 and A > 0:
+            begin, end = ptr[lo + i], ptr[lo + i + 1]
+        opening = g.learns and (arity > 1 or i == 0)
+        closing = g.learns and arity == 1 and i == n - 1
+        for z in range(begin, end + 2):
+            attribute, value = A + z - end, 1.0
+            if z < end:
+                attribute = int(att[z])
+                value = 1.0 if val.size == 0 else float(val[z])
+            elif not (opening if z == end else closing):
                 continue
-            for side in range(2):
-                j, sign = (0, value) if side == 0 else (k, -value)
-                if z < end and first.size > 0 and find_combination(first, combos, attribute, combo[j]) < 0:
+            for j in range(K):
+                if j > 0 and place[j] == place[0]:
+                    continue
+                if seen and z < end and find_combination(first, combos, attribute, combo[j]) < 0:
                     continue
                 at = entry_of(keys, used, count, _key(attribute, places, place[j], arity, 0))
-                values[at, k - 1] += sign
-                if share > 0.0 and combo[k] != combo[0]:
+                _count(values, at, place, j, value)
+                if shares and (j == 0 or combo[j] != combo[0]):
                     at = entry_of(keys, used, count, _key(attribute, places, label[j], arity, 1))
-                    values[at, k - 1] += sign
+                    _count(values, at, combo, j, value)
 
 
 @part
@@ -165,12 +179,11 @@ def add_differences(m: Chain, x: Data, lo: int, n: int, steps: int, paths: np.nd
     """The differences of the first `steps` of n tokens, gold (path 0) minus each candidate, into an empty table."""
     q, K = layout_of(m), paths.shape[0]
     token = Token(np.empty(K, np.int64), np.empty(K, np.int64), np.empty(K, np.int64))
-    for i in range(steps):
-        _add_token(singles_of(m, x), q, lo, n, i, paths, token, t)
-        if m.order >= 1 and i >= 1:
-            _add_token(pairs_of(m, x), q, lo, n, i, paths, token, t)
-        if m.order >= 2 and i >= 2:
-            _add_token(triples_of(m, x), q, lo, n, i, paths, token, t)
+    _add_arity(singles_of(m, x), q, lo, n, steps, paths, token, t)
+    if m.order >= 1:
+        _add_arity(pairs_of(m, x), q, lo, n, steps, paths, token, t)
+    if m.order >= 2:
+        _add_arity(triples_of(m, x), q, lo, n, steps, paths, token, t)
 
 
 @part
