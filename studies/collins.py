@@ -74,7 +74,7 @@ def tagging(files: Material, estimator: str, cut: int, seed: int) -> Cell:
         passes=MOST_PASSES["tagging"], patience=5,
     )  # fmt: skip
     begun = time.perf_counter()
-    tagger.fit_file(files.ewt["train"], files.ewt["dev"], reading=XPOS)
+    tagger.fit_file(files.ewt["train"], files.ewt["dev"], spec=XPOS)
     took = time.perf_counter() - begun
     dev = [100 * (1 - row["dev"]) for row in tagger.training_log_]
     error = _error(tagger, files.ewt["test"])
@@ -104,7 +104,7 @@ def tagging_by_maxent(files: Material, cut: int) -> Cell:
     begun, dev, best, chosen = time.perf_counter(), [], None, 0.0
     for l2 in PENALTIES:
         tagger = Tagger(template=TAGGING, learner=MaxEnt(l2=l2), passes=ITERATIONS, min_count=max(1, cut))
-        tagger.fit_file(files.ewt["train"], reading=XPOS)
+        tagger.fit_file(files.ewt["train"], spec=XPOS)
         dev.append(_error(tagger, files.ewt["dev"]))
         if dev[-1] == min(dev):
             best, chosen = tagger, l2

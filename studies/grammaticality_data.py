@@ -66,7 +66,7 @@ class Material:
     def __post_init__(self) -> None:
         lowered = {part: self._lowered(part) for part in ("train", "test")}
         words = FormatSpec(label="1", columns=("0",))
-        self.tagger = Tagger("pos", passes=10).fit_file(lowered["train"], reading=words)
+        self.tagger = Tagger("pos", passes=10).fit_file(lowered["train"], spec=words)
         self.tagger_accuracy = self.tagger.evaluate(read_corpus(lowered["test"], words)).accuracy
         noun = {part: np_file(path, path.with_suffix(".np")) for part, path in lowered.items()}
         self.chunker = Tagger("ngrams", passes=10).fit_file(noun["train"])

@@ -67,8 +67,8 @@ TASKS = {
 def parts_of(task: str, data: Path) -> tuple[Corpus, Corpus, dict[str, Any]]:
     """Training data, development data and features."""
     if task == "tagging":
-        reading = FormatSpec(label="xpos")
-        train, dev = (read_corpus(data / "ud-ewt" / f"en_ewt-ud-{part}.conllu", reading) for part in ("train", "dev"))
+        spec = FormatSpec(label="xpos")
+        train, dev = (read_corpus(data / "ud-ewt" / f"en_ewt-ud-{part}.conllu", spec) for part in ("train", "dev"))
         return train, dev, {"template": HERE / "templates" / "ratnaparkhi.txt"}
     train, dev = split(read_corpus(data / "conll2000" / "train.txt", FormatSpec()), 0.1, 1)
     return train, dev, {"template": TEMPLATES / "crfpp.txt"}

@@ -24,18 +24,18 @@ class BeamCase(NamedTuple):
 
     case: Case
     readings: list[Readings]
-    n_past: int
+    n_contexts: int
 
     @property
     def seen(self) -> Active:
-        if not self.n_past:
+        if not self.n_contexts:
             return no_active()
         lists = [token for sentence in self.readings for token in sentence]
         ptr = np.cumsum([0, *map(len, lists)]).astype(np.int64)
         att = np.array([attribute for token in lists for attribute, _ in token], np.int32)
         return Active(ptr, att, np.zeros(0, np.float32))
 
-    def past(self, rows: int = 0) -> LabelContextWeights:
+    def contexts(self, rows: int = 0) -> LabelContextWeights:
         """The model's weights of earlier labels, with room for some rows more."""
         width = stride_of(self.case.model.n_states)
         made: dict[tuple[int, int], np.ndarray] = {}
@@ -43,7 +43,7 @@ class BeamCase(NamedTuple):
             if feature[0] == "past":
                 _, attribute, labels, h = feature
                 made.setdefault((attribute, code_of(labels)), np.zeros(width, np.float32))[h] = weight
-        blank = new_context_weights(None, (np.arange(self.n_past) % len(BACKS)).astype(np.int32), width)
+        blank = new_context_weights(None, (np.arange(self.n_contexts) % len(BACKS)).astype(np.int32), width)
         first = np.cumsum([0, *map(len, BACKS)]).astype(np.int64)
         back = np.array([b for labels in BACKS for b in labels], np.int32)
         owner = np.array([a for a, _ in made], np.int32)
@@ -52,7 +52,7 @@ class BeamCase(NamedTuple):
         keys, numbers, distinct = table_of(owner, code, owner.size, 1 << (4 + 2 * owner.size).bit_length())
         assert distinct
         used = np.array([owner.size])
-        past = LabelContextWeights(
+        contexts = LabelContextWeights(
             blank.template,
             first,
             back,
@@ -65,10 +65,10 @@ class BeamCase(NamedTuple):
             np.zeros(w.shape),
             np.zeros((0, 0), np.float32),
         )
-        return grown(past, rows) if rows else past
+        return grown(contexts, rows) if rows else contexts
 
     def weights(self) -> BeamWeights:
-        return BeamWeights(chain_of(self.case), self.past())
+        return BeamWeights(chain_of(self.case), self.contexts())
 
 
 def code_of(labels: tuple[int, ...]) -> int:
@@ -78,17 +78,17 @@ def code_of(labels: tuple[int, ...]) -> int:
     return code
 
 
-def features_with_past(chain: Chain, past: LabelContextWeights) -> dict[Feature, float]:
+def features_with_contexts(chain: Chain, contexts: LabelContextWeights) -> dict[Feature, float]:
     """Every weight that is not zero."""
     found = features_of(chain)
-    for row in range(int(past.used[0])):
-        attribute, rest = int(past.owner[row]), int(past.code[row])
+    for row in range(int(contexts.used[0])):
+        attribute, rest = int(contexts.owner[row]), int(contexts.code[row])
         labels = []
         for _ in BACKS[attribute % len(BACKS)]:
             rest, label = divmod(rest, 1 << LABEL_BITS)
             labels.insert(0, label - 1)
-        for h in np.flatnonzero(past.w[row]):
-            found["past", attribute, tuple(labels), int(h)] = float(past.w[row, h])
+        for h in np.flatnonzero(contexts.w[row]):
+            found["past", attribute, tuple(labels), int(h)] = float(contexts.w[row, h])
     return found
 
 
@@ -97,22 +97,22 @@ def beam_cases(draw: st.DrawFn, learning: bool = False, of_order: int | None = N
     """Anything small."""
     case = draw(cases(max_tokens=4, learning=learning, of_order=of_order, max_states=3))
     case = case._replace(known=[[frozenset([draw(st.sampled_from(sorted(k)))]) for k in s] for s in case.known])
-    n_past = draw(st.sampled_from([0, 3, 6]))
+    n_contexts = draw(st.sampled_from([0, 3, 6]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     readings = [
-        [[(int(a), BACKS[a % len(BACKS)]) for a in rng.integers(0, n_past, rng.integers(0, 4))] for _ in sentence]
-        if n_past
+        [[(int(a), BACKS[a % len(BACKS)]) for a in rng.integers(0, n_contexts, rng.integers(0, 4))] for _ in sentence]
+        if n_contexts
         else [[] for _ in sentence]
         for sentence in case.sentences
     ]
     if not learning or draw(st.booleans()):
         H = case.model.n_states
-        for attribute in range(n_past):
+        for attribute in range(n_contexts):
             for _ in range(6):
                 labels = tuple(rng.integers(-1, H, len(BACKS[attribute % len(BACKS)])).tolist())
                 weight = float(rng.integers(-2, 3)) / 2
                 case.model.weights["past", attribute, labels, int(rng.integers(H))] = weight
-    return BeamCase(case, readings, n_past)
+    return BeamCase(case, readings, n_contexts)
 
 
 def decoded_lists(beam_case: BeamCase, B: int, n: int, restricted: bool) -> list[list[tuple[float, tuple[int, ...]]]]:

@@ -40,7 +40,9 @@ class Case(NamedTuple):
     sentences: list[list[Token]]
     known: list[list[frozenset[int]]]
     weights: list[float]
-    per: int = 1  # states of a label that lie side by side; combinations are then seen of labels, not of states
+    states_per_label: int = (
+        1  # states of a label that lie side by side; combinations are then seen of labels, not of states
+    )
     share: float = 0.0  # of an update that all states of a label get
 
     @property
@@ -90,9 +92,9 @@ def chain_of(case: Case) -> Chain:
     return Chain(
         model.order,
         case.plain,
-        case.per,
+        case.states_per_label,
         np.array(case.label_of, np.int32),
-        np.full(H // case.per, case.per, np.int32),
+        np.full(H // case.states_per_label, case.states_per_label, np.int32),
         case.share,
         (model.ends, model.transitions, model.triples),
         False,
@@ -145,19 +147,19 @@ def _rows(case: Case, order: int) -> FeatureWeights:
 
 def _seen_rows(case: Case, kind: str, size: int, mine: dict[Feature, float]) -> FeatureWeights:
     assert case.model.seen is not None
-    per, Y = case.per, case.model.n_states // case.per
+    states_per_label, Y = case.states_per_label, case.model.n_states // case.states_per_label
     blocks: dict[tuple[int, int], dict[int, float]] = {}
     for feature in case.model.seen:
         if feature[0] == kind:
             attribute, *states = feature[1:]
             combo = cell = 0
             for state in states:
-                combo, cell = combo * Y + state // per, cell * per + state % per
+                combo, cell = combo * Y + state // states_per_label, cell * states_per_label + state % states_per_label
             blocks.setdefault((attribute, combo), {})[cell] = mine.get(feature, 0.0)
     places = sorted(blocks)
     owner = np.array([attribute for attribute, _ in places], np.int64)
     first = np.searchsorted(owner, np.arange(size + 1)).astype(np.int64)
-    width = per ** (KINDS.index(kind) + 1)
+    width = states_per_label ** (KINDS.index(kind) + 1)
     w = np.array([[blocks[p][cell] for cell in range(width)] for p in places], np.float32).reshape(-1, width)
     combo = np.array([combo for _, combo in places], np.int32)
     slot = np.zeros(size, np.int32)
@@ -224,13 +226,13 @@ def features_of(chain: Chain, names: Sequence[Sequence[str]] | None = None) -> d
 
 def _weights_of(chain: Chain, rows: FeatureWeights, order: int) -> Iterator[tuple[int, list[int], float]]:
     """(attribute, states, weight) of what is not zero."""
-    H, W, per = chain.label_of.size, chain.bias.size, chain.per
+    H, W, states_per_label = chain.label_of.size, chain.bias.size, chain.per
     if rows.first.size:
         owner = np.repeat(np.arange(rows.first.size - 1), np.diff(rows.first))
         for place, cell in np.argwhere(rows.w):
-            labels = _digits(int(rows.combo[place]), [H // per] * order)
-            within = _digits(int(cell), [per] * order)
-            states = [label * per + k for label, k in zip(labels, within, strict=True)]
+            labels = _digits(int(rows.combo[place]), [H // states_per_label] * order)
+            within = _digits(int(cell), [states_per_label] * order)
+            states = [label * states_per_label + k for label, k in zip(labels, within, strict=True)]
             yield int(owner[place]), states, float(rows.w[place, cell])
         return
     for attribute, row in enumerate(rows.slot.tolist()):

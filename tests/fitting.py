@@ -93,7 +93,7 @@ def arrays(model: ChainModel) -> list[np.ndarray]:
     """Everything that was learnt."""
     chain = model.chain
     rows = [array for r in (*chain.transitions, *chain.weights) for array in r]
-    return [*rows, *(a for alphabet in model.alphabets.values() for a in alphabet[:2])]
+    return [*rows, *(a for feature_index in model.feature_indexes.values() for a in feature_index[:2])]
 
 
 def same_bits(one: ChainModel, other: ChainModel) -> bool:

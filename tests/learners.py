@@ -47,21 +47,21 @@ class BeamRunner:
         self,
         learner: Learner,
         beam: Beam,
-        past: LabelContextWeights,
+        contexts: LabelContextWeights,
         seen: Active,
         sentences: int,
         labels: Sequence[str] = (),
     ) -> None:
-        self.past, self.seen = past, seen
+        self.contexts, self.seen = contexts, seen
         rule, chunks = learner.rule(sentences, beam.width), chunks_for(learner, labels)
         self.learner = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks)
         self.updates = self.bad = 0
         self.position = 0.0
 
     def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
-        learning = BeamLearning(chain, data, clock=clock, past=self.past, seen=self.seen, learner=self.learner)
+        learning = BeamLearning(chain, data, clock=clock, contexts=self.contexts, seen=self.seen, learner=self.learner)
         updates, wrong = learning.learn(order[first:last])
-        self.past = learning.past
+        self.contexts = learning.contexts
         self.updates, self.bad = self.updates + learning.updates, self.bad + learning.bad
         self.position += learning.position
         return Step(learning.clock, updates, wrong, learning.infeasible)

@@ -35,11 +35,11 @@ class Bigrams:
 
     def __init__(self, n_labels: int) -> None:
         self.n_labels = n_labels
-        self.per = n_labels + 1
-        self.n_states = n_labels * self.per
+        self.states_per_label = n_labels + 1
+        self.n_states = n_labels * self.states_per_label
 
     def state(self, before: int | None, label: int) -> int:
-        return label * self.per + (0 if before is None else before + 1)
+        return label * self.states_per_label + (0 if before is None else before + 1)
 
     def pairs(self) -> Iterable[tuple[int | None, int, int]]:
         """(label before, label, state)"""

@@ -173,23 +173,27 @@ class States:
     counts: list[int]
 
     @property
-    def per(self) -> int:
+    def states_per_label(self) -> int:
         return max(self.counts)
 
     @property
     def missing(self) -> list[int]:
-        return [h for h in range(len(self.names) * self.per) if h % self.per >= self.counts[h // self.per]]
+        return [
+            h
+            for h in range(len(self.names) * self.states_per_label)
+            if h % self.states_per_label >= self.counts[h // self.states_per_label]
+        ]
 
     def alike(self, feature: Feature) -> list[Feature]:
         """The same feature of all states of the same labels, itself too."""
         kind, *rest = feature
         own = rest[:1] if kind in ("one", "two", "three") else []
-        labels = [h // self.per for h in rest[len(own) :]]
-        choices = [range(y * self.per, y * self.per + self.counts[y]) for y in labels]
+        labels = [h // self.states_per_label for h in rest[len(own) :]]
+        choices = [range(y * self.states_per_label, y * self.states_per_label + self.counts[y]) for y in labels]
         return [(kind, *own, *states) for states in itertools.product(*choices)]
 
     def of(self, label: str) -> list[int]:
-        first = self.names.index(label) * self.per
+        first = self.names.index(label) * self.states_per_label
         return list(range(first, first + self.counts[self.names.index(label)]))
 
 
@@ -204,16 +208,16 @@ def latent_twin(
     # Forbidden pairs hold in an order 0 model too, whose transitions have no weights.
     order = max(templates.order, 1 if any(kind == "pair" for kind, *_ in ban) else 0)
     model = Model(
-        order, len(states.names) * states.per, forbidden=frozenset(ban), ends=ends, transitions=2 in bare,
+        order, len(states.names) * states.states_per_label, forbidden=frozenset(ban), ends=ends, transitions=2 in bare,
         triples=3 in bare,
     )  # fmt: skip
     uneven = tuple(states.counts) if len(set(states.counts)) > 1 else ()
-    shape = Shape(len(states.names), templates.order, ends, 2 in bare, 3 in bare, states.per, uneven)
+    shape = Shape(len(states.names), templates.order, ends, 2 in bare, 3 in bare, states.states_per_label, uneven)
     return model, shape
 
 
 def _banned(states: States, forbidden: Iterable[tuple[str, str]]) -> set[Feature]:
-    H = len(states.names) * states.per
+    H = len(states.names) * states.states_per_label
     ban: set[Feature] = set()
     for h in states.missing:
         ban |= {("start", h), ("end", h)} | {("pair", g, h) for g in range(H)} | {("pair", h, g) for g in range(H)}
@@ -250,7 +254,7 @@ def state_examples(
     def allowed(wanted: Iterable[str]) -> frozenset[int]:
         return frozenset(h for label in list(wanted) or states.names for h in states.of(label))
 
-    certain = [states.per == 1 and all(len(list(wanted)) == 1 for wanted in own) for own in labels]
+    certain = [states.states_per_label == 1 and all(len(list(wanted)) == 1 for wanted in own) for own in labels]
     return [
         Example(tokens_of(templates, sentence), [allowed(wanted) for wanted in own], 1.0, sure)
         for sentence, own, sure in zip(sentences, labels, certain, strict=True)
@@ -259,10 +263,10 @@ def state_examples(
 
 def seen_states(examples: list[Example], order: int, states: States) -> frozenset[Feature]:
     """Observation features on the label pairs and triples of gold, for all states of these labels."""
-    per, H = states.per, len(states.names) * states.per
+    states_per_label, H = states.states_per_label, len(states.names) * states.states_per_label
     found = set()
     for example in examples:
-        labels = [{h // per for h in own} for own in example.allowed]
+        labels = [{h // states_per_label for h in own} for own in example.allowed]
         for i, token in enumerate(example.sentence):
             for kind, attributes, n in (("two", token.two, 2), ("three", token.three, 3)):
                 own = labels[i + 1 - n : i + 1] if i + 1 >= n and order + 1 >= n else []
@@ -271,7 +275,9 @@ def seen_states(examples: list[Example], order: int, states: States) -> frozense
     every = (
         (kind, a, *combo)
         for kind, a, *labels in found
-        for combo in itertools.product(*(range(y * per, y * per + per) for y in labels))
+        for combo in itertools.product(
+            *(range(y * states_per_label, y * states_per_label + states_per_label) for y in labels)
+        )
     )
     return frozenset(feature for feature in every if max(feature[2:]) < H)
 

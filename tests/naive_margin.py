@@ -52,17 +52,17 @@ def labels_of(feature: Feature) -> tuple[int, ...]:
     return tuple(feature[2:] if feature[0] in OBSERVED else feature[1:])
 
 
-def copies(feature: Feature, counts: Sequence[int], per: int) -> list[Feature]:
+def copies(feature: Feature, counts: Sequence[int], states_per_label: int) -> list[Feature]:
     """A feature on labels for all their states, which lie in blocks of `per`."""
     labels = labels_of(feature)
     head = feature[: len(feature) - len(labels)]
-    blocks = [range(y * per, y * per + counts[y]) for y in labels]
+    blocks = [range(y * states_per_label, y * states_per_label + counts[y]) for y in labels]
     return [(*head, *states) for states in itertools.product(*blocks)]
 
 
-def stretched(weights: dict[Feature, float], counts: Sequence[int], per: int) -> dict[Feature, float]:
+def stretched(weights: dict[Feature, float], counts: Sequence[int], states_per_label: int) -> dict[Feature, float]:
     """The weight of each feature on every latent copy of it."""
-    return {copy: weight for feature, weight in weights.items() for copy in copies(feature, counts, per)}
+    return {copy: weight for feature, weight in weights.items() for copy in copies(feature, counts, states_per_label)}
 
 
 def stretched_length(unit: dict[Feature, float], counts: Sequence[int]) -> float:

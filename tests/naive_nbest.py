@@ -290,8 +290,8 @@ def box_optimum(A: np.ndarray, b: np.ndarray, C: float) -> np.ndarray:
 
 def states_of(case: Case) -> States | None:
     """The states side by side of a latent case."""
-    n = case.model.n_states // case.per
-    return States([str(y) for y in range(n)], [case.per] * n) if case.per > 1 else None
+    n = case.model.n_states // case.states_per_label
+    return States([str(y) for y in range(n)], [case.states_per_label] * n) if case.states_per_label > 1 else None
 
 
 def learning_cases(order: int) -> st.SearchStrategy[Case]:

@@ -55,7 +55,7 @@ def every_feature(order: int, n_states: int, sizes: tuple[int, int, int]) -> dic
 
 def random_model(
     rng: np.random.Generator, order: int, n_states: int, sizes: tuple[int, int, int],
-    weights: str = "spread", forbid: float = 0.0, seen: bool = False, escape: bool = False, per: int = 1,
+    weights: str = "spread", forbid: float = 0.0, seen: bool = False, escape: bool = False, states_per_label: int = 1,
 ) -> Model:  # fmt: skip
     """A model with random weights. `forbid`: the share of forbidden starts, ends and pairs; with `escape`
     the path of only zeros stays allowed. `seen`: only half of the edge features exist: of the combinations of
@@ -64,9 +64,9 @@ def random_model(
     model = Model(order, n_states)
     if seen:
         edges = features.get("two", []) + features.get("three", [])
-        labels = {(kind, a, *(h // per for h in states)) for kind, a, *states in edges}
+        labels = {(kind, a, *(h // states_per_label for h in states)) for kind, a, *states in edges}
         chosen = {combo for combo in sorted(labels) if rng.random() < 0.5}
-        model.seen = frozenset(f for f in edges if (f[0], f[1], *(h // per for h in f[2:])) in chosen)
+        model.seen = frozenset(f for f in edges if (f[0], f[1], *(h // states_per_label for h in f[2:])) in chosen)
     for feature in itertools.chain.from_iterable(features.values()):
         if feature[0] == "bias" or model.is_feature(feature):
             model.weights[feature] = float(rng.choice(WEIGHTS[weights]))
@@ -114,14 +114,18 @@ def cases(
     forbid = draw(st.sampled_from([0.0, 0.3, 0.7]))
     seen, valued = draw(st.booleans()), draw(st.booleans())
     weights = draw(st.sampled_from(sorted(WEIGHTS)))
-    per = split
+    states_per_label = split
     if not split:
-        per = draw(st.sampled_from([k for k in range(1, n_states + 1) if n_states % k == 0])) if latent else 1
-    model = random_model(rng, order, n_states, sizes, weights, forbid, seen, escape=learning, per=per)
+        states_per_label = (
+            draw(st.sampled_from([k for k in range(1, n_states + 1) if n_states % k == 0])) if latent else 1
+        )
+    model = random_model(
+        rng, order, n_states, sizes, weights, forbid, seen, escape=learning, states_per_label=states_per_label
+    )
     lengths = draw(st.lists(st.integers(1, max_tokens), min_size=1, max_size=3))
     sentences = [random_sentence(rng, n, sizes, valued) for n in lengths]
     n_labels = draw(st.integers(1, n_states)) if latent else n_states
-    label_of = tuple(h % n_labels if per == 1 else h // per for h in range(n_states))
+    label_of = tuple(h % n_labels if states_per_label == 1 else h // states_per_label for h in range(n_states))
     n_labels = max(label_of) + 1
     known = [[draw(knowledge(n_labels)) for _ in range(n)] for n in lengths]
     shares = [float(rng.choice([1.0, 2.0, 0.5, 0.25])) if learning else 1.0 for _ in lengths]
@@ -129,7 +133,7 @@ def cases(
         fresh = draw(st.booleans())
         model.weights = {f: w for f, w in model.weights.items() if f[0] != "bias" and not fresh}
         model.ends, model.transitions, model.triples = (draw(st.booleans()) for _ in range(3))
-    return Case(model, label_of, sizes, sentences, known, shares, per)
+    return Case(model, label_of, sizes, sentences, known, shares, states_per_label)
 
 
 def knowledge(n_labels: int) -> st.SearchStrategy[frozenset[int]]:

@@ -51,7 +51,7 @@ def declarations(path: Path) -> tuple[tuple[ArraySpec, ...], dict[str, int]]:
     arrays, meta = model_file.load(path)
     model = LOADERS[meta["task"]](path)
     if meta["task"] == "chain":
-        layout = layout_of(arrays, model.encoder, model.past is not None)
+        layout = layout_of(arrays, model.encoder, model.label_contexts is not None)
         return chain_specs(layout, arrays), chain_sizes(model.shape, meta["sizes"])
     if meta["task"] == "classify":
         return classifier_specs(arrays), classifier_sizes(model.packed, meta["attributes"])

@@ -49,7 +49,7 @@ def refused(cli: Cli, line: str, code: int, *parts: str) -> str:
 DATA = [
     ("x.txt", "", "no sentence"),
     ("x.txt", "\n \n\n", "no sentence"),
-    ("x.txt", "word\n", "x.txt:1: there is no column besides the label"),
+    ("x.txt", "word\n", "x.txt:1: there is no column other than the label"),
     ("x.txt", "a b c\nd e\n", "x.txt:2: 2 columns where 3 are expected"),
     ("x.txt", "a b c\n\nd \xe9t e\n".encode("latin-1"), "x.txt:3: not UTF-8: byte 0xe9 at byte 3 of the line"),
     ("x.txt", b"\xff\xfea\0 \0b\0\n\0", "this looks like UTF-16"),
@@ -63,7 +63,7 @@ DATA = [
     ("x.crfsuite", "A\tw:nan\n", "x.crfsuite:1: the value of 'w:nan' is not a number"),
     ("x.crfsuite", "A\tw:inf\n", "x.crfsuite:1: the value of 'w:inf' is not a number"),
     ("x.crfsuite", "A\tw:1e99\n", "x.crfsuite:1: the value of 'w:1e99' is too large"),
-    ("x.crfsuite", HUGE, "the weights have grown beyond what numbers can hold"),
+    ("x.crfsuite", HUGE, "the weights have overflowed"),
 ]
 
 
@@ -180,7 +180,7 @@ def test_templates(cli: Cli, text: str | bytes, message: str) -> None:
         ("--forbidden x.txt", "B-NP I-NP\n", 1, "train.txt:2: the label 'I-NP' after 'B-NP' is forbidden"),
         ("--forbidden x.txt", b"\xff\n", 1, "x.txt:1: not UTF-8"),
         ("--forbidden none.txt", "", 1, "none.txt: cannot read: no such file"),
-        ("--dev x.txt", "", 1, "x.txt: no development data"),
+        ("--dev x.txt", "", 1, "x.txt: the development data has no sentences"),
         ("--dev x.txt", "a O\n", 1, "x.txt:1: the model reads 2 columns and the input has 1"),
         ("--resume m.palm", "", 2, "--features: --resume continues with the features and states of the model"),
     ],

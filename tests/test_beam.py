@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from beam_arrays import BeamCase, beam_cases, decoded_lists, features_with_past
+from beam_arrays import BeamCase, beam_cases, decoded_lists, features_with_contexts
 from chain_arrays import Case, chain_of, data_of
 from fitting import assert_equal_weights
 from hypothesis import assume, given
@@ -19,7 +19,7 @@ from strategies import cases, few
 
 from palmette.options.learners import Perceptron
 from palmette.options.search import UPDATES, Beam
-from palmette.structures.chain.label_context import estimated_past
+from palmette.structures.chain.label_context import estimated_contexts
 from palmette.structures.chain.weights import estimated
 
 FIXING = ("early", "max-violation", "latest", "hybrid", "laso")
@@ -27,7 +27,7 @@ WIDTHS = st.sampled_from([1, 2, 3, 100])
 
 
 def rule_of(drawn: BeamCase, B: int, update: str, rows: int = 0) -> BeamRunner:
-    return BeamRunner(Perceptron(), Beam(B, update=update), drawn.past(rows), drawn.seen, len(drawn.case.sentences))
+    return BeamRunner(Perceptron(), Beam(B, update=update), drawn.contexts(rows), drawn.seen, len(drawn.case.sentences))
 
 
 # --- search -------------------------------------------------------------------------------------------------
@@ -81,8 +81,8 @@ def test_updates_are_those_of_the_definition(update: str, drawn: BeamCase, B: in
     assert sum(s.infeasible for s in steps) == twin.infeasible
     assert rule.bad == twin.bad
     assert rule.position == pytest.approx(sum(twin.positions))
-    assert_equal_weights(features_with_past(chain, rule.past), twin.last)
-    averaged = features_with_past(estimated(chain, clock), estimated_past(rule.past, clock))
+    assert_equal_weights(features_with_contexts(chain, rule.contexts), twin.last)
+    averaged = features_with_contexts(estimated(chain, clock), estimated_contexts(rule.contexts, clock))
     assert_equal_weights(averaged, twin.mean)
 
 

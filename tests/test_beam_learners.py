@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from beam_arrays import BeamCase, beam_cases, features_with_past
+from beam_arrays import BeamCase, beam_cases, features_with_contexts
 from chain_arrays import chain_of, data_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ from strategies import few
 
 from palmette.options.learners import Arow, Mira, PassiveAggressive, ProbPerc
 from palmette.options.search import LIST_UPDATES, Beam
-from palmette.structures.chain.label_context import estimated_past
+from palmette.structures.chain.label_context import estimated_contexts
 from palmette.structures.chain.weights import estimated, with_state
 
 LABELS = ["O", "B-X", "I-X"]
@@ -43,12 +43,12 @@ def assert_learns(drawn: BeamCase, rule, twin: ListLearner, B: int, update: str,
         assume(False)
     chain, data, half = chain_of(case), data_of(case), order.size // 2
     if twin.kind == "arow":
-        chain, rule.past = with_state(chain), rule.past._replace(state=np.zeros_like(rule.past.w))
+        chain, rule.contexts = with_state(chain), rule.contexts._replace(state=np.zeros_like(rule.contexts.w))
     clock = rule.learn(chain, data, order, 0, half, 1.0).clock
     clock = rule.learn(chain, data, order, half, order.size, clock).clock
     assert clock == now.vectors
-    assert_close(features_with_past(chain, rule.past), now.last, 1e-3)
-    averaged = features_with_past(estimated(chain, clock), estimated_past(rule.past, clock))
+    assert_close(features_with_contexts(chain, rule.contexts), now.last, 1e-3)
+    averaged = features_with_contexts(estimated(chain, clock), estimated_contexts(rule.contexts, clock))
     assert_close(averaged, now.mean, 1e-3)
 
 
@@ -68,7 +68,7 @@ UPDATE, WIDTH, SEED = st.sampled_from(LIST_UPDATES), st.sampled_from([1, 2, 4]),
 def test_probperc(drawn: BeamCase, update: str, B: int, seed: int, n: int, add_gold: bool) -> None:
     drawn = with_real_numbers(drawn, seed)
     learner = ProbPerc(nbest=min(n, B), add_gold=add_gold)
-    rule = BeamRunner(learner, Beam(B, update=update), drawn.past(), drawn.seen, len(drawn.case.sentences), LABELS)
+    rule = BeamRunner(learner, Beam(B, update=update), drawn.contexts(), drawn.seen, len(drawn.case.sentences), LABELS)
     assert_learns(drawn, rule, ListLearner("probperc", min(n, B), add_gold=add_gold), B, update, seed)
 
 
@@ -80,7 +80,7 @@ def test_passive_aggressive(kind: str, drawn: BeamCase, update: str, B: int, see
     rule = BeamRunner(
         PassiveAggressive(pa_type=kind),
         Beam(B, update=update),
-        drawn.past(),
+        drawn.contexts(),
         drawn.seen,
         len(drawn.case.sentences),
         LABELS,
@@ -96,7 +96,7 @@ def test_mira(cost: str, drawn: BeamCase, update: str, B: int, seed: int, n: int
     rule = BeamRunner(
         Mira(nbest=min(n, B), cost=cost),
         Beam(B, update=update),
-        drawn.past(),
+        drawn.contexts(),
         drawn.seen,
         len(drawn.case.sentences),
         LABELS,
@@ -110,5 +110,5 @@ def test_mira(cost: str, drawn: BeamCase, update: str, B: int, seed: int, n: int
 def test_arow(drawn: BeamCase, update: str, B: int, seed: int, n: int) -> None:
     drawn = with_real_numbers(drawn, seed)
     learner = Arow(nbest=min(n, B), aggressiveness=0.5)
-    rule = BeamRunner(learner, Beam(B, update=update), drawn.past(), drawn.seen, len(drawn.case.sentences), LABELS)
+    rule = BeamRunner(learner, Beam(B, update=update), drawn.contexts(), drawn.seen, len(drawn.case.sentences), LABELS)
     assert_learns(drawn, rule, ListLearner("arow", min(n, B), C=0.5), B, update, seed)

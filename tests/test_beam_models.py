@@ -20,12 +20,12 @@ from palmette import Beam, Latent, Tagger
 from palmette.data import model_file
 from palmette.errors import DataError, ModelError, TemplateError, UsageError
 from palmette.features.lint import lint
-from palmette.features.templates import MOST_LABELS, PAST, parse, to_text
+from palmette.features.templates import LABEL_CONTEXT, MOST_LABELS, parse, to_text
 from palmette.kernels.chain.label_context import LABEL_BITS
 from palmette.options.assemble import assemble
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.structures.chain.calibrate import fit_temperature
-from palmette.structures.chain.label_context import carried, restart_past
+from palmette.structures.chain.label_context import carried, restart_contexts
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.prune import pruned
 from palmette.structures.chain.separation import separation
@@ -41,8 +41,14 @@ def trained(**more) -> Tagger:
 
 
 def everything(model: ChainModel) -> list[np.ndarray]:
-    assert model.past is not None
-    return [*arrays(model), model.past.template, model.past.owner, model.past.code, model.past.w]
+    assert model.label_contexts is not None
+    return [
+        *arrays(model),
+        model.label_contexts.template,
+        model.label_contexts.owner,
+        model.label_contexts.code,
+        model.label_contexts.w,
+    ]
 
 
 # --- templates ----------------------------------------------------------------------------------------------
@@ -52,8 +58,8 @@ def everything(model: ChainModel) -> list[np.ndarray]:
 def test_templates_that_read_earlier_labels(syntax: str) -> None:
     text = "U0:%x[0,0]\nU1:%y[-1]/%y[-12]/%x[0,0]\nU2:%y[-3]\nB\n"
     made = parse(text, syntax=syntax)
-    assert [template.past for template in made.templates] == [(), (1, 12), (3,), ()]
-    assert [template.orders for template in made.past] == [(PAST,)] * 2
+    assert [template.earlier_labels for template in made.templates] == [(), (1, 12), (3,), ()]
+    assert [template.orders for template in made.label_contexts] == [(LABEL_CONTEXT,)] * 2
     assert (made.order, made.searches) == (1, ("beam",))
     assert parse(to_text(made), syntax=syntax).templates == made.templates
     assert parse("U0:%x[0,0]\nB").searches == ("viterbi", "beam")
@@ -100,7 +106,10 @@ def test_whole_trainings_are_those_of_the_definition(task: Task, lines: list[str
     names = in_order_of_occurrence(task.labels)
     sentences = [tokens_of(templates, sentence) for sentence in task.sentences]
     readings = [
-        [[(expand(t, "crfpp", sentence, i), t.past) for t in templates.past] for i in range(len(sentence))]
+        [
+            [(expand(t, "crfpp", sentence, i), t.earlier_labels) for t in templates.label_contexts]
+            for i in range(len(sentence))
+        ]
         for sentence in task.sentences
     ]
     examples = gold_examples(sentences, task.labels, names)
@@ -108,22 +117,22 @@ def test_whole_trainings_are_those_of_the_definition(task: Task, lines: list[str
     twin = beam_perceptron(twin_of(templates, len(names)), examples, readings, order, B, "max-violation")
     observed = {feature: w for feature, w in twin.mean.items() if feature[0] != "past"}
     assert_equal_weights(weights_by_name(model), labelled(observed, names))
-    assert_equal_weights(past_by_name(model), {f: w for f, w in twin.mean.items() if f[0] == "past"})
+    assert_equal_weights(contexts_by_name(model), {f: w for f, w in twin.mean.items() if f[0] == "past"})
     assert sum(row.updates for row in outcome.training_log) == twin.updates
 
 
-def past_by_name(model: ChainModel) -> dict:
-    past, found = model.past, {}
-    assert past is not None
-    for row in range(past.owner.size):
-        template = past.template[past.owner[row]]
-        rest, labels = int(past.code[row]), []
-        for _ in range(int(past.first[template + 1] - past.first[template])):
+def contexts_by_name(model: ChainModel) -> dict:
+    contexts, found = model.label_contexts, {}
+    assert contexts is not None
+    for row in range(contexts.owner.size):
+        template = contexts.template[contexts.owner[row]]
+        rest, labels = int(contexts.code[row]), []
+        for _ in range(int(contexts.first[template + 1] - contexts.first[template])):
             rest, label = divmod(rest, 1 << LABEL_BITS)
             labels.insert(0, label - 1)
-        name = model.names[PAST][int(past.owner[row])]
-        for h in np.flatnonzero(past.w[row]):
-            found["past", name, tuple(labels), int(h)] = float(past.w[row, h])
+        name = model.names[LABEL_CONTEXT][int(contexts.owner[row])]
+        for h in np.flatnonzero(contexts.w[row]):
+            found["past", name, tuple(labels), int(h)] = float(contexts.w[row, h])
     return found
 
 
@@ -131,12 +140,12 @@ def test_mavg_restarts_from_the_mean_of_all_weights() -> None:
     tagger = trained(estimator="mavg", mavg_every=1, passes=4)
     other = trained(estimator="avg", passes=4)
     assert tagger.predict(noisy(1)[0]) != other.predict(noisy(1)[0])
-    assert tagger.model_.past is not None
-    past = tagger.model_.past._replace(a=np.ones(tagger.model_.past.w.shape))
-    before = past.w.copy()
-    restart_past(past, 4.0)
-    assert np.array_equal(past.w, before - np.float32(0.25))
-    assert not past.a.any()
+    assert tagger.model_.label_contexts is not None
+    contexts = tagger.model_.label_contexts._replace(a=np.ones(tagger.model_.label_contexts.w.shape))
+    before = contexts.w.copy()
+    restart_contexts(contexts, 4.0)
+    assert np.array_equal(contexts.w, before - np.float32(0.25))
+    assert not contexts.a.any()
 
 
 def test_history_tells_bad_updates_and_where_they_are_cut() -> None:
@@ -210,7 +219,7 @@ def test_a_resumed_training_goes_on_exactly(tmp_path: Path) -> None:
 def test_more_labels_and_attributes() -> None:
     """From 3 labels to 8: rows become wider, and what was learnt stays."""
     tagger, words = trained(), noisy(0)[0]
-    old = tagger.model_.past
+    old = tagger.model_.label_contexts
     assert old is not None
     wide = carried(tagger.model_.encoder, old.template, 8, old)
     n = old.owner.size
@@ -281,7 +290,7 @@ def test_what_takes_exact_search_is_refused() -> None:
 
 
 def test_a_sentence_that_is_too_long_for_its_beam(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("palmette.structures.chain.beam.ROOM", 1000)
+    monkeypatch.setattr("palmette.structures.chain.beam.MOST_BYTES", 1000)
     with pytest.raises(DataError, match=r"sentence 2 has 40 tokens.*\n?.*narrower beam"):
         trained().predict([[["w0", "c0"]], [["w0", "c0"]] * 40])
 
@@ -318,7 +327,7 @@ def test_exact_search_with_earlier_labels_says_what_to_do() -> None:
 
 def test_partial_labels_are_refused() -> None:
     words, labels = noisy(0)
-    with pytest.raises(DataError, match="labels that are fully known"):
+    with pytest.raises(DataError, match="learns from full labels"):
         flat_tagger(template=parse("U0:%x[0,0]\nB"), partial=True, **BEAM).fit(
             words, [[None, *own[1:]] for own in labels]
         )

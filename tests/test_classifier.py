@@ -238,7 +238,7 @@ def test_the_range_of_a_model_from_zero(chunker: Tagger, caplog: pytest.LogCaptu
         Classifier(init=chunker, init_range="auto", **options).fit(*TRAIN)
     largest = max(np.abs(block).max() for block in (from_zero.model_.weights[0], from_zero.model_.weights[1],
                                                     from_zero.model_.weights.one.w))  # fmt: skip
-    # The alphabet of the chunker is there too, but nothing else differs.
+    # The feature index of the chunker is there too, but nothing else differs.
     assert any(f"the largest weight is {largest:.4g}" in line for line in caplog.messages)
 
 
@@ -262,7 +262,7 @@ def test_starts_that_make_no_sense(chunker: Tagger, options: dict[str, Any], mes
 
 def test_a_start_that_is_no_chunker() -> None:
     words, tags = [[w for w, _ in s] for s in TRAIN_UP[:9]], [[t for _, t in s] for s in TRAIN_UP[:9]]
-    with pytest.raises(UsageError, match="no chunker"):
+    with pytest.raises(UsageError, match="not a chunker"):
         Classifier(init=Tagger("pos", passes=1).fit(words, tags)).fit(*TRAIN)
 
 

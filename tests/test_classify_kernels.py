@@ -107,9 +107,9 @@ def trained(
 ) -> Tally:  # fmt: skip
     """What is counted when the kernel learns from some sentences, or from structures of the store."""
     tally = make_tally(made.tables, how, np.ones(2) if clock is None else clock, no_rival(arrays), 60)
-    data, room = Labelled(made.x, np.array(y, np.int8)), make_workspace(made.tables, 20)
+    data, workspace = Labelled(made.x, np.array(y, np.int8)), make_workspace(made.tables, 20)
     train_latent(
-        made.tables, arrays, data, new_store(0) if store is None else store, np.array(examples), how, room, tally
+        made.tables, arrays, data, new_store(0) if store is None else store, np.array(examples), how, workspace, tally
     )
     return tally
 
@@ -121,8 +121,8 @@ def test_structures_and_scores(drawn: tuple) -> None:
     twin = twin_of(*drawn)
     n = len(made.data)
     scores, states = np.zeros(n), np.zeros((len(made.views), int(made.x.offset[-1])), np.int16)
-    room = make_workspace(made.tables, 3)
-    decide(made.tables, to_arrays(made, weights), made.x, np.arange(n), how.decoding, room, scores, states)
+    workspace = make_workspace(made.tables, 3)
+    decide(made.tables, to_arrays(made, weights), made.x, np.arange(n), how.decoding, workspace, scores, states)
     for s, sentence in enumerate(made.data):
         expected = twin.structures(sentence)
         own = states[:, made.x.offset[s] : made.x.offset[s + 1]]
@@ -198,9 +198,9 @@ def test_whole_passes(how: str) -> None:
 
 
 @kernel
-def converted(v: Views, room: Workspace, r: int, to: int, n: int) -> None:
-    classify_search.read_chunks(v, room, r, n)
-    classify_search.write_chunks(v, to, room.kind[r], room.starts[r], n, room.path[to])
+def converted(v: Views, workspace: Workspace, r: int, to: int, n: int) -> None:
+    classify_search.read_chunks(v, workspace, r, n)
+    classify_search.write_chunks(v, to, workspace.kind[r], workspace.starts[r], n, workspace.path[to])
 
 
 @kernel
@@ -211,10 +211,10 @@ def voted(kind: np.ndarray, starts: np.ndarray, n: int, without: int, won: np.nd
 def in_other_view(tags: list[str], types: tuple[str, ...], source: str, target: str) -> list[str]:
     views = [chunk_view(source, types), chunk_view(target, types)]
     tables = packed(views, types, True)
-    room = make_workspace(tables, len(tags))
-    room.best[0, : len(tags)] = [views[0].tags.index(tag) for tag in tags]
-    converted(tables, room, 0, 1, len(tags))
-    return [views[1].tags[h] for h in room.path[1, : len(tags)].tolist()]
+    workspace = make_workspace(tables, len(tags))
+    workspace.best[0, : len(tags)] = [views[0].tags.index(tag) for tag in tags]
+    converted(tables, workspace, 0, 1, len(tags))
+    return [views[1].tags[h] for h in workspace.path[1, : len(tags)].tolist()]
 
 
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(FIVE_VIEWS, FIVE_VIEWS)))

@@ -37,7 +37,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from palmette import FormatSpec
 
     Tagger("chunk", passes=4).fit_file(folder / "train.txt").save(folder / "chunk.palm")
-    pos = Tagger("pos", passes=4).fit_file(folder / "train.txt", reading=FormatSpec(label="1", columns=("0",)))
+    pos = Tagger("pos", passes=4).fit_file(folder / "train.txt", spec=FormatSpec(label="1", columns=("0",)))
     pos.save(folder / "pos.palm")
     return folder
 

@@ -29,11 +29,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     last.save(folder / "last.palm")
     last.tag_file(folder / "test.txt", folder / "last.txt")
     words = FormatSpec(columns=("0",))
-    Tagger("pos", passes=3).fit_file(folder / "train.txt", reading=words).save(folder / "words.palm")
+    Tagger("pos", passes=3).fit_file(folder / "train.txt", spec=words).save(folder / "words.palm")
     for name, passes in (("pos", 4), ("pos1", 1)):
-        tagger = Tagger("pos", passes=passes).fit_file(
-            folder / "train.txt", reading=FormatSpec(label="1", columns=("0",))
-        )
+        tagger = Tagger("pos", passes=passes).fit_file(folder / "train.txt", spec=FormatSpec(label="1", columns=("0",)))
         tagger.save(folder / f"{name}.palm")
     return folder
 
@@ -224,9 +222,7 @@ def test_outputs_are_read_as_the_model_reads_gold(cli: Cli) -> None:
     cli.write("turned.txt", turned)
     for seed in (1, 2):
         tagger = Tagger("pos", passes=1, seed=seed)
-        tagger.fit_file(cli.folder / "turned.txt", reading=FormatSpec(label="0", columns=("2", "1"))).save(
-            f"t{seed}.palm"
-        )
+        tagger.fit_file(cli.folder / "turned.txt", spec=FormatSpec(label="0", columns=("2", "1"))).save(f"t{seed}.palm")
     cli.fine("tag t2.palm turned.txt -o t2.txt -q")
     models, output = (compared(cli, f"t1.palm {second} turned.txt") for second in ("t2.palm", "t2.txt"))
     assert models["pairs"][0]["f1"] == output["pairs"][0]["f1"]
@@ -335,6 +331,12 @@ def test_learner_specifications() -> None:
     }
     (short,) = parse_learners(["latent:4,estimator=last"])
     assert short.params == {"learner": "perceptron", "latent": 4, "estimator": "last"}
+
+
+def test_spaces_around_commas_between_learners_do_not_matter() -> None:
+    plain = parse_learners(["perceptron,mira:nbest=5,cost=span,latent"])
+    for text in ("perceptron, mira:nbest=5, cost=span, latent", "perceptron ,mira:nbest=5 , cost=span ,\tlatent"):
+        assert parse_learners([text]) == plain
 
 
 @pytest.mark.parametrize(

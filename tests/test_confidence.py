@@ -94,7 +94,7 @@ def test_everything_is_a_sum_over_label_sequences(tagger: Tagger, allowed: list 
 def test_sequences_by_the_scores_of_their_paths(tagger: Tagger) -> None:
     """P(labels) from the definition: weights by name, every path of states, scores divided by the temperature."""
     model = tagger.model_
-    names, per = model.shape.state_names(model.labels), model.shape.per
+    names, states_per_label = model.shape.state_names(model.labels), model.shape.states_per_label
     H = model.shape.n_states
     weights = {}
     for (kind, *rest), weight in weights_by_name(replace(model, labels=names)).items():
@@ -112,7 +112,9 @@ def test_sequences_by_the_scores_of_their_paths(tagger: Tagger) -> None:
         tokens = tokens_of(model.encoder.templates, [[word] for word in sentence])
         shares: dict[tuple[str, ...], float] = dict.fromkeys(itertools.product(model.labels, repeat=len(tokens)), 0.0)
         for path in itertools.product(range(H), repeat=len(tokens)):
-            shares[tuple(model.labels[h // per] for h in path)] += math.exp(path_score(naive, tokens, path))
+            shares[tuple(model.labels[h // states_per_label] for h in path)] += math.exp(
+                path_score(naive, tokens, path)
+            )
         total = sum(shares.values())
         for labels, share in every(tagger, sentence).items():
             assert share == pytest.approx(shares[labels] / total, abs=1e-6)

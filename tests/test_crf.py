@@ -110,7 +110,7 @@ def test_l1_then_l2_keeps_what_l1_chose(logged: list[str]) -> None:
     one = flat_tagger(**PLAIN, l1=0.4, passes=100).fit(X, y)
     two = flat_tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=100).fit(X, y)
     assert 0 < np.count_nonzero(two.model_.chain.weights[0].w) <= np.count_nonzero(one.model_.chain.weights[0].w)
-    assert [message[:3] for message in logged if " weights that are not zero" in message] == ["L1:", "L2:"]
+    assert [message[:3] for message in logged if " nonzero weights" in message] == ["L1:", "L2:"]
     free = flat_tagger(**PLAIN, l2=0.2, passes=100).fit(X, y)
     values = [t.training_log_[-1]["figures"]["objective"] for t in (free, two)]
     assert values[0] < values[1]  # fewer weights, a higher value
@@ -122,7 +122,7 @@ def test_a_stage_tells_the_figures_of_the_pass_that_is_kept(logged: list[str]) -
     alone = flat_tagger(**PLAIN, l1=0.4, passes=15).fit(*demo("train", 60), dev=dev)
     kept = next(row for row in alone.training_log_ if row["number"] == alone.outcome_.best_epoch)
     told = next(message for message in logged if message.startswith("L1:"))
-    assert told.endswith(f"{100 * kept['train_accuracy']:.2f}% right in training, dev {100 * kept['dev']:.2f}")
+    assert told.endswith(f"{100 * kept['train_accuracy']:.2f}% training accuracy, dev {100 * kept['dev']:.2f}")
 
 
 def test_a_penalty_that_leaves_nothing_is_told(logged: list[str]) -> None:

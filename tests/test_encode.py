@@ -1,4 +1,4 @@
-"""The encoder against the slow template expander: the same attribute strings on every token, and alphabets
+"""The encoder against the slow template expander: the same attribute strings on every token, and feature indexes
 that grow, stay locked, and forget what is rare."""
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def locked(collected: Collected, corpus: Corpus) -> Listed:
     """Another corpus with the attributes of the first one."""
     Y = 1
     data = encode_corpus(
-        corpus, collected.encoder, collected.alphabets, np.full(corpus.n_tokens, Y, np.int32), allow_table(Y)
+        corpus, collected.encoder, collected.feature_indexes, np.full(corpus.n_tokens, Y, np.int32), allow_table(Y)
     )
     names = names_of(collected)
     return [[names[a] for a in data.features[0].att[lo:hi]] for lo, hi in itertools.pairwise(data.features[0].ptr)]
@@ -139,11 +139,11 @@ def test_every_token_has_the_strings_of_the_twin(templates: TemplateSet, sentenc
 
 @few()
 @given(template_sets(), SENTENCES, SENTENCES)
-def test_a_locked_alphabet_drops_what_it_does_not_know(
+def test_a_locked_feature_index_drops_what_it_does_not_know(
     templates: TemplateSet, sentences: Sentences, others: Sentences
 ) -> None:
     collected = collect(templates, sentences)
-    if 1 not in collected.alphabets:
+    if 1 not in collected.feature_indexes:
         return
     known = set(names_of(collected))
     expected = [[text for text in token if text in known] for token in expanded(templates, others, 1)]
@@ -195,8 +195,8 @@ def test_a_template_twice_counts_twice() -> None:
 @given(template_sets(), SENTENCES, SENTENCES)
 def test_growing_keeps_the_old_numbers(templates: TemplateSet, sentences: Sentences, others: Sentences) -> None:
     old = collect(templates, sentences)
-    grown = collect(templates, others, alphabets=old.alphabets)
-    for order in old.alphabets:
+    grown = collect(templates, others, feature_indexes=old.feature_indexes)
+    for order in old.feature_indexes:
         size = old.sizes[order]
         assert np.all(grown.first[order][:size] < 0)
         assert np.all(grown.first[order][size:] >= 0)
@@ -207,13 +207,13 @@ def test_growing_keeps_the_old_numbers(templates: TemplateSet, sentences: Senten
         assert [sorted(token) for token in found] == [sorted(t) for t in expanded(templates, others, order)]
 
 
-def test_growing_leaves_the_old_alphabet_alone() -> None:
+def test_growing_leaves_the_old_feature_index_alone() -> None:
     old = collect("U:%x[0,0]", words("a b"))
-    before = old.alphabets[1].keys.copy(), old.alphabets[1].numbers.copy()
-    grown = collect("U:%x[0,0]", words("b c"), alphabets=old.alphabets)
+    before = old.feature_indexes[1].keys.copy(), old.feature_indexes[1].numbers.copy()
+    grown = collect("U:%x[0,0]", words("b c"), feature_indexes=old.feature_indexes)
     assert grown.sizes[1] == 3
-    assert np.array_equal(old.alphabets[1].keys, before[0])
-    assert np.array_equal(old.alphabets[1].numbers, before[1])
+    assert np.array_equal(old.feature_indexes[1].keys, before[0])
+    assert np.array_equal(old.feature_indexes[1].numbers, before[1])
 
 
 @pytest.mark.parametrize("n_sentences", [1, 3000])
@@ -225,15 +225,15 @@ def test_a_table_grows_with_thousands_of_attributes(n_sentences: int) -> None:
     corpus = column_corpus(sentences)
     cells = encoder.cells(corpus)
     small = new_feature_index(1)
-    ptr, att, alphabet, first = encoder.encode(1, cells, corpus.offset, small, grow=True)
-    assert alphabet.keys.size > small.keys.size
-    assert np.count_nonzero(alphabet.keys) == alphabet.size == first.size
-    assert 2 * alphabet.size <= alphabet.keys.size
+    ptr, att, feature_index, first = encoder.encode(1, cells, corpus.offset, small, grow=True)
+    assert feature_index.keys.size > small.keys.size
+    assert np.count_nonzero(feature_index.keys) == feature_index.size == first.size
+    assert 2 * feature_index.size <= feature_index.keys.size
     names = Names(*encoder.spell(1, corpus, cells, first))
     expected = expanded(encoder.templates, sentences, 1)
     assert [names[a] for a in att] == [text for token in expected for text in token]
-    assert alphabet.size == len({text for token in expected for text in token})
-    again = encoder.encode(1, cells, corpus.offset, alphabet, grow=False)
+    assert feature_index.size == len({text for token in expected for text in token})
+    again = encoder.encode(1, cells, corpus.offset, feature_index, grow=False)
     assert np.array_equal(again[0], ptr)
     assert np.array_equal(again[1], att)
 
@@ -246,7 +246,7 @@ def test_a_table_grows_with_thousands_of_attributes(n_sentences: int) -> None:
 def test_min_count_drops_exactly_the_rare_ones(templates: TemplateSet, sentences: Sentences, least: int) -> None:
     everything = collect(templates, sentences)
     cut = collect(templates, sentences, min_count=least)
-    for order in everything.alphabets:
+    for order in everything.feature_indexes:
         expected = expanded(templates, sentences, order)
         count = Counter(text for token in expected for text in token)
         assert names_of(cut, order) == [name for name in names_of(everything, order) if count[name] >= least]
@@ -263,7 +263,7 @@ def test_max_attributes_keeps_the_most_frequent_and_of_equals_the_first() -> Non
     assert names_of(collect("U%x[0,0]", sentences, max_attributes=5)) == ["Ud", "Ua", "Ub", "Uc", "Ue"]
 
 
-def test_a_cut_alphabet_finds_what_it_kept() -> None:
+def test_a_cut_feature_index_finds_what_it_kept() -> None:
     collected = collect("U%x[0,0]", words("a b a c", "b d"), min_count=2)
     assert locked(collected, column_corpus(words("d c b a x"))) == [[], [], ["Ub"], ["Ua"], []]
 
@@ -271,7 +271,7 @@ def test_a_cut_alphabet_finds_what_it_kept() -> None:
 @pytest.mark.parametrize("options", [{"min_count": 2}, {"max_attributes": 4}, {"max_attributes": 1}])
 def test_old_attributes_are_never_dropped(options: dict[str, int]) -> None:
     old = collect("U%x[0,0]", words("a b c"))
-    grown = collect("U%x[0,0]", words("c d e d"), alphabets=old.alphabets, **options)
+    grown = collect("U%x[0,0]", words("c d e d"), feature_indexes=old.feature_indexes, **options)
     new = [] if options == {"max_attributes": 1} else ["Ud"]
     assert names_of(old) + names_of(grown) == ["Ua", "Ub", "Uc", *new]
     assert grown.actives[1].att.tolist() == ([2, 3, 3] if new else [2])
@@ -312,9 +312,9 @@ def test_a_count_cut_on_ready_made_attributes_leaves_the_corpus_as_it_was() -> N
 def test_ready_made_attributes_grow_and_lock() -> None:
     old = Collected(attribute_corpus(READY), None)
     corpus = attribute_corpus([[Token((("new", 1.0), ("z", 4.0), ("x", 1.0)))]])
-    grown = Collected(corpus, None, alphabets=old.alphabets)
+    grown = Collected(corpus, None, feature_indexes=old.feature_indexes)
     assert ready_made(grown, ["x", "y", "z", "new"]) == [[("new", 1.0), ("z", 4.0), ("x", 1.0)]]
     assert names_of(grown) == ["new"]
     assert old.sizes[1] == 3
-    data = encode_corpus(corpus, None, old.alphabets, np.full(1, 1, np.int32), allow_table(1))
+    data = encode_corpus(corpus, None, old.feature_indexes, np.full(1, 1, np.int32), allow_table(1))
     assert (data.features[0].att.tolist(), data.features[0].val.tolist()) == ([2, 0], [4.0, 1.0])

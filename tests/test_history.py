@@ -35,7 +35,9 @@ LABELS = ["N", "V", "D"]
 def shape_of(labels: list[str], kind: str) -> Shape:
     history = make_automaton(labels, kind, 64)
     counts = history.counts
-    return Shape(len(labels), 1, per=max(counts), states=() if len(set(counts)) == 1 else counts, history=history)
+    return Shape(
+        len(labels), 1, states_per_label=max(counts), states=() if len(set(counts)) == 1 else counts, history=history
+    )
 
 
 # --- the automaton ------------------------------------------------------------------------------------------
@@ -60,7 +62,7 @@ def test_each_label_sequence_has_one_path_of_states(kind: str, n_labels: int) ->
         expected = {tuple(state_names(kind, own, single)) for own in itertools.product(labels, repeat=n)}
         assert {tuple(names[h] for h in path) for path in found} == expected
         assert len(found) == n_labels**n
-        assert all(labels[h // shape.per] == names[h].partition("#")[0] for path in found for h in path)
+        assert all(labels[h // shape.states_per_label] == names[h].partition("#")[0] for path in found for h in path)
 
 
 @few()
@@ -135,7 +137,7 @@ def test_label_bigrams_of_order_1_are_order_2(
     ((score, path),) = decoded(chain_of(plain), data_of(plain))
     states = _numbered(one, tokens, bigrams, everything)
     ((state_score, state_path),) = decoded(chain_of(states), data_of(states))
-    labels = tuple(h // bigrams.per for h in state_path)
+    labels = tuple(h // bigrams.states_per_label for h in state_path)
     assert score == state_score == best.score
     assert state_path == bigrams.path(labels)
     assert path_score(two, sentence, labels) == best.score
@@ -156,9 +158,9 @@ def _numbered(model: Model, tokens: list[Token], bigrams: Bigrams, known: list[f
         Token(*(tuple((number[kind][a], v) for a, v in getattr(token, kind)) for kind in ("one", "two")))
         for token in tokens
     ]
-    label_of = tuple(h // bigrams.per for h in range(bigrams.n_states))
+    label_of = tuple(h // bigrams.states_per_label for h in range(bigrams.n_states))
     sizes = (len(number["one"]), len(number["two"]), 0)
-    return Case(model, label_of, sizes, [given_], [known], [1.0], per=bigrams.per)
+    return Case(model, label_of, sizes, [given_], [known], [1.0], states_per_label=bigrams.states_per_label)
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 3])
@@ -318,7 +320,7 @@ def test_training_goes_on_exactly_and_refuses_new_labels(tmp_path: Path) -> None
     half.save(str(tmp_path / "half.palm"))
     rest, _ = fit(corpus, None, passes=2, label_history="bigram", resume=load_chain(str(tmp_path / "half.palm")))
     assert same_bits(whole, rest)
-    with pytest.raises(DataError, match="'X' is a new one"):
+    with pytest.raises(DataError, match="new labels, and 'X' is one"):
         fit(column_corpus([[["w1", "c1"]]], [["X"]]), None, passes=2, label_history="bigram", resume=half)
 
 

@@ -96,10 +96,10 @@ def test_development_data_and_bias(logged: list[str]) -> None:
         ({"beam": 4}, "search: has no effect with the learner hmm"),
         ({"l2": 1.0}, "l2: is an option of crf and dplvm and maxent; the learner is hmm"),
         ({"partial": True}, "partial: has no effect with the learner hmm"),
-        ({"lexicons": {"city": "nowhere.txt"}}, "lexicons: an hmm reads words alone"),
+        ({"lexicons": {"city": "nowhere.txt"}}, "lexicons: an hmm reads only words"),
         ({"min_count": 2}, "min_count: has no effect with the learner hmm"),
-        ({"features": "pos"}, "features: an hmm reads words alone"),
-        ({"template": parse("U0:%x[0,0]")}, "template: an hmm reads words alone"),
+        ({"features": "pos"}, "features: an hmm reads only words"),
+        ({"template": parse("U0:%x[0,0]")}, "template: an hmm reads only words"),
         ({"order": 0}, "order 1 or 2"),
         ({"rare": -1}, "rare: -1 is not"),
         ({"dictionary": 0}, "dictionary: 0 is not"),
@@ -124,7 +124,7 @@ def test_data_that_it_cannot_count() -> None:
     with pytest.raises(DataError, match="leave the weights out"):
         Tagger(learner="hmm").fit([["a"]], [["A"]], sample_weight=[2.0])
     tagger = Tagger(learner="hmm").fit([["a"]], [["A"]])
-    with pytest.raises(UsageError, match="counted from all its data at once"):
+    with pytest.raises(UsageError, match="counted from all data at once"):
         tagger.partial_fit([["b"]], [["B"]])
     with pytest.raises(TemplateError, match="observed:words"):
         Tagger(template=parse("U0:%x[0,0,observed:words]")).fit([["a"]], [["A"]])
@@ -162,7 +162,7 @@ def test_train_tag_eval_inspect(cli: Cli) -> None:
     assert "dictionary 4" in shown
     assert "tolerance" not in shown
     assert "threads is for" in cli("train --learner hmm --threads 2 train.txt -o x.palm").err
-    assert "no --resume" in cli("train --resume m.palm train.txt -o x.palm").err
+    assert "--resume and --checkpoint do not apply" in cli("train --resume m.palm train.txt -o x.palm").err
 
 
 def test_compare_with_learners_that_have_features(cli: Cli) -> None:

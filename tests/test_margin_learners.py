@@ -52,7 +52,7 @@ SEEDS = st.integers(0, 999)
 @given(data=st.data(), C=st.sampled_from([0.01, 0.1, 1.0]), share=SHARES, seed=SEEDS)
 def test_passive_aggressive(order: int, kind: str, data: st.DataObject, C: float, share: float, seed: int) -> None:
     drawn, fresh, mavg = data.draw(learning_cases(order)), data.draw(st.booleans()), data.draw(st.booleans())
-    case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.per > 1 else 0.0)
+    case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.states_per_label > 1 else 0.0)
     chosen = PassiveAggressive(pa_type=kind, aggressiveness=0.1 if kind == "PA" else C)
     assert_learns(case, PathRunner(chosen.rule(1)), PassiveAggressiveTwin(kind, C), seed, mavg, 1e-4)
 
@@ -63,7 +63,7 @@ def test_passive_aggressive(order: int, kind: str, data: st.DataObject, C: float
 @given(data=st.data(), C=st.sampled_from([0.01, 0.1, 1.0]), share=SHARES, seed=SEEDS)
 def test_mira(order: int, cost: str, data: st.DataObject, C: float, share: float, seed: int) -> None:
     drawn, n, mavg = data.draw(learning_cases(order)), data.draw(st.integers(1, 5)), data.draw(st.booleans())
-    case = with_real_weights(drawn, seed)._replace(share=share if drawn.per > 1 else 0.0)
+    case = with_real_weights(drawn, seed)._replace(share=share if drawn.states_per_label > 1 else 0.0)
     labels = ["O", "B-X", "I-X", "I-Y", "B-Y", "S-Z", "E-X", "B-Z", "I-Z"][: case.n_labels]
     chosen = Mira(nbest=n, aggressiveness=C, cost=cost)
     twin = MiraTwin(n, C, labels if cost == "span" else None, case.label_of)
@@ -107,7 +107,7 @@ def call_gram(m: Chain, x: Data, s: int, paths: np.ndarray, K: int) -> np.ndarra
 def test_inner_products(order: int, data: st.DataObject, K: int, share: float, seed: int) -> None:
     """Any paths, equal ones too; a difference adds up over the sentence before it is squared."""
     drawn = data.draw(learning_cases(order))
-    case = drawn._replace(share=share if drawn.per > 1 else 0.0)
+    case = drawn._replace(share=share if drawn.states_per_label > 1 else 0.0)
     s, rng = len(case.sentences) - 1, np.random.default_rng(seed)
     paths = rng.integers(0, case.model.n_states, (K + 1, len(case.sentences[s]))).astype(np.int32)
     learner = learner_of(case, Rule())
@@ -141,19 +141,19 @@ def call_span_cost(m: Chain, gold: np.ndarray, path: np.ndarray, tables: Chunks)
 
 @few(4)
 @given(st.sampled_from(sorted(SCHEMES)), st.integers(1, 8), st.integers(1, 3), st.integers(0, 2**32))
-def test_the_span_cost_is_that_of_the_scorer(scheme: str, n: int, per: int, seed: int) -> None:
+def test_the_span_cost_is_that_of_the_scorer(scheme: str, n: int, states_per_label: int, seed: int) -> None:
     """Chunks that only one of two label sequences has: guessed + gold - 2 * correct of the metric, and a plain twin."""
     labels = SCHEMES[scheme]
     rng = np.random.default_rng(seed)
-    gold, path = rng.integers(0, len(labels) * per, (2, n)).astype(np.int32)
+    gold, path = rng.integers(0, len(labels) * states_per_label, (2, n)).astype(np.int32)
     path = np.where(rng.random(n) < 0.5, gold, path).astype(np.int32)  # often the same
-    label_of = tuple(h // per for h in range(len(labels) * per))
-    case = Case(Model(0, len(label_of)), label_of, (0, 0, 0), [[Token()]], [[frozenset([0])]], [1.0], per)
+    label_of = tuple(h // states_per_label for h in range(len(labels) * states_per_label))
+    case = Case(Model(0, len(label_of)), label_of, (0, 0, 0), [[Token()]], [[frozenset([0])]], [1.0], states_per_label)
     tables = chunks_for(Mira(cost="span"), labels)
     found = call_span_cost(chain_of(case), gold, path, tables)
-    names = [[labels[h // per] for h in one] for one in (gold, path)]
+    names = [[labels[h // states_per_label] for h in one] for one in (gold, path)]
     assert found == len(chunks(names[0]) ^ chunks(names[1]))
-    counts = span_counts(gold // per, path // per, np.array([0, n]), ChunkTables.of(labels))
+    counts = span_counts(gold // states_per_label, path // states_per_label, np.array([0, n]), ChunkTables.of(labels))
     assert found == counts.gold.sum() + counts.guessed.sum() - 2 * counts.correct.sum()
 
 

@@ -29,7 +29,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parser.save(folder / "m.palm")
     parser.parse_file(folder / TEST, folder / "out.conllu")
     for field in ("upos", "xpos"):
-        Tagger("pos", passes=2).fit_file(folder / TRAIN, reading=FormatSpec(label=field)).save(folder / f"{field}.palm")
+        Tagger("pos", passes=2).fit_file(folder / TRAIN, spec=FormatSpec(label=field)).save(folder / f"{field}.palm")
     return folder
 
 

@@ -36,7 +36,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_tagger_fills_the_field_it_was_trained_on(file: Path) -> None:
-    tagger = Tagger(features="pos", passes=3).fit_file(file, reading=FormatSpec(label="xpos"))
+    tagger = Tagger(features="pos", passes=3).fit_file(file, spec=FormatSpec(label="xpos"))
     bare = treebank_from_sentences([[(word, "X") for word in ("the", "moon", "falls")]])
     made = retagged(bare, tagger)
     assert tag_field(tagger) == "xpos"

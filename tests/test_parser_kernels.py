@@ -106,7 +106,7 @@ def test_pa_takes_the_largest_score_plus_cost(bank: Bank, order: list[int], tiny
         values = {item.path: item.score + sum(a != b for a, b in zip(item.path, gold, strict=True)) for item in wrong}
         both.learns([s])
         if wrong:
-            found = tuple(both.learning.room.paths.actions[0, : len(gold)].tolist())
+            found = tuple(both.learning.workspace.paths.actions[0, : len(gold)].tolist())
             assert values[found] == pytest.approx(max(values.values()), rel=1e-5, abs=1e-4)
         try:
             both.twin_learns([s])
@@ -204,7 +204,7 @@ def test_little_room_to_begin_with(bank: Bank, order: list[int], learner: str, b
     rule = Rule("max-violation", beam, learner, candidates=beam, spread=spread)
     order = [s % len(bank.trees) for s in order]
     roomy = Taught(bank, "basic", rule)
-    with mock.patch.multiple(learning, PLACES=2, ROOM=2):
+    with mock.patch.multiple(learning, PLACES=2, CAPACITY=2):
         tight = Taught(bank, "basic", rule)
     assert tight.learning.weights.table.size < 100
     for both in (roomy, tight):

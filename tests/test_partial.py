@@ -95,21 +95,25 @@ def test_weights_are_those_of_the_definition(task: Task, estimator: str, edges: 
     wanted = hidden(task.labels, data.draw(st.integers(0, 999)), data.draw(st.sampled_from([0.3, 0.7, 1.0])))
     names = names_of(wanted)
     assume(names)
-    seed, passes, per = data.draw(st.integers(0, 99)), data.draw(st.integers(1, 3)), data.draw(st.sampled_from([1, 2]))
-    states = States(names, [per] * len(names))
+    seed, passes, states_per_label = (
+        data.draw(st.integers(0, 99)),
+        data.draw(st.integers(1, 3)),
+        data.draw(st.sampled_from([1, 2])),
+    )
+    states = States(names, [states_per_label] * len(names))
     twin, shape = latent_twin(task.templates, states)
     examples = state_examples(parse(task.templates), task.sentences, wanted, states)
-    if per > 1:
+    if states_per_label > 1:
         twin.weights = random_start(shape, twin.order, SIZE, seed, rounded=True)
     twin.seen = seen_states(examples, twin.order, states) if edges == "seen" else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(starting, "start_randomly", start_on_grid)
         model, outcome = fit(
-            column_corpus(task.sentences, as_cells(wanted)), task.templates, partial=True, latent=per,
+            column_corpus(task.sentences, as_cells(wanted)), task.templates, partial=True, latent=states_per_label,
             estimator=estimator, passes=passes, seed=seed, edge_features=edges, init_size=SIZE,
         )  # fmt: skip
     orders = pass_orders(seed, len(outcome.training_log), len(examples))
-    learnt = latent_perceptron(twin, examples, orders, share=1.0 if per > 1 else 0.0, states=states)
+    learnt = latent_perceptron(twin, examples, orders, share=1.0 if states_per_label > 1 else 0.0, states=states)
     assert model.labels == names
     assert [p.updates for p in outcome.training_log] == learnt.updates
     assert [p.wrong for p in outcome.training_log] == learnt.wrong
@@ -205,13 +209,18 @@ def test_development_data_that_look_partial_must_be_said_to_be(cli: Cli) -> None
 
 @few()
 @given(tasks(max_tokens=3), st.sampled_from([1, 2]), st.integers(0, 999))
-def test_allowed_labels_give_the_best_path_that_fits(task: Task, per: int, seed: int) -> None:
+def test_allowed_labels_give_the_best_path_that_fits(task: Task, states_per_label: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(starting, "start_randomly", start_on_grid)
         tagger = flat_tagger(
-            template=parse(task.templates), estimator="last", passes=2, latent=per, init_size=SIZE, constraints="none"
+            template=parse(task.templates),
+            estimator="last",
+            passes=2,
+            latent=states_per_label,
+            init_size=SIZE,
+            constraints="none",
         ).fit(tuples(task.sentences), task.labels)
-    states = States(tagger.model_.labels, [per] * len(tagger.model_.labels))
+    states = States(tagger.model_.labels, [states_per_label] * len(tagger.model_.labels))
     twin, _ = latent_twin(task.templates, states)
     twin.weights = state_weights(tagger.model_)
     wanted = hidden(task.labels, seed, 0.7)
@@ -220,7 +229,7 @@ def test_allowed_labels_give_the_best_path_that_fits(task: Task, per: int, seed:
     for example, own in zip(examples, found, strict=True):
         best = best_of_all(twin, example.sentence, [sorted(one) for one in example.allowed])
         assert best is not None
-        assert own == [states.names[h // per] for h in best.path]
+        assert own == [states.names[h // states_per_label] for h in best.path]
 
 
 # --- scores -------------------------------------------------------------------------------------------------

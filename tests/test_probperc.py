@@ -62,7 +62,7 @@ def test_weights_and_averages_are_those_of_the_definition(
     order: int, data: st.DataObject, chosen: ProbPerc, seed: int, share: float
 ) -> None:
     drawn, fresh, mavg = data.draw(learning_cases(order)), data.draw(st.booleans()), data.draw(st.booleans())
-    case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.per > 1 else 0.0)
+    case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.states_per_label > 1 else 0.0)
     assert_learns(case, PathRunner(chosen.rule(len(case.sentences))), twin_rule(chosen), seed, mavg, 1e-4)
 
 
@@ -130,7 +130,7 @@ def test_a_list_with_all_paths_is_the_likelihood(drawn: Case, seed: int) -> None
     st.sampled_from(["always", "errors"]),
 )  # fmt: skip
 def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, share: float, when: str) -> None:
-    case = drawn._replace(share=share if drawn.per > 1 else 0.0)
+    case = drawn._replace(share=share if drawn.states_per_label > 1 else 0.0)
     order = np.concatenate([shuffled(3, number, len(case.sentences)) for number in (1, 2, 3)])
     one, other, data = chain_of(case), chain_of(case), data_of(case)
     clock, updates, wrong, infeasible = train_perceptron(one, data, order, 0, order.size, 1.0)

@@ -108,7 +108,7 @@ def test_a_model_without_any_attribute_of_an_order(templates: str, min_count: in
     longer = column_corpus([[["a", "x"], ["b", "y"], ["a", "x"]]])
     assert np.array_equal(loaded.tag(longer)[0], model.tag(longer)[0])
     more, _ = fit(column_corpus(*noisy()), templates, passes=1, edge_features=edges, resume=loaded)
-    assert more.alphabets[2].size > 0
+    assert more.feature_indexes[2].size > 0
     assert weights_by_name(reloaded(more, tmp_path)) == weights_by_name(more)
 
 
@@ -259,7 +259,7 @@ def test_a_cut_off_never_drops_what_the_old_model_has(options: dict[str, int], t
     grown, _ = fit(column_corpus(*noisy(1, 3)), None, passes=1, resume=again, checkpoint=True, **options)
     names = [old.names[1][k] for k in range(len(old.names[1]))]
     assert [grown.names[1][k] for k in range(len(names))] == names
-    assert len(grown.names[1]) == grown.alphabets[1].size
+    assert len(grown.names[1]) == grown.feature_indexes[1].size
     assert weights_by_name(reloaded(grown, tmp_path)) == weights_by_name(grown)
 
 

@@ -145,7 +145,7 @@ def objective_of(tagger: Tagger, X: list, y: list) -> float:
     """The objective that the weights of a model have on labelled sentences."""
     model, corpus = tagger.model_, corpus_from_items(X, y, mode="columns").corpus
     gold, _ = known_gold(corpus, model.labels)
-    data = encode_corpus(corpus, model.encoder, model.alphabets, gold, allow_table(len(model.labels)))
+    data = encode_corpus(corpus, model.encoder, model.feature_indexes, gold, allow_table(len(model.labels)))
     objective = ChainObjective(model.chain, data, l2=1.0)
     return objective(objective.start())[0]
 

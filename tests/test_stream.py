@@ -55,13 +55,13 @@ def cells(corpus: Corpus) -> list[tuple[Any, ...]]:
     ]
 
 
-def same(path: Path, reading: FormatSpec, block: int) -> None:
+def same(path: Path, spec: FormatSpec, block: int) -> None:
     """A stream of blocks of that size has the same tokens, and writes the same text, as one read."""
-    whole = read_corpus(path, reading)
-    parts = list(stream_corpus(path, reading, block))
+    whole = read_corpus(path, spec)
+    parts = list(stream_corpus(path, spec, block))
     assert [token for part in parts for token in cells(part)] == cells(whole)
-    for output in load_format(reading.format).outputs:
-        writer = Writer(reading.format, output, ["A", "B"], scores=True)
+    for output in load_format(spec.format).outputs:
+        writer = Writer(spec.format, output, ["A", "B"], scores=True)
         pieces = [writer.write(p, np.ones(p.n_tokens), np.ones(p.n_sentences)) for p in parts]
         assert b"".join(pieces) == writer.write(whole, np.ones(whole.n_tokens), np.ones(whole.n_sentences))
 
@@ -200,15 +200,15 @@ junk = st.one_of(
 def test_any_bytes(tmp_path: Path, format: str, data: bytes, block: int, has_label: bool | None) -> None:
     path = tmp_path / "data"
     path.write_bytes(data)
-    reading = FormatSpec(format=format, has_label=has_label)
+    spec = FormatSpec(format=format, has_label=has_label)
     try:
-        whole = read_corpus(path, reading)
+        whole = read_corpus(path, spec)
     except DataError:
         with pytest.raises(DataError):
-            list(stream_corpus(path, reading, block))
+            list(stream_corpus(path, spec, block))
         return
     assert np.all(np.diff(whole.offset) > 0)
-    same(path, reading, block)
+    same(path, spec, block)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -259,14 +259,14 @@ def test_like_and_overridden() -> None:
 
 
 def test_options_of_other_formats() -> None:
-    for reading in (
+    for spec in (
         FormatSpec(format="text", columns=("0",)),
         FormatSpec(format="attributes", label="0"),
         FormatSpec(format="conllu", separator="space"),
         FormatSpec(format="columns", tag_names=("O",)),
     ):
         with pytest.raises(UsageError, match="does not apply"):
-            list(stream_corpus("-", reading))
+            list(stream_corpus("-", spec))
     with pytest.raises(UsageError, match="unit: there is no 'line'"):
         FormatSpec(format="text", unit="line")
     with pytest.raises(UsageError, match="unknown format"):

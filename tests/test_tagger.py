@@ -295,7 +295,7 @@ def test_files(fitted: Tagger, tmp_path: Path) -> None:
     )
     labelled = "\n".join("\n".join(f"{w} {p}" for w, p in s) + "\n" for s in X[:40])
     (tmp_path / "train.txt").write_text(labelled, encoding="utf-8")
-    pos = Tagger("pos", passes=20).fit_file(tmp_path / "train.txt", reading=FormatSpec())
+    pos = Tagger("pos", passes=20).fit_file(tmp_path / "train.txt", spec=FormatSpec())
     assert pos.predict([[w for w, _ in X[0]]]) == [[p for _, p in X[0]]]
 
 

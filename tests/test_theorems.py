@@ -90,17 +90,17 @@ def with_noise(problem: TrainingData, seed: int, n_wrong: int) -> TrainingData:
 
 def case_of(problem: TrainingData, weights: dict[Feature, float], counts: tuple[int, ...]) -> Case:
     """The problem for the kernels, each label with its own number of states."""
-    per, n_labels = max(counts), len(counts)
-    H = per * n_labels
-    gone = [h for h in range(H) if h % per >= counts[h // per]]
+    states_per_label, n_labels = max(counts), len(counts)
+    H = states_per_label * n_labels
+    gone = [h for h in range(H) if h % states_per_label >= counts[h // states_per_label]]
     ban: set[Feature] = {("start", h) for h in gone} | {("end", h) for h in gone}
     ban |= {("pair", *((g, h) if way else (h, g))) for g in range(H) for h in gone for way in (0, 1)}
     # Forbidden pairs need an order of 1; without transition weights it is an order 0 model all the same.
     order = max(problem.unit.order, 1 if gone else 0)
     model = Model(order, H, weights, frozenset(ban), transitions=problem.unit.order >= 1)
     known = [[frozenset([y]) for y in gold] for gold in problem.golds]
-    label_of = tuple(h // per for h in range(H))
-    return Case(model, label_of, problem.sizes, problem.sentences, known, [1.0] * len(known), per)
+    label_of = tuple(h // states_per_label for h in range(H))
+    return Case(model, label_of, problem.sizes, problem.sentences, known, [1.0] * len(known), states_per_label)
 
 
 def plain(problem: TrainingData, weights: dict[Feature, float]) -> Case:

@@ -7,10 +7,11 @@ import signal
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from palmette.structures.training_log import Epoch
+from palmette.structures.training_log import Epoch, without_times
 from palmette.training import slices as slicing
 from palmette.training.interrupt import Interrupt, interruptible
 from palmette.training.result import EpochLog
@@ -60,6 +61,26 @@ class Counting(Learning):
 
     def figures(self) -> dict[str, float]:
         return {"total": float(self.total)}
+
+
+class OfNumPy(Counting):
+    """Its numbers are scalars of NumPy, as uncompiled kernels return them."""
+
+    def learn(self, examples: np.ndarray) -> Counts:
+        counts = super().learn(examples)
+        return Counts(np.int64(counts.updates), np.float64(counts.wrong))  # type: ignore[arg-type]
+
+    def evaluate(self, snapshot: Any) -> float:
+        return np.float64(super().evaluate(snapshot))
+
+    def figures(self) -> dict[str, float]:
+        return {"total": np.float32(self.total)}  # type: ignore[dict-item]
+
+
+def test_the_log_has_plain_numbers() -> None:
+    found, plain = (train_epochs(kind([0.1, 0.3]), 1, 2, EpochLog()) for kind in (OfNumPy, Counting))
+    rows, expected = (without_times(msgspec.to_builtins(result.training_log)) for result in (found, plain))
+    assert rows == expected
 
 
 def test_without_development_data_the_last_epoch_counts() -> None:

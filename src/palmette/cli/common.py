@@ -154,7 +154,7 @@ def format_spec(given: dict[str, Any]) -> FormatSpec:
 def input_spec(command: Command, tagger: Tagger, data: str, *, labelled: bool = False) -> FormatSpec:
     """How to read a file for a model: as its training data, but for the options of the command line."""
     given = format_spec(command.params(FormatSpec))
-    return tagger.reading_for(data, labelled=labelled).overridden(given)
+    return tagger.spec_for(data, labelled=labelled).overridden(given)
 
 
 def check_threads(threads: int) -> None:

@@ -52,7 +52,7 @@ def compile_all() -> None:
         attributes = Tagger(passes=1, min_count=2).fit_file(files["a.crfsuite"])
         attributes.tag_file(files["a.crfsuite"], Path(folder, "out.txt"))
         Tagger(template=files["t.txt"], search="beam", passes=1).fit_file(files["c.txt"], files["c.txt"])
-        Tagger("pos", passes=1).fit_file(files["u.conllu"], reading=FormatSpec(label="upos"))
+        Tagger("pos", passes=1).fit_file(files["u.conllu"], spec=FormatSpec(label="upos"))
         _compile_parser(Path(folder, "out.conllu"))
         tagger.predict([[("a", "x"), ("b", "y")]], allowed=[[None, "O"]])
         for optimiser in OPTIMISERS:

@@ -103,19 +103,19 @@ def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) ->
     from palmette.reports.progress import TrainingDisplay
 
     console.print(f"\n[bold]{TITLES[kind]}[/bold]")
-    reading = FormatSpec(label="1", columns=("0",)) if kind == "pos" else FormatSpec()
+    spec = FormatSpec(label="1", columns=("0",)) if kind == "pos" else FormatSpec()
     tagger = Tagger(kind, passes=15, patience=4, seed=1)
     command = f"palmette train train.txt -o {kind}.palm --features {kind} --dev dev.txt --passes 15 --patience 4"
     command += " --label 1 --columns 0" if kind == "pos" else ""
     console.print(f"[dim]{command}[/dim]", soft_wrap=True)
     sys.stdout.flush()
     with TrainingDisplay(15, "F1" if kind == "chunk" else "accuracy", quiet) as display:
-        tagger.fit_file(data / "train.txt", data / "dev.txt", reading=reading, progress=display)
+        tagger.fit_file(data / "train.txt", data / "dev.txt", spec=spec, progress=display)
     tagger.save(target)
     history = tagger.outcome_.training_log
     seconds = sum(p.seconds for p in history)
     model = tagger.model_
-    n = sum(alphabet.size for alphabet in model.alphabets.values())
+    n = sum(feature_index.size for feature_index in model.feature_indexes.values())
     console.print(
         f"{len(model.labels)} labels, {n:,} attributes, {len(history)} passes in {seconds:.2f} s; "
         f"pass {tagger.outcome_.best_epoch} is best on dev and kept: {target}"

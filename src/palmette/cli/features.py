@@ -57,10 +57,11 @@ def _check_file(path: str, columns: int) -> None:
 
 def _searches(templates: TemplateSet) -> str:
     """The searches that a set allows, and the reason if not all."""
-    if not templates.past:
+    reading = templates.label_contexts
+    if not reading:
         return "viterbi (exact), beam"
-    first, back = templates.past[0], max(back for template in templates.past for back in template.past)
+    back = max(back for template in reading for back in template.earlier_labels)
     return (
-        f"beam (--search beam); {len(templates.past)} templates, the first on line {first.line}, read labels up to "
+        f"beam (--search beam); {len(reading)} templates, the first on line {reading[0].line}, read labels up to "
         f"{back} tokens before, which exact search cannot"
     )

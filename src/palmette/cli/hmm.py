@@ -30,7 +30,7 @@ class CountTables(OutputOptions, Command):
         announce_compiling(self.quiet)
         from palmette.estimators.hmm import HMM
 
-        hmm = HMM(**self.params(HmmOptions)).fit_file(self.data, reading=spec)
+        hmm = HMM(**self.params(HmmOptions)).fit_file(self.data, spec=spec)
         hmm.save_tables(self.output)
         if self.output != "-":
             words = hmm.vocabulary_

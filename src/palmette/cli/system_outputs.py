@@ -35,15 +35,15 @@ def system_outputs(
 
     names, files = list(systems), list(systems.values())
     taggers = {file: load_tagger(file, quiet) for file in files if is_model(file)}
-    readings = {file: tagger.reading_for(gold, labelled=True).overridden(given) for file, tagger in taggers.items()}
-    reading = next(iter(readings.values()), given).resolved(gold)
-    base = labelled(read_corpus(gold, reading), gold)
+    specs = {file: tagger.spec_for(gold, labelled=True).overridden(given) for file, tagger in taggers.items()}
+    spec = next(iter(specs.values()), given).resolved(gold)
+    base = labelled(read_corpus(gold, spec), gold)
     assert base.labels is not None
     right = SystemLabels(base.labels.ids, base.labels.types)
     guesses: dict[str, SystemLabels] = {}
     known, unseen, knower, helped = None, None, None, False
     for file, tagger in taggers.items():
-        corpus = read_corpus(gold, readings[file])
+        corpus = read_corpus(gold, specs[file])
         _check_same_gold(base, corpus, file)
         if helpers and lacks_columns(tagger, corpus):
             corpus, helped = with_columns(corpus, [helper.model_ for helper in helpers], tagger.model_), True
@@ -58,7 +58,7 @@ def system_outputs(
     for file in files:
         corpus = base
         if file not in taggers:
-            corpus = labelled(read_corpus(file, output_reading(file, reading)), file)
+            corpus = labelled(read_corpus(file, output_spec(file, spec)), file)
             _check_aligned(corpus, base, file)
             assert corpus.labels is not None
             guesses[file] = SystemLabels(corpus.labels.ids, corpus.labels.types)
@@ -85,19 +85,19 @@ def lacks_columns(tagger: Tagger, corpus: Corpus) -> bool:
     return encoder is not None and len(corpus.columns) < encoder.n_columns
 
 
-def output_reading(file: str, gold: FormatSpec) -> FormatSpec:
+def output_spec(file: str, gold: FormatSpec) -> FormatSpec:
     """How to read a tagged file. The guess is in the last column, in the label's field of CoNLL-U, or under the key
     `tags` of JSON lines. `gold` is how the gold file was read; the name of the output may show another format."""
 
     from palmette.data.formats.spec import FormatSpec, format_by_name
 
     format = format_by_name(file) or gold.format
-    reading = gold if format == gold.format else FormatSpec(format=format, has_label=True)
+    spec = gold if format == gold.format else FormatSpec(format=format, has_label=True)
     if format == "columns":
-        return reading.replace(label="-1", columns=(reading.columns or ("0",))[:1])
+        return spec.replace(label="-1", columns=(spec.columns or ("0",))[:1])
     if format == "jsonl":
-        return reading.replace(label="tags", tag_names=None)
-    return reading
+        return spec.replace(label="tags", tag_names=None)
+    return spec
 
 
 def _check_chunks(guess: SystemLabels, gold: SystemLabels, file: str, corpus: Corpus) -> None:

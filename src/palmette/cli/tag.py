@@ -128,7 +128,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, OutputOptions, Command):
     def _write(self, tagger: Tagger, helpers: list[Tagger], spec: FormatSpec, decode: str) -> int:
         """Tag the file; the number of its tokens."""
         shared: dict[str, Any] = {
-            "reading": spec, "output": self.to, "threads": self.threads, "bias": biases(self.bias), "add": helpers,
+            "spec": spec, "output": self.to, "threads": self.threads, "bias": biases(self.bias), "add": helpers,
             "known": self.known, "progress": None if self.quiet else Meter(),
         }  # fmt: skip
         if self.nbest is not None:

@@ -63,11 +63,11 @@ class Train(JsonOptions, Command):
         tagger = self._tagger(old)
         spec = format_spec(self.params(FormatSpec))
         if old is not None:
-            spec = old.reading_for(self.data, labelled=True).overridden(spec)
+            spec = old.spec_for(self.data, labelled=True).overridden(spec)
         silent = self.quiet or self.json
         with _display(tagger, self.dev, silent) as display:
             tagger.fit_file(
-                self.data, self.dev, reading=spec, resume=None if old is None else old.model_,
+                self.data, self.dev, spec=spec, resume=None if old is None else old.model_,
                 checkpoint=self.checkpoint, names=not self.strip, threads=self.threads, progress=display,
             )  # fmt: skip
         tagger.save(self.output, prune=self.prune, strip=self.strip)
@@ -132,7 +132,7 @@ def about(tagger: Tagger) -> dict[str, Any]:
     model = tagger.model_
     return {
         "labels": len(model.labels),
-        "attributes": sum(index.size for index in model.alphabets.values()),
+        "attributes": sum(index.size for index in model.feature_indexes.values()),
         "nonzero_weights": n_weights(model.chain),
         "scheme": model.scheme,
         "order": model.shape.order,

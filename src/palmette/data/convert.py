@@ -22,16 +22,16 @@ def convert_file(
     """Write a labelled file with its labels in the tag scheme `to` (iob1, iob2, ioe1, ioe2, iobes, bilou, ...); returns
     the number of tokens. `spec`: how to read the file, if its name and first line do not show it."""
     scheme_named(to)
-    reading = (spec or FormatSpec()).resolved(source).labelled()
-    relabel = load_format(reading.format).relabel
+    found = (spec or FormatSpec()).resolved(source).labelled()
+    relabel = load_format(found.format).relabel
     if relabel is None:
-        raise UsageError(f"the format {reading.format} has no labels to convert")
+        raise UsageError(f"the format {found.format} has no labels to convert")
 
     def work(corpus: Corpus) -> Processed:
         ids, labels = _converted(corpus, to)
-        return Processed(relabel(corpus, reading, ids, labels), (corpus.n_tokens,))
+        return Processed(relabel(corpus, found, ids, labels), (corpus.n_tokens,))
 
-    return sum(process_file(stream_corpus(source, reading), work, target, progress=progress))
+    return sum(process_file(stream_corpus(source, found), work, target, progress=progress))
 
 
 def _converted(corpus: Corpus, to: str) -> tuple[np.ndarray, list[str]]:

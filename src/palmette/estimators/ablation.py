@@ -54,13 +54,13 @@ class LearnerSpec(NamedTuple):
 
 
 def parse_learners(given: Sequence[str]) -> list[LearnerSpec]:
-    """Learners written NAME[:key=value[,key=value...]], with commas or spaces between them.
+    """Learners written NAME[:key=value[,key=value...]], separated by commas (spaces around them are ignored) or spaces.
 
     A comma before `key=` goes on with the same learner, any other comma begins the next: no name of a learner has an
     equals sign. Each text of `given` may hold several learners.
     """
     texts: list[str] = []
-    for word in (word for text in given for word in text.split()):
+    for word in re.sub(r"\s*,\s*", ",", " ".join(given)).split():
         for k, piece in enumerate(word.split(",")):
             if k and _OPTION.match(piece):
                 texts[-1] += f"{',' if ':' in texts[-1] else ':'}{piece}"

@@ -28,7 +28,7 @@ from palmette.kernels.chain.forward import log_partitions
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import HiddenMarkov, HmmOptions
-from palmette.structures.chain.model import ChainModel, check_room
+from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
 from palmette.structures.hmm.model import HiddenMarkovModel, count_model, observations, word_column
 from palmette.structures.hmm.serialise import load_hmm, save_hmm
@@ -85,10 +85,10 @@ class HMM(HmmOptions, Estimator):
         """Count sentences X and their labels y. A token is a word, or a tuple whose first item is one."""
         return self.fit_corpus(corpus_from_items(X, y, mode="columns").corpus)
 
-    def fit_file(self, path: FilePath, *, reading: FormatSpec | None = None) -> HMM:
+    def fit_file(self, path: FilePath, *, spec: FormatSpec | None = None) -> HMM:
         """Count a labelled file."""
         self.check()
-        return self.fit_corpus(read_corpus(path, reading))
+        return self.fit_corpus(read_corpus(path, spec))
 
     def fit_corpus(self, corpus: Corpus) -> HMM:
         """Count a labelled corpus; its column 0 has the words."""
@@ -116,7 +116,7 @@ class HMM(HmmOptions, Estimator):
         labels, p = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_tokens)
         if corpus.n_tokens:
             log_z = np.zeros(corpus.n_sentences)
-            check_room(corpus.offset, self.model_.shape, self.model_.encoder)
+            check_memory(corpus.offset, self.model_.shape, self.model_.encoder)
             decode_marginal(self.model_.chain, self.model_.encode(corpus), labels, p, log_z, False)
             check_feasible(log_z, corpus)
         return self._named(labels, items), items.with_empty(_cut(p.tolist(), items), list)
@@ -132,7 +132,7 @@ class HMM(HmmOptions, Estimator):
         corpus = self._readable(items.corpus)
         log_z = np.zeros(corpus.n_sentences)
         if corpus.n_tokens:
-            check_room(corpus.offset, self.model_.shape, self.model_.encoder)
+            check_memory(corpus.offset, self.model_.shape, self.model_.encoder)
             log_partitions(self.model_.chain, self.model_.encode(corpus), log_z, False)
         return items.with_empty(log_z.tolist(), float)
 

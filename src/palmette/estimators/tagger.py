@@ -88,15 +88,15 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         return self.fit_corpus(self._corpus(X, y), None, resume=old, checkpoint=exactly)
 
     def fit_file(
-        self, path: FilePath, dev: FilePath | None = None, *, reading: FormatSpec | None = None, **options: Any
+        self, path: FilePath, dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
     ) -> Tagger:
         """Learn from a labelled file; `options` as for `fit_corpus`."""
-        reading = reading or FormatSpec()
+        spec = spec or FormatSpec()
         self.settings()  # wrong parameters are reported before any file is read
-        corpus = read_corpus(path, reading)
-        held_out = read_corpus(dev, reading) if dev is not None else None
+        corpus = read_corpus(path, spec)
+        held_out = read_corpus(dev, spec) if dev is not None else None
         self.fit_corpus(corpus, held_out, **options)
-        self.model_.meta["reading"] = _explicit(reading.resolved(path), corpus).values()
+        self.model_.meta["reading"] = _explicit(spec.resolved(path), corpus).values()
         return self
 
     def fit_corpus(
@@ -268,7 +268,7 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         source: FilePath,
         target: FilePath,
         *,
-        reading: FormatSpec | None = None,
+        spec: FormatSpec | None = None,
         add: Sequence[Tagger] = (),
         threads: int = 1,
         progress: Callable[[int], None] | None = None,
@@ -282,7 +282,7 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts; `confidence`
         and `marginals` write confidences as data/formats/confidence.py describes.
         """
-        request = self._request(source, reading, add, options)
+        request = self._request(source, spec, add, options)
         done = tag_file(self._fitted(), source, target, request, threads=threads, progress=progress)
         self.proven_ = (done.proven, done.searched)
         return done.tokens
@@ -293,7 +293,7 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         target: FilePath,
         n: int = 5,
         *,
-        reading: FormatSpec | None = None,
+        spec: FormatSpec | None = None,
         add: Sequence[Tagger] = (),
         threads: int = 1,
         progress: Callable[[int], None] | None = None,
@@ -301,20 +301,20 @@ class Tagger(Confidences, TaggerOptions, Estimator):
     ) -> int:
         """Write the n best label sequences of each sentence of a file; returns the number of tokens. `output` is crfpp
         (a block per candidate), columns (labels side by side) or jsonl; `known` and `bias` are those of `tag_file`."""
-        request = self._request(source, reading, add, options)
+        request = self._request(source, spec, add, options)
         return nbest_file(self._fitted(), source, target, n, request, threads=threads, progress=progress)
 
     def _request(
-        self, source: FilePath, reading: FormatSpec | None, add: Sequence[Tagger], options: dict[str, Any]
+        self, source: FilePath, spec: FormatSpec | None, add: Sequence[Tagger], options: dict[str, Any]
     ) -> TagRequest:
         helpers = [tagger._fitted() for tagger in add]
-        return TagRequest(spec=reading or self.reading_for(source), helpers=helpers, **options)
+        return TagRequest(spec=spec or self.spec_for(source), helpers=helpers, **options)
 
-    def reading_for(self, source: FilePath, *, labelled: bool = False) -> FormatSpec:
+    def spec_for(self, source: FilePath, *, labelled: bool = False) -> FormatSpec:
         """How to read input that looks like the training data, with its labels or without."""
         trained = self._fitted().meta.get("reading") or FormatSpec()
-        reading = FormatSpec().like(trained, source)
-        return reading.labelled() if labelled else reading
+        spec = FormatSpec().like(trained, source)
+        return spec.labelled() if labelled else spec
 
     # Keeping
 
@@ -347,7 +347,7 @@ class Tagger(Confidences, TaggerOptions, Estimator):
     def states_(self) -> list[str]:
         """What the states are called: as their labels in a plain model."""
         model = self._fitted()
-        names = model.labels if model.shape.per == 1 else model.shape.state_names(model.labels)
+        names = model.labels if model.shape.states_per_label == 1 else model.shape.state_names(model.labels)
         return [name for name, missing in zip(names, model.shape.missing(), strict=True) if not missing]
 
     @property
@@ -359,15 +359,15 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         return self._fitted().meta["history"]
 
 
-def _explicit(reading: FormatSpec, corpus: Corpus) -> FormatSpec:
+def _explicit(spec: FormatSpec, corpus: Corpus) -> FormatSpec:
     """Name the feature columns when the label is not the last one: without labels they would shift."""
-    if reading.format != "columns" or reading.columns is not None or reading.label is None:
-        return reading
+    if spec.format != "columns" or spec.columns is not None or spec.label is None:
+        return spec
     n = len(corpus.columns) + 1
-    label = int(reading.label) % n
+    label = int(spec.label) % n
     if label == n - 1:
-        return reading
-    return reading.replace(columns=tuple(str(c) for c in range(n) if c != label))
+        return spec
+    return spec.replace(columns=tuple(str(c) for c in range(n) if c != label))
 
 
 def _weights(given: Sequence[float], items: Items) -> np.ndarray:

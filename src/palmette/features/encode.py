@@ -17,7 +17,7 @@ from palmette.data.corpus import Column, Corpus, bytes_of
 from palmette.errors import TemplateError
 from palmette.features.atoms import atom_function, lexicon_name
 from palmette.features.resources import Resources, match
-from palmette.features.templates import PAST, Macro, Template, TemplateSet, outside
+from palmette.features.templates import LABEL_CONTEXT, Macro, Template, TemplateSet, outside
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.encode import encode as kernels
 from palmette.kernels.encode.encode import Cells, FeatureIndex, Program
@@ -44,7 +44,7 @@ class Encoder:
         self.resources = resources
         self.views = sorted({View(m.column, m.atom) for t in templates.templates for m in t.macros})
         self._atoms = {v: self._atom(v.atom) for v in self.views}
-        self.programs = {order: self._program(order) for order in (1, 2, 3, PAST) if self.of_order(order)}
+        self.programs = {order: self._program(order) for order in (1, 2, 3, LABEL_CONTEXT) if self.of_order(order)}
 
     @property
     def n_columns(self) -> int:
@@ -53,7 +53,7 @@ class Encoder:
 
     def of_order(self, order: int) -> list[Template]:
         """The templates with weights of that order. A bare one of order 1 fires everywhere: a label's bias."""
-        always = (1, PAST)
+        always = (1, LABEL_CONTEXT)
         return [t for t in self.templates.templates if order in t.orders and (t.macros or order in always)]
 
     def is_bare(self, order: int) -> bool:
@@ -180,12 +180,12 @@ class Encoder:
         return spell(self.programs[order], cells, corpus.offset, first, pieces)
 
     def encode(
-        self, order: int, cells: Cells, offset: np.ndarray, alphabet: FeatureIndex, grow: bool
+        self, order: int, cells: Cells, offset: np.ndarray, feature_index: FeatureIndex, grow: bool
     ) -> tuple[np.ndarray, np.ndarray, FeatureIndex, np.ndarray]:
-        """(ptr, att, alphabet, first) of one order; see the kernel."""
+        """(ptr, att, feature_index, first) of one order; see the kernel."""
         program = self.programs[order]
-        ptr, att, keys, numbers, first = kernels.encode(program, cells, offset, alphabet, grow)
-        return ptr, att, FeatureIndex(keys, numbers, first.size if grow else alphabet.size), first
+        ptr, att, keys, numbers, first = kernels.encode(program, cells, offset, feature_index, grow)
+        return ptr, att, FeatureIndex(keys, numbers, first.size if grow else feature_index.size), first
 
 
 def _view(macro: Macro) -> View:
@@ -199,7 +199,7 @@ def hash_optional(values: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]
     return hash, power
 
 
-def new_feature_index(room: int = 1 << 12) -> FeatureIndex:
-    """An empty feature index with places for about `room` attributes."""
-    size = 1 << max(12, int(2 * room - 1).bit_length())
+def new_feature_index(capacity: int = 1 << 12) -> FeatureIndex:
+    """An empty feature index with places for about `capacity` attributes."""
+    size = 1 << max(12, int(2 * capacity - 1).bit_length())
     return FeatureIndex(np.zeros(size, np.uint64), np.full(size, -1, np.int32), 0)

@@ -35,10 +35,10 @@ def lint(templates: TemplateSet, n_columns: int | None = None) -> list[LintWarni
     """Warnings in the order of the lines; TemplateError if a column does not exist."""
     if n_columns is not None:
         check_columns(templates, n_columns, templates.name)
-    observing = tuple(template for template in templates.templates if not template.past)
+    observing = tuple(template for template in templates.templates if not template.earlier_labels)
     found = [
         *_doubles(observing),
-        *_past_doubles(templates.past),
+        *_label_context_doubles(templates.label_contexts),
         *_shared(observing),
         *_repeated(templates.templates),
         *_bias(observing),
@@ -83,15 +83,15 @@ def _doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
             contexts.setdefault((cells, order), template)
 
 
-def _past_doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
+def _label_context_doubles(templates: tuple[Template, ...]) -> Iterator[LintWarning]:
     """Templates that read the same earlier labels and the same cells as one before."""
     contexts: dict[tuple[frozenset[int], frozenset[Macro]], Template] = {}
     for template in templates:
-        earlier = contexts.setdefault((frozenset(template.past), frozenset(template.macros)), template)
+        earlier = contexts.setdefault((frozenset(template.earlier_labels), frozenset(template.macros)), template)
         if earlier is not template:
             kind = "duplicate" if earlier.text == template.text else "redundant"
             yield LintWarning(template.line, kind, f"`{template.text}` repeats `{earlier.text}` (line {earlier.line})")
-        if len(set(template.past)) < len(template.past):
+        if len(set(template.earlier_labels)) < len(template.earlier_labels):
             yield LintWarning(
                 template.line, "repeated", f"`{template.text}` has the same label twice, which adds nothing"
             )

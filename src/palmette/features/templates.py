@@ -43,20 +43,22 @@ class Macro(msgspec.Struct, frozen=True):
         return self.row + {"here": i, "first": 0, "last": n - 1}[self.anchor]
 
 
-PAST = 0  # in place of an order, for templates that read earlier labels
+LABEL_CONTEXT = 0  # in place of an order, for templates that read earlier labels
 MOST_BACK = 20  # tokens that it may look back
 MOST_LABELS = 4  # that it may read: they fit into one number (kernels/chain/label_context.py)
 
 
 class Template(msgspec.Struct, frozen=True):
-    """literals[0] macros[0] literals[1] ... macros[-1] literals[-1]; orders: 1 label, 2 pair, 3 triple, or PAST."""
+    """literals[0] macros[0] literals[1] ... macros[-1] literals[-1]
+
+    orders: 1 for a label, 2 for a pair, 3 for a triple, or LABEL_CONTEXT."""
 
     text: str
     orders: tuple[int, ...]
     literals: tuple[str, ...]
     macros: tuple[Macro, ...]
     line: int
-    past: tuple[int, ...] = ()  # the earlier labels that it reads: 1 for `%y[-1]`
+    earlier_labels: tuple[int, ...] = ()  # the earlier labels that it reads: 1 for `%y[-1]`
 
 
 class TemplateSet(msgspec.Struct, frozen=True):
@@ -67,17 +69,18 @@ class TemplateSet(msgspec.Struct, frozen=True):
     @property
     def order(self) -> int:
         """0 without transitions, 1 with label pairs, 2 with label triples."""
-        return max((order for template in self.templates for order in template.orders if order != PAST), default=1) - 1
+        arities = (arity for template in self.templates for arity in template.orders if arity != LABEL_CONTEXT)
+        return max(arities, default=1) - 1
 
     @property
-    def past(self) -> tuple[Template, ...]:
+    def label_contexts(self) -> tuple[Template, ...]:
         """The templates that read earlier labels."""
-        return tuple(template for template in self.templates if template.past)
+        return tuple(template for template in self.templates if template.earlier_labels)
 
     @property
     def searches(self) -> tuple[str, ...]:
         """The searches that can use all templates."""
-        return ("beam",) if self.past else ("viterbi", "beam")
+        return ("beam",) if self.label_contexts else ("viterbi", "beam")
 
 
 def parse(text: str, name: str = "templates", syntax: str = "auto") -> TemplateSet:
@@ -146,28 +149,30 @@ def _parse_line(text: str, line: int, file: str, rules: _Syntax) -> Template:
         raise _bad_first_character(text, line, file, rules)
     literals: list[str] = []
     macros: list[Macro] = []
-    past: list[int] = []
+    earlier: list[int] = []
     start = scanned = 0
     while (at := text.find("%", scanned)) >= 0:
         if text[at : at + 2] == "%y":
-            back, scanned = _read_past(text, at, file, line)
-            past.append(back)
+            back, scanned = _read_earlier_label(text, at, file, line)
+            earlier.append(back)
             continue
         literals.append(text[start:at])
         raw, start = rules.read_macro(text, at, file, line)
         scanned = start
         macros.append(Macro(*raw))
         check_atom(macros[-1].atom, file=file, line=line)
-    orders = _orders_with_past(text, rules.orders[text[0]], past, file, line) if past else rules.orders[text[0]]
-    return Template(text, orders, (*literals, text[start:]), tuple(macros), line, tuple(past))
+    orders = rules.orders[text[0]]
+    if earlier:
+        orders = _orders_with_earlier_labels(text, orders, earlier, file, line)
+    return Template(text, orders, (*literals, text[start:]), tuple(macros), line, tuple(earlier))
 
 
-_PAST = re.compile(r"%y\[-([0-9]{1,3})\]")
+_EARLIER_LABEL = re.compile(r"%y\[-([0-9]{1,3})\]")
 
 
-def _read_past(text: str, position: int, file: str, line: int) -> tuple[int, int]:
+def _read_earlier_label(text: str, position: int, file: str, line: int) -> tuple[int, int]:
     """How far back the label of a `%y` is, and where its text ends."""
-    found = _PAST.match(text, position)
+    found = _EARLIER_LABEL.match(text, position)
     if found is None or not 1 <= int(found[1]) <= MOST_BACK:
         raise TemplateError(
             f"not an earlier label: {text[position : position + 30]!r}",
@@ -178,14 +183,16 @@ def _read_past(text: str, position: int, file: str, line: int) -> tuple[int, int
     return int(found[1]), found.end()
 
 
-def _orders_with_past(text: str, orders: tuple[int, ...], past: list[int], file: str, line: int) -> tuple[int, ...]:
+def _orders_with_earlier_labels(
+    text: str, orders: tuple[int, ...], earlier: list[int], file: str, line: int
+) -> tuple[int, ...]:
     if orders != (1,):
         hint = f"a template that reads earlier labels itself starts with U: U{text[1:]}"
         raise TemplateError(f"%y and {text[0]!r} do not go together", file=file, line=line, hint=hint)
-    if len(past) > MOST_LABELS:
+    if len(earlier) > MOST_LABELS:
         hint = f"at most {MOST_LABELS}; two templates can read more between them"
-        raise TemplateError(f"the template reads {len(past)} earlier labels", file=file, line=line, hint=hint)
-    return (PAST,)
+        raise TemplateError(f"the template reads {len(earlier)} earlier labels", file=file, line=line, hint=hint)
+    return (LABEL_CONTEXT,)
 
 
 def _with_triple(template: Template) -> Template:

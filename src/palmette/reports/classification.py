@@ -69,7 +69,7 @@ def classifier_inspection(model: ClassifierModel, top: int) -> dict[str, Any]:
         "task": "classify",
         "classes": list(model.classes),
         "views": {view.name: list(view.tags) for view in model.views},
-        "attributes": model.alphabet.size,
+        "attributes": model.feature_index.size,
         "nonzero_weights": n_weights(model.weights),
         "largest_weight": largest(model.weights),
         "templates": to_text(model.encoder.templates).splitlines(),

@@ -12,13 +12,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from palmette.errors import UsageError
-from palmette.features.templates import PAST, to_text
+from palmette.features.templates import LABEL_CONTEXT, to_text
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.options.learners import LEARNERS
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import described
 from palmette.structures.chain.array_specs import PARTS
-from palmette.structures.chain.label_context import top_past
+from palmette.structures.chain.label_context import top_contexts
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.posteriors import named
 from palmette.structures.chain.separation import Separation
@@ -39,9 +39,10 @@ def inspection(
         "scheme": model.scheme,
         "order": model.shape.order,
         "states": _state_counts(model),
-        "attributes": {PARTS[order]: alphabet.size for order, alphabet in model.alphabets.items()},
+        "attributes": {PARTS[order]: feature_index.size for order, feature_index in model.feature_indexes.items()},
         "moved": _moved_parts(model),
-        "nonzero_weights": n_weights(model.chain) + (0 if model.past is None else int(np.count_nonzero(model.past.w))),
+        "nonzero_weights": n_weights(model.chain)
+        + (0 if model.label_contexts is None else int(np.count_nonzero(model.label_contexts.w))),
         "search": f"beam of {model.beam}" if model.beam else "exact",
         "forbidden_transitions": int(np.count_nonzero(~model.allowed.pair)),
         "training_words": int(model.vocabulary.size),
@@ -61,7 +62,9 @@ def inspection(
         "separation": None if separation is None else separation._asdict(),
         "top": {label: top_attributes(model, label, top) for label in labels or model.labels},
         "state_differences": {
-            label: state_differences(model, label, top) for label in labels or model.labels if model.shape.per > 1
+            label: state_differences(model, label, top)
+            for label in labels or model.labels
+            if model.shape.states_per_label > 1
         },
         "transitions": top_transitions(model, top),
         "earlier_labels": top_earlier(model, top),
@@ -73,8 +76,10 @@ def inspection(
 def _moved_parts(model: ChainModel) -> dict[str, int]:
     """Of each kind the attributes with a weight that is not zero."""
     moved = {PARTS[o]: _moved(r) for o, r in enumerate(model.chain.weights, 1) if r.slot.size}
-    if model.past is not None and PAST in model.alphabets:
-        moved[PARTS[PAST]] = int(np.unique(model.past.owner[model.past.w.any(axis=1)]).size)
+    if model.label_contexts is not None and LABEL_CONTEXT in model.feature_indexes:
+        moved[PARTS[LABEL_CONTEXT]] = int(
+            np.unique(model.label_contexts.owner[model.label_contexts.w.any(axis=1)]).size
+        )
     return moved
 
 
@@ -89,17 +94,17 @@ def _moved(rows: FeatureWeights) -> int:
 
 def _state_counts(model: ChainModel) -> dict[str, int]:
     """Latent states of each label; nothing for a plain model."""
-    there = (~model.shape.missing()).reshape(-1, model.shape.per).sum(axis=1)
-    return dict(zip(model.labels, there.tolist(), strict=True)) if model.shape.per > 1 else {}
+    there = (~model.shape.missing()).reshape(-1, model.shape.states_per_label).sum(axis=1)
+    return dict(zip(model.labels, there.tolist(), strict=True)) if model.shape.states_per_label > 1 else {}
 
 
 def _columns(model: ChainModel, label: str) -> np.ndarray:
     """The weights of the states of a label, a column each."""
-    first, per = model.labels.index(label) * model.shape.per, model.shape.per
+    first, states_per_label = model.labels.index(label) * model.shape.states_per_label, model.shape.states_per_label
     if not model.chain.weights[0].slot.size:  # no attribute at all
-        return np.zeros((1, per), np.float32)
-    there = ~model.shape.missing()[first : first + per]
-    return model.chain.weights[0].w[:, first : first + per][:, there]
+        return np.zeros((1, states_per_label), np.float32)
+    there = ~model.shape.missing()[first : first + states_per_label]
+    return model.chain.weights[0].w[:, first : first + states_per_label][:, there]
 
 
 def top_attributes(model: ChainModel, label: str, top: int) -> list[dict[str, Any]]:
@@ -113,7 +118,7 @@ def state_differences(model: ChainModel, label: str, top: int) -> dict[str, list
     if columns.shape[1] < 2:
         return {}
     apart = columns - columns.mean(axis=1, keepdims=True)
-    first = model.labels.index(label) * model.shape.per
+    first = model.labels.index(label) * model.shape.states_per_label
     names = model.shape.state_names(model.labels)
     return {names[first + k]: _strongest(model, np.maximum(apart[:, k], 0), top) for k in range(columns.shape[1])}
 
@@ -157,11 +162,11 @@ def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
 
 def top_earlier(model: ChainModel, top: int) -> list[dict[str, Any]]:
     """The strongest weights of templates that read earlier labels, for and against."""
-    if model.past is None or PAST not in model.alphabets or PAST not in model.names:
+    if model.label_contexts is None or LABEL_CONTEXT not in model.feature_indexes or LABEL_CONTEXT not in model.names:
         return []
     found = []
-    for attribute, labels, label, weight in top_past(model.past, model.shape.n_states, 2 * top):
-        text = _name(model, PAST, attribute)
+    for attribute, labels, label, weight in top_contexts(model.label_contexts, model.shape.n_states, 2 * top):
+        text = _name(model, LABEL_CONTEXT, attribute)
         for before in labels:
             text = re.sub(
                 r"%y\[-[0-9]+\]", "<s>" if before < 0 else model.labels[before].replace("\\", r"\\"), text, count=1
@@ -176,7 +181,7 @@ def _of_states(model: ChainModel, row: np.ndarray) -> dict[str, float]:
 
 def _names(model: ChainModel) -> list[str]:
     """What the states are called: as their label, unless it has several."""
-    return model.labels if model.shape.per == 1 else model.shape.state_names(model.labels)
+    return model.labels if model.shape.states_per_label == 1 else model.shape.state_names(model.labels)
 
 
 def print_inspection(about: dict[str, Any], all_labels: bool, console: Console | None = None) -> None:

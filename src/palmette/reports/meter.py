@@ -27,10 +27,10 @@ class Meter:
     def begins(self, learner: LearnerSpec, seed: int) -> Progress:
         self.first_run = seed == 1
 
-        def passes(number: int, done: int, total: int, finished: Epoch | None) -> None:
+        def show_epoch(number: int, done: int, total: int, finished: Epoch | None) -> None:
             self.tell(f"{learner.name}, seed {seed}: pass {number}, {100 * done // max(1, total)}%")
 
-        return passes
+        return show_epoch
 
     def ended(self, learner: LearnerSpec, run: Run) -> None:
         self.first_run = False

@@ -11,10 +11,10 @@ from palmette.structures.training_log import Epoch
 
 
 class TrainingDisplay:
-    """Shows passes as they end; a context manager, called by the trainer."""
+    """Shows epochs as they end; a context manager, called by the trainer."""
 
-    def __init__(self, passes: int, metric: str | None, quiet: bool = False) -> None:
-        self.passes = passes
+    def __init__(self, epochs: int, metric: str | None, quiet: bool = False) -> None:
+        self.epochs = epochs
         self.metric = metric
         self.quiet = quiet
         self.live = not quiet and sys.stderr.isatty()
@@ -34,7 +34,7 @@ class TrainingDisplay:
                 TimeRemainingColumn(), console=Console(stderr=True), transient=True,
             )  # fmt: skip
             self._bar.start()
-            self._task = self._bar.add_task("training", total=self.passes, speed="")
+            self._task = self._bar.add_task("training", total=self.epochs, speed="")
         return self
 
     def __exit__(
@@ -50,7 +50,7 @@ class TrainingDisplay:
             share = done / max(1, total)
             speed = (number - 1 + share) * total / max(1e-9, time.perf_counter() - self.began)
             self._bar.update(
-                self._task, completed=number - 1 + share, total=max(self.passes, number),
+                self._task, completed=number - 1 + share, total=max(self.epochs, number),
                 description=f"pass {number}", speed=f"{speed / 1000:,.0f}k tokens/s",
             )  # fmt: skip
         if finished is not None:

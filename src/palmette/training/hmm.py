@@ -1,7 +1,7 @@
-"""`--learner hmm`: a hidden Markov model from a labelled corpus, kept as the chain model that it is.
+"""`--learner hmm`: a hidden Markov model from a labelled corpus, stored as a chain model.
 
-The words are column 0. What is forbidden (by the tag scheme or by the user) is left out of the sums and the searches;
-everything else has the probabilities that were counted.
+Column 0 holds the words. Transitions that the tag scheme or the user forbids are left out of sums and searches; all
+others have their counted probabilities.
 """
 
 from __future__ import annotations
@@ -31,16 +31,18 @@ logger = logging.getLogger(__name__)
 
 
 def check_no_features(given: dict[str, Any]) -> None:
-    """given: name -> what was said about features."""
+    """UsageError if an option about features is set. given: values by option name."""
     for name, value in given.items():
         if value:
-            raise UsageError(f"{name}: an hmm reads words alone (column 0): leave it out, or choose another learner")
+            raise UsageError(f"{name}: an hmm reads only words (column 0): leave it out, or choose another learner")
 
 
 def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
-    """Count a labelled corpus; as `fit_chain`, in one pass."""
+    """Estimate an HMM by counting a labelled corpus in one pass; the interface is that of `fit_chain`."""
     if request.resume is not None or request.checkpoint:
-        raise UsageError("an hmm is counted from all its data at once: no --resume and no --checkpoint; train it anew")
+        raise UsageError(
+            "an hmm is counted from all data at once: --resume and --checkpoint do not apply; train on all data"
+        )
     if request.order not in (1, 2):
         raise UsageError(f"order: an hmm has order 1 or 2, not {request.order}")
     begun, settings = time.perf_counter(), request.settings
@@ -57,7 +59,7 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     scheme, allowed = constraints(hmm.labels, gold, corpus, settings.constraints, forbidden)
     model = to_chain(*hmm, allowed)
     model.scheme, model.vocabulary = scheme, np.sort(word_column(corpus).hash)  # rare ones were seen too
-    found = held_out(dev, model.encoder, model.alphabets, model.labels, request.settings)
+    found = held_out(dev, model.encoder, model.feature_indexes, model.labels, request.settings)
     guess, _ = best_labels(model.chain, model.encode(corpus), restricted=False)
     wrong = int(np.count_nonzero(guess != gold))
     figure = None if found is None else found.figure(model.chain)
@@ -83,7 +85,7 @@ def _report(hmm: HiddenMarkovModel, corpus: Corpus) -> None:
     if len(corpus.columns) > 1:
         others = len(corpus.columns) - 1
         left = "1 other column is" if others == 1 else f"{others} other columns are"
-        logger.info(f"an hmm reads column 0 alone: {left} left out; see --columns")
+        logger.info(f"an hmm reads only column 0: {left} left out; see --columns")
     words = hmm.vocabulary
     logger.info(
         f"{corpus.n_sentences:,} sentences, {corpus.n_tokens:,} tokens, {len(hmm.labels)} labels, "

@@ -1,4 +1,4 @@
-"""What training reports and returns: the log of its epochs, the best of them, and why it ended."""
+"""Outputs of training: the log of its epochs, the best epoch, and the reason for ending."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TrainResult(NamedTuple):
     best_epoch: int
     training_log: list[Epoch]
     interrupted: bool
-    ended: str  # why it ended
+    ended: str  # the reason for ending
 
 
 class EpochLog:

@@ -1,7 +1,7 @@
 """A shard cut into slices short enough for progress and Ctrl-C.
 
-A compiled kernel cannot be interrupted, so that each call gets the examples of about SLICE_SECONDS. Where the cuts are
-never changes the result.
+A compiled kernel cannot be interrupted, so each call gets examples for about SLICE_SECONDS. The result does not depend
+on the boundaries of the slices.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from palmette.training.interrupt import Interrupt
 
 SLICE_SECONDS = 0.1
-FIRST, LEAST = 2000.0, 500.0  # tokens of the first slice, and of any
+FIRST, LEAST = 2000.0, 500.0  # tokens of the first slice, and the least of any slice
 
 
 class Slices:

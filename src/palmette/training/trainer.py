@@ -1,6 +1,6 @@
 """The epoch loop of all online and batch learners: permutation, development data, patience, Ctrl-C, log.
 
-It knows nothing of the structure. A `Learning` owns weights and examples; the unit of work is a shard of the examples
+It is independent of the structure. A `Learning` owns weights and examples; the unit of work is a shard of the examples
 in a given order, for those weights. Chains, trees and latent structures each have a `Learning`.
 """
 
@@ -20,17 +20,17 @@ from palmette.training.slices import Monitor, Slices
 
 
 class Counts(NamedTuple):
-    """What happened in a slice or an epoch."""
+    """Counts of a slice or an epoch."""
 
     updates: int = 0
-    wrong: int = 0  # tokens (of a classifier: sentences) that the guess had wrong
+    wrong: int = 0  # tokens (of a classifier: sentences) with a wrong guess
 
     def __add__(self, other: Counts) -> Counts:  # type: ignore[override]
         return Counts(self.updates + other.updates, self.wrong + other.wrong)
 
 
 class Learning(ABC):
-    """A structure's weights in training, with the examples that they are learnt from."""
+    """The weights of a structure during training, with its training examples."""
 
     @property
     @abstractmethod
@@ -58,7 +58,7 @@ class Learning(ABC):
 
     @abstractmethod
     def snapshot(self) -> Any:
-        """The weights that would come out now."""
+        """The weights that training would return at this point."""
 
     @property
     def has_dev(self) -> bool:
@@ -74,9 +74,12 @@ class Learning(ABC):
         return {}
 
     def record(self, number: int, counts: Counts, seconds: float, dev: float | None) -> Epoch:
-        """The entry of an epoch in the training log, made when it is over and scored."""
-        accuracy = 1.0 - counts.wrong / max(1, int(self.costs.sum()))
-        return Epoch(number, counts.updates, counts.wrong, accuracy, seconds, dev, self.figures())
+        """The entry of an epoch in the training log, made when it is over and scored. Its values are plain Python
+        numbers: uncompiled kernels return NumPy scalars, which cannot be stored."""
+        updates, wrong = int(counts.updates), int(counts.wrong)
+        accuracy = 1.0 - wrong / max(1, int(self.costs.sum()))
+        figures = {name: float(value) for name, value in self.figures().items()}
+        return Epoch(number, updates, wrong, accuracy, seconds, None if dev is None else float(dev), figures)
 
 
 def shuffled(seed: int, number: int, n: int) -> np.ndarray:
@@ -111,7 +114,7 @@ def train_epochs(learning: Learning, seed: int, epochs: int, log: EpochLog) -> T
 
 
 def _add_epoch(learning: Learning, number: int, counts: Counts, seconds: float, log: EpochLog) -> None:
-    # Without development data only the end counts, and a snapshot takes as long as a tenth of an epoch.
+    # Without development data only the last weights are needed; a snapshot takes a tenth of the time of an epoch.
     snapshot = learning.snapshot() if learning.has_dev else None
     dev = learning.evaluate(snapshot) if learning.has_dev else None
     log.add(learning.record(number, counts, seconds, dev), int(learning.costs.sum()), lambda: snapshot)

@@ -100,7 +100,7 @@ def _about(classifier: Classifier) -> dict[str, Any]:
     return {
         "classes": model.classes,
         "views": {view.name: len(view.tags) for view in model.views},
-        "attributes": model.alphabet.size,
+        "attributes": model.feature_index.size,
         "nonzero_weights": n_weights(model.weights),
         "history": model.meta["history"],
     }

@@ -49,20 +49,21 @@ class LabelAutomaton(NamedTuple):
         """The number of states of each label."""
         return tuple(len(names) for names in self.names)
 
-    def transitions(self, per: int) -> Transitions:
-        """The transitions that the automaton allows, with room for `per` states per label."""
+    def transitions(self, states_per_label: int) -> Transitions:
+        """The transitions that the automaton allows, over `states_per_label` states per label, used or not."""
         Y = len(self.names)
-        places = [y * per + k for y, n in enumerate(self.counts) for k in range(n)]
-        target = np.arange(Y) * per + np.array(self.follow, np.int64)  # [1 + states, Y]
-        start, pair, end = (np.zeros(shape, np.bool_) for shape in ((Y * per,), (Y * per, Y * per), (Y * per,)))
+        places = [y * states_per_label + k for y, n in enumerate(self.counts) for k in range(n)]
+        target = np.arange(Y) * states_per_label + np.array(self.follow, np.int64)  # [1 + states, Y]
+        H = Y * states_per_label
+        start, pair, end = np.zeros(H, np.bool_), np.zeros((H, H), np.bool_), np.zeros(H, np.bool_)
         start[target[0]] = True
         pair[np.repeat(places, Y), target[1:].reshape(-1)] = True
         end[places] = True
         return Transitions(start, pair, end)
 
-    def state_names(self, per: int) -> list[str]:
+    def state_names(self, states_per_label: int) -> list[str]:
         """Names of all states; empty for places that a label with fewer than `per` states does not use."""
-        return [name for names in self.names for name in (*names, *[""] * (per - len(names)))]
+        return [name for names in self.names for name in (*names, *[""] * (states_per_label - len(names)))]
 
 
 def make_automaton(labels: Sequence[str], asked: str | Step, most: int) -> LabelAutomaton:

@@ -1,10 +1,10 @@
-"""The one decorator of all kernels: `@kernel` is `njit(nogil=True)` with a disk cache of our own.
+"""The decorators of kernels: `@kernel` is `njit(nogil=True)` with a disk cache of its own.
 
-Numba's own cache keeps an index file that two cold processes can overwrite for each other, keeps a
-damaged entry for ever, and does not see that a called function in another file has changed. Ours is
-one file an entry, named by a hash of everything that matters (the kernel's sources with all that they import, the
-signature, the machine, the versions), written beside and renamed. An entry that cannot be read counts as missing.
-A kernel that another process is compiling is waited for, within reason.
+Numba's cache has an index file that two processes without a cache can overwrite for each other, keeps damaged entries
+for ever, and does not detect changes of called functions in other files. This cache has one file per entry, named by a
+hash of the kernel's sources with all that they import, the signature, the machine and the versions; a file is written
+under a temporary name and renamed. An entry that cannot be read counts as missing. If another process is compiling a
+kernel, this one waits for it for a limited time.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from numba.core.serialize import dumps
 
 try:
     import fcntl
-except ImportError:  # Windows: two cold processes compile the same kernel twice
+except ImportError:  # Windows: two processes without a cache compile the same kernel twice
     fcntl = None  # type: ignore[assignment]
 
-LONGEST_WAIT = 300.0  # seconds for what another process compiles
+LONGEST_WAIT = 300.0  # seconds to wait for another process that compiles
 
-config: Any = numba.core.config  # its settings are made at import, so that no checker sees them
+config: Any = numba.core.config  # its settings are created at import, invisible to type checkers
 njit: Any = numba.njit
 
 # Called with the kernel's name just before something is compiled; the command line sets it.
@@ -41,7 +41,7 @@ on_compile: list[Callable[[str], None]] = []
 
 
 def cache_folder_choices() -> list[Path]:
-    """Where compiled code may be kept, best place first."""
+    """Folders for compiled code, by preference."""
     choices = []
     for variable in ("PALMETTE_CACHE_DIR", "NUMBA_CACHE_DIR"):
         if os.environ.get(variable):
@@ -56,7 +56,7 @@ def cache_folder_choices() -> list[Path]:
 
 
 def _usable(folder: Path) -> bool:
-    """The cache holds code, so a folder that belongs to somebody else is not used."""
+    """Whether a folder can be used: the cache holds code, so it must belong to the user."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
@@ -69,7 +69,7 @@ def _usable(folder: Path) -> bool:
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder in use, or None when no place can be written: then every run compiles."""
+    """The folder in use, or None if none is writable: then every run compiles."""
     return next((folder for folder in cache_folder_choices() if _usable(folder)), None)
 
 
@@ -79,8 +79,8 @@ _IMPORT = re.compile(rf"^from {re.escape(_PACKAGE)}\.([\w.]+) import", re.MULTIL
 
 @cache
 def _sources(source: Path) -> frozenset[Path]:
-    """The kernel files that the code of `source` can come from: itself and all that it imports, over any steps. A file
-    outside of this folder (a kernel of a test or a plug-in) may use any of ours."""
+    """The kernel files that the code of `source` depends on: itself and all that it imports, directly or not. A file
+    outside this folder (a kernel of a test or a plug-in) may use all of them."""
     folder = Path(__file__).parents[1]
     if folder not in source.parents:
         return frozenset(folder.rglob("*.py")) | ({source} if source.is_file() else frozenset())
@@ -96,7 +96,7 @@ def _sources(source: Path) -> frozenset[Path]:
 
 @cache
 def _stamp(source: Path) -> bytes:
-    """A hash of what a kernel of this file is made of, and of what compiles it."""
+    """A hash of the sources of a kernel of this file, and of the compiler versions."""
     digest = hashlib.sha256()
     for path in sorted(_sources(source)):
         digest.update(path.read_bytes())
@@ -106,7 +106,7 @@ def _stamp(source: Path) -> bytes:
 
 
 def _sealed(code: bytes) -> bytes:
-    """With a checksum in front: a flipped bit in machine code would kill the process."""
+    """Code with a checksum in front: a flipped bit in machine code would crash the process."""
     return hashlib.sha256(code).digest() + code
 
 
@@ -120,9 +120,9 @@ _turns: dict[Path, Any] = {}  # the locks that this process holds, by cache entr
 
 
 def _take_turn(path: Path) -> None:
-    """Wait until the entry is there or nobody else makes it; then it is ours to make. A lock goes with its process, so
-    that a dead one holds nobody up, and a stuck one does so only for LONGEST_WAIT."""
-    if fcntl is None or path in _turns or path.exists():  # there and damaged: no need to wait for anybody
+    """Wait until the entry exists or no other process compiles it; then lock it. A lock ends with its process, and a
+    stuck process delays others by at most LONGEST_WAIT."""
+    if fcntl is None or path in _turns or path.exists():  # exists but is damaged: no need to wait
         return
     try:
         lock = open(path.with_suffix(".lock"), "wb")  # noqa: SIM115 - open for as long as it compiles
@@ -183,7 +183,7 @@ class _OneFileCache(NullCache):
     def _read(self, path: Path, target_context: Any) -> Any:
         try:
             return self._rebuild(None, target_context, pickle.loads(_unsealed(path.read_bytes())))
-        except Exception:  # missing, damaged or made by something else: compile again
+        except Exception:  # missing, damaged or not a cache entry: compile again
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
@@ -192,7 +192,7 @@ class _OneFileCache(NullCache):
         try:
             beside.write_bytes(_sealed(dumps(self._reduce(None, result))))
             os.replace(beside, path)
-        except OSError:  # a full disk costs the next run some seconds, not this run its result
+        except OSError:  # a full disk costs the next run some seconds, but not this run its result
             beside.unlink(missing_ok=True)
         finally:
             _end_turn(path)

@@ -1,4 +1,4 @@
-"""exp and log as polynomials, which become vector code: a call of the C library's works on one number at a time."""
+"""exp and log as polynomials, which become vector code: the functions of the C library process one number at a time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline
 
-SHIFT = 1.5 * 2.0**52  # from here to twice as far a float64 has no places after the point
+SHIFT = 1.5 * 2.0**52  # from here to twice this value a float64 has no fractional part
 SHIFT_BITS = np.int64(0x4338000000000000)
 EXPONENT_OF_1 = np.int64(1023 << 52)
 FROM_ROOT_HALF = np.int64((1023 << 52) - 0x3FE6A09E667F3BCD)  # bits of 1 - bits of sqrt(1/2)
@@ -20,7 +20,7 @@ def exp_of(x: float) -> float:
     """exp(x) for x <= 0 within 4e-16 of its value; 0 below -700.
 
     x = n log 2 + r, |r| <= log(2) / 2; the series of exp(r) to the 12th power, and n added to its exponent. Adding
-    SHIFT rounds to a whole number, which then stands in the last bits."""
+    SHIFT rounds to a whole number, which is then in the last bits."""
     y = max(x, -700.0)
     t = y * LOG2_E + SHIFT
     n = t - SHIFT
@@ -42,14 +42,14 @@ def exp_of(x: float) -> float:
 
 @inline
 def log_of(x: float) -> float:
-    """log(x) for an x that is neither tiny nor infinite; something for 0, which the caller sees to.
+    """log(x) for an x that is neither tiny nor infinite; undefined for 0, which the caller handles.
 
     x = 2^n m with m around 1, s = (m - 1) / (m + 1): log m = 2 (s + s^3/3 + s^5/5 + ...)"""
     bits = np.float64(x).view(np.int64)
     n = (bits + FROM_ROOT_HALF) >> np.int64(52)
     m = np.int64(bits - (n << np.int64(52)) + EXPONENT_OF_1).view(np.float64)
     k = np.int64(n + SHIFT_BITS).view(np.float64) - (SHIFT + 1023.0)
-    s = np.divide(m - 1.0, m + 1.0)  # the operator would look for a division by zero, one number at a time
+    s = np.divide(m - 1.0, m + 1.0)  # the operator checks for a division by zero, which prevents vector code
     z = s * s
     p = 1 / 21
     p = p * z + 1 / 19

@@ -1,11 +1,11 @@
-"""Strings as numbers: a hash that can be composed, so that attribute strings are never built.
+"""Composable hashes of strings, so that attribute strings are never built.
 
     hash(s) = sum over bytes of R[s_i] * B^(len-1-i)   mod 2^64
     hash(s + t) = hash(s) * B^len(t) + hash(t)
 
 R is a table of fixed random numbers and B a fixed odd multiplier, so the same string gets the same
-number whatever pieces it was made from, on every machine and in every model file. `mixed` spreads the
-bits for a table lookup. Two different strings collide with a chance of about 2^-58: for ten million
+number however it is divided into pieces, on every machine and in every model file. `mixed` spreads the
+bits for a table lookup. Two different strings collide with a probability of about 2^-58: for ten million
 attributes that is one collision in some ten thousand models.
 """
 

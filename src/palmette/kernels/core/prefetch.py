@@ -1,4 +1,4 @@
-"""A hint to the memory: an item of an array will be read soon."""
+"""Prefetching of array items that will be read soon."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from palmette.kernels.core.compile import config
 
 
 def fetch_item(array: np.ndarray, k: np.int64) -> None:
-    """Ask for the cache line of array[k]."""
+    """Prefetch the cache line of array[k]."""
 
 
 if not config.DISABLE_JIT:

@@ -1,7 +1,7 @@
 """Open addressing over 64-bit keys in two flat arrays, which the model file can map into memory.
 
 A place holds a key (0 = empty) and the number of its attribute. The size is a power of two and at most
-half of the places are taken, so a look-up costs little more than one cache miss.
+half of the places are used, so a look-up costs little more than one cache miss.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def find_or_add(keys: np.ndarray, numbers: np.ndarray, key: np.uint64, fresh: in
 
 @part
 def grown(keys: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same table with twice the places."""
+    """A copy of the table with twice the places."""
     more_keys = np.zeros(keys.size * 2, np.uint64)
     more_numbers = np.full(keys.size * 2, ABSENT, np.int32)
     for k in range(keys.size):
@@ -68,7 +68,7 @@ def renumbered(keys: np.ndarray, numbers: np.ndarray, new: np.ndarray, kept: int
 
 @kernel
 def find_all(keys: np.ndarray, numbers: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The number of each wanted key, i32[T]; ABSENT where there is none."""
+    """The number of each wanted key, i32[T]; ABSENT if it is not in the table."""
     out = np.empty(wanted.size, np.int32)
     for t in range(wanted.size):
         out[t] = find(keys, numbers, wanted[t])
@@ -77,8 +77,8 @@ def find_all(keys: np.ndarray, numbers: np.ndarray, wanted: np.ndarray) -> np.nd
 
 @kernel
 def add_all(keys: np.ndarray, numbers: np.ndarray, size: int, wanted: np.ndarray) -> tuple:
-    """(keys, numbers, number of each wanted key i32[T], first i64[A]); `first` is the place in `wanted` of a
-    key that was new, ABSENT for those that were there before."""
+    """(keys, numbers, number of each wanted key i32[T], first i64[A]); `first` is the index in `wanted` of a
+    new key, ABSENT for keys that were in the table before."""
     keys, numbers = keys.copy(), numbers.copy()
     while (size + wanted.size) * 2 > keys.size:
         keys, numbers = grown(keys, numbers)

@@ -1,8 +1,8 @@
-"""Three inner loops written as vector code by hand, and a hint to the memory.
+"""Three inner loops as hand-written vector code, and a prefetch instruction.
 
-The compiler makes vectors of such loops too, but guards them with checks that the rows do not overlap and unrolls them
-for thousands of items, of which a row of states has twenty: by hand they run twice as fast. They work on rows of any
-length: whole vectors, then single items. The order of the sums is fixed, so results do not depend on the machine.
+The compiler vectorises such loops too, but adds checks that rows do not overlap and unrolls for thousands of items,
+while a row of states has about twenty: the hand-written code is twice as fast. It handles rows of any length: whole
+vectors, then single items. The order of the sums is fixed, so results do not depend on the machine.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def add_run(
 
 
 def fetch_early(w: np.ndarray, row: np.int64) -> None:
-    """Ask for the first 128 bytes of a row that will be needed soon."""
+    """Prefetch the first 128 bytes of a row."""
 
 
 if not config.DISABLE_JIT:

@@ -1,8 +1,8 @@
-"""Sums of weighted rows as vector code by hand, for forward-backward and for gathering its results.
+"""Sums of weighted rows as hand-written vector code, for forward-backward and for gathering its results.
 
-A row is worked on in strips of vectors that stay in registers while everything is added to them: written in plain
-loops, each addition would store its row and load it again. Multiplications and additions are apart and in a fixed
-order, so that results do not depend on the machine. The plain Python twins are for runs without compilation.
+A row is processed in strips of vectors that stay in registers during all additions: in plain loops each addition would
+store its row and load it again. Multiplications and additions are separate instructions in a fixed order, so that
+results do not depend on the machine. The plain Python twins are for runs without compilation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from palmette.kernels.core.vector import LANES
 
 
 def below_largest(out: np.ndarray, U: np.ndarray, i: int) -> float:
-    """out[i, h] = U[i, h] - the largest U[i]; that number."""
+    """out[i, h] = U[i, h] - the largest U[i]. Returns the largest U[i]."""
     top = U[i].max()
     for h in range(U.shape[1]):
         out[i, h] = float(U[i, h]) - float(top) if top > -np.inf else 0.0
@@ -27,7 +27,7 @@ def below_largest(out: np.ndarray, U: np.ndarray, i: int) -> float:
 
 def chain_step(A: np.ndarray, sums: np.ndarray, V: np.ndarray, i: int, j: int, X: np.ndarray, scale: float) -> float:
     """sums[i, h] = sum over g of A[j, g] X[g, h];   A[i, h] = sums[i, h] * (V[i, h] * scale);   the sum of A[i].
-    Rows of X whose A[j, g] is 0 are left out: in a restricted trellis that is most of them."""
+    Rows of X whose A[j, g] is 0 are skipped: in a restricted trellis these are most of them."""
     total = 0.0
     for h in range(A.shape[1]):
         sums[i, h] = 0.0
@@ -67,13 +67,13 @@ if not config.DISABLE_JIT:
     from .vector import spread
 
     INDEX = ir.IntType(64)
-    STRIPS = 3  # side by side: rows of up to 24 numbers are done in one go
+    STRIPS = 3  # in parallel: rows of up to 24 numbers are processed at once
 
     def _number(value: int) -> Any:
         return ir.Constant(INDEX, value)
 
     class _Rows:
-        """A two-dimensional array whose rows lie one after the other."""
+        """A two-dimensional array with contiguous rows."""
 
         def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
             made = context.make_array(kind)(context, builder, value)
@@ -98,8 +98,8 @@ if not config.DISABLE_JIT:
         return ir.VectorType(ir.DoubleType(), lanes) if lanes > 1 else ir.DoubleType()
 
     @contextmanager
-    def _while_room(builder: Any, column: Any, step: int, width: Any) -> Iterator[Any]:
-        """From the column on in steps, as long as a whole step has room."""
+    def _while_whole(builder: Any, column: Any, step: int, width: Any) -> Iterator[Any]:
+        """A loop over columns in steps, as long as a whole step fits."""
         head, body, after = (builder.append_basic_block(name) for name in ("strip", "strip.body", "strip.end"))
         builder.branch(head)
         builder.position_at_end(head)
@@ -116,11 +116,11 @@ if not config.DISABLE_JIT:
         column = cgutils.alloca_once_value(builder, _number(0))
         builder.store(_number(0), column)
         for lanes, strips in ((LANES, STRIPS), (LANES, 1), (LANES // 2, 1), (1, 1)):
-            with _while_room(builder, column, lanes * strips, width) as now:
+            with _while_whole(builder, column, lanes * strips, width) as now:
                 body([builder.add(now, _number(k * lanes)) for k in range(strips)], lanes)
 
     def _added_up(builder: Any, value: Any, lanes: int, step: Callable[[Any, Any], Any]) -> Any:
-        """All lanes of a vector taken together, half by half."""
+        """Reduce the lanes of a vector, half by half."""
         while lanes > 1:
             lanes //= 2
             undefined = ir.Constant(value.type, ir.Undefined)
@@ -138,7 +138,7 @@ if not config.DISABLE_JIT:
         )
 
     def _accumulators(builder: Any, values: list[Any]) -> list[Any]:
-        """Places that the compiler keeps in registers."""
+        """Variables that the compiler keeps in registers."""
         made = [cgutils.alloca_once(builder, value.type) for value in values]
         for value, place in zip(values, made, strict=True):
             builder.store(value, place)
@@ -147,8 +147,8 @@ if not config.DISABLE_JIT:
     def _add_weighted(
         builder: Any, held: list[Any], columns: list[Any], lanes: int, count: Any, weight: Any, rows: _Rows, first: Any
     ) -> None:
-        """held[c] += sum over k < count of weight(k) * rows[first + k, c], four rows at a time: a sum waits for the one
-        before it. Rows without weight, of which a restricted trellis has many, are left out."""
+        """held[c] += sum over k < count of weight(k) * rows[first + k, c], four rows at a time, since each sum depends
+        on the one before it. Rows of weight 0, of which a restricted trellis has many, are skipped."""
         zero = ir.Constant(ir.DoubleType(), 0.0)
 
         def tree(items: list[Any]) -> Any:

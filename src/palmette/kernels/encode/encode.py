@@ -1,6 +1,6 @@
-"""Templates evaluated with integers: tokens in, attribute numbers out.
+"""Evaluation of templates on integers: from tokens to attribute numbers.
 
-A template is literal pieces and cells in turn; its key is the composed hash of the string that CRF++
+A template alternates literals and cells; its key is the composed hash of the string that CRF++
 would build. `Program` is a template set compiled to arrays, `Cells` the hashes of the distinct cells.
 """
 
@@ -15,12 +15,12 @@ from palmette.kernels.core.hashing import mixed
 from palmette.kernels.core.table import ABSENT, find, find_or_add, grown
 from palmette.kernels.core.vector import fetch_early
 
-HERE, FIRST, LAST = 0, 1, 2  # what a macro's row counts from
+HERE, FIRST, LAST = 0, 1, 2  # the token that a macro's row is relative to
 UNKNOWN = -2
 CHUNK = 1024  # tokens that are encoded together
-QUICK = 3  # cells that a template may have for the short way
+QUICK = 3  # most cells of a template for the fast path
 NOWHERE = 1 << 60
-MEMO = 1 << 17  # combinations of cells that a template may remember
+MEMO = 1 << 17  # most combinations of cells in the memo of a template
 
 
 class Program(NamedTuple):
@@ -34,7 +34,7 @@ class Program(NamedTuple):
     before_power: np.ndarray  # u64[M]
     tail_hash: np.ndarray  # u64[T] the literal after the last macro
     tail_power: np.ndarray  # u64[T]
-    edge_hash: np.ndarray  # u64[V, 2R+1] what a view shows outside of the sentence, index R + distance
+    edge_hash: np.ndarray  # u64[V, 2R+1] cells outside the sentence, index R + distance
     edge_power: np.ndarray  # u64[V, 2R+1]
     skip: int  # tokens of a sentence that get no attribute: 0 for labels, 1 for pairs, 2 for triples
 
@@ -44,13 +44,13 @@ class Cells(NamedTuple):
 
     ids: np.ndarray  # i32[C, N]
     column: np.ndarray  # i32[V]    the column of a view
-    start: np.ndarray  # i64[V+1]   where a view's types start in hash and power
+    start: np.ndarray  # i64[V+1]   start of a view's types in hash and power
     hash: np.ndarray  # u64[sum of types]
     power: np.ndarray  # u64[sum of types]  0 where the atom is absent
 
 
 class FeatureIndex(NamedTuple):
-    """Attribute key -> number. A locked one only finds."""
+    """Attribute key -> number."""
 
     keys: np.ndarray  # u64[size]
     numbers: np.ndarray  # i32[size]
@@ -58,9 +58,9 @@ class FeatureIndex(NamedTuple):
 
 
 class Memo(NamedTuple):
-    """Attributes that templates remember. A template gets the same attribute for the same cells; one whose combinations
-    of cells are few (a single cell, two or three parts of speech) has a place for each of them. A cell outside of the
-    sentence is a type more per distance."""
+    """Memoised attributes of templates. The attribute of a template is a function of its cells; a template with few
+    combinations of cells (a single cell, two or three parts of speech) has a place for each of them. Each distance
+    outside the sentence counts as one more type."""
 
     start: np.ndarray  # i64[T]     the first place of a template, -1: it has too many combinations
     factor: np.ndarray  # i64[M]    of a macro's cell in the number of the place
@@ -71,7 +71,7 @@ class Chunk(NamedTuple):
     """Workspace for the tokens of some sentences."""
 
     out: np.ndarray  # i32[tokens, T]  attributes, ABSENT where a template does not fire
-    token: np.ndarray  # i64[tokens]   of one template: the tokens whose attribute no memo knows,
+    token: np.ndarray  # i64[tokens]   of one template: the tokens whose attribute is not in the memo,
     sentence: np.ndarray  # i64[tokens]  their sentences,
     key: np.ndarray  # u64[tokens]     their keys
     place: np.ndarray  # i64[tokens]   and their places in the memo, -1: none
@@ -114,7 +114,7 @@ def _make_chunk(tokens: int, T: int) -> Chunk:
 
 @inline
 def _reach(m0: int, m1: int, row: np.ndarray, anchor: np.ndarray) -> tuple[int, int]:
-    """How many tokens the macros look back and ahead; a macro that counts from an edge may look anywhere."""
+    """The largest distance of the macros backward and forward; a macro relative to an edge may read any token."""
     back, ahead = 0, 0
     for m in range(m0, m1):
         far = NOWHERE if anchor[m] != HERE else 0
@@ -124,7 +124,7 @@ def _reach(m0: int, m1: int, row: np.ndarray, anchor: np.ndarray) -> tuple[int, 
 
 @inline
 def _quick_cell(p: Program, c: Cells, factor: np.ndarray, used: bool, m: int) -> tuple[np.ndarray, np.int64, np.int64]:
-    """The column, distance and factor of macro m; nothing for one that the template does not have."""
+    """The column, distance and factor of macro m; factor 0 if the template does not have it."""
     if used:
         return c.ids[c.column[p.sight[m]]], np.int64(p.row[m]), factor[m]
     return c.ids[0], np.int64(0), np.int64(0)
@@ -132,11 +132,10 @@ def _quick_cell(p: Program, c: Cells, factor: np.ndarray, used: bool, m: int) ->
 
 @part
 def _from_memo(p: Program, c: Cells, text: Range, t: int, memo: Memo, r: Chunk) -> int:
-    """Attributes of template t that its memo knows into r.out; the tokens of the others into r.token and r.sentence.
-    Returns their number.
+    """Write memoised attributes of template t to r.out, and the other tokens to r.token and r.sentence. Returns the
+    number of the others.
 
-    The short way, for templates of up to three cells within the sentence: most tokens of most templates. A missing cell
-    counts nothing."""
+    This is the fast path, for templates of up to three cells within the sentence: most tokens of most templates."""
     offset, base, skip = text.offset, text.offset[text.first], p.skip
     own, m0, m1, known = memo.start[t], p.macro[t], p.macro[t + 1], memo.attribute
     back, ahead = _reach(m0, m1, p.row, p.anchor)
@@ -164,9 +163,9 @@ def _from_memo(p: Program, c: Cells, text: Range, t: int, memo: Memo, r: Chunk) 
 
 @part
 def _compose_keys(p: Program, c: Cells, text: Range, t: int, memo: Memo, keys: np.ndarray, n: int, r: Chunk) -> int:
-    """Keys of the n tokens that wait for template t, with their places in the memo; tokens where a cell is absent, or
-    whose cells the memo knows (at the edges of a sentence), are settled at once. Returns the number of the others. The
-    table is asked for their keys early, so that the memory has time to bring their places."""
+    """Compute the keys of the n remaining tokens of template t, with their places in the memo. Tokens with an absent
+    cell, or with memoised cells (at the edges of a sentence), are finished. Returns the number of the others, whose
+    places in the table are prefetched."""
     row, anchor, sight, before_hash, before_power = p.row, p.anchor, p.sight, p.before_hash, p.before_power
     edge_hash, edge_power, ids, column, start = p.edge_hash, p.edge_power, c.ids, c.column, c.start
     hash, power, factors, known = c.hash, c.power, memo.factor, memo.attribute
@@ -208,7 +207,8 @@ def _compose_keys(p: Program, c: Cells, text: Range, t: int, memo: Memo, keys: n
 
 @part
 def _look_up(x: FeatureIndex, first: np.ndarray, base: int, t: int, memo: Memo, n: int, r: Chunk) -> int:
-    """Attributes for the n keys of template t; the new number of attributes. The index grows if `first` has room."""
+    """Look up the n keys of template t. Returns the new number of attributes. The index grows if `first` is not
+    empty."""
     keys, numbers, A, T, grow = x.keys, x.numbers, x.size, r.out.shape[1], first.size > 0
     out, token, key, places, known = r.out, r.token, r.key, r.place, memo.attribute
     for k in range(n):
@@ -225,11 +225,11 @@ def _look_up(x: FeatureIndex, first: np.ndarray, base: int, t: int, memo: Memo, 
 
 @part
 def _encode_chunk(p: Program, c: Cells, text: Range, x: FeatureIndex, first: np.ndarray, memo: Memo, r: Chunk) -> int:
-    """The attributes of some sentences into r.out; the new number of attributes.
+    """Write the attributes of some sentences to r.out. Returns the new number of attributes.
 
-    Template by template, so that what belongs to one stays in registers; keys that no memo knows are looked up
-    together. Each step takes its arrays out of the tuples once per template: inside a loop over tokens each would be
-    counted as a reference each time, and the loop would be four times slower."""
+    Templates are processed one after the other, so that their data stays in registers; keys that are not memoised are
+    looked up together. Each step takes its arrays out of the tuples once per template: inside a loop over tokens each
+    access would count a reference, and the loop would be four times slower."""
     A = x.size
     for t in range(p.macro.size - 1):
         n = _from_memo(p, c, text, t, memo, r)
@@ -249,16 +249,16 @@ def _end_of_chunk(offset: np.ndarray, s0: int) -> int:
 
 
 @kernel
-def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: FeatureIndex, grow: bool) -> tuple:
-    """(ptr i64[N+1], att i32[z], keys, numbers, first i64[A]): the attributes of each token, and the
-    alphabet, which has new ones with `grow`. `first` tells where an attribute was made first (token * T +
-    template; -1: it was there before)."""
+def encode(p: Program, c: Cells, offset: np.ndarray, feature_index: FeatureIndex, grow: bool) -> tuple:
+    """(ptr i64[N+1], att i32[z], keys, numbers, first i64[A]): the attributes of each token, and the feature index,
+    which grows with `grow`. `first`: the first occurrence of an attribute (token * T + template; -1: it was in the
+    index before)."""
     T = p.macro.size - 1
     N = offset[-1]
     ptr = np.empty(N + 1, np.int64)
-    att = np.empty(N * T + 1, np.int32)  # one more: an absent attribute is written and then written over
+    att = np.empty(N * T + 1, np.int32)  # one more: an absent attribute is written and then overwritten
     memo = _make_memo(p, c)
-    keys, numbers, A = alphabet.keys, alphabet.numbers, alphabet.size
+    keys, numbers, A = feature_index.keys, feature_index.numbers, feature_index.size
     first = np.full(max(1024, A * 2) if grow else 0, -1, np.int64)
     r = _make_chunk(CHUNK, T)
     z = 0
@@ -269,7 +269,7 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: FeatureIndex, gro
         base, n = offset[s0], offset[s1] - offset[s0]
         if n > r.token.size:
             r = _make_chunk(n, T)
-        if grow:  # enough for the worst case: arrays that change inside the loop would slow it down four times
+        if grow:  # enough for the worst case: replacing arrays inside the loop would make it four times slower
             while (A + n * T) * 2 > keys.size:
                 keys, numbers = grown(keys, numbers)
             while A + n * T > first.size:
@@ -287,7 +287,7 @@ def encode(p: Program, c: Cells, offset: np.ndarray, alphabet: FeatureIndex, gro
 
 @kernel
 def keep_attributes(ptr: np.ndarray, att: np.ndarray, val: np.ndarray, new: np.ndarray) -> int:
-    """Renumber the attributes of a corpus in place and drop those whose new number is ABSENT; new z."""
+    """Renumber the attributes of a corpus in place and drop those whose new number is ABSENT. Returns the new z."""
     z = 0
     lo = ptr[0]
     for i in range(ptr.size - 1):

@@ -1,4 +1,4 @@
-"""The strings of attributes, made only when a model is saved with names: from where each was made first."""
+"""The strings of attributes, from the first occurrence of each; needed only if a model is saved with names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Texts(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """What attribute strings are made of, in the order of Program and Cells."""
+    """The parts of attribute strings, in the order of Program and Cells."""
 
     cells: Texts
     before: Texts  # literals before the macros
@@ -61,7 +61,7 @@ def _spell_one(p: Program, c: Cells, pieces: Pieces, t: int, i: int, lo: int, hi
 def spell(
     p: Program, c: Cells, sentences: np.ndarray, first: np.ndarray, pieces: Pieces
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes u8[] and offsets i64[A+1] of the strings of attributes that were made at `first` i64[A] (token * T +
+    """Bytes u8[] and offsets i64[A+1] of the strings of attributes that first occur at `first` i64[A] (token * T +
     template), in a corpus with sentence offsets `sentences` i64[S+1]."""
     T = p.macro.size - 1
     offset = np.zeros(first.size + 1, np.int64)
@@ -72,7 +72,9 @@ def spell(
         s = 0
         for a in range(first.size):
             i, t = first[a] // T, first[a] % T
-            while sentences[s + 1] <= i:  # attributes are numbered about as they were made: never far
+            while (
+                sentences[s + 1] <= i
+            ):  # attributes are numbered roughly by first occurrence, so that few steps are needed
                 s += 1
             while sentences[s] > i:
                 s -= 1

@@ -1,7 +1,7 @@
-"""CRFsuite attribute lines from bytes to cells: where labels and names stand, and the values as numbers.
+"""CRFsuite attribute lines from bytes to cells: positions of labels and names, and values as numbers.
 
-One pass, no copies. Names are numbered afterwards by columns.intern_cells; escapes are undone once a
-distinct name; values with many digits are only found here and left to Python.
+One pass, no copies. Names are numbered afterwards by columns.intern_cells; escapes are undone once per
+distinct name; values with many digits are left to Python.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from palmette.kernels.core.compile import inline, kernel
 from palmette.kernels.io.columns import DASH, DOT, NINE, TAB, ZERO
 
 COLON, BACKSLASH, PLUS, SMALL_E, LARGE_E = 58, 92, 43, 101, 69
-FINE, LABEL_HAS_COLON, NO_NAME, NO_VALUE = 0, 1, 2, 3  # what was wrong with a cell
-POWERS = 10.0 ** np.arange(23)  # all exact, so a mantissa below 2^53 times or by one of them is rounded once
+FINE, LABEL_HAS_COLON, NO_NAME, NO_VALUE = 0, 1, 2, 3  # errors of a cell
+POWERS = 10.0 ** np.arange(23)  # all exact: a mantissa below 2^53 multiplied or divided by one is rounded once
 MANTISSA = 1 << 53
 
 
@@ -39,7 +39,7 @@ def _cell(data: np.ndarray, at: int, stop: int) -> tuple[int, int, bool]:
 
 @inline
 def _small_integer(data: np.ndarray, at: int, stop: int) -> tuple[int, int]:
-    """An integer of up to three digits with a sign, and where it ends."""
+    """An integer of up to three digits with a sign, and the position after it."""
     sign = 1
     if at < stop and (data[at] == DASH or data[at] == PLUS):
         if data[at] == DASH:
@@ -90,9 +90,9 @@ def _number(data: np.ndarray, at: int, stop: int) -> float:
 def split_attributes(data: np.ndarray, body: np.ndarray, end: np.ndarray, tokens: np.ndarray, most: int) -> tuple:
     """The cells of N token lines, line tokens[n] from body[n] to end[tokens[n]].
 
-    Gives label start i64[N] and end i64[N], ptr i64[N+1], name start i64[z] and end i64[z], val f32[z] (NaN:
-    left to Python), whether a label and whether a name has an escape; then what is wrong (FINE: nothing), in
-    which token, from which byte to which. `most` is at least z."""
+    Returns label start i64[N] and end i64[N], ptr i64[N+1], name start i64[z] and end i64[z], val f32[z] (NaN:
+    left to Python), whether a label and whether a name has an escape; then the first error (FINE: none), its
+    token, and its first and last byte. `most` is at least z."""
     N = tokens.size
     label_start, label_end = np.empty(N, np.int64), np.empty(N, np.int64)
     ptr = np.zeros(N + 1, np.int64)

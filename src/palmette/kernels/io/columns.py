@@ -1,5 +1,5 @@
-"""From bytes to interned cells: one pass finds lines and cells, one pass a column gives each distinct
-cell a number. No Python string is made for a token, only (later, if at all) for a distinct cell.
+"""From bytes to interned cells: one pass finds lines and cells, one pass per column numbers its distinct cells.
+Python strings are made for distinct cells only, and only if they are needed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import BASE, hash_bytes, mixed, power_of
 
 TAB, NEWLINE, RETURN, SPACE, HASH, DASH, DOT, ZERO, NINE = 9, 10, 13, 32, 35, 45, 46, 48, 57
-RUNS = 0  # the separator that stands for runs of spaces and TABs
-# other: comments, ranges; mark: -DOCSTART-; dropped: of a sentence that was left out
+RUNS = 0  # the separator for runs of spaces and TABs
+# other: comments, ranges; mark: -DOCSTART-; dropped: a line of a skipped sentence
 BLANK_LINE, TOKEN_LINE, OTHER_LINE, MARK_LINE, DROPPED_LINE = 0, 1, 2, 3, 4
 DOCSTART = np.frombuffer(b"-DOCSTART-", np.uint8)
 
@@ -39,7 +39,7 @@ def _is_docstart(data: np.ndarray, start: int, end: int) -> bool:
 
 @inline
 def _is_other_conllu(data: np.ndarray, start: int, end: int) -> bool:
-    """A comment, a range `1-2` or an empty node `8.1`. Anything else is a word, or will be an error."""
+    """A comment, a range `1-2` or an empty node `8.1`. All other lines are words or errors."""
     if data[start] == HASH:
         return True
     at = start
@@ -87,7 +87,7 @@ def split_cells(
 ) -> tuple[np.ndarray, np.ndarray, int, int]:
     """Cell starts i64[C, N] and ends of the token lines `tokens`; (.., bad line or -1, columns found there).
 
-    `separator` is one byte, of which each one separates, or RUNS."""
+    `separator`: one byte, every occurrence of which separates, or RUNS."""
     cell_start = np.empty((n_columns, tokens.size), np.int64)
     cell_end = np.empty((n_columns, tokens.size), np.int64)
     runs = separator == RUNS
@@ -143,7 +143,7 @@ def _grown(slots: np.ndarray, hashes: np.ndarray, n_types: int) -> np.ndarray:
 
 @kernel
 def intern_cells(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple:
-    """Number the distinct cells by first occurrence: ids i32[N], then of each type: where it stands
+    """Number the distinct cells by first occurrence: ids i32[N], then per type: its position
     (start i64[T], end i64[T]), its hash u64[T] and power B^len u64[T]."""
     N = start.size
     ids = np.empty(N, np.int32)
@@ -188,7 +188,7 @@ def intern_cells(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple:
 
 
 class PasteLines(NamedTuple):
-    """L lines of a text with N tokens, and where the label of each token goes."""
+    """L lines of a text with N tokens, and the position for the label of each token."""
 
     data: np.ndarray  # u8[]
     start: np.ndarray  # i64[L]
@@ -202,9 +202,9 @@ class PasteLines(NamedTuple):
 def paste_labels(
     lines: PasteLines, labels: np.ndarray, text: np.ndarray, offset: np.ndarray, separator: int, mark_label: int
 ) -> np.ndarray:
-    """The lines again, each token line with the text of its label in place of the bytes cut..resume.
+    """The lines, each token line with the text of its label in place of the bytes cut..resume.
 
-    labels i32[N] number the strings text[offset[k]:offset[k+1]]; `separator` (0: none) goes before the label.
+    labels i32[N] number the strings text[offset[k]:offset[k+1]]; `separator` (0: none) is written before the label.
     Document marks get `mark_label` (-1: nothing), so that all lines have as many columns."""
     data, start, end, kind, cut, resume = lines
     size = 0

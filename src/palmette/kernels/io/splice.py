@@ -1,4 +1,4 @@
-"""Bytes with some stretches replaced: how a treebank's own lines get new heads and relations."""
+"""Replacement of byte ranges: writes new heads and relations into the lines of a treebank."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from palmette.kernels.core.compile import kernel
 def splice(
     data: np.ndarray, start: np.ndarray, end: np.ndarray, piece: np.ndarray, text: np.ndarray, offset: np.ndarray
 ) -> np.ndarray:
-    """data u8[] with the stretches start[k]..end[k] (i64[K], in order, apart) replaced by the strings
+    """data u8[] with the ranges start[k]..end[k] (i64[K], sorted, disjoint) replaced by the strings
     text[offset[p]:offset[p + 1]] of p = piece[k]."""
     size = data.size
     for k in range(start.size):

@@ -1,7 +1,7 @@
-"""Logistic regression over bags of words, by AdaGrad, a sentence at a time: the guard against a task that is too easy.
+"""Logistic regression over bags of words, by AdaGrad, sentence by sentence: a baseline without structure.
 
 score = bias + sum over tokens of w[token]      slope = 1 / (1 + exp(-score)) - label
-each weight of the sentence, once a token: G += slope^2, w -= rate * slope / sqrt(G)
+each weight of the sentence, once per token: G += slope^2, w -= rate * slope / sqrt(G)
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def bag_pass(
     ids: np.ndarray, offset: np.ndarray, label: np.ndarray, order: np.ndarray, w: np.ndarray, squares: np.ndarray,
     rate: float,
 ) -> None:  # fmt: skip
-    """One pass over the sentences `order` i64[]; label f64[S] is 0 or 1; w, squares f64[T+1] move, the bias last."""
+    """One pass over the sentences `order` i64[]; label f64[S] is 0 or 1; w, squares f64[T+1] are updated, the bias is
+    the last."""
     bias = w.size - 1
     for k in range(order.size):
         s = order[k]

@@ -20,8 +20,8 @@ def _is_entry(store: Store, entry: int, states: np.ndarray, lo: int, n: int) -> 
 
 @kernel
 def add_new(store: Store, states: np.ndarray, offset: np.ndarray, sentences: np.ndarray) -> int:
-    """Add the structures states i16[R, N] of some sentences, except those that are already stored; how many were new.
-    The store must have room for all."""
+    """Add the structures states i16[R, N] of some sentences, except those that are already stored. Returns the
+    number of new ones. The store must be large enough for all."""
     found = 0
     for k in range(sentences.size):
         s = sentences[k]

@@ -1,8 +1,8 @@
 """The arrays of a classifier over latent structures, grouped under names. No compiled code.
 
 Letters: R views, H the states of one of them, W their stride (see kernels/chain/forms.py), C the columns of all views
-side by side: one row of weights of an attribute serves them all, so that it is fetched once. Tables of pairs lie flat,
-one view's after the other's.
+side by side: an attribute has one row of weights for all views, so that it is fetched once. Tables of pairs are flat,
+one view after the other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from palmette.kernels.chain.forms import Active, FeatureWeights
 from palmette.kernels.learning.rule import CandidateList, Rule, candidate_list
 
 ADD, VOTE, COTRAIN = 0, 1, 2  # how views are combined
-STARTS, ENDS, AFTER, BEFORE = 1, 2, 4, 8  # what a token is in its chunk; AFTER, BEFORE one of the same type, touching
+STARTS, ENDS, AFTER, BEFORE = (
+    1,
+    2,
+    4,
+    8,
+)  # position of a token in its chunk; AFTER, BEFORE: next to a chunk of the same type
 
 
 class Views(NamedTuple):
@@ -23,8 +28,8 @@ class Views(NamedTuple):
 
     size: np.ndarray  # i64[R]      H of each
     stride: np.ndarray  # i64[R]    W of each
-    column: np.ndarray  # i64[R+1]  where its states begin in a row
-    edge: np.ndarray  # i64[R+1]    where its pairs begin in a flat table
+    column: np.ndarray  # i64[R+1]  the first column of its states in a row
+    edge: np.ndarray  # i64[R+1]    the start of its pairs in a flat table
     kind: np.ndarray  # i32[C]      the chunk type of a state, -1 outside of chunks
     opens: np.ndarray  # bool[C]    whether a chunk always begins with it,
     closes: np.ndarray  # bool[C]   or always ends with it
@@ -36,14 +41,16 @@ class Views(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The weights of all views, and for averaging the sums of (time * change), of size 0 if nothing is averaged."""
+    """The weights of all views, and for averaging the sums of (time * change), of size 0 without averaging."""
 
     end: np.ndarray  # f32[2, C]   start and end
     pair: np.ndarray  # f32[pairs]
     end_a: np.ndarray  # f64, as end
     pair_a: np.ndarray  # f64, as pair
     one: FeatureWeights  # w f32[rows, C]
-    state: np.ndarray  # f32[rows * C + 2 * C + pairs]  learner state: of rows, ends, pairs; of size 0 unless adapted to
+    state: (
+        np.ndarray
+    )  # f32[rows * C + 2 * C + pairs]  learner state: of rows, ends, pairs; of size 0 unless the rule is adaptive
 
 
 class Sentences(NamedTuple):
@@ -84,38 +91,38 @@ class Store(NamedTuple):
     head: np.ndarray  # i64[S]   the newest entry of a sentence, -1: none
     link: np.ndarray  # i64[K]   the one before it
     owner: np.ndarray  # i64[K]  its sentence
-    start: np.ndarray  # i64[K]  where its states begin
+    start: np.ndarray  # i64[K]  the start of its states
     states: np.ndarray  # i16[]  of all views, one view after the other
     size: np.ndarray  # i64[2]   entries, and states in use
 
 
 class Rival(NamedTuple):
-    """Weights to compare with, as they were at the start of an epoch: attributes with later rows weigh nothing."""
+    """Weights to compare with, as they were at the start of an epoch: attributes with later rows have weight 0."""
 
     end: np.ndarray  # f32[2, C]
     pair: np.ndarray  # f32[pairs]
-    w: np.ndarray  # f32[rows, C]; no rows: nothing is compared
+    w: np.ndarray  # f32[rows, C]; no rows: no comparison
 
 
-# Places of what is counted in an epoch
+# Indexes into the counts of an epoch
 UPDATES, WRONG_POSITIVES, WRONG_NEGATIVES, DECODED, CAPPED, SQUARED_LOSS, RIVAL_LOSS, N_COUNTS = range(8)
-# Places of a clock
+# Indexes into a clock
 VECTORS, EXAMPLES = range(2)
 
 
 class Tally(NamedTuple):
-    """What training counts, and scratch space of a step."""
+    """Counts of training, and scratch space of a step."""
 
     clock: np.ndarray  # f64[2]       number of the next weight vector in the mean, and of the next example, from 1
     counts: np.ndarray  # f64[N_COUNTS]
     again: np.ndarray  # i64[cap]     negative sentences that were decoded again 0, 1, 2, ... times
     rival: Rival
     list: CandidateList  # the structure found and the empty one
-    done: np.ndarray  # bool[z, R]    features that were counted already; false between two sentences
+    done: np.ndarray  # bool[z, R]    features that are counted already; false between two sentences
 
 
 class Workspace(NamedTuple):
-    """Arrays for the search of one sentence. Each call copies their addresses: those of a step are in `Tally`."""
+    """Arrays for the search of one sentence. Each call copies their addresses; arrays for a step are in `Tally`."""
 
     U: np.ndarray  # f32[n, C]     scores of all states
     own: np.ndarray  # f32[n * W]  those of one view
@@ -128,11 +135,11 @@ class Workspace(NamedTuple):
     starts: np.ndarray  # bool[R, n]  and where they begin
     won: np.ndarray  # i32[n]      the chunks of a vote: types,
     begins: np.ndarray  # bool[n]  and where they begin
-    times: np.ndarray  # i32[pairs]  how often a pair occurs; zeros between two sentences
+    times: np.ndarray  # i32[pairs]  occurrences of a pair; zeros between two sentences
 
 
 def make_tally(v: Views, how: Training, clock: np.ndarray, rival: Rival, occurrences: int = 0) -> Tally:
-    """Counts of zero; for rules that adapt to each weight, with room for so many attributes of a sentence."""
+    """Counts of zero; for adaptive rules with scratch space for `occurrences` attributes of a sentence."""
     again, done = np.zeros(how.cap, np.int64), np.zeros((occurrences, v.size.size), np.bool_)
     return Tally(clock, np.zeros(N_COUNTS), again, rival, candidate_list(1), done)
 

@@ -4,8 +4,8 @@
     z_r      = the best path of view r
     path_r   = z_r (add), the vote of all views (vote), or that of the others (cotrain), written in view r's tags
 
-A vote is taken token by token in IOB2. A tie goes to the label of the first view among those with most votes; what
-comes out is read by conlleval's rule, so that an I after O or after another type opens a chunk.
+Votes are per token, in IOB2. On ties the label of the first view among those with most votes wins; the result is read
+by conlleval's rule: an I after O or after another type starts a chunk.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from palmette.kernels.latent.forms import (
 
 
 @part
-def _score(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, changed: bool) -> int:
-    """Fill U (and E, if weights have changed) for sentence s; its length."""
+def _score(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace, changed: bool) -> int:
+    """Fill U (and E, if weights have changed) for sentence s. Returns its length."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    U, E = room.U[:n], room.E
+    U, E = workspace.U[:n], workspace.E
     for i in range(n):
         u = U[i]
         for h in range(u.size):
@@ -51,20 +51,20 @@ def _score(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, changed:
 
 
 @part
-def _best_path(v: Views, room: Workspace, r: int, n: int) -> None:
+def _best_path(v: Views, workspace: Workspace, r: int, n: int) -> None:
     H, W, column = v.size[r], v.stride[r], v.column[r]
-    U = room.own[: n * W].reshape(n, W)
+    U = workspace.own[: n * W].reshape(n, W)
     for i in range(n):
         for h in range(W):
-            U[i, h] = room.U[i, column + h]
-    E = room.E[v.edge[r] : v.edge[r + 1]].reshape(1, H, W)
-    viterbi_pairs(Trellis(U, E, room.S, room.D[: n * W].reshape(n, 1, W)), n, H, room.best[r])
+            U[i, h] = workspace.U[i, column + h]
+    E = workspace.E[v.edge[r] : v.edge[r + 1]].reshape(1, H, W)
+    viterbi_pairs(Trellis(U, E, workspace.S, workspace.D[: n * W].reshape(n, 1, W)), n, H, workspace.best[r])
 
 
 @part
-def read_chunks(v: Views, room: Workspace, r: int, n: int) -> None:
+def read_chunks(v: Views, workspace: Workspace, r: int, n: int) -> None:
     """Read the best path of view r as chunks: types of tokens, and where chunks begin, by conlleval's rule."""
-    column, best, kind, starts = v.column[r], room.best[r], room.kind[r], room.starts[r]
+    column, best, kind, starts = v.column[r], workspace.best[r], workspace.kind[r], workspace.starts[r]
     for i in range(n):
         h = column + best[i]
         kind[i] = v.kind[h]
@@ -109,40 +109,40 @@ def write_chunks(v: Views, r: int, kind: np.ndarray, starts: np.ndarray, n: int,
 
 
 @part
-def _combine(v: Views, room: Workspace, n: int, how: int) -> None:
+def _combine(v: Views, workspace: Workspace, n: int, how: int) -> None:
     R = v.size.size
     if how == ADD:
         for r in range(R):
             for i in range(n):
-                room.path[r, i] = room.best[r, i]
+                workspace.path[r, i] = workspace.best[r, i]
         return
     for r in range(R):
-        read_chunks(v, room, r, n)
-    won, begins = room.won, room.begins
+        read_chunks(v, workspace, r, n)
+    won, begins = workspace.won, workspace.begins
     for r in range(R):
         if how == COTRAIN or r == 0:
-            vote(room.kind, room.starts, n, r if how == COTRAIN else -1, won, begins)
-        write_chunks(v, r, won, begins, n, room.path[r])
+            vote(workspace.kind, workspace.starts, n, r if how == COTRAIN else -1, won, begins)
+        write_chunks(v, r, won, begins, n, workspace.path[r])
 
 
 @part
-def _path_score(v: Views, room: Workspace, n: int) -> float:
+def _path_score(v: Views, workspace: Workspace, n: int) -> float:
     """The score of the paths of all views together, from the tables of this sentence."""
     total = 0.0
     for r in range(v.size.size):
-        column, edge, W, path = v.column[r], v.edge[r], v.stride[r], room.path[r]
+        column, edge, W, path = v.column[r], v.edge[r], v.stride[r], workspace.path[r]
         for i in range(n):
-            total += room.U[i, column + path[i]]
+            total += workspace.U[i, column + path[i]]
             if i > 0:
-                total += room.E[edge + path[i - 1] * W + path[i]]
+                total += workspace.E[edge + path[i - 1] * W + path[i]]
     return total
 
 
 @part
-def search(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, how: int, changed: bool) -> float:
-    """Find the structures of sentence s, into room.path; their score."""
-    n = _score(v, w, x, s, room, changed)
+def search(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace, how: int, changed: bool) -> float:
+    """Find the structures of sentence s and write them to workspace.path. Returns their score."""
+    n = _score(v, w, x, s, workspace, changed)
     for r in range(v.size.size):
-        _best_path(v, room, r, n)
-    _combine(v, room, n, how)
-    return _path_score(v, room, n)
+        _best_path(v, workspace, r, n)
+    _combine(v, workspace, n, how)
+    return _path_score(v, workspace, n)

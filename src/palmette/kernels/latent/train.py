@@ -1,13 +1,13 @@
 """Online learning over latent structures, in one compiled loop over some sentences; and classification.
 
 The structure of a sentence competes with the empty one, which has no features and the score 0. A positive sentence has
-the structure as gold and the empty one as its candidate, a negative sentence the other way round, at a cost of 1; the
+the structure as gold and the empty one as its candidate, a negative sentence vice versa, with cost 1; the
 rule (kernels/learning/coefficients.py) turns both scores into a step along the features f of the structure. PA gives
 
     loss = max(0, 1 - y w.f);  w += tau y f,  tau = loss / |f|^2
 
-A positive sentence gets one step per epoch. A negative one is decoded again until its score is below 0 (0 counts as
-wrong) or the cap is reached. With fixed structures (the batch learners) nothing is decoded.
+A positive sentence gets one step per epoch. A negative one is decoded again until its score is below 0 (0 is an error)
+or the cap is reached. With fixed structures (the batch learners) no sentence is decoded.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from palmette.kernels.learning.coefficients import coefficients, updates_on_righ
 
 @part
 def _is_wrong(y: int, score: float) -> bool:
-    """Whether a sentence of class y is classified wrongly: scores from 0 on are positive."""
+    """Whether a sentence of class y is misclassified: scores of at least 0 are positive."""
     return score < 0.0 if y > 0 else score >= 0.0
 
 
 @part
 def _step(
-    v: Views, w: Weights, data: Labelled, s: int, score: float, room: Workspace, how: Training, tally: Tally
+    v: Views, w: Weights, data: Labelled, s: int, score: float, workspace: Workspace, how: Training, tally: Tally
 ) -> None:
-    """One step for the structure in room.path, which has that score.
+    """One step for the structure in workspace.path, which has that score.
 
-    What is counted are squared losses over squared lengths: with normalised features just squared losses, and without
-    the same theorem holds for them (w and the rival meet the same vectors of length 1, with losses so scaled)."""
+    The counts are of squared losses over squared lengths: with normalised features of squared losses; without, the same
+    theorem holds for these scaled losses (w and the rival are compared on the same vectors of length 1)."""
     y, c = data.y[s], tally.list
-    squared = squared_length(v, data.x, s, room)
+    squared = squared_length(v, data.x, s, workspace)
     if squared == 0.0 or not (_is_wrong(y, score) or updates_on_right_guesses(how.rule)):
         return
     length, own = 1.0, squared
@@ -66,34 +66,34 @@ def _step(
     c.cost[1], c.gram[0, 0] = 1.0, own
     spread, clock = how.rule.spread, tally.clock[VECTORS]
     if spread > 0.0:
-        c.gram[0, 0] = adaptive_step(v, w, data.x, s, room, tally.done, 0.0, 0.0, clock) / (length * length)
+        c.gram[0, 0] = adaptive_step(v, w, data.x, s, workspace, tally.done, 0.0, 0.0, clock) / (length * length)
     if not coefficients(how.rule, c, 1, True, tally.clock[EXAMPLES], 1.0):
         return
     loss = max(0.0, 1.0 - (c.score[0] - c.score[1]))
     if tally.rival.w.shape[0] > 0:
-        rival = max(0.0, 1.0 - y * rival_score(v, tally.rival, w, data.x, s, room) / length)
+        rival = max(0.0, 1.0 - y * rival_score(v, tally.rival, w, data.x, s, workspace) / length)
         tally.counts[RIVAL_LOSS] += rival * rival / own
     change = c.coefficient[structure] / length
     if spread > 0.0:
-        adaptive_step(v, w, data.x, s, room, tally.done, change, spread / (length * length), clock)
+        adaptive_step(v, w, data.x, s, workspace, tally.done, change, spread / (length * length), clock)
     else:
-        add_features(v, w, data.x, s, room, change, clock)
+        add_features(v, w, data.x, s, workspace, change, clock)
     tally.counts[UPDATES] += 1
     tally.counts[SQUARED_LOSS] += loss * loss / own
 
 
 @part
-def _copy_structure(v: Views, store: Store, entry: int, n: int, room: Workspace) -> None:
-    """A structure of the store into room.path."""
+def _copy_structure(v: Views, store: Store, entry: int, n: int, workspace: Workspace) -> None:
+    """Copy a structure of the store to workspace.path."""
     at = store.start[entry]
     for r in range(v.size.size):
         for i in range(n):
-            room.path[r, i] = store.states[at + r * n + i]
+            workspace.path[r, i] = store.states[at + r * n + i]
 
 
 @kernel
 def train_latent(
-    v: Views, w: Weights, data: Labelled, store: Store, examples: np.ndarray, how: Training, room: Workspace,
+    v: Views, w: Weights, data: Labelled, store: Store, examples: np.ndarray, how: Training, workspace: Workspace,
     tally: Tally,
 ) -> None:  # fmt: skip
     """Learn from the sentences `examples` i64[] in their order; if the store has structures, from its entries
@@ -105,14 +105,14 @@ def train_latent(
         s = examples[k]
         if fixed:
             s = store.owner[examples[k]]
-            _copy_structure(v, store, examples[k], x.offset[s + 1] - x.offset[s], room)
+            _copy_structure(v, store, examples[k], x.offset[s + 1] - x.offset[s], workspace)
         y, rounds = data.y[s], 0
         while True:
             before = counts[UPDATES]
-            score = score_of(v, w, x, s, room) if fixed else search(v, w, x, s, room, combine, changed)
+            score = score_of(v, w, x, s, workspace) if fixed else search(v, w, x, s, workspace, combine, changed)
             if rounds == 0 and _is_wrong(y, score):
                 counts[WRONG_POSITIVES if y > 0 else WRONG_NEGATIVES] += 1
-            _step(v, w, data, s, score, room, how, tally)
+            _step(v, w, data, s, score, workspace, how, tally)
             changed = counts[UPDATES] > before
             rounds += 1
             if y > 0 or score < 0.0 or not changed:
@@ -130,18 +130,18 @@ def train_latent(
 
 @kernel
 def decide(
-    v: Views, w: Weights, x: Sentences, examples: np.ndarray, how: Decoding, room: Workspace, scores: np.ndarray,
+    v: Views, w: Weights, x: Sentences, examples: np.ndarray, how: Decoding, workspace: Workspace, scores: np.ndarray,
     states: np.ndarray,
 ) -> None:  # fmt: skip
     """The scores f64[S] of the sentences `examples`, and unless it is empty their structures into states i16[R, N]."""
     for k in range(examples.size):
         s = examples[k]
-        score = search(v, w, x, s, room, how.combine, k == 0)
+        score = search(v, w, x, s, workspace, how.combine, k == 0)
         if how.normalise:
-            score /= max(1.0, np.sqrt(squared_length(v, x, s, room)))
+            score /= max(1.0, np.sqrt(squared_length(v, x, s, workspace)))
         scores[s] = score
         lo = x.offset[s]
         if states.size > 0:
             for r in range(v.size.size):
                 for i in range(x.offset[s + 1] - lo):
-                    states[r, lo + i] = room.path[r, i]
+                    states[r, lo + i] = workspace.path[r, i]

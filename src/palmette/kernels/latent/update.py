@@ -1,9 +1,10 @@
 """The features of a structure: their length, their score under given weights, and a step along them.
 
-A feature is an attribute with the state of its token, a pair of states, the first or the last state; its value is how
-often it occurs in the sentence, so that the length is more than the number of occurrences if some are equal.
+A feature is an attribute with the state of its token, a pair of states, the first or the last state; its value is its
+number of occurrences in the sentence, so that the squared length exceeds the number of all occurrences if some are
+equal.
 
-A rule with a spread adapts to each weight by its state, as in kernels/tree/update.py.
+An adaptive rule (spread > 0) scales steps per weight by its state, as in kernels/tree/update.py.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ def link_repeats(offset: np.ndarray, ptr: np.ndarray, att: np.ndarray, n_attribu
 
 
 @part
-def squared_length(v: Views, x: Sentences, s: int, room: Workspace) -> float:
-    """||f||^2 of the paths in room: a feature that occurs for the (c+1)-th time adds (c+1)^2 - c^2 = 2c + 1."""
+def squared_length(v: Views, x: Sentences, s: int, workspace: Workspace) -> float:
+    """||f||^2 of the paths in the workspace; the (c+1)-th occurrence of a feature adds (c+1)^2 - c^2 = 2c + 1."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     R = v.size.size
-    path, earlier, token = room.path, x.earlier, x.token
+    path, earlier, token = workspace.path, x.earlier, x.token
     total = 0
     for k in range(x.one.ptr[lo], x.one.ptr[lo + n]):
         total += R
@@ -48,15 +49,15 @@ def squared_length(v: Views, x: Sentences, s: int, room: Workspace) -> float:
                     total += 2
             j = earlier[j]
     if v.pairs:
-        total += 2 * R + _pair_length(v, room, n)
+        total += 2 * R + _pair_length(v, workspace, n)
     return float(total)
 
 
 @part
-def _pair_length(v: Views, room: Workspace, n: int) -> int:
-    times, total = room.times, 0
+def _pair_length(v: Views, workspace: Workspace, n: int) -> int:
+    times, total = workspace.times, 0
     for r in range(v.size.size):
-        edge, W, path = v.edge[r], v.stride[r], room.path[r]
+        edge, W, path = v.edge[r], v.stride[r], workspace.path[r]
         for i in range(1, n):
             k = edge + path[i - 1] * W + path[i]
             total += 2 * times[k] + 1
@@ -68,11 +69,18 @@ def _pair_length(v: Views, room: Workspace, n: int) -> int:
 
 @part
 def _score_on(
-    v: Views, end: np.ndarray, pair: np.ndarray, w: np.ndarray, slot: np.ndarray, x: Sentences, s: int, room: Workspace
+    v: Views,
+    end: np.ndarray,
+    pair: np.ndarray,
+    w: np.ndarray,
+    slot: np.ndarray,
+    x: Sentences,
+    s: int,
+    workspace: Workspace,
 ) -> float:
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    ptr, att, column, path = x.one.ptr, x.one.att, v.column, room.path
+    ptr, att, column, path = x.one.ptr, x.one.att, v.column, workspace.path
     R, rows = v.size.size, w.shape[0]
     total = 0.0
     for i in range(n):
@@ -89,21 +97,21 @@ def _score_on(
 
 
 @part
-def score_of(v: Views, w: Weights, x: Sentences, s: int, room: Workspace) -> float:
-    """w.f of the paths in room."""
-    return _score_on(v, w.end, w.pair, w.one.w, w.one.slot, x, s, room)
+def score_of(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace) -> float:
+    """w.f of the paths in the workspace."""
+    return _score_on(v, w.end, w.pair, w.one.w, w.one.slot, x, s, workspace)
 
 
 @part
-def rival_score(v: Views, u: Rival, w: Weights, x: Sentences, s: int, room: Workspace) -> float:
-    """u.f of the same."""
-    return _score_on(v, u.end, u.pair, u.w, w.one.slot, x, s, room)
+def rival_score(v: Views, u: Rival, w: Weights, x: Sentences, s: int, workspace: Workspace) -> float:
+    """u.f of the paths in the workspace, for the rival's weights u."""
+    return _score_on(v, u.end, u.pair, u.w, w.one.slot, x, s, workspace)
 
 
 @part
-def _add_rows_of(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, change: float, c: float) -> None:
+def _add_rows_of(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace, change: float, c: float) -> None:
     lo = x.offset[s]
-    ptr, att, column, path = x.one.ptr, x.one.att, v.column, room.path
+    ptr, att, column, path = x.one.ptr, x.one.att, v.column, workspace.path
     slot, used, rows, sums = w.one.slot, w.one.used, w.one.w, w.one.a
     averaged = sums.shape[0] > 0
     for i in range(x.offset[s + 1] - lo):
@@ -121,15 +129,15 @@ def _add_rows_of(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, ch
 
 
 @part
-def add_features(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, change: float, c: float) -> None:
-    """w += change * f of the paths in room, at time c."""
-    _add_rows_of(v, w, x, s, room, change, c)
+def add_features(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace, change: float, c: float) -> None:
+    """w += change * f of the paths in the workspace, at time c."""
+    _add_rows_of(v, w, x, s, workspace, change, c)
     if not v.pairs:
         return
     n = x.offset[s + 1] - x.offset[s]
     averaged = w.pair_a.size > 0
     for r in range(v.size.size):
-        column, path = v.column[r], room.path[r]
+        column, path = v.column[r], workspace.path[r]
         for side, h in ((0, column + path[0]), (1, column + path[n - 1])):
             w.end[side, h] += change
             if averaged:
@@ -145,8 +153,8 @@ def add_features(v: Views, w: Weights, x: Sentences, s: int, room: Workspace, ch
 def _adaptive_rows(
     v: Views, w: Weights, x: Sentences, s: int, path: np.ndarray, done: np.ndarray, change: float, gain: float, c: float
 ) -> float:
-    """The part of `adaptive_step` for features of attributes. A feature is met at its last occurrence first, and looks
-    for the others along the links."""
+    """The part of `adaptive_step` for features of attributes. A feature is handled at its last occurrence; the links
+    lead to the others."""
     begin, end = x.one.ptr[x.offset[s]], x.one.ptr[x.offset[s + 1]]
     att, column, earlier, token = x.one.att, v.column, x.earlier, x.token
     slot, used, rows, sums, state = w.one.slot, w.one.used, w.one.w, w.one.a, w.state
@@ -179,15 +187,15 @@ def _adaptive_rows(
 
 
 @part
-def _adaptive_pairs(v: Views, w: Weights, n: int, room: Workspace, change: float, gain: float, c: float) -> float:
+def _adaptive_pairs(v: Views, w: Weights, n: int, workspace: Workspace, change: float, gain: float, c: float) -> float:
     """The part of `adaptive_step` for first states, last states and pairs."""
-    state, times, total = w.state, room.times, 0.0
+    state, times, total = w.state, workspace.times, 0.0
     C = w.end.shape[1]
     ends = w.one.w.shape[0] * C
     pairs = ends + 2 * C
     averaged = w.pair_a.size > 0
     for r in range(v.size.size):
-        column, edge, W, path = v.column[r], v.edge[r], v.stride[r], room.path[r]
+        column, edge, W, path = v.column[r], v.edge[r], v.stride[r], workspace.path[r]
         for side, h in ((0, column + path[0]), (1, column + path[n - 1])):
             scale = 1.0 / (1.0 + state[ends + side * C + h])
             total += scale
@@ -214,11 +222,19 @@ def _adaptive_pairs(v: Views, w: Weights, n: int, room: Workspace, change: float
 
 @part
 def adaptive_step(
-    v: Views, w: Weights, x: Sentences, s: int, room: Workspace, done: np.ndarray, change: float, gain: float, c: float
+    v: Views,
+    w: Weights,
+    x: Sentences,
+    s: int,
+    workspace: Workspace,
+    done: np.ndarray,
+    change: float,
+    gain: float,
+    c: float,
 ) -> float:
-    """||f||^2 of the paths in room, each feature scaled by 1 / (1 + its state). With a change, also
+    """||f||^2 of the paths in the workspace, each feature scaled by 1 / (1 + its state). With a change, also
     w += change * scaled f at time c, and state += gain * f^2."""
-    total = _adaptive_rows(v, w, x, s, room.path, done, change, gain, c)
+    total = _adaptive_rows(v, w, x, s, workspace.path, done, change, gain, c)
     if v.pairs:
-        total += _adaptive_pairs(v, w, x.offset[s + 1] - x.offset[s], room, change, gain, c)
+        total += _adaptive_pairs(v, w, x.offset[s + 1] - x.offset[s], workspace, change, gain, c)
     return total

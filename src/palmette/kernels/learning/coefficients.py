@@ -1,15 +1,14 @@
-"""From scores, costs and inner products of candidates to a coefficient per output: every learner, for all structures.
+"""Coefficients per output from scores, costs and inner products of candidates: all learners, for all structures.
 
     w += sum over k of coefficient[k] * f(output k),    coefficient[0] = -(coefficient[1] + ... + coefficient[K])
 
 perceptron   gold up and the best candidate down by 1
 probPerc     candidate k down by rate * P(k), P by score among the candidates (gold included if listed or asked for)
 PA           the smallest step for which gold beats one candidate by its cost: loss / |difference|^2, capped by variant
-MIRA         the same for K candidates at once: a quadratic program, by Hildreth's method
+MIRA         the smallest step that meets the margins of K candidates: a quadratic program, by Hildreth's method
 AROW         MIRA without a cap, but with r on the diagonal; inner products and steps are scaled per weight by its state
 
-Candidates without a cost (right labels by other latent states) have nothing to be separated from: margin rules leave
-them out.
+Margin rules ignore candidates without a cost (gold labels with other latent states): they need no margin.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ def asks_for_products(rule: Rule) -> bool:
 
 @inline
 def searches_with_costs(rule: Rule) -> bool:
-    """Whether the candidate is to be found by cost-augmented search, if the structure has one."""
+    """Whether the candidate is found by cost-augmented search, if the structure has one."""
     return rule.kind == PA
 
 
 @inline
 def updates_on_right_guesses(rule: Rule) -> bool:
-    """Whether an example whose best output is right may still change weights."""
+    """Whether an example whose best output is correct may still change weights."""
     return rule.kind != PERCEPTRON and not rule.on_errors
 
 
 @inline
 def _shares(rule: Rule, c: CandidateList, found: int, gold_listed: bool, clock: float) -> None:
-    """alpha of probPerc: shares of the rate by score."""
+    """alpha of probPerc: the rate times the probabilities of the candidates."""
     first = 0 if gold_listed or rule.add_gold else 1
     shares(rule.function, rule.degree, c.score[first : found + 1], c.alpha[first : found + 1])
     rate = rule.rate / (1.0 + rule.decay * (clock - 1.0))
@@ -55,8 +54,8 @@ def _shares(rule: Rule, c: CandidateList, found: int, gold_listed: bool, clock: 
 
 @inline
 def margins_broken(c: CandidateList, found: int) -> bool:
-    """Fill c.loss, how far each candidate breaks its margin; whether one does. If not, margin rules change nothing, and
-    inner products need not be computed."""
+    """Fill c.loss, the margin violation of each candidate; True if one is positive. If none is, margin rules change no
+    weight, and inner products need not be computed."""
     broken = False
     for k in range(found):
         c.loss[k] = c.cost[k + 1] - (c.score[0] - c.score[k + 1]) if c.cost[k + 1] > 0.0 else -np.inf
@@ -66,7 +65,7 @@ def margins_broken(c: CandidateList, found: int) -> bool:
 
 @inline
 def _margins(rule: Rule, c: CandidateList, found: int) -> None:
-    """alpha of PA, MIRA and AROW: the smallest change that meets all margins, as far as the aggressiveness goes."""
+    """alpha of PA, MIRA and AROW: the smallest change that meets all margins, limited by the aggressiveness."""
     for k in range(found):
         c.alpha[k + 1] = 0.0
     if not margins_broken(c, found):

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    import numpy as np  # options name rules, and `--help` does not wait for NumPy
+    import numpy as np  # imported only for types: options import this module, and `--help` should not load NumPy
 
 # Kinds of rules
 PERCEPTRON, PROBPERC, PA, MIRA, AROW = range(5)
-# Variants of PA: the whole step, at most the aggressiveness, a soft limit
+# Variants of PA: PA (no limit), PA-I (at most the aggressiveness), PA-II (a soft limit)
 HARD, CAPPED, SOFT = range(3)
 # Where prefixes are cut when inexact search has lost gold; see violation.py
 STANDARD, EARLY, MAX_VIOLATION, LATEST, HYBRID, LASO = range(6)
@@ -27,14 +27,14 @@ class Rule(NamedTuple):
     """A learner as numbers: compiled loops branch on `kind` once per example."""
 
     kind: int
-    candidates: int = 1  # K, the most candidates that are looked at
+    candidates: int = 1  # K, the maximum number of candidates
     aggressiveness: float = 0.1  # largest step of PA-I and MIRA; softness of PA-II; 1 / r of AROW
     variant: int = CAPPED  # of PA: HARD, CAPPED or SOFT
     rate: float = 1.0  # of probPerc, at example number c: rate / (1 + decay * (c - 1))
     decay: float = 0.0
     function: int = SOFTMAX  # of probPerc: SOFTMAX, LINEAR or POLYNOMIAL
     degree: float = 2.0  # of POLYNOMIAL
-    add_gold: bool = True  # probPerc counts gold among the candidates even if the search did not list it
+    add_gold: bool = True  # probPerc includes gold in the distribution even if the search did not list it
     on_errors: bool = False  # probPerc updates only if the best candidate is wrong
     spread: float = 0.0  # above 0: steps adapt to each weight by its learner state, see kernels/tree/update.py
 
@@ -51,7 +51,7 @@ class CandidateList(NamedTuple):
 
 
 def candidate_list(K: int) -> CandidateList:
-    """Room for gold and K candidates."""
+    """An empty list for gold and K candidates."""
     import numpy as np
 
     return CandidateList(

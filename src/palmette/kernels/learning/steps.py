@@ -1,7 +1,8 @@
-"""How far a learner goes along each difference between gold and a candidate, whatever the structure is.
+"""Step sizes along the feature differences between gold and candidates, independent of the structure.
 
-Passive-aggressive steps make good a loss in one go, at most by C (PA-I), or with a soft limit (PA-II). MIRA makes good
-several at once: a small quadratic program, by Hildreth's method. probPerc shares a rate out by the candidates' scores.
+A passive-aggressive step removes one loss: fully (PA), with a step of at most C (PA-I), or with a soft limit (PA-II).
+MIRA removes several losses at once: a small quadratic program, solved by Hildreth's method. probPerc distributes a rate
+over the candidates by their scores.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import numpy as np
 from palmette.kernels.core.compile import part
 from palmette.kernels.learning.rule import CAPPED, LINEAR, SOFT, SOFTMAX
 
-LEAST = 1e-3  # what the last candidate has of the difference between the first and itself
+LEAST = 1e-3  # weight of the lowest candidate before normalisation; the best one has 1 + LEAST
 ROUNDS = 1000
 CLOSE = 1e-10
 
 
 @part
 def pa_step(variant: int, loss: float, square: float, C: float) -> float:
-    """How far PA goes along one difference of this square length to make good a loss."""
+    """The step of PA along a difference of squared length `square` that removes the loss."""
     if variant == SOFT:
         return loss / (square + 0.5 / C)
     return min(C, loss / square) if variant == CAPPED else loss / square
@@ -26,13 +27,13 @@ def pa_step(variant: int, loss: float, square: float, C: float) -> float:
 
 @part
 def hildreth(A: np.ndarray, b: np.ndarray, K: int, C: float, alpha: np.ndarray) -> None:
-    """The alphas in [0, C] that maximise b . alpha - alpha A alpha / 2, one after the other until nothing moves."""
+    """The alphas in [0, C] that maximise b . alpha - alpha A alpha / 2, by coordinate ascent until convergence."""
     for k in range(K):
         alpha[k] = 0.0
     for _ in range(ROUNDS):
         moved = 0.0
         for k in range(K):
-            if A[k, k] <= 0.0:  # the same features as gold: nothing can tell them apart
+            if A[k, k] <= 0.0:  # the same features as gold: no step separates them
                 continue
             slope = b[k]
             for j in range(K):
@@ -46,7 +47,7 @@ def hildreth(A: np.ndarray, b: np.ndarray, K: int, C: float, alpha: np.ndarray) 
 
 @part
 def shares(kind: int, degree: float, scores: np.ndarray, out: np.ndarray) -> None:
-    """How probable each candidate is, by its score; they add up to 1."""
+    """The probability of each candidate by its score; they sum to 1."""
     top, low = scores.max(), scores.min()
     spread = top - low
     total = 0.0

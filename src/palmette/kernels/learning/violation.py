@@ -1,13 +1,13 @@
-"""Where to cut guess and gold when search is not exact: violation-fixing updates.
+"""Violation-fixing updates: where guess and gold are cut if the search is inexact.
 
-A beam goes step by step. After step i it has a best prefix with the score best[i], and the gold prefix has gold[i],
-scored by itself once it has left the beam. An update adds f(gold) - f(best), both cut after the same step. It mends
-something only if it is a violation, best[i] >= gold[i]: then w.df <= 0, and the proof of the perceptron holds. When
-gold has fallen out of a beam, the whole sequence may have gold[n] > best[n], and a standard update is a bad one.
+After step i of a beam search, best[i] is the score of the best prefix and gold[i] that of the gold prefix, which is
+scored separately once it has left the beam. An update adds f(gold) - f(best), both cut after the same step. It is valid
+only for a violation, best[i] >= gold[i]: then w.df <= 0, and the convergence proof of the perceptron holds. Once gold
+has left the beam, the whole sequence may have gold[n] > best[n], which makes a standard update invalid.
 
 STANDARD       the whole sequence, violation or not
 EARLY          the first step after which gold is not in the beam; the whole sequence if it never left
-MAX_VIOLATION  the step with the largest best[i] - gold[i], the latest of equal ones
+MAX_VIOLATION  the step with the largest best[i] - gold[i]; the last one on ties
 LATEST         the last step that is a violation
 HYBRID         the whole sequence if it is a violation, else as EARLY
 LASO           as EARLY, but the search continues from gold after each update
@@ -23,10 +23,10 @@ from palmette.kernels.learning.rule import EARLY, HYBRID, LASO, MAX_VIOLATION, S
 
 @part
 def cut(update: int, n: int, fell: int, best: np.ndarray, gold: np.ndarray) -> int:
-    """How many steps to keep of both prefixes when the guess was wrong; best, gold f64[n+1], index = steps taken.
+    """The number of steps to keep of both prefixes after a wrong guess; best, gold f64[n+1], index = steps taken.
 
-    fell: the number of steps after which gold was first missing, 0 if it never was. The end is always a violation if
-    gold is still there: it is in the beam and not on top."""
+    fell: the number of steps after which gold was first missing, 0 if it stayed in the beam. In that case the end is
+    always a violation, since gold is not the best item."""
     if update in (EARLY, LASO):
         return fell if fell > 0 else n
     if update == MAX_VIOLATION:

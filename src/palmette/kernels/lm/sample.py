@@ -1,7 +1,7 @@
-"""Sentences sampled from a language model; only those that fulfil all conditions are kept.
+"""Sentences sampled from a language model; only those that satisfy all conditions are kept.
 
-An interpolated model is drawn from as it is made: with the mass that a context gives to its own n-grams one of them
-is taken (by their cumulative masses), otherwise the context loses its first word and the draw is made there.
+Sampling follows the interpolation: with the probability mass of a context's own n-grams one of them is drawn (by their
+cumulative masses), otherwise the first word of the context is dropped and the draw is repeated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from palmette.kernels.core.compile import inline, kernel
 from palmette.kernels.lm.score import BEGIN, END, ROOT, Grams, longest_gram
 from palmette.kernels.lm.text import extended
 
-# Why a sentence is not kept
+# Reasons for rejecting a sentence
 KEPT, EMPTY, TOO_LONG, OTHER_WORD, NO_LENGTH, SEEN = 0, 1, 2, 3, 4, 5
 N_REASONS = 6
 
@@ -22,11 +22,11 @@ N_REASONS = 6
 class Conditions(NamedTuple):
     """Which sentences are kept."""
 
-    allowed: np.ndarray  # bool[V]  a sentence with any other word is given up at once
+    allowed: np.ndarray  # bool[V]  a sentence with any other word is rejected at once
     longest: int
-    quota: np.ndarray  # i64[]      sentences wanted of each length, which is counted down; of size 0: any length
-    slack: int  # a sentence may count for a length that is so far from its own
-    seen: np.ndarray  # u64[]       sorted hashes of sentences that are not wanted
+    quota: np.ndarray  # i64[]      sentences still wanted of each length; of size 0: any length
+    slack: int  # largest difference between the length of a sentence and that of its quota
+    seen: np.ndarray  # u64[]       sorted hashes of sentences to reject
 
 
 @inline

@@ -1,13 +1,13 @@
 """A language model as flat arrays, and probabilities of sentences.
 
-All n-grams of all orders are numbered in one row: words first (a unigram's number is its word's), then bigrams, and so
-on; those that share all but the last word (their context) stand side by side, sorted by that word. The context of a
-word is the number of an n-gram, or ROOT for nothing:
+All n-grams of all orders are numbered consecutively: words first (a unigram's number is its word's), then bigrams, and
+so on; those that share all but the last word (their context) are adjacent, sorted by that word. The context of a word
+is the number of an n-gram, or ROOT if it is empty:
 
-    P(w | g) = p[g w]                          if the n-gram `g w` is there
+    P(w | g) = p[g w]                          if the n-gram `g w` exists
              = backoff[g] * P(w | suffix[g])   otherwise; suffix: all but the first word
 
-`p` holds whole, interpolated probabilities, so that the first hit is the answer.
+`p` holds whole, interpolated probabilities, so that the first n-gram found gives the result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Grams(NamedTuple):
     """The n-grams of a model; M of them, the first V are words."""
 
     word: np.ndarray  # i32[M]    the last word
-    first: np.ndarray  # i64[M+1]  those with one word more stand at first[g]:first[g+1]
+    first: np.ndarray  # i64[M+1]  n-grams with one word more are at first[g]:first[g+1]
     suffix: np.ndarray  # i32[M]   the n-gram without its first word, ROOT for a word
     p: np.ndarray  # f64[M]
     backoff: np.ndarray  # f64[M]
@@ -49,7 +49,7 @@ def find_child(word: np.ndarray, first: np.ndarray, g: int, w: int) -> int:
 
 @inline
 def longest_gram(word: np.ndarray, first: np.ndarray, suffix: np.ndarray, g: int, w: int) -> int:
-    """The context that follows when w comes after g."""
+    """The next context after the word w in the context g."""
     while g != ROOT:
         k = find_child(word, first, g, w)
         if k >= 0:

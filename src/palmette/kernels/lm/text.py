@@ -1,4 +1,4 @@
-"""Plain text, a sentence a line, cut at white space: where the words stand, and a number for each whole sentence."""
+"""Plain text with one sentence per line, split at white space: word positions, and a hash per sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _is_space(byte: int) -> bool:
 @kernel
 def split_words(data: np.ndarray, n_words: int, n_lines: int) -> tuple:
     """Word starts i64[N] and ends i64[N], sentence offsets i64[S+1], and the line of each sentence i64[S], from 0.
-    Lines without a word are no sentences. `n_words` and `n_lines` are upper bounds."""
+    Lines without a word are skipped. `n_words` and `n_lines` are upper bounds."""
     start = np.empty(n_words, np.int64)
     end = np.empty(n_words, np.int64)
     offset = np.empty(n_lines + 1, np.int64)
@@ -53,7 +53,7 @@ def extended(h: np.uint64, word: int) -> np.uint64:
 
 @kernel
 def sentence_hashes(ids: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """A number for each sentence, u64[S], made of the numbers of its words."""
+    """A hash per sentence, u64[S], from the numbers of its words."""
     out = np.empty(offset.size - 1, np.uint64)
     for s in range(out.size):
         h = np.uint64(0)

@@ -14,7 +14,7 @@ from palmette.kernels.learning.rule import CandidateList, candidate_list
 
 SHIFT, LEFT, RIGHT = 0, 1, 2
 
-# Nodes that an atom may look at: three of the stack, four of the buffer, four children of each of the three
+# Nodes that an atom may read: three of the stack, four of the buffer, four children of each of the three
 S0, S1, S2, Q0, Q1, Q2, Q3 = range(7)
 CHILDREN = 7  # node of child k (LEFTMOST ...) of stack node i: CHILDREN + 4 * i + k
 LEFTMOST, SECOND_LEFT, RIGHTMOST, SECOND_RIGHT = range(4)
@@ -31,16 +31,16 @@ N_LEFT, N_RIGHT = 9, 10
 BEGIN = 11  # the first word that the top of the stack covers
 NODE_SIZE = 12
 
-POPPED = 8  # candidates that are looked at for each place of a beam, when many merge
+POPPED = 8  # candidates examined per place of the beam, if many merge
 
 
 class Grammar(NamedTuple):
-    """What templates read, and which actions there are."""
+    """Templates and actions as arrays."""
 
     kind: np.ndarray  # i32[M]    what an atom reads,
     node: np.ndarray  # i32[M]    of which node,
     column: np.ndarray  # i32[M]  in which column of cells
-    stack: np.ndarray  # i32[]    the atoms that look at the stack: what tells states apart
+    stack: np.ndarray  # i32[]    the atoms that read the stack, which distinguish states
     ptr: np.ndarray  # i32[T+1]
     atom: np.ndarray  # i32[]     the atoms of each template
     seed: np.ndarray  # u64[T]
@@ -48,7 +48,7 @@ class Grammar(NamedTuple):
     relation: np.ndarray  # i32[A]  of the arc that it makes
     action: np.ndarray  # i32[3, R] the number of a move with a relation, -1 if it was never seen
     mark: np.ndarray  # u64[R]      hashes of the relations
-    reads_relations: bool  # whether any stack atom looks at relations
+    reads_relations: bool  # whether any stack atom reads relations
 
 
 class Words(NamedTuple):
@@ -61,37 +61,38 @@ class Words(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """A feature owns a list of (action, weight): of some hundred actions it meets two or three. See weights.py."""
+    """A feature owns a list of (action, weight): of some hundred actions it occurs with two or three. See
+    weights.py."""
 
-    table: np.ndarray  # u64[2 * places]  key, then where its list is; side by side, so that both cost one cache miss
-    entry: np.ndarray  # i32[2 * room]    action, then the bits of its weight
-    value: np.ndarray  # f32[2 * room]    the same memory as numbers: weights are at odd places
-    sums: np.ndarray  # f64[room]         sum of (time * change), for averaging; of size 0 when parsing
-    state: np.ndarray  # f32[room]        learner state per weight, for rules that adapt; of size 0 otherwise
-    free: np.ndarray  # i64[CLASSES]      lists of each size that were left for a larger one, chained; -1: none
-    used: np.ndarray  # i64[2]            keys in the table, entries given out
+    table: np.ndarray  # u64[2 * places]  key, then place of its list; adjacent, so that both cost one cache miss
+    entry: np.ndarray  # i32[2 * capacity] action, then the bits of its weight
+    value: np.ndarray  # f32[2 * capacity] the same memory as numbers: weights are at odd places
+    sums: np.ndarray  # f64[capacity]     sum of (time * change), for averaging; of size 0 when parsing
+    state: np.ndarray  # f32[capacity]    learner state per weight, for rules that adapt; of size 0 otherwise
+    free: np.ndarray  # i64[CLASSES]      free lists of each size, chained; -1: none
+    used: np.ndarray  # i64[2]            keys in the table, allocated entries
 
 
 class States(NamedTuple):
     """All states of one sentence's search, by number."""
 
-    score: np.ndarray  # f64[]    of the best way here
-    inside: np.ndarray  # f64[]   of the part since the top of the stack was begun
-    shift: np.ndarray  # f64[]    what its SHIFT scores
+    score: np.ndarray  # f64[]    of the best derivation
+    inside: np.ndarray  # f64[]   of the part since the top of the stack was shifted
+    shift: np.ndarray  # f64[]    the score of its SHIFT
     front: np.ndarray  # i32[]    the next word
     step: np.ndarray  # i32[]     actions so far
     node: np.ndarray  # i32[, NODE_SIZE]  the top of the stack
     sets: np.ndarray  # u64[, 2]  its sets of relations to the left and to the right
-    left: np.ndarray  # i32[]     the state whose top is our second; the best one of them
-    base: np.ndarray  # i32[]     the state that shifted BEGIN, which has the list of all of them
+    left: np.ndarray  # i32[]     the state whose top is the second of this one; the best of several
+    base: np.ndarray  # i32[]     the state that shifted BEGIN; it has the list of all left states
     action: np.ndarray  # i32[]   how the state was made: SHIFT, or an arc between the tops
     under: np.ndarray  # i32[]    of these two states: under -> ours (of a shift: the state before)
     over: np.ndarray  # i32[]
     atoms: np.ndarray  # u64[, M]
-    signature: np.ndarray  # u64[]  equal for states that all later actions treat alike
+    signature: np.ndarray  # u64[]  equal for states with the same continuations
     first: np.ndarray  # i32[]    links to the states on the left of a base: the first,
     link: np.ndarray  # i32[, 2]  (state, next link or -1)
-    rival: np.ndarray  # i32[, 4] ways that were merged: (state, action, under, over)
+    rival: np.ndarray  # i32[, 4] merged derivations: (state, action, under, over)
     counts: np.ndarray  # i64[3]  states, links and rivals in use
 
 
@@ -103,29 +104,29 @@ class Beam(NamedTuple):
     best: np.ndarray  # f64[steps + 1]
     gold: np.ndarray  # f64[steps + 1]
     gold_action: np.ndarray  # i32[steps]
-    gold_item: np.ndarray  # i32[steps + 1]  the state that is gold, while it is in the beam
+    gold_item: np.ndarray  # i32[steps + 1]  the gold state, as long as it is in the beam
 
 
 class Candidates(NamedTuple):
     """Candidates for the items of the next step."""
 
-    score: np.ndarray  # f64[room]
-    inside: np.ndarray  # f64[room]
-    item: np.ndarray  # i32[room]
-    action: np.ndarray  # i32[room]
-    under: np.ndarray  # i32[room]
-    heap: np.ndarray  # i32[room]
+    score: np.ndarray  # f64[capacity]
+    inside: np.ndarray  # f64[capacity]
+    item: np.ndarray  # i32[capacity]
+    action: np.ndarray  # i32[capacity]
+    under: np.ndarray  # i32[capacity]
+    heap: np.ndarray  # i32[capacity]
 
 
 class SearchOptions(NamedTuple):
     width: int  # of the beam
     merge: bool  # whether equal states are merged
     update: int  # where gold and guess are cut in training, see kernels/learning/violation.py
-    augment: bool = False  # cost-augmented search in training: an action that is not gold's scores 1 more
+    augment: bool = False  # cost-augmented search in training: 1 is added to the scores of actions that are not gold's
 
 
 class Paths(NamedTuple):
-    """The candidates of one sentence that a rule looks at: how they were reached, and their numbers."""
+    """The candidates of one sentence for a rule: their states, actions and numbers."""
 
     states: np.ndarray  # i32[K, steps]
     actions: np.ndarray  # i32[K, steps]
@@ -160,7 +161,7 @@ class Workspace(NamedTuple):
 
 
 def _states(longest: int, width: int, n_atoms: int, links: int) -> States:
-    """Room for the states of one sentence, gold's own included; links: how many a place of the beam may get."""
+    """Arrays for the states of one sentence and of gold; links: the maximum per place of the beam."""
     cap = 2 * longest * (width + 2) + 2
     joined = links * cap + 1
     return States(
@@ -184,7 +185,9 @@ def make_workspace(g: Grammar, longest: int, how: SearchOptions, K: int = 0, dif
     """A workspace for sentences of at most `longest` words; in training with K candidates, and with a table of their
     feature differences if the rule needs it. Large arrays are virtual memory until they are used."""
     width, steps = how.width, 2 * longest
-    n_next = width * (4 * g.move.size if how.merge else 1) + 1  # with merging more may be needed, which search makes
+    n_next = (
+        width * (4 * g.move.size if how.merge else 1) + 1
+    )  # with merging more may be needed, which search allocates
     return Workspace(
         _states(longest, width, g.kind.size, POPPED if how.merge else 0),
         Beam(

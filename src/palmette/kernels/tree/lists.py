@@ -12,30 +12,30 @@ from palmette.kernels.tree.trace import read_arcs
 
 @kernel
 def list_parses(
-    room: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions, heads: np.ndarray,
+    workspace: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions, heads: np.ndarray,
     relations: np.ndarray, scores: np.ndarray,
 ) -> int:  # fmt: skip
-    """The trees of the last beam of sentence s, best first: heads and relations i32[width, n], scores f64[width]; how
-    many. A tree that was found in different ways is listed once for each."""
-    search_without_gold(room, g, w, words, s, how)
-    z, b = room.z, room.b
+    """The trees of the last beam of sentence s, best first: heads and relations i32[width, n], scores f64[width].
+    Returns their number. A tree with several derivations is listed once per derivation."""
+    search_without_gold(workspace, g, w, words, s, how)
+    z, b = workspace.z, workspace.b
     n = words.offset[s + 1] - words.offset[s]
     last = 2 * n - 1
     for k in range(b.size[last]):
         x = b.items[last, k]
         scores[k] = z.score[x]
-        read_arcs(z, g, x, heads[k], relations[k], room.waiting)
+        read_arcs(z, g, x, heads[k], relations[k], workspace.waiting)
         heads[k, z.node[x, WORD]], relations[k, z.node[x, WORD]] = -1, -1
     return int(b.size[last])
 
 
 @kernel
-def forest(room: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions) -> tuple:
-    """What a search with merging finds in sentence s: (edges i32[E, 4] as (state, action, under, over), scores f64[E],
-    word of each state i32[], the last states i32[], what the first shift scores). A shifted word is an edge without
-    under and over (-1)."""
-    search_without_gold(room, g, w, words, s, how)
-    z, b, keys, out = room.z, room.b, room.keys, room.out
+def forest(workspace: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions) -> tuple:
+    """The forest of a search with merging in sentence s: (edges i32[E, 4] as (state, action, under, over), scores
+    f64[E], word of each state i32[], the last states i32[], score of the first shift). A shifted word is an edge
+    without under and over (-1)."""
+    search_without_gold(workspace, g, w, words, s, how)
+    z, b, keys, out = workspace.z, workspace.b, workspace.keys, workspace.out
     n = words.offset[s + 1] - words.offset[s]
     ways = _ways(z)
     edges, scores = np.zeros((_n_edges(g, ways), 4), np.int32), np.zeros(_n_edges(g, ways))
@@ -56,7 +56,7 @@ def forest(room: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: S
 
 @part
 def _ways(z: States) -> np.ndarray:
-    """How each state was made, first the best ways, then those that were merged: i32[, 4] as edges."""
+    """The derivation steps of each state as edges i32[, 4]: the best ones first, then merged ones."""
     states, rivals = z.counts[0], z.counts[2]
     ways = np.zeros((states - 1 + rivals, 4), np.int32)
     for x in range(1, states):
@@ -70,8 +70,8 @@ def _ways(z: States) -> np.ndarray:
 
 @part
 def _stands_for(g: Grammar, made: int, action: int) -> bool:
-    """Whether a way stands for an action: its own; and where no template reads relations, all arcs of its direction,
-    of which the search has looked at the best alone."""
+    """Whether a derivation step represents an action: its own; and if no template reads relations, all arcs of its
+    direction, since the search keeps only the best of them."""
     if g.reads_relations or made == SHIFT:
         return action == made
     return g.move[action] == g.move[made]

@@ -1,4 +1,4 @@
-"""Crossing arcs: finding them, lifting them until none is left, and putting lifted ones back.
+"""Crossing arcs: find them, lift them until none is left, and restore lifted ones.
 
 heads i32[N], counted from 1 within the sentence, 0 for the root; sentences in offset i64[S+1]. All input is trees. An
 arc h -> d is projective when every word between the two descends from h.
@@ -13,7 +13,7 @@ from palmette.kernels.core.compile import kernel, part
 
 @part
 def _descends(heads: np.ndarray, first: int, word: int, above: int) -> bool:
-    """Whether `word` is `above` or below it; words from 1 on, 0 is above all."""
+    """Whether `word` is `above` or a descendant of it; words are counted from 1, 0 is the ancestor of all."""
     while word != above and word != 0:
         word = heads[first + word - 1]
     return word == above
@@ -104,9 +104,9 @@ def _by_depth(heads: np.ndarray, first: int, n: int, depth: np.ndarray, order: n
 def lower_arcs(
     heads: np.ndarray, relations: np.ndarray, offset: np.ndarray, base: np.ndarray, wanted: np.ndarray
 ) -> np.ndarray:
-    """New heads i32[N]: each word whose relation has a `wanted` one (i32[types], -1 for none) goes to the word below
-    its head that has it, from the root down; `base` i32[types] are the relations proper. A word that
-    finds none keeps its head."""
+    """New heads i32[N]: each word whose relation has a `wanted` one (i32[types], -1 for none) is attached to the word
+    below its head that has it, from the root down; `base` i32[types] are the relations without marks. If there is no
+    such word, it keeps its head."""
     made = heads.copy()
     for s in range(offset.size - 1):
         first, n = offset[s], offset[s + 1] - offset[s]
@@ -118,7 +118,7 @@ def lower_arcs(
         depth, order, queue = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n + 1, np.int32)
         _by_depth(made, first, n, depth, order)
         moved = True
-        while moved:  # the head of one word may come below another's only by a move
+        while moved:  # a move can put the head of another word within reach
             moved = False
             for k in range(n):
                 aim = wanted[relations[first + order[k] - 1]] if order[k] > 0 else -1

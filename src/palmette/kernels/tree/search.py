@@ -1,16 +1,16 @@
 """Beam search over arc-standard states, with merging of equal ones (a graph-structured stack) or without.
 
-Every item of a step gets its actions scored; the best ones make the items of the next step. Without merging a candidate
-scores what its item did, plus the action. With merging an item may stand on several states p, and an arc scores
+All actions of each item of a step are scored; the best ones give the items of the next step. Without merging the score
+of a candidate is that of its item plus that of the action. With merging an item q may have several left states p (see
+state.py), and an arc has for each of them the score
 
-    c(p) + shift(p) + v(q) + arc(q)        c: of the best way to a state, v: of the part since its top was begun
+    c(p) + shift(p) + v(q) + arc(q)     c: of the best derivation of a state, v: of its part since the top was shifted
 
-for each of them (Huang & Sagae 2010). A candidate that looks like a better one to all templates becomes part of it:
-shifted states unite the states they stand on, reduced ones the ways in which they were made.
+(Huang & Sagae 2010). A candidate that all templates see as equal to a better one is merged with it: shifted states
+unite their left states, reduced ones their derivations.
 
-In training the search may add costs to scores: 1 for each action that is not gold's at that step. The best item is then
-the one with the largest score + cost. With merging this does not work: a merged state stands for derivations whose
-steps have different numbers, so that the cost of an action depends on more than the state.
+In training the search may be cost-augmented: it adds 1 to the score of each action that is not gold's at that step. The
+best item is then the one with the largest score + cost. Searches with merging add no costs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NO_ARC = -2
 
 @part
 def score_actions(z: States, g: Grammar, w: Weights, x: int, keys: np.ndarray, out: np.ndarray) -> None:
-    """out[action] = w . f(state x, action). keys u64[T] is room."""
+    """out[action] = w . f(state x, action). keys u64[T] is scratch space."""
     table, entry, value = w.table, w.entry, w.value
     ptr, atom, seed, atoms = g.ptr, g.atom, g.seed, z.atoms
     mask = np.uint64(table.size // 2 - 1)
@@ -53,7 +53,7 @@ def score_actions(z: States, g: Grammar, w: Weights, x: int, keys: np.ndarray, o
         fetch_item(table, np.int64(keys[t] & mask) * 2)
     for t in range(seed.size):
         k = find_key(table, keys[t])
-        keys[t] = table[k + 1]  # where its list is; 0 for a feature without one
+        keys[t] = table[k + 1]  # place of its list; 0 for a feature without weights
         fetch_item(entry, list_start(keys[t]) * 2)
     for t in range(seed.size):
         add_list(entry, value, keys[t], out)
@@ -61,8 +61,8 @@ def score_actions(z: States, g: Grammar, w: Weights, x: int, keys: np.ndarray, o
 
 @part
 def _offer(c: Candidates, count: int, width: int, score: float, item: int, action: int, under: int) -> int:
-    """Put a candidate into the list of the `width` best, which is kept in order; how many it has now. Of equal ones the
-    first stays in front."""
+    """Insert a candidate into the sorted list of the `width` best. Returns the new length. Of equal candidates the
+    first one comes first."""
     if count == width:
         if score <= c.score[width - 1]:
             return count
@@ -84,10 +84,10 @@ def _add_costs(out: np.ndarray, gold: int) -> None:
 
 
 @part
-def _collect(room: Workspace, g: Grammar, w: Weights, i: int, n: int, how: SearchOptions) -> tuple[int, float]:
-    """The best candidates after step i in order, without merging: how many, and what gold's next action scores (not a
-    number if gold is not in the beam)."""
-    z, b, c, keys, out, width = room.z, room.b, room.c, room.keys, room.out, how.width
+def _collect(workspace: Workspace, g: Grammar, w: Weights, i: int, n: int, how: SearchOptions) -> tuple[int, float]:
+    """Collect the best candidates after step i, sorted, without merging. Returns their number and the score of gold's
+    next action (NaN if gold is not in the beam)."""
+    z, b, c, keys, out, width = workspace.z, workspace.b, workspace.c, workspace.keys, workspace.out, how.width
     count, gold_step = 0, np.nan
     for k in range(b.size[i]):
         x = b.items[i, k]
@@ -111,7 +111,7 @@ def _collect(room: Workspace, g: Grammar, w: Weights, i: int, n: int, how: Searc
 
 @part
 def _candidates_to_merge(z: States, g: Grammar, b: Beam, i: int, c: Candidates) -> Candidates:
-    """Room for all candidates after step i: c, or larger arrays if it has too little."""
+    """Arrays for all candidates after step i: c, or larger ones if it is too small."""
     needed = 0
     for k in range(b.size[i]):
         needed += 1
@@ -130,10 +130,10 @@ def _candidates_to_merge(z: States, g: Grammar, b: Beam, i: int, c: Candidates) 
 
 
 @part
-def _collect_all(room: Workspace, g: Grammar, w: Weights, i: int, n: int, c: Candidates) -> tuple[int, float]:
-    """All candidates after step i, for merging. If no template reads relations, arcs of one direction would merge: only
-    the best one is a candidate."""
-    z, b, keys, out = room.z, room.b, room.keys, room.out
+def _collect_all(workspace: Workspace, g: Grammar, w: Weights, i: int, n: int, c: Candidates) -> tuple[int, float]:
+    """Collect all candidates after step i, for merging. If no template reads relations, all arcs of one direction would
+    merge, so that only the best one is a candidate."""
+    z, b, keys, out = workspace.z, workspace.b, workspace.keys, workspace.out
     count, gold_step = 0, np.nan
     for k in range(b.size[i]):
         x = b.items[i, k]
@@ -178,7 +178,7 @@ def _before(c: Candidates, a: int, b: int) -> bool:
 
 @part
 def _sift(c: Candidates, k: int, size: int) -> None:
-    """Let place k of the heap sink to where it belongs."""
+    """Sift entry k of the heap down."""
     heap = c.heap
     moving = heap[k]
     while 2 * k + 1 < size:
@@ -194,7 +194,7 @@ def _sift(c: Candidates, k: int, size: int) -> None:
 
 @part
 def _popped(c: Candidates, size: int) -> int:
-    """Take the best candidate off the heap."""
+    """Pop the best candidate from the heap."""
     top = c.heap[0]
     c.heap[0] = c.heap[size - 1]
     _sift(c, 0, size - 1)
@@ -217,7 +217,8 @@ def _made(z: States, g: Grammar, words: Words, lo: int, n: int, c: Candidates, k
 
 @part
 def _merged(z: States, b: Beam, i: int, x: int) -> bool:
-    """Whether state x became part of a better one that looks the same. A shifted one adds a state to stand on."""
+    """Merge state x with a better one of the same signature; False if there is none. A shifted state adds a left
+    state."""
     for k in range(b.size[i + 1]):
         y = b.items[i + 1, k]
         if z.signature[y] == z.signature[x]:
@@ -234,7 +235,7 @@ def _merged(z: States, b: Beam, i: int, x: int) -> bool:
 
 @part
 def _add_link(z: States, base: int, p: int) -> None:
-    """One more state on the left of a base, at the end: the first is the best."""
+    """Append a left state to the list of a base; the first one is the best."""
     new = z.counts[1]
     z.counts[1] += 1
     z.link[new, 0], z.link[new, 1] = p, -1
@@ -249,10 +250,10 @@ def _add_link(z: States, base: int, p: int) -> None:
 
 @part
 def _advance(
-    room: Workspace, g: Grammar, words: Words, s: int, i: int, how: SearchOptions, c: Candidates, count: int
+    workspace: Workspace, g: Grammar, words: Words, s: int, i: int, how: SearchOptions, c: Candidates, count: int
 ) -> int:
-    """Make the items of step i + 1 from `count` candidates; how many of them merged."""
-    z, b, width, merge = room.z, room.b, how.width, how.merge
+    """Make the items of step i + 1 from `count` candidates. Returns the number of merged ones."""
+    z, b, width, merge = workspace.z, workspace.b, how.width, how.merge
     lo = words.offset[s]
     n = words.offset[s + 1] - lo
     merges = 0
@@ -271,11 +272,11 @@ def _advance(
             k = _popped(c, size)
             size -= 1
         taken += 1
-        x = _made(z, g, words, lo, n, c, k, room.node)
+        x = _made(z, g, words, lo, n, c, k, workspace.node)
         is_gold = c.item[k] == b.gold_item[i] and c.action[k] == b.gold_action[i]
         if merge:
             if is_gold and c.action[k] != SHIFT:
-                # Gold's own states are numbered by their steps, and know on which step they stand.
+                # Gold's states are numbered by their steps, so that their left states are known.
                 is_gold = c.under[k] == b.gold_item[z.left[i]]
             sign(z, g, x)
             if _merged(z, b, i, x):
@@ -300,10 +301,10 @@ def _arc(g: Grammar, move: int, relation: int) -> int:
 
 
 @part
-def oracle(room: Workspace, g: Grammar, words: Words, s: int) -> bool:
+def oracle(workspace: Workspace, g: Grammar, words: Words, s: int) -> bool:
     """Fill b.gold_action with the actions that make the gold tree, reducing as soon as a word has all its dependants.
     False: the tree is not projective, or has an arc that no action makes."""
-    out, stack, missing = room.b.gold_action, room.waiting, room.heads
+    out, stack, missing = workspace.b.gold_action, workspace.waiting, workspace.heads
     lo = words.offset[s]
     n = words.offset[s + 1] - lo
     for i in range(n):
@@ -339,9 +340,9 @@ def oracle(room: Workspace, g: Grammar, words: Words, s: int) -> bool:
 
 
 @part
-def make_gold(room: Workspace, g: Grammar, words: Words, s: int) -> None:
-    """Gold's own states: number i is the one after i steps."""
-    z, b = room.z, room.b
+def make_gold(workspace: Workspace, g: Grammar, words: Words, s: int) -> None:
+    """Make the states of gold: state i is the one after i steps."""
+    z, b = workspace.z, workspace.b
     lo = words.offset[s]
     n = words.offset[s + 1] - lo
     for i in range(2 * n - 1):
@@ -349,32 +350,32 @@ def make_gold(room: Workspace, g: Grammar, words: Words, s: int) -> None:
             shifted(z, i + 1, i)
         else:
             reduced(z, g, i + 1, z.left[i], i, b.gold_action[i])
-        read_atoms(z, g, words, lo, n, i + 1, room.node)
+        read_atoms(z, g, words, lo, n, i + 1, workspace.node)
 
 
 @part
 def search(
-    room: Workspace, g: Grammar, w: Weights, words: Words, s: int, begin: int, how: SearchOptions, with_gold: bool
+    workspace: Workspace, g: Grammar, w: Weights, words: Words, s: int, begin: int, how: SearchOptions, with_gold: bool
 ) -> tuple[int, int, int]:
     """Continue from the items of step `begin`: (last step, step at which gold left the beam or 0, merged candidates).
 
     With gold, its prefixes are scored too, and an early update ends the search when gold leaves the beam."""
-    z, b, c = room.z, room.b, room.c
+    z, b, c = workspace.z, workspace.b, workspace.c
     n = words.offset[s + 1] - words.offset[s]
     stop = with_gold and how.update in (EARLY, LASO)
     fell, merges = 0, 0
     for i in range(begin, 2 * n - 1):
         if how.merge:
             c = _candidates_to_merge(z, g, b, i, c)
-            count, gold_step = _collect_all(room, g, w, i, n, c)
+            count, gold_step = _collect_all(workspace, g, w, i, n, c)
         else:
-            count, gold_step = _collect(room, g, w, i, n, how)
+            count, gold_step = _collect(workspace, g, w, i, n, how)
         if with_gold:
             if np.isnan(gold_step):
-                score_actions(z, g, w, i, room.keys, room.out)
-                gold_step = room.out[b.gold_action[i]]
+                score_actions(z, g, w, i, workspace.keys, workspace.out)
+                gold_step = workspace.out[b.gold_action[i]]
             b.gold[i + 1] = b.gold[i] + gold_step
-        merges += _advance(room, g, words, s, i, how, c, count)
+        merges += _advance(workspace, g, words, s, i, how, c, count)
         b.best[i + 1] = z.score[b.items[i + 1, 0]]
         if with_gold and fell == 0 and b.gold_item[i + 1] < 0:
             fell = i + 1
@@ -384,12 +385,12 @@ def search(
 
 
 @part
-def begin_search(room: Workspace, g: Grammar, words: Words, s: int, first: int) -> None:
-    """One item, the empty stack, which is state 0; new states are numbered from `first`."""
-    z, b = room.z, room.b
+def begin_search(workspace: Workspace, g: Grammar, words: Words, s: int, first: int) -> None:
+    """Start with one item, the empty stack, as state 0; new states are numbered from `first`."""
+    z, b = workspace.z, workspace.b
     lo = words.offset[s]
     start(z, 0)
-    read_atoms(z, g, words, lo, words.offset[s + 1] - lo, 0, room.node)
+    read_atoms(z, g, words, lo, words.offset[s + 1] - lo, 0, workspace.node)
     z.counts[0], z.counts[1], z.counts[2] = first, 0, 0
     b.items[0, 0], b.size[0] = 0, 1
     b.best[0], b.gold[0] = 0.0, 0.0
@@ -397,9 +398,9 @@ def begin_search(room: Workspace, g: Grammar, words: Words, s: int, first: int) 
 
 
 @part
-def search_without_gold(room: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions) -> int:
-    """A whole search of sentence s; how many candidates merged."""
-    begin_search(room, g, words, s, 1)
-    room.b.gold_item[0] = -1
-    _, _, merges = search(room, g, w, words, s, 0, how, False)
+def search_without_gold(workspace: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions) -> int:
+    """Run a complete search of sentence s. Returns the number of merged candidates."""
+    begin_search(workspace, g, words, s, 1)
+    workspace.b.gold_item[0] = -1
+    _, _, merges = search(workspace, g, w, words, s, 0, how, False)
     return merges

@@ -1,11 +1,11 @@
-"""Arc-standard states: how they are made, and what templates read of them.
+"""Arc-standard states: transitions between them, and the atoms that templates read.
 
-    SHIFT    the next word goes on the stack
+    SHIFT    push the next word
     LEFT r   the top takes the second as its dependant with relation r:   s1 <-r- s0
     RIGHT r  the second takes the top:                                    s1 -r-> s0
 
-The stack is a chain of states: the second of a state is the top of the state on its left. With merging a state stands
-for several, which differ in what no template reads, and its base has a list of the states on the left.
+The stack is a linked list of states: the second of a state is the top of its left state. With merging a state
+represents several ones that no template distinguishes, and its base has a list of the left states.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from palmette.kernels.tree.forms import (
     Words,
 )
 
-_NONE = np.uint64(0x9E3779B97F4A7C15)  # what an atom reads of a missing node
+_NONE = np.uint64(0x9E3779B97F4A7C15)  # value of an atom for a missing node
 _ODD = np.uint64(0xD6E8FEB86659FD93)
 _32 = np.uint64(32)
 FARTHEST = 10
@@ -45,7 +45,7 @@ FARTHEST = 10
 
 @part
 def start(z: States, x: int) -> None:
-    """State x: an empty stack before the first word."""
+    """Make state x: an empty stack before the first word."""
     z.score[x], z.inside[x], z.shift[x] = 0.0, 0.0, 0.0
     z.front[x], z.step[x] = 0, 0
     for k in range(NODE_SIZE):
@@ -58,7 +58,7 @@ def start(z: States, x: int) -> None:
 
 @part
 def shifted(z: States, x: int, p: int) -> None:
-    """State x: p with the next word on top."""
+    """Make state x: p with the next word pushed."""
     word = z.front[p]
     for k in range(CHILD, N_LEFT):
         z.node[x, k] = -1
@@ -73,7 +73,7 @@ def shifted(z: States, x: int, p: int) -> None:
 
 @part
 def reduced(z: States, g: Grammar, x: int, p: int, q: int, action: int) -> None:
-    """State x: an arc between the top of p and that of q, which stands on it. Scores are left to the caller."""
+    """Make state x: an arc between the top of p and the top of q, whose left state is p. The caller sets scores."""
     relation = g.relation[action]
     left = g.move[action] == LEFT
     head, child = (q, p) if left else (p, q)
@@ -101,7 +101,7 @@ def _number(value: int) -> np.uint64:
 
 @part
 def read_atoms(z: States, g: Grammar, words: Words, lo: int, n: int, x: int, node: np.ndarray) -> None:
-    """Fill atoms[x] with what every atom reads in state x. node i32[NODES] is scratch space."""
+    """Fill atoms[x] with the values of all atoms in state x. node i32[NODES] is scratch space."""
     second = np.int64(z.left[x])
     tops = (np.int64(x), second, np.int64(z.left[second]) if second >= 0 else np.int64(-1))
     for i in range(S2 + 1):
@@ -140,8 +140,8 @@ def read_atoms(z: States, g: Grammar, words: Words, lo: int, n: int, x: int, nod
 
 @part
 def sign(z: States, g: Grammar, x: int) -> None:
-    """The signature: positions, and all that templates read of the stack. The position of the top is part of it: two
-    words may look alike, but the trees that are built on them differ, and so do distances."""
+    """Set the signature of state x, from positions and all stack atoms. The position of the top is included: equal
+    words at different positions give different trees and distances."""
     h = np.uint64(z.front[x]) * _ODD + np.uint64(z.node[x, BEGIN] + 1)
     h = (h ^ np.uint64(z.node[x, WORD] + 1)) * _NONE
     h ^= h >> _32
@@ -167,5 +167,5 @@ def feature_key(ptr: np.ndarray, atom: np.ndarray, seed: np.ndarray, atoms: np.n
 
 @inline
 def depth(z: States, x: int) -> int:
-    """The number of words on the stack: each reduction takes one away."""
+    """The number of words on the stack: each reduction removes one."""
     return 2 * z.front[x] - z.step[x]

@@ -1,4 +1,4 @@
-"""From a state back to its derivation: its arcs, and the states and actions that led to it."""
+"""The derivation of a state: its arcs, states and actions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from palmette.kernels.tree.forms import LEFT, SHIFT, WORD, Grammar, States
 
 @part
 def read_arcs(z: States, g: Grammar, x: int, heads: np.ndarray, relations: np.ndarray, waiting: np.ndarray) -> None:
-    """The arcs under the top of state x into heads i32[n] (from 0) and relations i32[n]; others stay as they are."""
+    """Write the arcs below the top of state x to heads i32[n] (from 0) and relations i32[n]; others are unchanged."""
     waiting[0], size = x, 1
     while size > 0:
         size -= 1
@@ -28,8 +28,8 @@ def read_arcs(z: States, g: Grammar, x: int, heads: np.ndarray, relations: np.nd
 
 @part
 def trace(z: States, x: int, states: np.ndarray, actions: np.ndarray, waiting: np.ndarray) -> None:
-    """The state before each step on the best way to x, and the action that was taken there; i32[steps] each. A state
-    knows its step, so the order in which they are found does not matter."""
+    """Fill states and actions i32[steps]: the state before each step of the best derivation of x, and its action. Each
+    state stores its step, so that the order of the traversal does not matter."""
     top = x
     while top >= 0:
         waiting[0], size = top, 1

@@ -23,7 +23,7 @@ from palmette.kernels.tree.state import feature_key
 from palmette.kernels.tree.trace import trace
 from palmette.kernels.tree.weights import change, entry_for
 
-NOTHING, PLACES, ROOM = 0, 1, 2  # what may be lacking
+NOTHING, PLACES, CAPACITY = 0, 1, 2  # results of `lacking`
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 _20 = np.uint64(20)
@@ -31,20 +31,20 @@ _20 = np.uint64(20)
 
 @part
 def lacking(w: Weights, calls: int, actions: int) -> int:
-    """Which room may be too small for so many calls of entry_for: NOTHING, PLACES in the table or ROOM for lists. A
-    full list moves to twice its room, so that at most four times the final size is ever taken."""
+    """What may be too small for `calls` calls of entry_for: NOTHING, PLACES of the table or CAPACITY for lists. A full
+    list is moved to a place of twice its size, so that at most four times the final size is used."""
     largest = 2
     while largest < actions:
         largest *= 2
     if (w.used[0] + calls) * 4 > w.table.size:
         return PLACES
     taken = min(calls * largest, 4 * (w.used[1] + calls))
-    return ROOM if (w.used[1] + taken) * 2 > w.entry.size else NOTHING
+    return CAPACITY if (w.used[1] + taken) * 2 > w.entry.size else NOTHING
 
 
 @part
 def _find_candidates(z: States, b: Beam, cut: int, K: int, p: Paths, waiting: np.ndarray) -> int:
-    """List the best items after `cut` steps that are not gold, with paths and scores; how many."""
+    """List the best items after `cut` steps that are not gold, with paths and scores. Returns their number."""
     found = 0
     for j in range(b.size[cut]):
         if found == K:
@@ -56,7 +56,7 @@ def _find_candidates(z: States, b: Beam, cut: int, K: int, p: Paths, waiting: np
         i = 0
         while i < cut and p.actions[found, i] == b.gold_action[i]:
             i += 1
-        if i == cut:  # gold's twin: gold left the beam by merging into an equal state
+        if i == cut:  # an equal state into which gold was merged
             continue
         p.differ[found] = i
         p.list.score[found + 1] = z.score[x]
@@ -66,7 +66,7 @@ def _find_candidates(z: States, b: Beam, cut: int, K: int, p: Paths, waiting: np
 
 @part
 def _costs(b: Beam, p: Paths, cut: int, found: int, augmented: bool) -> None:
-    """The actions of each candidate that are not gold's. If its score has them in it, they are taken off."""
+    """The number of actions of each candidate that are not gold's; subtracted from its score if that includes costs."""
     for k in range(found):
         cost = 0
         for i in range(p.differ[k], cut):
@@ -86,18 +86,20 @@ def _add_features(z: States, g: Grammar, w: Weights, x: int, action: int, amount
 
 
 @part
-def _add_difference(room: Workspace, g: Grammar, w: Weights, k: int, cut: int, amount: float, clock: float) -> None:
-    """Gold up and candidate k down. Gold's states are numbered by their steps."""
-    z, b, p = room.z, room.b, room.paths
+def _add_difference(
+    workspace: Workspace, g: Grammar, w: Weights, k: int, cut: int, amount: float, clock: float
+) -> None:
+    """Add amount * (f(gold) - f(candidate k)) to the weights. Gold's states are numbered by their steps."""
+    z, b, p = workspace.z, workspace.b, workspace.paths
     for i in range(p.differ[k], cut):
         _add_features(z, g, w, i, b.gold_action[i], amount, clock)
         _add_features(z, g, w, p.states[k, i], p.actions[k, i], -amount, clock)
 
 
 @part
-def _make_entries(room: Workspace, g: Grammar, w: Weights, cut: int, found: int) -> None:
-    """Entries for all weights of gold and candidates: their numbers stay as they are from here on."""
-    z, b, p = room.z, room.b, room.paths
+def _make_entries(workspace: Workspace, g: Grammar, w: Weights, cut: int, found: int) -> None:
+    """Allocate entries for all weights of gold and candidates, so that their numbers do not change later."""
+    z, b, p = workspace.z, workspace.b, workspace.paths
     for k in range(found):
         for i in range(p.differ[k], cut):
             _add_features(z, g, w, i, b.gold_action[i], 0.0, 0.0)
@@ -106,7 +108,7 @@ def _make_entries(room: Workspace, g: Grammar, w: Weights, cut: int, found: int)
 
 @inline
 def _label(w: Weights, key: np.uint64, action: int, adaptive: bool) -> np.uint64:
-    """A name for the weight of (feature, action): its entry from 1 on if rules adapt to weights, else a hash."""
+    """A key for the weight of (feature, action): its entry, counted from 1, if the rule is adaptive, else a hash."""
     if adaptive:
         return np.uint64(entry_for(w, key, action) + 1)
     return key * _MIX + np.uint64(action + 1)
@@ -129,9 +131,9 @@ def _count(d: Differences, size: int, label: np.uint64, k: int, amount: int) -> 
 
 
 @part
-def _count_differences(room: Workspace, g: Grammar, w: Weights, cut: int, found: int, adaptive: bool) -> None:
-    """Fill room.differences: features are added up by weight before anything is multiplied."""
-    z, b, p, d = room.z, room.b, room.paths, room.differences
+def _count_differences(workspace: Workspace, g: Grammar, w: Weights, cut: int, found: int, adaptive: bool) -> None:
+    """Fill workspace.differences: features are summed per weight before products are computed."""
+    z, b, p, d = workspace.z, workspace.b, workspace.paths, workspace.differences
     size = 64
     while size < 2 * (found + 1) * cut * g.seed.size:
         size *= 2
@@ -140,7 +142,7 @@ def _count_differences(room: Workspace, g: Grammar, w: Weights, cut: int, found:
         d.key[at] = np.uint64(0)
     d.used[0] = 0
     if adaptive:
-        _make_entries(room, g, w, cut, found)
+        _make_entries(workspace, g, w, cut, found)
     ptr, atom, seed, atoms = g.ptr, g.atom, g.seed, z.atoms
     for k in range(found):
         for i in range(p.differ[k], cut):
@@ -174,7 +176,7 @@ def _gram(d: Differences, state: np.ndarray, gram: np.ndarray, found: int) -> No
 
 @part
 def _add_scaled(d: Differences, w: Weights, coefficient: np.ndarray, found: int, spread: float, clock: float) -> None:
-    """The update of a rule that adapts to weights, and its learner state."""
+    """Update the weights and their learner state by an adaptive rule."""
     for row in range(d.used[0]):
         total = 0.0
         for k in range(found):
@@ -186,27 +188,27 @@ def _add_scaled(d: Differences, w: Weights, coefficient: np.ndarray, found: int,
 
 
 @part
-def learn(room: Workspace, g: Grammar, w: Weights, how: SearchOptions, rule: Rule, cut: int, clock: float) -> bool:
-    """One update with both prefixes cut after `cut` steps. False: the rule changes nothing."""
-    b, p = room.b, room.paths
+def learn(workspace: Workspace, g: Grammar, w: Weights, how: SearchOptions, rule: Rule, cut: int, clock: float) -> bool:
+    """One update with both prefixes cut after `cut` steps. Returns False if no weight changes."""
+    b, p = workspace.b, workspace.paths
     adaptive = rule.spread > 0.0
-    found = _find_candidates(room.z, b, cut, rule.candidates, p, room.waiting)
+    found = _find_candidates(workspace.z, b, cut, rule.candidates, p, workspace.waiting)
     if found == 0:
         return False
     p.list.score[0] = b.gold[cut]
     if asks_for_costs(rule):
         _costs(b, p, cut, found, how.augment)
     if adaptive or asks_for_products(rule):
-        _count_differences(room, g, w, cut, found, adaptive)
+        _count_differences(workspace, g, w, cut, found, adaptive)
     if asks_for_products(rule):
-        _gram(room.differences, w.state, p.list.gram, found)
+        _gram(workspace.differences, w.state, p.list.gram, found)
     if not coefficients(rule, p.list, found, b.gold_item[cut] >= 0, clock, 1.0):
         return False
     if adaptive:
-        _add_scaled(room.differences, w, p.list.coefficient, found, rule.spread, clock)
+        _add_scaled(workspace.differences, w, p.list.coefficient, found, rule.spread, clock)
         return True
     for k in range(found):
         amount = -p.list.coefficient[k + 1]
         if amount > 0.0:
-            _add_difference(room, g, w, k, cut, amount, clock)
+            _add_difference(workspace, g, w, k, cut, amount, clock)
     return True

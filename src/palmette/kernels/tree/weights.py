@@ -1,8 +1,8 @@
 """Weights of a parser: an open-addressing table of features, each with a short list of (action, weight).
 
-A list has room for 2, 4, 8 ... entries; when it is full it moves to a place of twice the size, and the old place is
-kept in a free list for the next feature that needs one of its size. A row for all actions would take thirty times the
-memory.
+A list has a capacity of 2, 4, 8 ... entries; when it is full it is moved to a place of twice the size, and the old
+place is kept in a free list for the next feature that needs this size. A row for all actions would take thirty times
+the memory.
 
     packed place of a list = start | length << 40 | size class << 52
 """
@@ -30,7 +30,7 @@ def _packed(start: int, length: int, size: int) -> np.uint64:
 
 @inline
 def find_key(table: np.ndarray, key: np.uint64) -> np.int64:
-    """Where the key is in the table, or the empty place where it would be."""
+    """The place of the key in the table, or the empty place for it."""
     mask = np.uint64(table.size // 2 - 1)
     k = key & mask
     while table[np.int64(k) * 2] != key and table[np.int64(k) * 2] != np.uint64(0):
@@ -60,10 +60,10 @@ def add_list(entry: np.ndarray, value: np.ndarray, packed: np.uint64, out: np.nd
 
 @part
 def _place_for(w: Weights, size: int) -> int:
-    """The start of a free list with room for 1 << size entries; -1: there is no room left."""
+    """The start of a free place for 1 << size entries; -1 if there is none."""
     start = w.free[size]
     if start >= 0:
-        w.free[size] = w.entry[2 * start]  # the chain goes on in the place itself
+        w.free[size] = w.entry[2 * start]  # the link to the next free place is stored in the place itself
         return start
     start = w.used[1]
     if (start + (1 << size)) * 2 > w.entry.size:
@@ -74,10 +74,11 @@ def _place_for(w: Weights, size: int) -> int:
 
 @part
 def entry_for(w: Weights, key: np.uint64, action: int) -> int:
-    """The number of the entry of (feature, action), made with a weight of 0 if it is missing; -1: no room."""
+    """The number of the entry of (feature, action), created with weight 0 if it is missing; -1 if there is no free
+    place."""
     k = find_key(w.table, key)
     if w.table[k] == np.uint64(0):
-        if (w.used[0] + 1) * 4 > w.table.size:  # half of the places are taken at most
+        if (w.used[0] + 1) * 4 > w.table.size:  # at most half of the places are used
             return -1
         start = _place_for(w, 1)
         if start < 0:
@@ -175,7 +176,7 @@ def _outcome(w: Weights, e: int, clock: float) -> np.float32:
 
 @part
 def _n_kept(w: Weights, k: int, clock: float) -> int:
-    """How many weights of the feature at place k are not zero."""
+    """The number of nonzero weights of the feature at place k."""
     if w.table[k] == np.uint64(0):
         return 0
     packed = w.table[k + 1]
@@ -189,7 +190,7 @@ def _n_kept(w: Weights, k: int, clock: float) -> int:
 
 @kernel
 def restart_from_average(w: Weights, clock: float) -> None:
-    """mavg: the mean so far becomes the weights, and its sums restart from 0."""
+    """mavg: set the weights to their mean so far, and the sums to 0."""
     for k in range(0, w.table.size, 2):
         if w.table[k] != np.uint64(0):
             packed = w.table[k + 1]

@@ -24,14 +24,14 @@ from palmette.data.array_specs import (
     if_present,
 )
 from palmette.features.encode import Encoder
-from palmette.features.templates import PAST
+from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import stride_of
 from palmette.kernels.chain.label_context import LABEL_BITS, table_of
 from palmette.structures.chain.label_context import table_size
 from palmette.structures.chain.weights import Shape
 from palmette.structures.stored_features import index_specs, name_specs
 
-PARTS = {1: "label", 2: "pair", 3: "triple", PAST: "past"}
+PARTS = {1: "label", 2: "pair", 3: "triple", LABEL_CONTEXT: "past"}
 BLOCKS: dict[str, tuple[int | str, ...]] = {"end": (2, "W"), "pair": ("H", "W"), "triple": ("cubes", "H", "W")}
 CHECKPOINT = "checkpoint."
 
@@ -40,10 +40,10 @@ CHECKPOINT = "checkpoint."
 class Layout:
     """Which arrays the file of a chain model holds."""
 
-    arities: tuple[int, ...]  # of its features; PAST: features that read earlier labels
+    arities: tuple[int, ...]  # of its features; LABEL_CONTEXT: features that read earlier labels
     seen: frozenset[int] = frozenset()  # arities that have weights for seen label n-grams only
     beam: bool = False
-    reads: tuple[int, ...] = ()  # how many labels each template of arity PAST reads
+    reads: tuple[int, ...] = ()  # how many labels each template of arity LABEL_CONTEXT reads
     checkpoint: bool = False
     random_start: bool = False  # whether the checkpoint has the random start of a latent chain
 
@@ -54,7 +54,8 @@ def arities_of(encoder: Encoder | None) -> tuple[int, ...]:
 
 
 def reads_of(encoder: Encoder | None) -> tuple[int, ...]:
-    return () if encoder is None else tuple(len(template.past) for template in encoder.of_order(PAST))
+    templates = () if encoder is None else encoder.of_order(LABEL_CONTEXT)
+    return tuple(len(template.earlier_labels) for template in templates)
 
 
 def layout_of(arrays: Arrays, encoder: Encoder | None, beam: bool) -> Layout:
@@ -86,7 +87,7 @@ def chain_specs(layout: Layout, arrays: Arrays) -> tuple[ArraySpec, ...]:
     for arity in layout.arities:
         part = PARTS[arity]
         specs += [*index_specs(part), *if_present(name_specs(part), arrays)]
-        if arity == PAST:
+        if arity == LABEL_CONTEXT:
             specs += context_specs(layout.reads)
         elif arity in layout.seen:
             specs += seen_specs(part)
@@ -185,7 +186,7 @@ def checkpoint_specs(layout: Layout) -> tuple[ArraySpec, ...]:
     if layout.random_start:
         specs += _transition_specs(f"{CHECKPOINT}start.", np.float32)
     for arity in layout.arities:
-        if arity != PAST:
+        if arity != LABEL_CONTEXT:
             specs += _resumed_specs(arity, arity in layout.seen)
     return (*specs, *(_resumed_context_specs(layout.reads) if layout.beam else ()))
 

@@ -18,14 +18,14 @@ def beam_labels(
     return out[0], scores[:, 0]
 
 
-ROOM = 8 << 30
+MOST_BYTES = 8 << 30  # of the prefixes of one sentence
 
 
-def _check_room(offset: np.ndarray, beam: int) -> None:
-    """The prefixes of a very long sentence may not fit: say so before it is tried."""
+def _check_memory(offset: np.ndarray, beam: int) -> None:
+    """DataError if the prefixes of the longest sentence would not fit into memory."""
     longest = int(np.diff(offset).max(initial=0))
     needed = 16 * longest * beam
-    if needed > ROOM:
+    if needed > MOST_BYTES:
         s = int(np.argmax(np.diff(offset)))
         raise DataError(
             f"sentence {s + 1} has {longest:,} tokens: a beam of {beam} would take {needed / 2**30:.0f} GB",
@@ -38,7 +38,7 @@ def beam_lists(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The n best label sequences i32[n, N] of each sentence, their scores f64[S, n], and how many there are i64[S]."""
     S = data.offset.size - 1
-    _check_room(data.offset, beam)
+    _check_memory(data.offset, beam)
     out, scores, found = np.zeros((n, data.known.size), np.int32), np.full((S, n), -np.inf), np.zeros(S, np.int64)
     decode_beam(weights, BeamData(data, seen), beam, out, scores, found, restricted)
     return out, scores, found

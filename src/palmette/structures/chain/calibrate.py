@@ -15,7 +15,7 @@ from palmette.data.labels.mask import LabelMask, known_gold, label_names, traini
 from palmette.data.subset import take
 from palmette.errors import DataError
 from palmette.evaluation.calibration import BINS, Reliability, reliability, sentence_hits, span_hits
-from palmette.structures.chain.model import ChainModel, check_room
+from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.posteriors import confidence_of
 from palmette.structures.chain.temperature import COLDEST, HOTTEST, Calibration, gold_likelihood, lowest
 
@@ -65,7 +65,7 @@ def _possible(model: ChainModel, corpus: Corpus) -> Corpus:
     small = corpus if not strange.any() else take(corpus, np.flatnonzero(~strange))
     if not small.n_tokens:
         return small
-    check_room(small.offset, model.shape, model.encoder)
+    check_memory(small.offset, model.shape, model.encoder)
     data = model.encode(small, _gold(model, small))
     never = np.isneginf(gold_likelihood(model.with_bias(model.bias), data, 1.0))
     return take(small, np.flatnonzero(~never)) if never.any() else small

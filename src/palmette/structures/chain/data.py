@@ -9,7 +9,7 @@ import numpy as np
 from palmette.data.corpus import Attributes, Corpus
 from palmette.errors import DataError
 from palmette.features.encode import Encoder, new_feature_index
-from palmette.features.templates import PAST
+from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
 from palmette.kernels.core.hashing import mixed_all
 from palmette.kernels.core.table import add_all, find_all, renumbered
@@ -27,31 +27,35 @@ def allow_table(n_labels: int, extra: np.ndarray | None = None) -> np.ndarray:
 
 
 def encode_corpus(
-    corpus: Corpus, encoder: Encoder | None, alphabets: Mapping[int, FeatureIndex], known: np.ndarray, allow: np.ndarray
+    corpus: Corpus,
+    encoder: Encoder | None,
+    feature_indexes: Mapping[int, FeatureIndex],
+    known: np.ndarray,
+    allow: np.ndarray,
 ) -> Data:
-    """A corpus for tagging: attributes that the alphabets do not have are left out."""
+    """A corpus for tagging: attributes that the feature indexes lack are left out."""
     actives = {}
     if encoder is None:
-        actives[1] = _known_attributes(_attributes_of(corpus), alphabets[1])
+        actives[1] = _known_attributes(_attributes_of(corpus), feature_indexes[1])
     else:
         cells = encoder.cells(corpus)
         for order in encoder.programs:
-            if order != PAST:
-                actives[order] = _locked(corpus, encoder, cells, alphabets, order)
+            if order != LABEL_CONTEXT:
+                actives[order] = _locked(corpus, encoder, cells, feature_indexes, order)
     return _data(corpus, known, allow, actives)
 
 
-def encode_past(corpus: Corpus, encoder: Encoder | None, alphabets: Mapping[int, FeatureIndex]) -> Active:
+def encode_contexts(corpus: Corpus, encoder: Encoder | None, feature_indexes: Mapping[int, FeatureIndex]) -> Active:
     """What templates that read earlier labels see of the observations; nothing where there are none."""
-    if encoder is None or PAST not in encoder.programs:
+    if encoder is None or LABEL_CONTEXT not in encoder.programs:
         return no_active()
-    return _locked(corpus, encoder, encoder.cells(corpus), alphabets, PAST)
+    return _locked(corpus, encoder, encoder.cells(corpus), feature_indexes, LABEL_CONTEXT)
 
 
 def _locked(
-    corpus: Corpus, encoder: Encoder, cells: Cells, alphabets: Mapping[int, FeatureIndex], order: int
+    corpus: Corpus, encoder: Encoder, cells: Cells, feature_indexes: Mapping[int, FeatureIndex], order: int
 ) -> Active:
-    ptr, att, _, _ = encoder.encode(order, cells, corpus.offset, alphabets[order], grow=False)
+    ptr, att, _, _ = encoder.encode(order, cells, corpus.offset, feature_indexes[order], grow=False)
     return Active(ptr, att, ONES)
 
 
@@ -73,28 +77,28 @@ def _data(corpus: Corpus, known: np.ndarray, allow: np.ndarray, actives: Mapping
     return Data(corpus.offset, known, allow, weight.astype(np.float32), (one, two, three))
 
 
-def _known_attributes(given: Attributes, alphabet: FeatureIndex) -> Active:
-    numbers = find_all(alphabet.keys, alphabet.numbers, mixed_all(given.names.hash))
+def _known_attributes(given: Attributes, feature_index: FeatureIndex) -> Active:
+    numbers = find_all(feature_index.keys, feature_index.numbers, mixed_all(given.names.hash))
     ptr, att, val = given.ptr.copy(), given.names.ids.copy(), given.val.copy()
     z = keep_attributes(ptr, att, val, numbers)
     return Active(ptr, att[:z], val[:z] if val.size else val)
 
 
 class Collected:
-    """The attributes of a training corpus, and the alphabets that they make."""
+    """The attributes of a training corpus, and the feature indexes that they make."""
 
     def __init__(
         self,
         corpus: Corpus,
         encoder: Encoder | None,
-        alphabets: Mapping[int, FeatureIndex] | None = None,
+        feature_indexes: Mapping[int, FeatureIndex] | None = None,
         min_count: int = 1,
         max_attributes: int | None = None,
     ) -> None:
         self.corpus = corpus
         self.encoder = encoder
         self.cells: Cells | None = None if encoder is None else encoder.cells(corpus)
-        self.alphabets: dict[int, FeatureIndex] = dict(alphabets or {})
+        self.feature_indexes: dict[int, FeatureIndex] = dict(feature_indexes or {})
         self.actives: dict[int, Active] = {}
         self.first: dict[int, np.ndarray] = {}  # where an attribute was made first, -1 for old ones
         self.found: dict[int, int] = {}  # attributes before the cut-off
@@ -106,29 +110,30 @@ class Collected:
     def _collect(self, order: int) -> None:
         if self.encoder is None:
             given = _attributes_of(self.corpus)
-            old = self.alphabets.get(1, new_feature_index(given.names.hash.size))
+            old = self.feature_indexes.get(1, new_feature_index(given.names.hash.size))
             keys, numbers, of_type, first = add_all(old.keys, old.numbers, old.size, mixed_all(given.names.hash))
-            self.alphabets[1] = FeatureIndex(keys, numbers, first.size)
+            self.feature_indexes[1] = FeatureIndex(keys, numbers, first.size)
             self.actives[1] = Active(given.ptr.copy(), of_type[given.names.ids], given.val.copy())
             self.first[1] = first
             return
         assert self.cells is not None
         T = len(self.encoder.of_order(order))
-        room = new_feature_index(self.corpus.n_tokens * T // 8)
-        old = self.alphabets.get(order, room)
-        if old is not room:  # the kernel adds in place, and the old model may still be in use
+        empty = new_feature_index(self.corpus.n_tokens * T // 8)
+        old = self.feature_indexes.get(order, empty)
+        if old is not empty:  # the kernel adds in place, and the old model may still be in use
             old = FeatureIndex(old.keys.copy(), old.numbers.copy(), old.size)
-        ptr, att, alphabet, first = self.encoder.encode(order, self.cells, self.corpus.offset, old, grow=True)
-        self.alphabets[order], self.actives[order], self.first[order] = alphabet, Active(ptr, att, ONES), first
+        ptr, att, feature_index, first = self.encoder.encode(order, self.cells, self.corpus.offset, old, grow=True)
+        self.feature_indexes[order], self.first[order] = feature_index, first
+        self.actives[order] = Active(ptr, att, ONES)
 
     def _cut(self, order: int, min_count: int, most: int | None) -> None:
         """Drop rare attributes: new ones only, so that a resumed model keeps what it has."""
-        alphabet, (ptr, att, val), first = self.alphabets[order], self.actives[order], self.first[order]
-        self.found[order] = alphabet.size
-        if min_count <= 1 and (most is None or alphabet.size <= most):
+        feature_index, (ptr, att, val), first = self.feature_indexes[order], self.actives[order], self.first[order]
+        self.found[order] = feature_index.size
+        if min_count <= 1 and (most is None or feature_index.size <= most):
             return
         most = None if most is None else max(most, int(np.count_nonzero(first < 0)))
-        count = np.bincount(att, minlength=alphabet.size)
+        count = np.bincount(att, minlength=feature_index.size)
         keep = (count >= min_count) | (first < 0)
         if most is not None and np.count_nonzero(keep) > most:
             rank = np.argsort(np.where(first < 0, -np.inf, -count.astype(np.float64)), kind="stable")
@@ -137,9 +142,9 @@ class Collected:
             keep &= top
         new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
         kept = int(np.count_nonzero(keep))
-        keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
+        keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, kept)
         z = keep_attributes(ptr, att, val, new)
-        self.alphabets[order] = FeatureIndex(keys, numbers, kept)
+        self.feature_indexes[order] = FeatureIndex(keys, numbers, kept)
         self.actives[order] = Active(ptr, att[:z], val[:z] if val.size else val)
         self.first[order] = first[keep]
 
@@ -147,8 +152,8 @@ class Collected:
         """Forget the attributes that never got a weight of their own: two thirds of them as a rule, and they say
         nothing. The chain with its rows numbered anew; the corpus is not, so this comes after all learning."""
         parts = list(chain.weights)
-        for order in self.alphabets:
-            if order == PAST or parts[order - 1].first.size or not parts[order - 1].slot.size:
+        for order in self.feature_indexes:
+            if order == LABEL_CONTEXT or parts[order - 1].first.size or not parts[order - 1].slot.size:
                 continue
             rows = parts[order - 1]
             self.keep(order, rows.slot > 0)
@@ -157,17 +162,17 @@ class Collected:
 
     def keep(self, order: int, kept: np.ndarray) -> np.ndarray:
         """Forget all attributes of an order but those in bool[A]; the new number of each i32[A], -1 for none."""
-        alphabet = self.alphabets[order]
+        feature_index = self.feature_indexes[order]
         new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
         n = int(np.count_nonzero(kept))
-        keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, n)
-        self.alphabets[order] = FeatureIndex(keys, numbers, n)
+        keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, n)
+        self.feature_indexes[order] = FeatureIndex(keys, numbers, n)
         self.moved[order], self.first[order] = kept, self.first[order][kept]
         return new
 
     @property
     def sizes(self) -> dict[int, int]:
-        return {order: alphabet.size for order, alphabet in self.alphabets.items()}
+        return {order: feature_index.size for order, feature_index in self.feature_indexes.items()}
 
     def data(self, known: np.ndarray, allow: np.ndarray) -> Data:
         return _data(self.corpus, known, allow, self.actives)

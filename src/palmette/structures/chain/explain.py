@@ -65,7 +65,7 @@ class Explanation(NamedTuple):
 
 def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[int, ...]) -> float:
     """The weight of an attribute on one, two or three states."""
-    H, W, per = chain.label_of.size, chain.bias.size, chain.per
+    H, W, states_per_label = chain.label_of.size, chain.bias.size, chain.per
     if not rows.first.size:
         place = 0
         for state in states[:-1]:
@@ -73,7 +73,8 @@ def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[
         return float(rows.w[rows.slot[attribute], place * W + states[-1]])
     combo = place = 0
     for state in states:
-        combo, place = combo * (H // per) + state // per, place * per + state % per
+        combo = combo * (H // states_per_label) + state // states_per_label
+        place = place * states_per_label + state % states_per_label
     first, last = int(rows.first[attribute]), int(rows.first[attribute + 1])
     at = first + int(np.searchsorted(rows.combo[first:last], combo))
     return float(rows.w[at, place]) if at < last and rows.combo[at] == combo else 0.0

@@ -40,7 +40,7 @@ class TagRequest:
     marginals: bool = False
 
     @property
-    def reading(self) -> FormatSpec:
+    def reading_spec(self) -> FormatSpec:
         """How to read the file: with the labels if they are known."""
         if self.known is None:
             return self.spec
@@ -74,7 +74,7 @@ def tag_file(
     """Tag a file block by block; the target is written whole or not at all."""
     model.with_bias(request.biases or {})
     _check(model, request)
-    spec = request.reading.resolved(source)
+    spec = request.reading_spec.resolved(source)
     names = model.shape.state_names(model.labels) if request.states else model.labels
     writer = Writer(spec.format, request.output, names, scores=request.scores, confidence=request.confidences)
 
@@ -94,7 +94,7 @@ def nbest_file(
     _check_listed(request)
     bias = request.biases
     model.with_bias(bias or {})
-    spec = request.reading.resolved(source)
+    spec = request.reading_spec.resolved(source)
     writer = NBestWriter(spec.format, request.output, model.labels, n, of_no_token(model))
 
     def work(corpus: Corpus) -> Processed:
@@ -108,7 +108,7 @@ def nbest_file(
 
 
 def _check(model: ChainModel, request: TagRequest) -> None:
-    if request.states and model.shape.per == 1:
+    if request.states and model.shape.states_per_label == 1:
         raise UsageError("the model has no latent states to write; train it with --latent or --label-history")
     if request.states and request.decode != "viterbi":
         raise UsageError("states are those of the best path: --show-states requires --decode viterbi")

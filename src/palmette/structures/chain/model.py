@@ -22,7 +22,7 @@ from palmette.kernels.chain.train import decode
 from palmette.kernels.encode.encode import FeatureIndex
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.beam import beam_labels
-from palmette.structures.chain.data import allow_table, encode_corpus, encode_past
+from palmette.structures.chain.data import allow_table, encode_contexts, encode_corpus
 from palmette.structures.chain.label_context import no_context_weights
 from palmette.structures.chain.search import Searching
 from palmette.structures.chain.temperature import with_temperature
@@ -60,14 +60,14 @@ class ChainModel(Searching):
     allowed: Transitions
     scheme: str | None
     encoder: Encoder | None  # None: ready-made attributes
-    alphabets: dict[int, FeatureIndex]
+    feature_indexes: dict[int, FeatureIndex]
     chain: Chain
     names: dict[int, Names] = field(default_factory=dict)
     vocabulary: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))  # hashes of training words
     bias: dict[str, float] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)  # settings, training log: see metadata.py
     checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # state of training, for an exact resumption
-    past: LabelContextWeights | None = None  # weights of templates that read earlier labels; None: exact search
+    label_contexts: LabelContextWeights | None = None  # of templates that read earlier labels; None: exact search
     beam: int = 0  # prefixes that the search keeps; 0: exact search
     settings: ChainSettings = field(default_factory=ChainSettings)
     _at_temperature: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
@@ -92,20 +92,21 @@ class ChainModel(Searching):
     def with_bias(self, bias: dict[str, float]) -> Chain:
         """The chain with a number added to the scores of some labels."""
         row = np.zeros(stride_of(self.shape.n_states), np.float32)
-        per = self.shape.per
+        states_per_label = self.shape.states_per_label
         for label, value in bias.items():
             if label not in self.labels:
                 raise UsageError(f"bias: the model has no label {label!r}; it has {_some(self.labels)}")
             if not abs(value) <= MOST_BIAS:
                 raise UsageError(f"bias: {value} for {label} is not a number between -{MOST_BIAS:g} and {MOST_BIAS:g}")
-            state = self.labels.index(label) * per
-            row[state : state + per] = value
+            state = self.labels.index(label) * states_per_label
+            row[state : state + states_per_label] = value
         return self.chain._replace(bias=row)
 
     def weights(self, bias: dict[str, float] | None = None) -> BeamWeights:
         """All weights for a beam, with the model's own bias or another."""
         chain = self.with_bias(self.bias if bias is None else bias)
-        return BeamWeights(chain, no_context_weights(chain.bias.size) if self.past is None else self.past)
+        contexts = self.label_contexts
+        return BeamWeights(chain, no_context_weights(chain.bias.size) if contexts is None else contexts)
 
     def encode(self, corpus: Corpus, known: LabelMask | None = None) -> Data:
         """The corpus as the kernels read it, with what is known about its labels (default: nothing)."""
@@ -113,11 +114,11 @@ class ChainModel(Searching):
         Y = len(self.labels)
         rows = np.full(corpus.n_tokens, Y, np.int32) if known is None else known.rows
         allow = allow_table(Y, None if known is None else known.sets)
-        return encode_corpus(corpus, self.encoder, self.alphabets, rows, allow)
+        return encode_corpus(corpus, self.encoder, self.feature_indexes, rows, allow)
 
-    def encode_past(self, corpus: Corpus) -> Active:
+    def encode_contexts(self, corpus: Corpus) -> Active:
         """The observations of templates that read earlier labels."""
-        return encode_past(corpus, self.encoder, self.alphabets)
+        return encode_contexts(corpus, self.encoder, self.feature_indexes)
 
     def tag(
         self, corpus: Corpus, bias: dict[str, float] | None = None, known: LabelMask | None = None, states: bool = False
@@ -125,10 +126,10 @@ class ChainModel(Searching):
         """The label of each token i32[N] (or its state) and the score of each sentence f64[S]."""
         if not corpus.n_tokens:
             return np.zeros(0, np.int32), np.zeros(0)
-        check_room(corpus.offset, self.shape, self.encoder)
+        check_memory(corpus.offset, self.shape, self.encoder)
         data = self.encode(corpus, known)
         if self.beam:
-            seen = self.encode_past(corpus)
+            seen = self.encode_contexts(corpus)
             found, scores = beam_labels(self.weights(bias), data, seen, self.beam, restricted=known is not None)
         else:
             chain = self.with_bias(self.bias if bias is None else bias)
@@ -151,14 +152,14 @@ class ChainModel(Searching):
             raise UsageError(f"cap: {cap!r} is not a number of paths between 1 and {MOST_CAP:,}")
         if how == "viterbi" or not corpus.n_tokens:
             return Decoded(*self.tag(corpus, bias, known), None)
-        check_room(corpus.offset, self.shape, self.encoder)
+        check_memory(corpus.offset, self.shape, self.encoder)
         chain, data = self.for_posteriors(bias), self.encode(corpus, known)
-        labels, share = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_sentences)
+        labels, posterior = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_sentences)
         if how == "exact":
             proven = np.zeros(corpus.n_sentences, np.bool_)
-            decode_exact(chain, data, labels, proven, share, cap, known is not None)
+            decode_exact(chain, data, labels, proven, posterior, cap, known is not None)
             with np.errstate(divide="ignore"):
-                scores = np.log(share)
+                scores = np.log(posterior)
             check_feasible(scores, corpus)
             return Decoded(labels, scores, proven)
         confidence, log_z = np.zeros(corpus.n_tokens), np.zeros(corpus.n_sentences)
@@ -204,10 +205,10 @@ def check_columns(corpus: Corpus, encoder: Encoder | None, hint: str = MAKE_COLU
         )
 
 
-ROOM = 8 << 30
+MOST_BYTES = 8 << 30  # of the tables of one sentence
 
 
-def check_room(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> None:
+def check_memory(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> None:
     """DataError if the tables of the longest sentence would not fit into memory."""
     longest = int(np.diff(offset).max(initial=0))
     observed = () if encoder is None else encoder.programs
@@ -216,11 +217,11 @@ def check_room(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> Non
     if shape.local and shape.order == 2 and 2 not in observed:
         width += shape.width(2)
     cells = 4 * longest * (width + (shape.width(2) if shape.order == 2 else 0))
-    if cells > ROOM:
+    if cells > MOST_BYTES:
         s = int(np.argmax(np.diff(offset)))
         raise DataError(
             f"sentence {s + 1} has {longest:,} tokens: its order {shape.order} table with {shape.n_states} "
-            f"{'labels' if shape.per == 1 else 'states'} "
+            f"{'labels' if shape.states_per_label == 1 else 'states'} "
             f"would take {cells / 2**30:.0f} GB",
             hint="split the sentence, or use a model of a lower order",
         )

@@ -19,7 +19,7 @@ from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.errors import UsageError
 from palmette.kernels.chain.nbest import decode_nbest
 from palmette.structures.chain.beam import beam_lists
-from palmette.structures.chain.model import ChainModel, check_room
+from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.posteriors import are_probabilities
 
 MOST_BEST = 1000
@@ -46,7 +46,7 @@ def nbest_lists(
     if model.beam:
         yield from _last_beams(model, corpus, n, bias, known)
         return
-    check_room(corpus.offset, model.shape, model.encoder)
+    check_memory(corpus.offset, model.shape, model.encoder)
     data, chain = model.encode(corpus, known), model.for_posteriors(bias)
     sure = are_probabilities(model, bias)
     names = np.array([*model.labels, ""], object)[:-1]  # with the empty string: else NumPy may make one of one label
@@ -73,7 +73,7 @@ def _last_beams(
     model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None, known: LabelMask | None
 ) -> Iterator[list[Labelling]]:
     """What the last beam holds of each sentence, best first."""
-    weights, data, seen = model.weights(bias), model.encode(corpus, known), model.encode_past(corpus)
+    weights, data, seen = model.weights(bias), model.encode(corpus, known), model.encode_contexts(corpus)
     out, scores, found = beam_lists(weights, data, seen, model.beam, min(n, model.beam), known is not None)
     check_feasible(scores[:, 0], corpus, model.beam)
     names = np.array([*model.labels, ""], object)[:-1]

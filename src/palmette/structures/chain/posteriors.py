@@ -18,7 +18,7 @@ from palmette.errors import UsageError
 from palmette.evaluation.spans import ChunkTables, lenient_chunks
 from palmette.kernels.chain.forward import log_partitions
 from palmette.kernels.chain.posteriors import Marks, Places, Posteriors, posteriors
-from palmette.structures.chain.model import ChainModel, check_room
+from palmette.structures.chain.model import ChainModel, check_memory
 
 
 def are_probabilities(model: ChainModel, bias: dict[str, float] | None = None) -> bool:
@@ -86,7 +86,7 @@ def confidence_of(
     out = Posteriors(np.zeros(N), np.zeros((N if marginals else 0, Y)), np.zeros(places.sentence.size), np.zeros(S))
     alone = np.zeros(S)
     if N:
-        check_room(corpus.offset, model.shape, model.encoder)
+        check_memory(corpus.offset, model.shape, model.encoder)
         chain, data = model.for_posteriors(bias), model.encode(corpus, known)
         labels = np.ascontiguousarray(labels, np.int32)
         posteriors(chain, data, labels, places, marks, out, known is not None)
@@ -105,7 +105,7 @@ def log_posterior(model: ChainModel, corpus: Corpus, wanted: LabelMask) -> np.nd
     """Log posterior of the label sequences that `wanted` allows, f64[S]; -inf if there is none."""
     every, part = np.zeros(corpus.n_sentences), np.zeros(corpus.n_sentences)
     if corpus.n_tokens:
-        check_room(corpus.offset, model.shape, model.encoder)
+        check_memory(corpus.offset, model.shape, model.encoder)
         chain = model.for_posteriors()
         data = model.encode(corpus, wanted)
         log_partitions(chain, data, every, False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.features.templates import PAST
+from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.core.table import renumbered
@@ -22,41 +22,42 @@ def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
     """Drop zero rows (`rows`) and the attributes' names (`names`, which only inspection needs)."""
     if rows:
         parts: dict[int, tuple[FeatureIndex, Any, Names | None]] = {
-            o: _prune_past(model) if o == PAST else _prune_order(model, o) for o in model.alphabets
+            o: _prune_contexts(model) if o == LABEL_CONTEXT else _prune_order(model, o) for o in model.feature_indexes
         }
         one, two, three = (parts[o][1] if o in parts else model.chain.weights[o - 1] for o in ARITIES)
         chain = model.chain._replace(weights=(one, two, three))
         model = replace(
             model,
-            alphabets={o: part[0] for o, part in parts.items()},
+            feature_indexes={o: part[0] for o, part in parts.items()},
             chain=chain,
             names={o: part[2] for o, part in parts.items() if part[2] is not None},
-            past=parts[PAST][1] if PAST in parts else model.past,
-            checkpoint={},  # its rows are numbered by the full alphabets
+            label_contexts=parts[LABEL_CONTEXT][1] if LABEL_CONTEXT in parts else model.label_contexts,
+            checkpoint={},  # its rows are numbered by the full feature indexes
         )
     return replace(model, names={}) if names else model
 
 
 def _prune_order(model: ChainModel, order: int) -> tuple[FeatureIndex, FeatureWeights, Names | None]:
     part = model.chain.weights[order - 1]
-    alphabet, strings = model.alphabets[order], model.names.get(order)
+    feature_index, strings = model.feature_indexes[order], model.names.get(order)
     small, keep = _small_seen(part) if part.first.size else _small_dense(part)
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     kept = int(np.count_nonzero(keep))
-    keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
+    keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, kept)
     return FeatureIndex(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
 
 
-def _prune_past(model: ChainModel) -> tuple[FeatureIndex, LabelContextWeights, Names | None]:
-    assert model.past is not None
-    past, alphabet, strings = model.past, model.alphabets[PAST], model.names.get(PAST)
-    full: np.ndarray = np.asarray(past.w.any(axis=1))
-    keep = np.zeros(alphabet.size, np.bool_)
-    keep[past.owner[full]] = True
+def _prune_contexts(model: ChainModel) -> tuple[FeatureIndex, LabelContextWeights, Names | None]:
+    assert model.label_contexts is not None
+    contexts, feature_index = model.label_contexts, model.feature_indexes[LABEL_CONTEXT]
+    strings = model.names.get(LABEL_CONTEXT)
+    full: np.ndarray = np.asarray(contexts.w.any(axis=1))
+    keep = np.zeros(feature_index.size, np.bool_)
+    keep[contexts.owner[full]] = True
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     kept = int(np.count_nonzero(keep))
-    keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
-    small = kept_rows(past, full, keep, new)
+    keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, kept)
+    small = kept_rows(contexts, full, keep, new)
     return FeatureIndex(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from palmette.errors import UsageError
 from palmette.features.encode import Encoder
-from palmette.features.templates import PAST
+from palmette.features.templates import LABEL_CONTEXT
 from palmette.options.search import TAGGER_SEARCHES, Beam
 from palmette.structures.chain.weights import Shape
 
@@ -17,13 +17,13 @@ class Searching:
     beam: int
 
     @property
-    def reads_past(self) -> bool:
+    def reads_earlier_labels(self) -> bool:
         """Whether templates read earlier labels, which only beam search supports."""
-        return self.encoder is not None and PAST in self.encoder.programs
+        return self.encoder is not None and LABEL_CONTEXT in self.encoder.programs
 
     def need_exact(self, what: str) -> None:
         """UsageError if something needs exact search and the model does not allow it."""
-        if self.reads_past:
+        if self.reads_earlier_labels:
             raise UsageError(f"{what}: that takes exact search, and templates of the model read earlier labels (%y)")
 
     def search_with(self, search: str | None, beam: int | None) -> None:
@@ -38,7 +38,7 @@ class Searching:
             check_searchable(self.encoder, search)
             self.beam = 0
             return
-        if self.shape.per > 1 or self.shape.local:
+        if self.shape.states_per_label > 1 or self.shape.local:
             raise UsageError("search: a beam is for models whose scores are those of labels, neither latent nor maxent")
         if beam is not None:
             self.beam = Beam(beam).width
@@ -49,7 +49,7 @@ class Searching:
 def check_searchable(encoder: Encoder | None, search: str) -> None:
     """UsageError if a search cannot use the templates."""
     if encoder is not None and search not in encoder.templates.searches:
-        first = encoder.templates.past[0]
+        first = encoder.templates.label_contexts[0]
         raise UsageError(
             f"the template `{first.text}` (line {first.line} of {encoder.templates.name}) reads earlier labels, which "
             "exact search cannot: use --search beam, or leave templates with %y out"

@@ -26,7 +26,7 @@ from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.kernels.chain.margin import margins
 from palmette.kernels.chain.train import decode
-from palmette.structures.chain.model import ChainModel, check_room
+from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.weights import norm
 
 
@@ -53,7 +53,7 @@ def separation(model: ChainModel, corpus: Corpus) -> Separation:
     strange = [label for label in label_names(corpus) if label not in model.labels]
     if strange:
         raise DataError(f"the model has no label {strange[0]!r}", file=corpus.source, hint="give its training data")
-    check_room(corpus.offset, model.shape, model.encoder)
+    check_memory(corpus.offset, model.shape, model.encoder)
     data = model.encode(corpus, training_mask(corpus, model.labels))
     chain = model.chain
     right, wrong = np.zeros(corpus.n_sentences), np.zeros(corpus.n_sentences)
@@ -114,10 +114,10 @@ def mistakes_bound(distances: np.ndarray, longest: float) -> tuple[float | None,
 
 
 def _usage(model: ChainModel, data: Data) -> dict[str, float]:
-    if model.shape.per == 1:
+    if model.shape.states_per_label == 1:
         return {}
     states = gold_states(model.chain, data)
-    count = np.bincount(states, minlength=model.shape.n_states).reshape(-1, model.shape.per)
+    count = np.bincount(states, minlength=model.shape.n_states).reshape(-1, model.shape.states_per_label)
     share = (count / np.maximum(1, count.sum(axis=1, keepdims=True))).reshape(-1)
     names, there = model.shape.state_names(model.labels), ~model.shape.missing()
     return {name: float(share[h]) for h, name in enumerate(names) if there[h]}

@@ -19,7 +19,7 @@ from palmette.data.labels.schemes import Transitions, scheme_named
 from palmette.errors import ModelError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
-from palmette.features.templates import PAST
+from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import (
     Chain,
     FeatureWeights,
@@ -65,7 +65,7 @@ def pack_chain(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]
     """The arrays and the metadata of a model file."""
     meta = _pack_meta(model)
     parts = _pack_arrays(model)
-    specs = chain_specs(layout_of(parts, model.encoder, model.past is not None), parts)
+    specs = chain_specs(layout_of(parts, model.encoder, model.label_contexts is not None), parts)
     return array_specs.pack(parts, specs, chain_sizes(model.shape, meta["sizes"])), meta
 
 
@@ -74,10 +74,14 @@ def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
     tables = as_stored((t.w for t in model.chain.transitions), model.shape.n_states)
     parts |= {f"bare.{name}": table for name, table in tables.items()}
     parts |= {f"allowed.{name}": block for name, block in model.allowed._asdict().items()}
-    for arity, index in model.alphabets.items():
+    for arity, index in model.feature_indexes.items():
         part = PARTS[arity]
         parts |= pack_attributes(part, index, model.names.get(arity))
-        parts |= _pack_contexts(model.past) if arity == PAST else _pack_weights(part, model.chain.weights[arity - 1])
+        parts |= (
+            _pack_contexts(model.label_contexts)
+            if arity == LABEL_CONTEXT
+            else _pack_weights(part, model.chain.weights[arity - 1])
+        )
     return parts | {f"{CHECKPOINT}{name}": array for name, array in _checkpoint(model).items()}
 
 
@@ -88,14 +92,19 @@ def _pack_weights(part: str, rows: FeatureWeights) -> dict[str, np.ndarray]:
     return weights | {f"{part}.slot": rows.slot}
 
 
-def _pack_contexts(past: LabelContextWeights | None) -> dict[str, np.ndarray]:
-    assert past is not None
-    return {"past.template": past.template, "past.owner": past.owner, "past.code": past.code, "past.weights": past.w}
+def _pack_contexts(contexts: LabelContextWeights | None) -> dict[str, np.ndarray]:
+    assert contexts is not None
+    return {
+        "past.template": contexts.template,
+        "past.owner": contexts.owner,
+        "past.code": contexts.code,
+        "past.weights": contexts.w,
+    }
 
 
 def _checkpoint(model: ChainModel) -> dict[str, np.ndarray]:
     """The state of training, without weights of an arity that no feature has."""
-    absent = tuple(f"{arity}." for arity in ARITIES if arity not in model.alphabets)
+    absent = tuple(f"{arity}." for arity in ARITIES if arity not in model.feature_indexes)
     return {name: array for name, array in model.checkpoint.items() if not name.startswith(absent)}
 
 
@@ -107,7 +116,7 @@ def _pack_meta(model: ChainModel) -> dict[str, Any]:
         "shape": _pack_shape(model.shape),
         "scheme": model.scheme,
         **(without_templates if model.encoder is None else pack_encoder(model.encoder)),
-        "sizes": {PARTS[arity]: index.size for arity, index in model.alphabets.items()},
+        "sizes": {PARTS[arity]: index.size for arity, index in model.feature_indexes.items()},
         "bias": model.bias,
         "settings": model.settings.to_dict(),
         **model.meta,
@@ -119,7 +128,7 @@ def _pack_meta(model: ChainModel) -> dict[str, Any]:
 def _pack_shape(shape: Shape) -> dict[str, Any]:
     return {
         "n_labels": shape.n_labels, "order": shape.order, "ends": shape.ends, "transitions": shape.transitions,
-        "triples": shape.triples, "per": shape.per, "states": shape.states, "history": shape.history,
+        "triples": shape.triples, "per": shape.states_per_label, "states": shape.states, "history": shape.history,
         "local": shape.local,
     }  # fmt: skip
 
@@ -198,9 +207,9 @@ def _unpack_shape(stored: StoredShape, n_labels: int, file: str) -> Shape:
 def _beam_of(settings: ChainSettings, shape: Shape, encoder: Encoder | None, file: str) -> int:
     """The width of the beam; 0: exact search."""
     beam = settings.beam
-    if beam is not None and (shape.per > 1 or shape.local):
+    if beam is not None and (shape.states_per_label > 1 or shape.local):
         raise ModelError("damaged model: its search is a beam, which its states do not allow", file=file)
-    if beam is None and encoder is not None and PAST in encoder.programs:
+    if beam is None and encoder is not None and LABEL_CONTEXT in encoder.programs:
         raise ModelError("damaged model: its templates read earlier labels, and its search is exact", file=file)
     return 0 if beam is None else beam.width
 
@@ -213,7 +222,7 @@ def _attributes(stored: ChainMeta, part: str, file: str) -> int:
 
 def _unpack_chain(arrays: Arrays, layout: Layout, shape: Shape, allowed: Transitions) -> Chain:
     rows = {arity: no_weights() for arity in ARITIES}
-    rows |= {arity: _unpack_weights(arrays, PARTS[arity]) for arity in layout.arities if arity != PAST}
+    rows |= {arity: _unpack_weights(arrays, PARTS[arity]) for arity in layout.arities if arity != LABEL_CONTEXT}
     tables = from_stored(arrays, "bare.")
     ends, pairs, triples = (TransitionWeights(table, no_sums(), no_state()) for table in tables)
     blank = new_chain(shape, {}, allowed, {})
@@ -232,7 +241,7 @@ def _unpack_weights(arrays: Arrays, part: str) -> FeatureWeights:
 def _unpack_contexts(
     arrays: Arrays, layout: Layout, shape: Shape, encoder: Encoder | None
 ) -> LabelContextWeights | None:
-    if PAST in layout.arities:
+    if LABEL_CONTEXT in layout.arities:
         names = ("past.template", "past.owner", "past.code", "past.weights")
         return stored_context_weights(encoder, *(arrays[name] for name in names))
     return no_context_weights(stride_of(shape.n_states)) if layout.beam else None

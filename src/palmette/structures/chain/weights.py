@@ -40,7 +40,7 @@ class Shape(NamedTuple):
     ends: bool = True  # start and end weights
     transitions: bool = True  # plain pair weights
     triples: bool = False  # plain triple weights
-    per: int = 1  # latent states a label; 1: states are labels
+    states_per_label: int = 1  # latent states per label; 1: states are labels
     states: tuple[int, ...] = ()  # of each label where they differ, at most `per`: the others are forbidden
     history: LabelAutomaton | None = None  # states that remember labels: nothing about them is hidden
     local: bool = False  # each label is normalised given those before it (maxent)
@@ -48,11 +48,11 @@ class Shape(NamedTuple):
     @property
     def latent(self) -> bool:
         """Whether labels leave open which states they have."""
-        return self.per > 1 and self.history is None
+        return self.states_per_label > 1 and self.history is None
 
     @property
     def n_states(self) -> int:
-        return self.n_labels * self.per
+        return self.n_labels * self.states_per_label
 
     def width(self, arity: int) -> int:
         """Numbers in a row of state n-grams of that arity (1, 2, 3)."""
@@ -64,21 +64,23 @@ class Shape(NamedTuple):
 
     def block(self, arity: int) -> int:
         """Numbers that one combination of labels has."""
-        return self.per**arity
+        return self.states_per_label**arity
 
     def missing(self) -> np.ndarray:
         """bool[H]: states that their label does not have."""
-        return np.asarray(np.tile(np.arange(self.per), self.n_labels) >= np.repeat(self.counts(), self.per))
+        return np.asarray(
+            np.tile(np.arange(self.states_per_label), self.n_labels) >= np.repeat(self.counts(), self.states_per_label)
+        )
 
     def counts(self) -> np.ndarray:
         """i32[Y]: the states of each label."""
-        return np.array(self.states or (self.per,) * self.n_labels, np.int32)
+        return np.array(self.states or (self.states_per_label,) * self.n_labels, np.int32)
 
     def state_names(self, labels: Sequence[str]) -> list[str]:
         """The label and the number of a state among those of its label, from 1; or what it remembers."""
         if self.history is not None:
-            return self.history.state_names(self.per)
-        return [f"{label}#{k}" for label in labels for k in range(1, self.per + 1)]
+            return self.history.state_names(self.states_per_label)
+        return [f"{label}#{k}" for label in labels for k in range(1, self.states_per_label + 1)]
 
 
 class Seen(NamedTuple):
@@ -104,10 +106,10 @@ def forbidding(allowed: np.ndarray, width: int) -> np.ndarray:
 def of_states(allowed: Transitions, shape: Shape) -> Transitions:
     """What is allowed of labels, told of their states."""
     there = ~shape.missing()
-    start, end = (np.repeat(row, shape.per) & there for row in (allowed.start, allowed.end))
-    pair = np.repeat(np.repeat(allowed.pair, shape.per, axis=0), shape.per, axis=1)
+    start, end = (np.repeat(row, shape.states_per_label) & there for row in (allowed.start, allowed.end))
+    pair = np.repeat(np.repeat(allowed.pair, shape.states_per_label, axis=0), shape.states_per_label, axis=1)
     if shape.history is not None:
-        fits = shape.history.transitions(shape.per)
+        fits = shape.history.transitions(shape.states_per_label)
         return Transitions(start & fits.start, pair & fits.pair, end & fits.end)
     return Transitions(start, pair & there[None, :] & there[:, None], end)
 
@@ -136,8 +138,9 @@ def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen
             f"the weights do not fit into memory ({error}); "
             "use --edge-features seen, --min-count 2, or fewer templates on label pairs and triples"
         ) from None
+    label_of = (np.arange(H) // shape.states_per_label).astype(np.int32)
     return Chain(
-        order, shape.per == 1, shape.per, (np.arange(H) // shape.per).astype(np.int32), shape.counts(), 0.0,
+        order, shape.states_per_label == 1, shape.states_per_label, label_of, shape.counts(), 0.0,
         (shape.ends, shape.transitions, shape.triples), shape.local,
         forbidding(allowed.pair, W), forbidding(allowed.start, W), forbidding(allowed.end, W), np.zeros(W, np.float32),
         (ends, pairs, triples), (rows[0], rows[1], rows[2]),

@@ -88,11 +88,11 @@ def to_chain(
         rows = np.zeros((len(labels), two.w.shape[1] // len(labels)))
         rows[:, : len(labels)] = log(tables.pair)
         two = _filled(two, np.zeros(1, np.int64), rows.reshape(1, -1))
-    names = {order: Names(*collected.names(order)) for order in collected.alphabets}
+    names = {order: Names(*collected.names(order)) for order in collected.feature_indexes}
     words = np.sort(corpus.columns[0].hash[: len(vocabulary.known)])
     encoder = Encoder(_templates(tables.order, f",observed:{NAME}"), Resources(observed={NAME: vocabulary.observed}))
     return ChainModel(
-        list(labels), shape, allowed, None, encoder, collected.alphabets,
+        list(labels), shape, allowed, None, encoder, collected.feature_indexes,
         estimated(chain._replace(weights=(one, two, chain.weights[2])), None), names, words,
     )  # fmt: skip
 

@@ -28,11 +28,11 @@ def most_attributes(x: Sentences) -> int:
     return int(np.diff(x.one.ptr[x.offset]).max(initial=1))
 
 
-def encode(corpus: Corpus, encoder: Encoder, alphabet: FeatureIndex) -> Sentences:
+def encode(corpus: Corpus, encoder: Encoder, feature_index: FeatureIndex) -> Sentences:
     """A corpus encoded with a trained model's attributes; unknown ones are left out."""
     none = np.zeros(0, np.int32)
-    data = encode_corpus(corpus, encoder, {1: alphabet}, none, np.zeros((1, 1), np.bool_))
-    return sentences(corpus.offset, data.features[0], alphabet.size)
+    data = encode_corpus(corpus, encoder, {1: feature_index}, none, np.zeros((1, 1), np.bool_))
+    return sentences(corpus.offset, data.features[0], feature_index.size)
 
 
 def check_templates(encoder: Encoder) -> None:

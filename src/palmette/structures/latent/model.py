@@ -32,7 +32,7 @@ class ClassifierModel:
     classes: tuple[str, str]
     settings: LatentSettings
     encoder: Encoder
-    alphabet: FeatureIndex
+    feature_index: FeatureIndex
     weights: Weights
     names: Names | None = None  # of the attributes, for inspection
     meta: dict[str, Any] = field(default_factory=dict)  # training log, how training ended, the tagger's name
@@ -47,7 +47,7 @@ class ClassifierModel:
 
     def encode(self, corpus: Corpus) -> Sentences:
         check_columns(corpus, self.encoder, NO_POS)
-        return encode(corpus, self.encoder, self.alphabet)
+        return encode(corpus, self.encoder, self.feature_index)
 
     def decide(self, corpus: Corpus, structures: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """The score of each sentence f64[S] and, if `structures`, the state of each token in each view i16[R, N]."""
@@ -68,6 +68,6 @@ def scores_of(views: Views, weights: Weights, x: Sentences, settings: LatentSett
     n = x.offset.size - 1
     scores = np.zeros(n)
     if n:
-        room = make_workspace(views, longest(x))
-        decide(views, weights, x, np.arange(n), settings.decoding(), room, scores, states)
+        workspace = make_workspace(views, longest(x))
+        decide(views, weights, x, np.arange(n), settings.decoding(), workspace, scores, states)
     return scores

@@ -85,9 +85,9 @@ def classifier_sizes(views: Views, attributes: int) -> dict[str, int]:
 def save_classifier(model: ClassifierModel, path: FilePath) -> None:
     """Write a model file, whole or not at all."""
     weights = model.weights
-    parts = pack_attributes(PART, model.alphabet, model.names)
+    parts = pack_attributes(PART, model.feature_index, model.names)
     parts |= {"slot": weights.one.slot, "weights": weights.one.w, "end": weights.end, "pair": weights.pair}
-    sizes = classifier_sizes(model.packed, model.alphabet.size)
+    sizes = classifier_sizes(model.packed, model.feature_index.size)
     model_file.save(path, array_specs.pack(parts, classifier_specs(parts), sizes), _pack_meta(model))
 
 
@@ -97,7 +97,7 @@ def _pack_meta(model: ClassifierModel) -> dict[str, Any]:
         "classes": list(model.classes),
         "settings": model.settings.to_dict(),
         **pack_encoder(model.encoder),
-        "attributes": model.alphabet.size,
+        "attributes": model.feature_index.size,
         **model.meta,
         "history": without_times(model.meta.get("history", [])),
     }

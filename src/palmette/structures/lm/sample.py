@@ -80,26 +80,26 @@ def places(lengths: np.ndarray, n: int, max_length: int) -> np.ndarray:
     if not found[1:].sum():
         raise DataError(f"no sentence of 1 to {max_length} words to match the lengths of")
     found[0] = 0
-    share = n * found / found.sum()
-    room = np.floor(share).astype(np.int64)
-    room[np.argsort(room - share, kind="stable")[: n - room.sum()]] += 1
-    return np.asarray(room)
+    wanted = n * found / found.sum()
+    counts = np.floor(wanted).astype(np.int64)
+    counts[np.argsort(counts - wanted, kind="stable")[: n - counts.sum()]] += 1
+    return np.asarray(counts)
 
 
 def draw(grams: Grams, mass: np.ndarray, wishes: Wishes, seed: int, progress: Progress | None) -> Drawn:
     """n sentences; DataError when the wishes leave next to nothing."""
-    room = np.zeros(0, np.int64)
+    open_places = np.zeros(0, np.int64)
     if wishes.lengths is not None:
-        room = places(wishes.lengths, wishes.n, wishes.max_length)
+        open_places = places(wishes.lengths, wishes.n, wishes.max_length)
     state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
     told = np.zeros(lm_sample.N_REASONS, np.int64)
     ids, lengths, kept, slack = [np.zeros(0, np.int32)], [np.zeros(1, np.int64)], 0, 0
     for round_ in range(ROUNDS):
-        slack = 0 if round_ == 0 or not room.size else 2 ** (round_ - 1)
+        slack = 0 if round_ == 0 or not open_places.size else 2 ** (round_ - 1)
         end = told.sum() + max(LEAST_TRIES, ROUND * wishes.n)
         while kept < wishes.n and told.sum() < end:
             conditions = lm_sample.Conditions(
-                wishes.allowed, wishes.max_length, room, min(slack, wishes.max_length), wishes.seen
+                wishes.allowed, wishes.max_length, open_places, min(slack, wishes.max_length), wishes.seen
             )
             words, offset, reasons = lm_sample.sample_sentences(
                 grams, mass, conditions, state, min(SLICE, wishes.n - kept), SLICE * 10

@@ -57,8 +57,8 @@ class ParserModel:
         parts = [(int(a), int(b)) for a, b in _shares(words.offset, 4 * threads if threads > 1 else 1)]
 
         def work(part: tuple[int, int]) -> int:
-            room = make_workspace(grammar, longest(words, *part), how)
-            return int(parse(room, grammar, self.weights, words, np.arange(*part), how, heads, relations, scores))
+            workspace = make_workspace(grammar, longest(words, *part), how)
+            return int(parse(workspace, grammar, self.weights, words, np.arange(*part), how, heads, relations, scores))
 
         with ThreadPoolExecutor(threads) as pool:
             merges = sum(pool.map(work, parts))

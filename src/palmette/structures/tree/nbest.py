@@ -42,14 +42,14 @@ def _all_trees(model: ParserModel, g: Grammar, words: Words, s: int, beam: int, 
     """Trees, best first; the same tree may occur again."""
     size = int(words.offset[s + 1] - words.offset[s])
     how = SearchOptions(beam, merge, STANDARD)
-    room = make_workspace(g, size, how)
+    workspace = make_workspace(g, size, how)
     if not merge:
         heads, relations = np.full((beam, size), -1, np.int32), np.full((beam, size), -1, np.int32)
         scores = np.zeros(beam)
-        for k in range(list_parses(room, g, model.weights, words, s, how, heads, relations, scores)):
+        for k in range(list_parses(workspace, g, model.weights, words, s, how, heads, relations, scores)):
             yield Tree(float(scores[k]), heads[k], relations[k])
         return
-    edges, scores, word, last, first_shift = forest(room, g, model.weights, words, s, how)
+    edges, scores, word, last, first_shift = forest(workspace, g, model.weights, words, s, how)
     graph = Hypergraph()
     for (x, action, under, over), score in zip(edges.tolist(), scores.tolist(), strict=True):
         graph.add(x, [] if under < 0 else [under, over], score, (action, under, over))

@@ -16,8 +16,8 @@ from palmette.training.trainer import Counts
 
 @dataclass
 class DescentLearning(ChainLearning):
-    """Descent with a rate that decays (sgd), or one per weight that adapts to it (adagrad), for which the chain has to
-    keep state."""
+    """Descent with a decaying rate (sgd), or with an adaptive rate per weight (adagrad), which needs learner state in
+    the chain."""
 
     learner: Crf = field(default_factory=lambda: Crf(optimiser="sgd"))
 
@@ -26,7 +26,7 @@ class DescentLearning(ChainLearning):
         self.step, self.l2 = self.learner.step_size, self.learner.penalty
         adaptive = self.learner.optimiser == "adagrad"
         sentences = max(1, self.data.offset.size - 1)
-        # As in Bottou's SGD the rate falls to a half after 1 / fall examples.
+        # As in Bottou's SGD the rate is halved after 1 / fall examples.
         fall = 0.0 if adaptive else self.step * 2 * self.l2 / sentences
         one, two, three = (_decay(x, r, self.l2) for x, r in zip(self.data.features, self.chain.weights, strict=True))
         self.descent = Descent(float(self.step), fall, (one, two, three), 2 * self.l2 / sentences)
@@ -45,7 +45,7 @@ class DescentLearning(ChainLearning):
         return Counts(examples.size - infeasible, wrong)
 
     def figures(self) -> dict[str, float]:
-        """The objective as seen along the epoch, with the penalty of the weights at its end."""
+        """The objective accumulated during the epoch, with the penalty of the weights at its end."""
         own = {"norm": norm(self.chain), "objective": self.objective + self.l2 * norm(self.chain) ** 2}
         return own if self.roles is None else own | self.roles.compared(self.chain)
 

@@ -19,7 +19,7 @@ from palmette.kernels.chain.forms import Active, Data
 from palmette.kernels.encode.encode import FeatureIndex
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.beam import beam_labels
-from palmette.structures.chain.data import Collected, allow_table, encode_corpus, encode_past
+from palmette.structures.chain.data import Collected, allow_table, encode_contexts, encode_corpus
 from palmette.structures.chain.model import best_labels, check_columns
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class Dev:
 
     data: Data
     gold: np.ndarray  # i32[N] into `labels`
-    labels: list[str]  # those of the model, then those only dev has
+    labels: list[str]  # those of the model, then those that only dev has
     metric: str  # f1 or accuracy
     sure: np.ndarray | None = None  # bool[N]: where gold is fully known; None: everywhere
 
@@ -61,15 +61,15 @@ class BeamDev(Dev):
 
 
 def check_labelled(corpus: Corpus, what: str) -> None:
-    """Training needs sentences, and labels."""
+    """DataError if the corpus has no sentences or no labels."""
     if corpus.n_tokens == 0:
-        raise DataError(f"no {what} data: there is no sentence in it", file=corpus.source)
+        raise DataError(f"the {what} data has no sentences", file=corpus.source)
     if corpus.labels is None:
         raise DataError(f"the {what} data has no labels", file=corpus.source)
 
 
 def held_out(
-    dev: Corpus | None, encoder: Encoder | None, alphabets: Mapping[int, FeatureIndex], labels: list[str],
+    dev: Corpus | None, encoder: Encoder | None, feature_indexes: Mapping[int, FeatureIndex], labels: list[str],
     settings: ChainSettings,
 ) -> Dev | None:  # fmt: skip
     """Development data for a model with these attributes and labels."""
@@ -88,10 +88,12 @@ def held_out(
     if sure is not None and not sure.any():
         raise DataError("no label of the development data is fully known", file=dev.source)
     free = np.full(dev.n_tokens, len(labels), np.int32)
-    data = encode_corpus(dev, encoder, alphabets, free, allow_table(len(labels)))
+    data = encode_corpus(dev, encoder, feature_indexes, free, allow_table(len(labels)))
     metric, spans = settings.metric, are_chunk_labels(names)
     if metric == "f1" and not spans:
-        raise UsageError("the metric f1 scores spans, and the labels are none (B-X, I-X, O): choose accuracy")
+        raise UsageError(
+            "the metric f1 scores spans, and the labels are not chunk labels (B-X, I-X, O): choose accuracy"
+        )
     if metric == "auto":
         metric = "f1" if spans else "accuracy"
     return Dev(data, gold, names, metric, sure)
@@ -101,5 +103,5 @@ def for_beam(dev: Dev | None, corpus: Corpus | None, width: int, collected: Coll
     """Development data with the attributes of templates that read earlier labels."""
     if dev is None or corpus is None:
         return None
-    seen = encode_past(corpus, collected.encoder, collected.alphabets)
+    seen = encode_contexts(corpus, collected.encoder, collected.feature_indexes)
     return BeamDev(dev.data, dev.gold, dev.labels, dev.metric, dev.sure, seen, width)

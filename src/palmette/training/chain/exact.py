@@ -1,6 +1,6 @@
-"""Chains in training, as the trainer drives them: weights, a shard of data, and a clock.
+"""Weights, data and clock of a chain during training.
 
-`ChainLearning` is what all of them share; `PathLearning` learns from the best paths of exact search. Descent on the
+`ChainLearning` is the common base class; `PathLearning` learns from the best paths of exact search. Descent on the
 likelihood is in descent.py, beams are in beam.py.
 """
 
@@ -25,7 +25,7 @@ from palmette.training.trainer import Counts, Learning
 
 
 class Averaging(NamedTuple):
-    """Which weights come out of a training."""
+    """Which weights training returns."""
 
     estimator: str = "last"  # last; avg and mavg: the mean of all weight vectors
     every: int | None = None  # mavg: epochs after which training restarts from the mean
@@ -36,7 +36,7 @@ LAST, PLAIN = Averaging(), Rule(PERCEPTRON)
 
 @dataclass
 class ChainLearning(Learning):
-    """A chain in training."""
+    """Weights, data and clock of a chain."""
 
     chain: Chain
     data: Data
@@ -64,7 +64,7 @@ class ChainLearning(Learning):
 
     @property
     def mean_clock(self) -> float | None:
-        """The clock of the mean that comes out; None: the last weights come out."""
+        """The clock for the mean of all weights; None if training returns the last weights."""
         return None if self.averaging.estimator == "last" else self.clock
 
     def snapshot(self) -> Any:

@@ -1,7 +1,7 @@
 """From a corpus to a trained chain model.
 
 prepare     labels, constraints, attributes, shape of the weights              prepare.py
-train       example by example (online.py) or all data at once (batch.py)
+train       example by example (online.py) or full-batch (batch.py)
 finish      check, tune the bias, drop attributes without weights, name them   here
 """
 
@@ -16,7 +16,7 @@ from palmette.data.corpus import Corpus
 from palmette.errors import DataError, UsageError
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.structures.chain.data import Collected
-from palmette.structures.chain.label_context import drop_unmoved_past
+from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.prune import some_names
 from palmette.structures.chain.weights import forget_forbidden
@@ -40,15 +40,15 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
     _report_infeasible(trained, corpus)
     outcome, settings, old = trained.outcome, trained.settings, request.resume
     beam = settings.beam
-    chain, past = (outcome.best, None) if beam is None else outcome.best
+    chain, contexts = (outcome.best, None) if beam is None else outcome.best
     _check_weights(chain, problem.data, corpus)
     if problem.shape.history is not None:
         forget_forbidden(chain)
     collected = problem.collected
     model = ChainModel(
-        problem.labels, problem.shape, problem.allowed, scheme, collected.encoder, collected.alphabets, chain, {},
-        _vocabulary(corpus, old), dict(old.bias) if old else {}, past=past, beam=0 if beam is None else beam.width,
-        settings=settings,
+        problem.labels, problem.shape, problem.allowed, scheme, collected.encoder, collected.feature_indexes, chain, {},
+        _vocabulary(corpus, old), dict(old.bias) if old else {}, label_contexts=contexts,
+        beam=0 if beam is None else beam.width, settings=settings,
     )  # fmt: skip
     model.meta = {
         "forbidden": forbidden_pairs(request),
@@ -69,17 +69,17 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
 
 
 def _best_of_restarts(problem: TrainingData, restarts: int) -> TrainedChain:
-    """The best of several trainings, each with a seed of its own: by development data, else by the objective."""
+    """The best of several trainings with different seeds: by development data, else by the objective."""
     settings = problem.settings
     if problem.dev is None and not settings.chosen_learner.full_batch:
-        raise UsageError("--restarts: the best one is chosen on development data: --dev FILE or --dev-share 0.1")
+        raise UsageError("--restarts selects the best training on development data: give --dev FILE or --dev-share 0.1")
     best, best_figure = None, -float("inf")
     for number in range(restarts):
         own = problem._replace(settings=settings.replace(seed=settings.seed + number))
         trained = (train_by_likelihood if settings.chosen_learner.full_batch else train_by_examples)(own)
         figure = _how_good(trained.outcome, problem.dev is not None)
-        told = f"dev {100 * figure:.2f}" if problem.dev is not None else f"objective {abs(figure):.6g}"
-        logger.info("start %d of %d, seed %d: %s", number + 1, restarts, own.settings.seed, told)
+        shown = f"dev {100 * figure:.2f}" if problem.dev is not None else f"objective {abs(figure):.6g}"
+        logger.info("start %d of %d, seed %d: %s", number + 1, restarts, own.settings.seed, shown)
         if best is None or figure > best_figure:
             best, best_figure = trained, figure
         if trained.outcome.interrupted:
@@ -89,14 +89,14 @@ def _best_of_restarts(problem: TrainingData, restarts: int) -> TrainedChain:
 
 
 def _how_good(outcome: TrainResult, has_dev: bool) -> float:
-    """The larger the better."""
+    """The score of a training; larger is better."""
     if has_dev:
         return dev_score(outcome)
     return -outcome.training_log[-1].figures["objective"] if outcome.training_log else -float("inf")
 
 
 def _report_infeasible(trained: TrainedChain, corpus: Corpus) -> None:
-    """Sentences without an allowed gold path: an error if that is all of them, else a warning."""
+    """Report sentences without an allowed gold path: an error if all are, else a warning."""
     learner = trained.settings.chosen_learner
     if trained.infeasible >= corpus.n_sentences:
         steps = learner.maximises_likelihood and not learner.full_batch
@@ -116,20 +116,20 @@ def _report_infeasible(trained: TrainedChain, corpus: Corpus) -> None:
 
 
 def _drop_unmoved(model: ChainModel, collected: Collected) -> None:
-    """Forget attributes without weights."""
+    """Drop attributes without weights."""
     model.chain = collected.drop_unmoved(model.chain)
-    if model.past is not None:
-        model.past = drop_unmoved_past(collected, model.past)
-    model.alphabets = collected.alphabets
+    if model.label_contexts is not None:
+        model.label_contexts = drop_unmoved_contexts(collected, model.label_contexts)
+    model.feature_indexes = collected.feature_indexes
 
 
 def _check_weights(chain: Chain, data: Data, corpus: Corpus) -> None:
-    """Large values and sample weights can make numbers that float32 does not have."""
+    """DataError if weights have overflowed float32, which large values and sample weights can cause."""
     if data.features[0].val.size or (data.weight != 1).any():
         blocks = [part.w for part in (*chain.transitions, *chain.weights)]
         if not all(np.isfinite(block).all() for block in blocks):
             raise DataError(
-                "the weights have grown beyond what numbers can hold", file=corpus.source,
+                "the weights have overflowed", file=corpus.source,
                 hint="scale the values of attributes or the weights of sentences down, for example to at most 1",
             )  # fmt: skip
 
@@ -137,11 +137,11 @@ def _check_weights(chain: Chain, data: Data, corpus: Corpus) -> None:
 def attribute_names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:
     """The attributes' strings: those of the old model, then the new ones."""
     names = {}
-    for order in collected.alphabets:
+    for order in collected.feature_indexes:
         data, offset = collected.names(order)
         if old is not None and np.any(collected.first[order] < 0):
             if order not in old.names:
-                continue  # the old model was stripped: half of the names would be worse than none
+                continue  # the old model has no names: naming only new attributes would mislead
             before = old.names[order]
             if order in collected.moved:
                 before = some_names(before, collected.moved[order][: len(before)])
@@ -152,13 +152,13 @@ def attribute_names(collected: Collected, old: ChainModel | None) -> dict[int, N
 
 
 def _vocabulary(corpus: Corpus, old: ChainModel | None) -> np.ndarray:
-    """Hashes of the words of the training data, to tell unseen words from seen ones."""
+    """Hashes of the words of the training data, to distinguish unseen words."""
     words = corpus.columns[0].hash if corpus.columns else np.zeros(0, np.uint64)
     return np.union1d(words, old.vocabulary) if old is not None else np.sort(words)
 
 
 def tuned_bias(model: ChainModel, dev: Dev | None) -> dict[str, float]:
-    """The number to add to the outside label's score that gives the best F on dev, by trying a grid."""
+    """The bias of the label O with the best F1 on development data, by grid search."""
     assert dev is not None
     if "O" not in model.labels:
         raise UsageError("--tune-bias trades precision for recall of spans, and there is no label O")

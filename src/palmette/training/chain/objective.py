@@ -1,13 +1,13 @@
 """The regularised likelihood of a chain as a function of one vector of weights, for a batch optimiser.
 
-    value = sum of weight * (log Z - log Z of what is known) + l2 * |w|^2
+    value = sum of weight * (log Z - log Z of allowed paths) + l2 * |w|^2
     value = sum of weight * -log P(label | labels before it) + l2 * |w|^2       for a locally normalised chain
 
-Weights live in the chain's rows (float32, as scoring wants them), the optimiser's vector is float64. Sentences are cut
-into a fixed number of parts, each with sums of its own that are added in their order, and attributes are gathered in
-ranges: threads only decide who works on which, so that the result is the same for any number of them. The marginals of
-all tokens wait in tables until they are gathered; where these would be too large, a block of sentences comes after the
-other, and its attributes are added to those of the blocks before.
+Allowed paths are those that agree with the annotation. Weights are stored in the chain's rows (float32, for scoring),
+the optimiser's vector is float64. Sentences are divided into a fixed number of parts with separate sums, which are
+added in a fixed order, and attributes are gathered in ranges, so that the result is the same for any number of threads.
+The marginals of all tokens are kept in tables until they are gathered. If these would be too large, sentences are
+processed in blocks, and the attributes of each block are added to those of the blocks before.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from palmette.structures.chain.weights import ARITIES, aligned_zeros, weight_blo
 from palmette.training.lbfgs.blocks import dot
 
 PARTS = 16
-LANES = 64  # the vector is filled up with zeros to a multiple of this, so that sums over it have no odd end
-MOST_TABLES = 1 << 30  # bytes of marginals at a time; a longer corpus is worked on in blocks of sentences
+LANES = 64  # the vector is padded with zeros to a multiple of this, so that sums have no remainder
+MOST_TABLES = 1 << 30  # bytes of marginals at a time; a longer corpus is processed in blocks of sentences
 LONGEST_TABLES = 8 << 30  # bytes of the marginals of one sentence
 
 
 def give_all(rows: FeatureWeights) -> FeatureWeights:
-    """Every attribute gets its row: a likelihood moves all of them at once."""
+    """Allocate a row for every attribute, since a full-batch step changes all of them."""
     if rows.first.size or not rows.slot.size:
         return rows
     A = rows.slot.size
@@ -50,12 +50,12 @@ class _Block(NamedTuple):
 
     start: int  # first token
     tokens: int
-    parts: list[tuple[int, int]]  # ranges of sentences, each with sums of its own
-    attributes: list[Active | None]  # for each order the tokens of each attribute; None: nothing is on it
+    parts: list[tuple[int, int]]  # ranges of sentences with separate sums
+    attributes: list[Active | None]  # per arity: the tokens of each attribute; None: no attributes of this arity
 
 
 class ChainObjective:
-    """Value and gradient; `wrong` and `infeasible` tell of the last call."""
+    """Value and gradient; `wrong` and `infeasible` are counts of the last call."""
 
     def __init__(self, chain: Chain, data: Data, l2: float, threads: int = 1, only: np.ndarray | None = None) -> None:
         """`only`: the weights that may move, bool[size]; None: all of them."""
@@ -78,7 +78,7 @@ class ChainObjective:
         self.tables = [aligned_zeros((N if width else 0, width), np.float32) for width in widths]
 
     def _block(self, first: int, last: int) -> _Block:
-        """What is known beforehand about the sentences first..last."""
+        """The block of sentences first..last, with their attributes."""
         offset, data = self.data.offset, self.data
         start, end = int(offset[first]), int(offset[last])
         parts = [(first + a, first + b) for a, b in _even(np.diff(offset[first : last + 1]), PARTS)]
@@ -128,9 +128,9 @@ class ChainObjective:
         return vector[at : at + self.blocks[k].size].reshape(self.blocks[k].shape)
 
     def _expect(self, block: _Block, bare: list[np.ndarray]) -> np.ndarray:
-        """Fill the tables for a block of sentences and add up the bare expectations; value, tokens wrong, sentences
-        without a path."""
-        chain = self.chain._replace(local=False)  # both kernels want scores as they are
+        """Fill the tables for a block of sentences and sum the expectations of transitions. Returns value, wrong
+        tokens, sentences without a path."""
+        chain = self.chain._replace(local=False)  # both kernels expect unnormalised scores
         kernel = local_expectations if self.chain.local else expectations
         own = [[np.zeros(w.shape) for w in bare] for _ in block.parts]
         for table in self.tables:
@@ -146,7 +146,7 @@ class ChainObjective:
         return np.array(found).reshape(-1, 3).sum(axis=0)
 
     def _gather(self, order: int, block: _Block, vector: np.ndarray) -> None:
-        """Rows of the gradient: the first block makes them, with the penalty, and the others add to them."""
+        """Rows of the gradient: the first block sets them, with the penalty, and the others add to them."""
         of, rows, table = block.attributes[order - 1], self.rows[order - 1], self.tables[order - 1]
         if of is None:
             return
@@ -160,7 +160,7 @@ class ChainObjective:
         self._each(work, len(ranges))
 
     def _off_limits(self) -> None:
-        """What is expected of forbidden bare weights is nothing, but for rounding."""
+        """Set the gradient of forbidden transitions, which is zero but for rounding, to zero."""
         at = self.blocks[0].size
         pair = self.gradient[at : at + self.blocks[1].size].reshape(self.blocks[1].shape)
         pair[self.chain.forbid == -np.inf] = 0.0
@@ -178,17 +178,17 @@ def _three(arrays: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return one, two, three
 
 
-def _blocks(offset: np.ndarray, bytes_a_token: int) -> list[tuple[int, int]]:
+def _blocks(offset: np.ndarray, bytes_per_token: int) -> list[tuple[int, int]]:
     """Ranges of sentences whose tables fit into MOST_TABLES, at least one sentence each."""
     longest = int(np.diff(offset).max(initial=0))
-    if longest * bytes_a_token > LONGEST_TABLES:
+    if longest * bytes_per_token > LONGEST_TABLES:
         raise UsageError(
-            f"the marginals of a sentence of {longest:,} tokens would take {longest * bytes_a_token / 2**30:.0f} GB: "
+            f"the marginals of a sentence of {longest:,} tokens would take {longest * bytes_per_token / 2**30:.0f} GB: "
             "use a lower order, fewer states, or no observations on label pairs and triples"
         )
     cuts, last = [0], offset.size - 1
     while cuts[-1] < last:
-        reach = np.searchsorted(offset, offset[cuts[-1]] + MOST_TABLES // bytes_a_token, side="right") - 1
+        reach = np.searchsorted(offset, offset[cuts[-1]] + MOST_TABLES // bytes_per_token, side="right") - 1
         cuts.append(int(min(last, max(reach, cuts[-1] + 1))))
     return list(pairwise(cuts)) or [(0, 0)]
 

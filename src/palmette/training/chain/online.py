@@ -1,4 +1,4 @@
-"""Training a chain example by example: with each estimator that is to be tried, keeping the best one on dev."""
+"""Online training of a chain, with each estimator to try; the best one on development data is kept."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ logger = logging.getLogger(__name__)
 
 
 def train_by_examples(problem: TrainingData) -> TrainedChain:
-    """Train with each estimator that is to be tried, and keep the one that is best on dev."""
+    """Train with each estimator to try, and keep the best one on development data."""
     settings, request = problem.settings, problem.request
     learner = settings.chosen_learner
     if request.checkpoint and learner.keeps_state:
         name = learner.values().get("optimiser", learner.kind)
-        raise UsageError(f"--checkpoint: {name} remembers a number per weight, which no model file stores")
+        raise UsageError(f"--checkpoint: {name} has state per weight, which model files do not store")
     done = training_log_of(request.resume)
     plain = _plain_model(problem)
     choices = settings.estimators_to_try(problem.dev is not None)
     best: TrainedChain | None = None
     for averaging in (Averaging(*choice) for choice in choices):
         if len(choices) > 1:
-            logger.info("trying %s", _told(averaging))
+            logger.info("trying %s", _shown(averaging))
         learning, before = start_learning(problem, averaging, plain)
         if plain is not None and plain.interrupted:
             outcome = TrainResult(learning.snapshot(), 0, [], True, plain.ended)
@@ -49,18 +49,18 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
             break
     assert best is not None
     if len(choices) > 1:
-        logger.info("chose %s", _told(chosen))
+        logger.info("chose %s", _shown(chosen))
     return best
 
 
 def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResult | None) -> tuple[ChainLearning, Any]:
-    """A chain ready to learn, and the best snapshot so far of a training that is resumed."""
+    """A chain with initial weights, and the best snapshot so far of a resumed training."""
     settings, data, latent = problem.settings, problem.data, problem.shape.latent
     chain, clock, before = starting_weights(problem)
     chain = chain._replace(share=0.0 if chain.plain else float(settings.tied_update))
     if plain is not None:
         split_states(chain, problem.shape, plain.best)
-    # Weights that were split off are no longer random: all of them are part of the model.
+    # Weights copied from a plain model are not a random start: all of them are part of the model.
     start = random_start(problem) if latent and plain is None else None
     learner, beam = settings.chosen_learner, settings.beam
     if learner.keeps_state:
@@ -71,25 +71,25 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     chunks = chunks_for(learner, problem.labels)
     if beam is None:
         return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, rule, chunks), before
-    past, seen = starting_contexts(problem, chain, learner.keeps_state)
+    contexts, seen = starting_contexts(problem, chain, learner.keeps_state)
     numbers = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks)
-    learning = BeamLearning(chain, data, averaging, problem.dev, clock, past=past, seen=seen, learner=numbers)
+    learning = BeamLearning(chain, data, averaging, problem.dev, clock, contexts=contexts, seen=seen, learner=numbers)
     return learning, best_before(problem, before)
 
 
 def _plain_model(problem: TrainingData) -> TrainResult | None:
-    """Epochs of a plain model whose labels are then split into states; None if that is not asked for."""
+    """A plain model whose labels are then split into states; None if `split_after` is 0."""
     settings, shape = problem.settings, problem.shape
-    passes = 0 if settings.latent is None else settings.latent.split_after
-    if not passes or problem.request.resume is not None or shape.per == 1:
+    epochs = 0 if settings.latent is None else settings.latent.split_after
+    if not epochs or problem.request.resume is not None or shape.states_per_label == 1:
         return None
-    logger.info("%d passes of a plain model, whose labels are then split into states", passes)
-    plain = problem._replace(shape=shape._replace(per=1, states=()), dev=None)
+    logger.info("%d passes of a plain model, whose labels are then split into states", epochs)
+    plain = problem._replace(shape=shape._replace(states_per_label=1, states=()), dev=None)
     learning, _ = start_learning(plain, Averaging("avg"), None)
-    return train_epochs(learning, settings.seed, passes, EpochLog(None, problem.request.progress))
+    return train_epochs(learning, settings.seed, epochs, EpochLog(None, problem.request.progress))
 
 
-def _told(averaging: Averaging) -> str:
+def _shown(averaging: Averaging) -> str:
     return averaging.estimator + (f" every {averaging.every} passes" if averaging.every else "")
 
 

@@ -11,13 +11,13 @@ from palmette.data.labels.automaton import LabelAutomaton, check_name, make_auto
 from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, mark_partial_labels, training_mask
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
-from palmette.features.templates import PAST
+from palmette.features.templates import LABEL_CONTEXT
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import MaxEnt
 from palmette.options.states import MOST_STATES, LabelHistory, Latent
 from palmette.structures.chain.constraints import constraints
 from palmette.structures.chain.data import Collected, allow_table
-from palmette.structures.chain.model import ChainModel, check_columns, check_room
+from palmette.structures.chain.model import ChainModel, check_columns, check_memory
 from palmette.structures.chain.search import check_searchable
 from palmette.structures.chain.weights import Shape
 from palmette.training.chain.beam import check_beam
@@ -25,11 +25,11 @@ from palmette.training.chain.dev import SAME_COLUMNS, check_labelled, for_beam, 
 from palmette.training.chain.request import TrainingData, TrainRequest
 
 logger = logging.getLogger(__name__)
-LARGE = 2 << 30  # bytes of weights that are worth a warning
+LARGE = 2 << 30  # bytes of weights from which a warning is logged
 
 
 def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[TrainingData, str | None]:
-    """A corpus as arrays, and the name of its tag scheme, if any."""
+    """The arrays of a corpus, and the name of its tag scheme, if any."""
     check_labelled(corpus, "training")
     settings, old = request.settings.resolved(), request.resume
     if old is not None:
@@ -44,12 +44,14 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     encoder = _encoder(request)
     check_searchable(encoder, settings.search.kind)  # type: ignore[union-attr]
     shape = _shape(labels, encoder, request)
-    check_room(corpus.offset, shape, encoder)
-    collected = Collected(corpus, encoder, old.alphabets if old else None, settings.min_count, settings.max_attributes)
+    check_memory(corpus.offset, shape, encoder)
+    collected = Collected(
+        corpus, encoder, old.feature_indexes if old else None, settings.min_count, settings.max_attributes
+    )
     data = collected.data(known.rows, allow_table(len(labels), known.sets))
     _report_size(collected, shape, settings)
     _report_partial(known, len(labels))
-    on_dev = held_out(dev, encoder, collected.alphabets, labels, settings)
+    on_dev = held_out(dev, encoder, collected.feature_indexes, labels, settings)
     problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request)
     if settings.beam is not None:
         check_beam(problem)
@@ -74,7 +76,7 @@ def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
 
 
 def forbidden_pairs(request: TrainRequest) -> list[tuple[str, str]]:
-    """Label pairs that the user forbids; a resumed training keeps those of before."""
+    """Label pairs that the user forbids; a resumed training keeps those of the model."""
     before = [] if request.resume is None else request.resume.meta.get("forbidden", [])
     return list(dict.fromkeys((str(a), str(b)) for a, b in (*before, *request.forbidden)))
 
@@ -91,26 +93,38 @@ def _shape(labels: list[str], encoder: Encoder | None, request: TrainRequest) ->
         old = request.resume.shape
         if old.history is not None and n_labels > old.n_labels:
             raise DataError(
-                f"the states of the model remember its labels, and {labels[old.n_labels]!r} is a new one",
-                hint="train anew on all the data",
+                f"a model with label histories cannot get new labels, and {labels[old.n_labels]!r} is one",
+                hint="train a new model on all data",
             )
         more = (1,) * (n_labels - old.n_labels) if old.states else ()
         return old._replace(n_labels=n_labels, states=old.states + more)
     history = _history(labels, request)
     own = request.settings.states
     hidden = own.states if isinstance(own, Latent) else 1
-    per, states = _latent_states(hidden if history is None else dict(zip(labels, history.counts, strict=True)), labels)
+    states_per_label, states = _latent_states(
+        hidden if history is None else dict(zip(labels, history.counts, strict=True)), labels
+    )
     local = isinstance(request.settings.learner, MaxEnt)
     if encoder is None:
         return Shape(
-            n_labels, request.order, request.ends, request.order >= 1, request.order >= 2, per, states, history, local
+            n_labels,
+            request.order,
+            request.ends,
+            request.order >= 1,
+            request.order >= 2,
+            states_per_label,
+            states,
+            history,
+            local,
         )
     order = encoder.templates.order
-    return Shape(n_labels, order, request.ends, encoder.is_bare(2), encoder.is_bare(3), per, states, history, local)
+    return Shape(
+        n_labels, order, request.ends, encoder.is_bare(2), encoder.is_bare(3), states_per_label, states, history, local
+    )
 
 
 def _history(labels: list[str], request: TrainRequest) -> LabelAutomaton | None:
-    """What states are to remember of the labels before them."""
+    """The automaton of earlier labels that the states encode, if any."""
     states = request.settings.states
     if not isinstance(states, LabelHistory):
         return None
@@ -120,7 +134,7 @@ def _history(labels: list[str], request: TrainRequest) -> LabelAutomaton | None:
 
 
 def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int, tuple[int, ...]]:
-    """Room for states in every label, and how many each has where that differs."""
+    """The largest number of states per label, and the number of each label if they differ."""
     if isinstance(latent, int):
         return latent, ()
     strange = [label for label in latent if label not in labels]
@@ -131,9 +145,9 @@ def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int
 
 
 def _report_size(collected: Collected, shape: Shape, settings: ChainSettings) -> None:
-    """Report the size of the data and the number of weights, with a warning if they are many."""
+    """Report the size of the data and the number of weights, with a warning if they need much memory."""
     sizes = collected.sizes
-    dense = {k: n * shape.n_states**k for k, n in sizes.items() if k != PAST}
+    dense = {k: n * shape.n_states**k for k, n in sizes.items() if k != LABEL_CONTEXT}
     if settings.edge_features == "seen":
         dense = {k: n for k, n in dense.items() if k == 1}
     total = sum(dense.values())
@@ -141,16 +155,16 @@ def _report_size(collected: Collected, shape: Shape, settings: ChainSettings) ->
     kept = f" of {found:,}" if found != sum(sizes.values()) else ""
     logger.info(
         f"{collected.corpus.n_sentences:,} sentences, {collected.corpus.n_tokens:,} tokens, {shape.n_labels} labels, "
-        + (f"{int((~shape.missing()).sum())} states, " if shape.per > 1 else "")
+        + (f"{int((~shape.missing()).sum())} states, " if shape.states_per_label > 1 else "")
         + f"{sum(sizes.values()):,}{kept} attributes, order {shape.order}, up to {total:,} weights"
-        + (" and those of earlier labels as they come" if PAST in sizes else "")
+        + (" and those of earlier labels as they come" if LABEL_CONTEXT in sizes else "")
     )
     if not sum(sizes.values()):
-        logger.warning("there is no attribute, so only label sequences are learnt; see --template and --min-count")
+        logger.warning("there are no attributes: only label sequences are learnt; see --template and --min-count")
     if total * 12 > LARGE:
         logger.warning(
-            f"if every weight moves, they take {total * 12 / 2**30:.1f} GB; "
-            "--edge-features seen, --min-count 2 or --max-attributes make them fewer"
+            f"the weights may take {total * 12 / 2**30:.1f} GB; "
+            "--edge-features seen, --min-count 2 or --max-attributes reduce their number"
         )
 
 

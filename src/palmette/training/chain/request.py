@@ -22,11 +22,11 @@ from palmette.training.result import Progress, TrainResult
 
 @dataclass
 class TrainRequest:
-    """What `fit_chain` gets besides the corpora."""
+    """Inputs of `fit_chain` besides the corpora."""
 
-    templates: TemplateSet | None  # None: ready-made attributes
+    templates: TemplateSet | None  # None: the data has attributes
     settings: ChainSettings
-    order: int = 1  # for ready-made attributes; templates have their own
+    order: int = 1  # for data with attributes; templates define their own
     resources: Resources = field(default_factory=Resources)
     forbidden: Sequence[tuple[str, str]] = ()  # label pairs, with <s> and </s> for the ends
     resume: ChainModel | None = None
@@ -54,6 +54,6 @@ class TrainedChain(NamedTuple):
     """The outcome of a training."""
 
     outcome: TrainResult
-    settings: ChainSettings  # with everything decided
+    settings: ChainSettings  # with all automatic choices resolved
     infeasible: int  # sentences without an allowed path
     state: Callable[[], dict[str, np.ndarray]]  # arrays for an exact resumption

@@ -82,7 +82,7 @@ def united(one: Seen, other: Seen, width: int) -> Seen:
 
 def saved_state(chain: Chain, clock: float, start: Sequence[np.ndarray] | None = None) -> dict[str, np.ndarray]:
     """The state for an exact resumption: raw weights, accumulators, the clock, and the random start of a latent chain,
-    which shows the weights that never moved."""
+    which identifies the weights that never changed."""
     state: dict[str, np.ndarray] = {"clock": np.array([clock])}
     H = chain.label_of.size
     tables = {"bare": [t.w for t in chain.transitions], "sums": [t.a for t in chain.transitions]}

@@ -1,4 +1,4 @@
-"""The weights that a training starts from: zeros, random numbers for states, a plain model's, an older model's."""
+"""Initial weights: zeros, random numbers for latent states, those of a plain model, or those of an older model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]:
-    """The weights to start from, the clock, and the best weights so far of a training that is resumed."""
+    """The weights to start from, the clock, and the best weights so far of a resumed training."""
     collected, data, shape, allowed, settings = *problem[:4], problem.settings
     old = problem.request.resume
     seen: dict[int, Seen] = {}
@@ -45,7 +45,7 @@ def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]
             there = Seen(rows.first, grow.moved_combos(rows.combo, order, old.shape, shape))
             here = seen.get(order) or seen_combinations(data, shape, order, collected.sizes[order])
             seen[order] = grow.united(there, here, shape.combinations(order))
-        elif rows.slot.size:  # what a model's edge features are was decided when it began
+        elif rows.slot.size:  # the edge features of the old model decide
             seen.pop(order, None)
     chain = new_chain(shape, collected.sizes, allowed, seen)
     averaged = new_chain(shape, collected.sizes, allowed, seen)
@@ -67,12 +67,12 @@ def init_size(settings: ChainSettings) -> float:
 
 
 def random_start(problem: TrainingData) -> list[np.ndarray]:
-    """The transition weights at the start of a latent chain, as `starting_weights` makes it."""
+    """The transition weights at the start of a latent chain, as `starting_weights` sets them."""
     shape, settings = problem.shape, problem.settings
     blank = new_chain(shape, {}, problem.allowed, {})
     start_randomly(blank, shape, init_size(settings), settings.seed)
     start, old = [t.w for t in blank.transitions], problem.request.resume
-    if old is not None:  # its own start, or none: then zeros, which change nothing
+    if old is not None:  # its own start, or zeros if it has none
         before = [np.zeros_like(t.w) for t in old.chain.transitions]
         if "start.end" in old.checkpoint:
             before = from_stored(old.checkpoint, "start.")
@@ -81,7 +81,7 @@ def random_start(problem: TrainingData) -> list[np.ndarray]:
 
 
 def _carry(chain: Chain, old: ChainModel, source: Chain, shape: Shape) -> None:
-    """The weights of `source` into a new, larger chain."""
+    """Copy the weights of `source` into a new, larger chain."""
     grow.place_transitions([t.w for t in chain.transitions], [t.w for t in source.transitions], old.shape)
     none = np.zeros(0)
     for order, new, rows in zip(ARITIES, chain.weights, source.weights, strict=True):
@@ -93,7 +93,7 @@ def _carry(chain: Chain, old: ChainModel, source: Chain, shape: Shape) -> None:
 
 
 def _restore(chain: Chain, old: ChainModel, shape: Shape) -> float:
-    """The raw weights and accumulators of a checkpoint; the clock."""
+    """Copy the raw weights and accumulators of a checkpoint. Returns the clock."""
     state = old.checkpoint
     grow.place_transitions([t.w for t in chain.transitions], from_stored(state, "bare."), old.shape)
     grow.place_transitions([t.a for t in chain.transitions], from_stored(state, "sums."), old.shape)
@@ -116,15 +116,15 @@ def training_log_of(old: ChainModel | None) -> list[Epoch]:
 def split_states(latent: Chain, shape: Shape, plain: Chain) -> None:
     """Add the weights of `plain`, which has the same attributes and one state per label, to those of `latent`.
 
-    Every state of a label begins as that label: the latent chain then scores a path of states as the plain one scores
-    its labels (the "stretched" weights of the theorems), apart from its small random start, and learning only has to
-    find out where two states of a label should differ."""
-    Y, H, per = shape.n_labels, shape.n_states, shape.per
+    All states of a label start with its weights: the latent chain then scores a path of states as the plain chain
+    scores its labels (the "stretched" weights of the theorems), apart from its small random start, and training only
+    has to learn where two states of a label should differ."""
+    Y, H, states_per_label = shape.n_labels, shape.n_states, shape.states_per_label
     for arity, t, source in zip(ARITIES, latent.transitions, plain.transitions, strict=True):
         if source.w.shape[0]:
             contexts = (2,) if arity == 1 else (Y,) * (arity - 1)
             labels = source.w[:, :Y].reshape(*contexts, Y)
-            t.w[:, :H] += _repeated(labels, per, 1 if arity == 1 else 0).reshape(-1, H)
+            t.w[:, :H] += _repeated(labels, states_per_label, 1 if arity == 1 else 0).reshape(-1, H)
     for order, rows, old in zip(ARITIES, latent.weights, plain.weights, strict=True):
         n = used_rows(old)
         if old.first.size:
@@ -132,11 +132,11 @@ def split_states(latent: Chain, shape: Shape, plain: Chain) -> None:
         elif old.slot.size:
             rows.slot[:], rows.used[0] = old.slot, n
             labels = old.w[:n].reshape(n, *(Y,) * (order - 1), stride_of(Y))[..., :Y]
-            rows.w[:n].reshape(n, *(H,) * (order - 1), stride_of(H))[..., :H] = _repeated(labels, per, 1)
+            rows.w[:n].reshape(n, *(H,) * (order - 1), stride_of(H))[..., :H] = _repeated(labels, states_per_label, 1)
 
 
-def _repeated(block: np.ndarray, per: int, first_axis: int) -> np.ndarray:
-    """Each item `per` times along all axes from `first_axis` on."""
+def _repeated(block: np.ndarray, states_per_label: int, first_axis: int) -> np.ndarray:
+    """Each item `states_per_label` times along all axes from `first_axis` on."""
     for axis in range(first_axis, block.ndim):
-        block = np.repeat(block, per, axis=axis)
+        block = np.repeat(block, states_per_label, axis=axis)
     return block

@@ -1,4 +1,4 @@
-"""What the latent states of a label do, and whether they change places from pass to pass."""
+"""How stable the assignment of latent states is from epoch to epoch."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import numpy as np
 from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.structures.chain.separation import gold_states
 
-SAMPLE = 300  # sentences that are looked at after each pass
+SAMPLE = 300  # sentences that are decoded after each epoch
 
 
 class StateRoles:
-    """Watches the states that a sample of the training data gets under its gold labels."""
+    """Compares the best states of a sample of the training data, given its gold labels, between epochs."""
 
     def __init__(self, data: Data) -> None:
         self.sample = some_sentences(data, SAMPLE)
         self.before: np.ndarray | None = None
 
     def compared(self, chain: Chain) -> dict[str, float]:
-        """`moved`: the share of tokens whose state is another one than after the pass before. `swapped`: the share for
-        which that is undone when the states of each label are renamed: they only changed places."""
+        """`moved`: fraction of tokens whose state differs from that of the previous epoch. `swapped`: the part of it
+        that a permutation of the states of each label explains."""
         states = gold_states(chain, self.sample)
         before, self.before = self.before, states
         if before is None or not states.size:
@@ -29,7 +29,7 @@ class StateRoles:
 
 
 def some_sentences(data: Data, most: int) -> Data:
-    """At most so many sentences, evenly spaced, as a corpus of their own."""
+    """At most `most` sentences, evenly spaced, as a separate corpus."""
     S = data.offset.size - 1
     chosen = np.unique(np.linspace(0, S - 1, min(S, most)).astype(np.int64))
     sizes = np.diff(data.offset)[chosen]
@@ -52,15 +52,17 @@ def _some_tokens(active: Active, tokens: np.ndarray) -> Active:
 
 
 def _best_agreement(before: np.ndarray, now: np.ndarray, chain: Chain) -> float:
-    """The share of tokens with the same state in both when the states of each label are renamed in the best way."""
-    H, per = chain.label_of.size, chain.per
+    """Fraction of tokens with the same state in both under the best permutation of the states of each label."""
+    H, states_per_label = chain.label_of.size, chain.per
     both = np.bincount(before.astype(np.int64) * H + now, minlength=H * H).reshape(H, H)
-    same = sum(_best_matching(both[k : k + per, k : k + per]) for k in range(0, H, per))
+    same = sum(
+        _best_matching(both[k : k + states_per_label, k : k + states_per_label]) for k in range(0, H, states_per_label)
+    )
     return same / before.size
 
 
 def _best_matching(counts: np.ndarray) -> int:
-    """The largest sum of one cell a row and column, nearly: the largest cells first, then exchanges while they help."""
+    """Nearly the largest sum of one cell per row and column: greedily, then by exchanges while they improve it."""
     n = len(counts)
     taken = np.full(n, -1)
     for cell in np.argsort(-counts, axis=None, kind="stable").tolist():

@@ -1,4 +1,4 @@
-"""Which templates a training uses: a named set, a file, or none for ready-made attributes; checked against the data."""
+"""Which templates a training uses: a named set, a file, or none for data with attributes; checked against the data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def choose_templates(
     corpus: Corpus,
     resources: Resources,
 ) -> TemplateSet | None:
-    """The templates for a labelled corpus; None for ready-made attributes."""
+    """The templates for a labelled corpus; None for data with attributes."""
     if features is not None and template is not None:
         raise UsageError("give a named set (features) or a template file (template), not both")
     if order not in (None, 0, 1, 2):
@@ -34,12 +34,12 @@ def choose_templates(
     if corpus.attributes is not None:
         if features is not None or template is not None or resources.lexicons or resources.clusters:
             raise UsageError(
-                "the data has ready-made attributes: templates, named sets, lexicons and clusters do not apply"
+                "the data has attributes already: templates, named sets, lexicons and clusters do not apply"
             )
         return None
     if not corpus.columns:
         raise DataError(
-            "there is no column besides the label", file=corpus.source, line=corpus.line_of(0),
+            "there is no column other than the label", file=corpus.source, line=corpus.line_of(0),
             hint="a line needs a word and a label; see --label, --columns and --separator",
         )  # fmt: skip
     _warn_of_label_columns(corpus)
@@ -62,12 +62,12 @@ def _named(name: str | None, order: int | None, corpus: Corpus, resources: Resou
     if name is None:
         assert corpus.labels is not None
         name = "ner" if are_chunk_labels(corpus.labels.types) else "pos"
-        logger.info(f"no features were chosen: taking the named set `{name}` (see `palmette features {name}`)")
+        logger.info(f"no features were chosen: using the named set `{name}` (see `palmette features {name}`)")
     return named_set(name, 1 if order is None else order, len(corpus.columns), resources)
 
 
 def _warn_of_label_columns(corpus: Corpus) -> None:
-    """A column that repeats the label makes a perfect score in training and a useless model."""
+    """Warn of columns that repeat the label: they give a perfect training score and a useless model."""
     labels = corpus.labels
     assert labels is not None
     for k, column in enumerate(corpus.columns):

@@ -1,13 +1,13 @@
 """The batch learners over latent structures.
 
-lclr, strict. An epoch: decode the positive sentences and keep their structures; then round after round decode all
-negative ones, store each structure that is new to its sentence, and train on all stored structures; until a round finds
-nothing new. The next epoch begins with an empty store.
+lclr. An epoch decodes the positive sentences and keeps their structures. Each of its rounds then decodes all negative
+sentences, stores each structure that is new to its sentence, and trains on all stored structures; the epoch ends when a
+round finds no new structure. The next epoch begins with an empty store.
 
-lclr-variant. An epoch: decode all sentences once, then train on these structures.
+lclr-variant. An epoch decodes all sentences once, then trains on these structures.
 
-To train on fixed structures is to go over them in inner epochs, as the online learner does without decoding, until none
-is classified wrongly.
+Training on fixed structures runs inner epochs over them, as the online learner does without decoding, until none is
+misclassified.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class BatchLearning(LatentLearning):
         self.learner = learner
         self.strict = learner.kind == "lclr"
         self.decoding = Slices(self.costs)
-        self.inner = 0  # inner epochs so far: each has a permutation of its own
+        self.inner = 0  # inner epochs so far; each has its own permutation
 
     def train(self, permutation: np.ndarray, monitor: Monitor) -> Counts:
         y = self.data.y
@@ -68,12 +68,12 @@ class BatchLearning(LatentLearning):
         return counts_of(self.tally)
 
     def _decode(self, which: np.ndarray, store: Store, monitor: Monitor, first: bool) -> tuple[Store, int]:
-        """Add the structures of some sentences to the store if they are new; how many were."""
+        """Decode some sentences and add new structures to the store. Returns the store and the number of new ones."""
         x, y, counts = self.data.x, self.data.y, self.tally.counts
         states = np.zeros((self.views.size.size, int(x.offset[-1])), np.int16)
         scores = np.zeros(y.size)
         for examples in monitor.over(self.decoding, which):
-            decide(self.views, self.weights, x, examples, self.how.decoding, self.room, scores, states)
+            decide(self.views, self.weights, x, examples, self.how.decoding, self.workspace, scores, states)
         if monitor.interrupt:
             return store, 0
         counts[DECODED] += which.size
@@ -84,7 +84,7 @@ class BatchLearning(LatentLearning):
         return store, int(add_new(store, states, x.offset, which))
 
     def _train_on(self, store: Store, monitor: Monitor) -> int:
-        """Inner epochs over the stored structures, until all are classified rightly; how many there were."""
+        """Run inner epochs over the stored structures until all are classified correctly. Returns their number."""
         n = int(store.size[0])
         slices = Slices(self.costs[store.owner[:n]])
         done, wrong = 0, 1
@@ -94,7 +94,7 @@ class BatchLearning(LatentLearning):
             for examples in monitor.over(slices, shuffled(self.settings.seed, self.inner, n)):
                 self.learn_from(store, examples, tally)
             wrong = counts_of(tally).wrong
-            # An epoch reports what was wrong when it was decoded.
+            # An epoch reports errors at the time of decoding.
             tally.counts[WRONG_POSITIVES] = tally.counts[WRONG_NEGATIVES] = 0
             self.tally.counts[:] += tally.counts
         return done

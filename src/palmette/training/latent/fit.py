@@ -47,8 +47,8 @@ class Task(NamedTuple):
     settings: LatentSettings
     classes: tuple[str, str]
     chunker: ChainModel | None = None
-    names: bool = True  # keep the attributes' names
-    range: float | None = 0.1  # of the chunker's weights; None: that of a model trained from zero
+    names: bool = True  # whether to keep attribute names
+    range: float | None = 0.1  # largest weight of the chunker after scaling; None: that of a model trained from zero
     progress: Progress | None = None
 
 
@@ -56,23 +56,23 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
     """Train a classifier."""
     _check(task)
     settings = task.settings
-    old = None if task.chunker is None else {1: task.chunker.alphabets[1]}
+    old = None if task.chunker is None else {1: task.chunker.feature_indexes[1]}
     collected = Collected(task.corpus, task.encoder, old, settings.min_count)
-    alphabet = collected.alphabets[1]
-    data = Labelled(sentences(task.corpus.offset, collected.actives[1], alphabet.size), task.y)
+    feature_index = collected.feature_indexes[1]
+    data = Labelled(sentences(task.corpus.offset, collected.actives[1], feature_index.size), task.y)
     views = make_views(settings.latent, settings.view_names, settings.chunk_types)
     tables = packed(views, settings.chunk_types, settings.pairs)
-    held_out = None if task.dev is None else Labelled(encode(task.dev[0], task.encoder, alphabet), task.dev[1])
+    held_out = None if task.dev is None else Labelled(encode(task.dev[0], task.encoder, feature_index), task.dev[1])
     logger.info(
         f"{int((task.y > 0).sum()):,} sentences of class {task.classes[1]}, {int((task.y < 0).sum()):,} of class "
-        f"{task.classes[0]}, {task.corpus.n_tokens:,} tokens, {alphabet.size:,} attributes, "
+        f"{task.classes[0]}, {task.corpus.n_tokens:,} tokens, {feature_index.size:,} attributes, "
         + ", ".join(f"{view.name} ({len(view.tags)} tags)" for view in views)
     )
-    _warn_of_size(task, (alphabet.size + 1) * tables.kind.size)
+    _warn_of_size(task, (feature_index.size + 1) * tables.kind.size)
 
     def train(size: float | None) -> TrainResult:
         adaptive = settings.training(task.y.size).rule.spread > 0
-        weights = new_weights(tables, alphabet.size, settings.estimator != "last", adaptive)
+        weights = new_weights(tables, feature_index.size, settings.estimator != "last", adaptive)
         if task.chunker is not None and size is not None:
             factor = start_from(task.chunker, views, tables, weights, size)
             logger.info(f"started from the chunker's weights times {factor:.4g}, the largest being {size:.4g}")
@@ -90,8 +90,8 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
     names = attribute_names(collected, task.chunker).get(1) if task.names else None
     if names is not None:
         names = some_names(names, outcome.best.one.slot > 0)
-    alphabet, weights = _moved_only(alphabet, outcome.best)
-    model = ClassifierModel(task.classes, settings, task.encoder, alphabet, weights, names)
+    feature_index, weights = _moved_only(feature_index, outcome.best)
+    model = ClassifierModel(task.classes, settings, task.encoder, feature_index, weights, names)
     model.meta = {
         "history": msgspec.to_builtins(outcome.training_log), "best_pass": outcome.best_epoch, "ended": outcome.ended,
         "sentences": [int((task.y < 0).sum()), int((task.y > 0).sum())],
@@ -104,7 +104,7 @@ def _warn_of_size(task: Task, n_weights: int) -> None:
     size = n_weights * (4 if task.settings.estimator == "last" else 12)
     if size > LARGE:
         logger.warning(
-            f"the weights may take {size / 2**30:.1f} GB; --min-count 2, fewer types or views make them fewer"
+            f"the weights may take {size / 2**30:.1f} GB; --min-count 2, fewer types or fewer views reduce their number"
         )
 
 
@@ -143,11 +143,11 @@ def _accuracy_on(
     return accuracy
 
 
-def _moved_only(alphabet: FeatureIndex, weights: Weights) -> tuple[FeatureIndex, Weights]:
-    """Drop the attributes that never got a weight."""
+def _moved_only(feature_index: FeatureIndex, weights: Weights) -> tuple[FeatureIndex, Weights]:
+    """Drop attributes without weights."""
     keep = weights.one.slot > 0
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     kept = int(np.count_nonzero(keep))
-    keys, numbers = renumbered(alphabet.keys, alphabet.numbers, new, kept)
+    keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, kept)
     rows = weights.one._replace(slot=weights.one.slot[keep], w=weights.one.w[: used(weights)])
     return FeatureIndex(keys, numbers, kept), weights._replace(one=rows)

@@ -1,12 +1,12 @@
-"""A classifier over latent structures in training, sentence by sentence.
+"""Online training of a classifier over latent structures.
 
-The bound that can be measured: from weights w at the start of an epoch and for any u,
+The measured bound: for weights w at the start of an epoch and any u,
 
     sum of l_t^2  <=  (||u - w|| + 2 sqrt(sum of u's own losses squared))^2
 
-for plain PA steps along vectors of length 1, u's loss being taken at the learner's structure. (For a negative sentence
-u's loss at its own best structure is larger still, for a positive one it is not.) Without normalised features the same
-holds for losses divided by ||f||. As u serves the estimate at the start of the epoch.
+for plain PA steps along vectors of length 1, where u's loss is computed at the learner's structure. (For a negative
+sentence u's loss at its own best structure is at least as large, for a positive one it is not.) Without normalised
+features the bound holds for losses divided by ||f||. Here u is the estimate at the start of the epoch.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ Evaluate = Callable[[Weights], float]
 
 
 class LatentLearning(Learning):
-    """Weights, sentences and clock of a classifier that learns sentence by sentence, negative ones again until they are
-    classified as negative."""
+    """Weights, sentences and clock of a classifier that learns sentence by sentence, negative ones repeatedly until
+    they are classified as negative."""
 
     def __init__(
         self, views: Views, weights: Weights, data: Labelled, settings: LatentSettings, evaluate: Evaluate | None = None
@@ -53,15 +53,15 @@ class LatentLearning(Learning):
         self.views, self.weights, self.data, self.settings = views, weights, data, settings
         self.how, self.clock = settings.training(data.y.size), np.ones(2)
         self.occurrences = most_attributes(data.x) if self.how.rule.spread > 0 else 0
-        self.room = make_workspace(views, longest(data.x))
+        self.workspace = make_workspace(views, longest(data.x))
         self._evaluate = evaluate
         self._costs = np.diff(data.x.offset)
         self._clear()
 
     def _clear(self) -> None:
-        """Start the counts of an epoch."""
+        """Reset the counts of an epoch."""
         self.tally = make_tally(self.views, self.how, self.clock, no_rival(self.weights), self.occurrences)
-        self.away = 0.0  # between the weights and the rival
+        self.away = 0.0  # distance between the weights and the rival
         self.new_structures: list[int] = []
         self.inner_epochs: list[int] = []
 
@@ -83,7 +83,7 @@ class LatentLearning(Learning):
     def learn_from(self, store: Store, examples: np.ndarray, tally: Tally) -> Counts:
         """Learn from sentences, or from structures of the store if it has any."""
         before = counts_of(tally)
-        train_latent(self.views, self.weights, self.data, store, examples, self.how, self.room, tally)
+        train_latent(self.views, self.weights, self.data, store, examples, self.how, self.workspace, tally)
         now = counts_of(tally)
         return Counts(now.updates - before.updates, now.wrong - before.wrong)
 

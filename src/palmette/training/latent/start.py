@@ -1,7 +1,8 @@
-"""The weights of a supervised chunker as the start of a classifier.
+"""Initial weights of a classifier from a supervised chunker.
 
-The chunker must have the classifier's templates: two attributes are the same if their strings are. Its weights go to
-the view of its own tag scheme, scaled so that the largest one has the requested size; the other views start at zero.
+The chunker must have the classifier's templates: two attributes are the same if their strings are. Its weights are
+copied to the view of its tag scheme, scaled so that the largest one has the requested size; the other views start at
+zero.
 """
 
 from __future__ import annotations
@@ -21,20 +22,26 @@ from palmette.structures.latent.views import VIEWS, View
 def types_of(chunker: ChainModel) -> tuple[str, ...]:
     """The chunk types of a chunker, in the order of its labels."""
     if chunker.scheme not in VIEWS.values():
-        raise UsageError("init: the model is no chunker: its labels follow no tag scheme")
+        raise UsageError("init: the model is not a chunker: its labels follow no tag scheme")
     found = [split_label(label) for label in chunker.labels]
     return tuple(dict.fromkeys(kind for letter, kind in found if letter != "O"))
 
 
 def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) -> None:
-    """Raise UsageError if the weights of the chunker have no meaning for these views and templates."""
+    """UsageError if the weights of the chunker do not apply to these views and templates."""
     if chunker.scheme not in [view.scheme for view in views]:
         raise UsageError(
             f"init: the chunker's tags are {chunker.scheme}, and the views are {', '.join(v.name for v in views)}"
         )
     shape, seen = chunker.shape, chunker.chain.weights[0].first.size > 0
-    if shape.per != 1 or shape.local or seen or chunker.encoder is None or set(chunker.alphabets) != {1}:
-        raise UsageError("init: the chunker must be a plain chain with weights for single labels, all of them")
+    if (
+        shape.states_per_label != 1
+        or shape.local
+        or seen
+        or chunker.encoder is None
+        or set(chunker.feature_indexes) != {1}
+    ):
+        raise UsageError("init: the chunker must be a plain chain with dense weights for single labels only")
     own = {line for line in to_text(chunker.encoder.templates).split("\n") if line.startswith(("U", "u"))}
     if not own & set(templates.split("\n")):
         raise UsageError(
@@ -68,6 +75,6 @@ def start_from(chunker: ChainModel, views: Sequence[View], packed: Views, weight
 
 
 def _plain(labels: Sequence[str]) -> list[str]:
-    """Labels in the letters of the tag schemes: U-PER is S-PER."""
+    """Labels with the prefixes of IOBES: U-PER becomes S-PER."""
     parts = [split_label(label) for label in labels]
     return [f"{letter}-{kind}" if kind else letter for letter, kind in parts]

@@ -1,8 +1,8 @@
 """Sums over long vectors in a fixed order, block by block.
 
-BLAS splits a long dot product over its threads, and the last bits of the result depend on how many there are.
+BLAS splits a long dot product over its threads, so that the last bits of the result depend on their number.
 `np.einsum` without `optimize` runs in one thread and always in the same order, so that a training gives the same
-weights on any number of threads. Blocks keep what several steps share in the cache, and keep temporaries small.
+weights on any number of threads. Blocks keep data that several steps use in the cache, and keep temporaries small.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-TILE = 1024  # numbers; see `history.py`
-BLOCK = 15 * TILE  # numbers: large, so that the calls cost little, but from 128 KB on each temporary is mapped anew
+TILE = 1024  # numbers; see `curvature.py`
+BLOCK = (
+    15 * TILE
+)  # numbers: large, so that calls cost little, but below 128 KB, from where each temporary is mapped anew
 
 
 def blocks(n: int) -> Iterator[slice]:

@@ -1,8 +1,8 @@
 """The curvature pairs of L-BFGS, and the two loops over them done on a small matrix of dot products.
 
-The textbook loops read and write the direction once a pair. But all they ever take are dot products between the
-pairs and the gradient, and what comes out is a sum of these vectors (Chen, Wang & Zhou 2014). So one pass over memory
-takes the dot products that are new, the loops run on numbers, and a second pass adds up the direction.
+The textbook loops read and write the direction once per pair. All they need are dot products between the pairs and the
+gradient, and their result is a linear combination of these vectors (Chen, Wang & Zhou 2014). So one pass over memory
+computes the new dot products, the loops run on scalars, and a second pass sums up the direction.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from palmette.training.lbfgs.blocks import TILE, blocks
 
-FLAT = 1e-16  # a pair with s.y below this share of y.y says nothing about the curvature, or that it is negative
+FLAT = 1e-16  # a pair with s.y below this fraction of y.y has no usable curvature: none, or a negative one
 
 
 class Place(NamedTuple):
@@ -45,10 +45,10 @@ class History:
     def add(self, old: Place, new: Place, pseudo: np.ndarray | None) -> None:
         """Keep the pair of this move in place of the oldest one, if it shows curvature.
 
-        The loops over the pairs need only the products of a `y` with itself and with older rows; the others stay as
-        they are and meet a share of zero. Without a pseudo-gradient (None) the gradient itself leads downhill, and
-        its products follow from those with its change, so that only the new pair needs fresh ones. Every move must
-        therefore come by here.
+        The loops over the pairs need only the products of a `y` with itself and with older rows; the others are not
+        updated, and their coefficients are zero. Without a pseudo-gradient (None) the gradient itself is used, whose
+        products follow from those with its change, so that only those of the new pair are computed. Every move must
+        therefore be added.
         """
         slot = self._free_slot()
         s, y = 2 * slot, 2 * slot + 1
@@ -77,7 +77,7 @@ class History:
         return self.used - 1
 
     def combination(self) -> tuple[np.ndarray, float]:
-        """How much of each row, and of the (pseudo-)gradient, the quasi-Newton direction has."""
+        """Coefficients of the rows f64[2 used] and of the (pseudo-)gradient in the quasi-Newton direction."""
         share = np.zeros(2 * self.used)
         if not self.slots:
             return share, -1.0
@@ -96,7 +96,7 @@ class History:
         return -share, -scale
 
     def combine(self, share: np.ndarray, part: slice, out: np.ndarray) -> None:
-        """The part of the sum of the rows, each times its share."""
+        """One part of the linear combination of the rows with these coefficients."""
         out[:] = np.einsum("j,tji->ti", share, self._tiles(part)).reshape(-1)[: len(out)]
 
     def _tiles(self, part: slice) -> np.ndarray:

@@ -1,9 +1,9 @@
-"""How far to go along a direction: strong Wolfe conditions for a smooth function, backtracking for one with kinks.
+"""Step sizes along a direction: strong Wolfe conditions for a smooth function, backtracking for one with kinks.
 
 Both see the function only as numbers along a line, and treat a value that is not finite as too high. They accept
-a step that makes the value smaller by enough; or one whose value differs by no more than rounding does, if the slope
-there says that most of the way down has been gone. Near the optimum of a sum over millions of terms the second is what
-is left to go by: slopes are then known far better than differences of values (Hager & Zhang 2005).
+a step with a sufficient decrease of the value; or one whose value differs by no more than rounding, if the slope has
+become small enough. Near the optimum of a sum over millions of terms only the second test is informative: slopes are
+then much more precise than differences of values (Hager & Zhang 2005).
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-SUFFICIENT = 1e-4  # share of the decrease that the slope promises; as in Nocedal & Wright, CRFsuite and SciPy
-CURVATURE = 0.9  # the slope must shrink to this share, else the step was too short to learn from
+SUFFICIENT = 1e-4  # fraction of the decrease that the slope predicts; as in Nocedal & Wright, CRFsuite and SciPy
+CURVATURE = 0.9  # the slope must shrink to this fraction, else the step is too short
 MOST_TRIALS = 20  # evaluations of one search
 EXPAND = 4.0
 BACK_OFF = 0.1  # where the function overflows, a half would take too many trials
 HALVE = 0.5
-UNSEEN = 2.2e-16  # a decrease below this share of the value is lost in rounding, so that searching on is in vain
-NOISE = 1e-8  # a share of the value within which two values cannot be told apart; scores are sums in single precision
-MARGIN = 0.1  # an interpolated step keeps this share of the bracket away from both of its ends
+UNSEEN = 2.2e-16  # a decrease below this fraction of the value is lost in rounding: the search ends
+NOISE = 1e-8  # values that differ by less than this fraction are equal but for rounding; scores are float32 sums
+MARGIN = 0.1  # least distance of an interpolated step from both ends of the bracket, as a fraction of it
 
 
 class Trial(NamedTuple):
-    """A step and what was found there."""
+    """A step, with the value and the slope at its end."""
 
     step: float
     value: float
@@ -36,7 +36,7 @@ def strong_wolfe(look: Callable[[float], Trial], value: float, slope: float, fir
     """A step with enough decrease and a flat enough slope (Nocedal & Wright 2006, algorithms 3.5 and 3.6).
 
     `low` is the best step so far and `high` the other end of the bracket, if there is one. When the trials run out
-    the best step is taken, and None means that no step was better than the start.
+    the best step is returned; None if no step was better than the start.
     """
     low, high = Trial(0.0, value, slope), None
     step = first
@@ -74,7 +74,7 @@ def backtrack(look: Callable[[float], Trial], value: float, first: float) -> Tri
 
 
 def _levels(here: Trial, value: float, slope: float) -> bool:
-    """No difference that could be told from noise, and a slope that has shrunk."""
+    """Whether the value is unchanged but for rounding, and the slope has become small enough."""
     return abs(here.value - value) <= NOISE * abs(value) and abs(here.slope) <= -CURVATURE * slope
 
 

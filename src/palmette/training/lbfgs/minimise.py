@@ -1,6 +1,6 @@
 """Batch learning: minimise a function of millions of weights by L-BFGS, and with an L1 term by OWL-QN.
 
-Beside the gradient that the function itself holds, it keeps 2 * memory + 4 vectors: the curvature pairs, the point,
+Besides the gradient that the function itself holds, it keeps 2 * memory + 4 vectors: the curvature pairs, the point,
 its gradient, the direction and the trial; OWL-QN also the pseudo-gradient. The result does not depend on the number
 of threads of BLAS.
 """
@@ -95,7 +95,7 @@ def minimise(
 
 
 class _Walk:
-    """Where the search stands: `point`, its `value`, `gradient` of the smooth part and `norm` of the whole."""
+    """The state of the search: `point`, its `value`, `gradient` of the smooth part and `norm` of the whole."""
 
     def __init__(self, function: Function, start: np.ndarray, l1: float, memory: int) -> None:
         self.function, self.l1 = function, l1
@@ -116,9 +116,9 @@ class _Walk:
             )
 
     def advance(self) -> bool:
-        """One iteration; False if no step makes the value smaller."""
+        """Run one iteration; False if no step decreases the value."""
         better = self._search()
-        if better is None and self.history.slots:  # the pairs mislead: try the steepest descent
+        if better is None and self.history.slots:  # the curvature pairs are misleading: try the steepest descent
             self.history.forget()
             better = self._search()
         if better is None:

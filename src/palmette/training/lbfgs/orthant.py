@@ -1,7 +1,7 @@
-"""What an L1 term changes in L-BFGS: OWL-QN (Andrew & Gao 2007), on blocks of vectors.
+"""OWL-QN, the extension of L-BFGS by an L1 term (Andrew & Gao 2007), on blocks of vectors.
 
 `l1 * sum |w|` has a kink at zero. Inside an orthant (fixed signs) it is linear, so each iteration picks an orthant
-by the pseudo-gradient, moves as if the function were smooth, and sets to zero what would leave the orthant.
+by the pseudo-gradient, moves as if the function were smooth, and sets coordinates that would leave the orthant to zero.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def pseudo_gradient(point: np.ndarray, gradient: np.ndarray, l1: float) -> np.nd
 
 
 def align(direction: np.ndarray, pseudo: np.ndarray) -> None:
-    """Set to zero what does not point downhill, in place."""
+    """Set coordinates that do not point downhill to zero, in place."""
     direction *= direction * pseudo < 0.0
 
 
 def project(trial: np.ndarray, point: np.ndarray) -> None:
-    """Set to zero what has changed its sign, in place.
+    """Set coordinates that changed their sign to zero, in place.
 
     Where `point` is zero, the orthant is that of minus the pseudo-gradient, and an aligned direction cannot leave it.
     """

@@ -59,7 +59,7 @@ def fit_parser(
 
 
 def parsed(model: ParserModel, treebank: Treebank, beam: int, merge: bool, threads: int = 1) -> Treebank:
-    """The treebank with predicted trees, lifted arcs put back where they belong."""
+    """The treebank with predicted trees, lifted arcs restored."""
     if not treebank.n_tokens:
         return treebank
     found = model.parse(treebank, beam, merge, threads)
@@ -67,7 +67,7 @@ def parsed(model: ParserModel, treebank: Treebank, beam: int, merge: bool, threa
 
 
 def finished(model: ParserModel, treebank: Treebank, heads: np.ndarray, relations: np.ndarray) -> Treebank:
-    """The treebank with the trees that a kernel returned, lifted arcs put back."""
+    """The treebank with the trees that a kernel returned, lifted arcs restored."""
     made = model.with_trees(treebank, heads, relations)
     return deprojectivised(made) if model.lifts else made
 
@@ -101,8 +101,8 @@ def actions_of(treebank: Treebank) -> list[Action]:
 
 
 def root_of(treebank: Treebank) -> str:
-    """The most frequent relation of roots. The last word on the stack is the root without any action, so that no other
-    relation can be learnt for it; trees with another one are logged."""
+    """The most frequent relation of roots. The last word on the stack becomes the root without an action, so that all
+    roots get this relation; trees with another one are logged."""
     types = treebank.relations.types
     counts = Counter(types[k] for k in treebank.relations.ids[treebank.heads == 0].tolist())
     (root, times), total = counts.most_common(1)[0], counts.total()

@@ -1,4 +1,4 @@
-"""A parser in training."""
+"""The weights, data and clock of a parser during training."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from palmette.structures.tree.model import frozen_weights, longest
 from palmette.training.trainer import Counts, Learning
 
 PLACES = 1 << 16
-ROOM = 1 << 18
+CAPACITY = 1 << 18
 
 
 def new_weights(adaptive: bool = False) -> Weights:
-    """No weights yet; adaptive: with learner state per weight."""
-    entry, table = np.zeros(2 * ROOM, np.int32), np.zeros(2 * PLACES, np.uint64)
-    state = np.zeros(ROOM if adaptive else 0, np.float32)
+    """Empty weights of the initial capacity; adaptive: with learner state per weight."""
+    entry, table = np.zeros(2 * CAPACITY, np.int32), np.zeros(2 * PLACES, np.uint64)
+    state = np.zeros(CAPACITY if adaptive else 0, np.float32)
     free, used = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
-    return Weights(table, entry, entry.view(np.float32), np.zeros(ROOM), state, free, used)
+    return Weights(table, entry, entry.view(np.float32), np.zeros(CAPACITY), state, free, used)
 
 
-# As plain Python
+# Kernel parts as plain Python functions
 _asks_for_products: Callable[[Rule], bool] = getattr(asks_for_products, "py_func", asks_for_products)
 _searches_with_costs: Callable[[Rule], bool] = getattr(searches_with_costs, "py_func", searches_with_costs)
 
 
-def roomier(w: Weights) -> Weights:
-    """A copy of the weights with twice the room."""
+def enlarged(w: Weights) -> Weights:
+    """A copy of the weights with twice the capacity."""
     entry = np.concatenate((w.entry, np.zeros_like(w.entry)))
     sums, state = (np.concatenate((block, np.zeros_like(block))) for block in (w.sums, w.state))
     return w._replace(entry=entry, value=entry.view(np.float32), sums=sums, state=state)
@@ -50,7 +50,7 @@ class ParserLearning(Learning):
         words: Words,
         settings: TreeSettings,
         evaluate: Callable[[Weights], dict[str, float]] | None,
-        rule: Rule | None = None,  # None: the one of the settings
+        rule: Rule | None = None,  # None: the rule of the settings
     ) -> None:
         self.grammar, self.words, self.settings = grammar, words, settings
         beam = settings.beam
@@ -60,8 +60,8 @@ class ParserLearning(Learning):
         self.how = SearchOptions(beam.width, settings.merge, UPDATE_NUMBERS[str(beam.update)], augment)
         self.weights = new_weights(self.rule.spread > 0)
         differences = _asks_for_products(self.rule) or self.rule.spread > 0
-        self.room = make_workspace(grammar, longest(words), self.how, self.rule.candidates, differences)
-        self.counts = np.zeros(N_COUNTS)  # of this epoch, but for the clock
+        self.workspace = make_workspace(grammar, longest(words), self.how, self.rule.candidates, differences)
+        self.counts = np.zeros(N_COUNTS)  # of this epoch, except for the clock
         self.counts[CLOCK] = 1.0
         self._evaluate = evaluate
         self._dev: dict[str, float] = {}
@@ -83,7 +83,14 @@ class ParserLearning(Learning):
         before, first = self.counts.copy(), 0
         while True:
             done, lacks = train_tree(
-                self.room, self.grammar, self.weights, self.words, examples[first:], self.how, self.rule, self.counts
+                self.workspace,
+                self.grammar,
+                self.weights,
+                self.words,
+                examples[first:],
+                self.how,
+                self.rule,
+                self.counts,
             )
             first += done
             if first == examples.size:
@@ -92,15 +99,15 @@ class ParserLearning(Learning):
             self._grow(lacks)
 
     def _grow(self, lacks: int) -> None:
-        """Double what may be too small for the next sentence."""
+        """Double the table or the lists, whichever may be too small for the next sentence."""
         w = self.weights
-        self.weights = w._replace(table=larger_table(w.table)) if lacks == MORE_PLACES else roomier(w)
+        self.weights = w._replace(table=larger_table(w.table)) if lacks == MORE_PLACES else enlarged(w)
 
     def snapshot(self) -> Weights:
         return frozen_weights(*frozen(self.weights, 0.0 if self.settings.estimator == "last" else self.clock))
 
     def figures(self) -> dict[str, float]:
-        """Updates that were no violation, where prefixes were cut, and how many states merged per sentence."""
+        """Fraction of updates that were no violation, mean position of the cut, and merged states per sentence."""
         counts, updates = self.counts, max(1.0, self.counts[UPDATES])
         found = {"bad": float(counts[BAD] / updates), "cut": float(counts[CUTS] / updates)} | self._dev
         if self.settings.merge:
@@ -112,7 +119,7 @@ class ParserLearning(Learning):
         return self._evaluate is not None
 
     def evaluate(self, snapshot: Weights) -> float:
-        """LAS decides; UAS is reported beside it."""
+        """LAS on development data; UAS is added to the figures."""
         assert self._evaluate is not None
         self._dev = self._evaluate(snapshot)
         return self._dev.pop("las")
