@@ -4,6 +4,7 @@ search for the best one; and a pass of training with n-best lists beside one of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,10 @@ from bench.measure import TEMPLATES, alternating, keep, median
 from palmette import FormatSpec, Mira, PassiveAggressive, Perceptron, ProbPerc, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
-from palmette.kernels.chain.astar import kbest_astar, make_candidates
-from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.astar import Candidates, kbest_astar, make_candidates
+from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.score import score
-from palmette.kernels.chain.train import decode, make_workspace
+from palmette.kernels.chain.train import decode
 from palmette.kernels.core.compile import kernel
 from palmette.options.learners import Learner
 
@@ -24,13 +25,9 @@ PASSES = 6
 
 
 @kernel
-def by_astar(m: Chain, x: Data, K: int) -> float:
-    S = x.offset.size - 1
-    T = make_workspace(m, x, 0, S, np.arange(S))
-    workspace, scores = make_candidates(K, T.U.shape[1]), np.empty(K)
-    paths = np.empty((K, T.U.shape[0]), np.int32)
+def by_astar(m: Chain, x: Data, T: Trellis, workspace: Candidates, paths: np.ndarray, scores: np.ndarray) -> float:
     total = 0.0
-    for s in range(S):
+    for s in range(x.offset.size - 1):
         found = kbest_astar(T, m, score(T, m, x, s, s == 0), workspace, paths, scores)
         total += scores[found - 1]
     return total
@@ -43,9 +40,15 @@ def bench_nbest(data: Path, times: int) -> None:
     model = tagger.model_
     encoded, chain = model.encode(corpus), model.chain
     states, scores = np.empty(corpus.n_tokens, np.int32), np.empty(corpus.n_sentences)
-    sides: dict[str, Callable[[], object]] = {"viterbi": lambda: decode(chain, encoded, states, scores, False)}
+    T = make_trellis(chain, encoded)
+    sides: dict[str, Callable[[], object]] = {"viterbi": lambda: decode(chain, encoded, T, states, scores, False)}
+
+    def search(K: int) -> float:
+        paths = np.empty((K, T.U.shape[0]), np.int32)
+        return by_astar(chain, encoded, T, make_candidates(K, T.U.shape[1]), paths, np.empty(K))
+
     for K in SIZES:
-        sides[f"A*, {K}"] = lambda K=K: by_astar(chain, encoded, K)  # type: ignore[misc]
+        sides[f"A*, {K}"] = partial(search, K)
     for work in sides.values():  # compile
         work()
     result = {name: 1000 * min(found) for name, found in alternating(sides, times).items()}

@@ -17,6 +17,7 @@ from palmette.kernels.chain.forms import (
     Data,
     FeatureWeights,
     TransitionWeights,
+    make_trellis,
     no_active,
     no_state,
     no_weights,
@@ -198,7 +199,7 @@ def decoded(chain: Chain, data: Data, restricted: bool = False) -> list[tuple[fl
     """Score and path of each sentence by the compiled decoder."""
     out = np.full(int(data.offset[-1]), -1, np.int32)
     scores = np.full(data.offset.size - 1, np.nan)
-    decode(chain, data, out, scores, restricted)
+    decode(chain, data, make_trellis(chain, data), out, scores, restricted)
     return [
         (float(score), tuple(out[lo:hi].tolist()))
         for score, lo, hi in zip(scores, data.offset[:-1], data.offset[1:], strict=True)

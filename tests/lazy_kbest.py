@@ -27,9 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.score import restrict, score
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 
 NEW = -1
@@ -51,7 +50,6 @@ class Lists(NamedTuple):
     best: np.ndarray  # f64[n, 1 or H, H]  the best score of a path up to a token, by its last one or two states
 
 
-@part
 def make_lists(T: Trellis, m: Chain, K: int) -> Lists:
     n, W = T.U.shape
     H = m.label_of.size
@@ -250,16 +248,20 @@ def _follow(T: Trellis, order: int, H: int, n: int, r: Lists, count: int, vertex
 
 
 @kernel
-def by_lists(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np.ndarray, restricted: bool) -> None:
+def _by_lists(
+    m: Chain, x: Data, T: Trellis, workspace: Lists, paths: np.ndarray, scores: np.ndarray, found: np.ndarray,
+    restricted: bool,
+) -> None:  # fmt: skip
     """Paths i32[K, N], scores f64[S, K] and their number found i64[S] of every sentence."""
-    S = x.offset.size - 1
-    T = make_workspace(m, x, 0, S, np.arange(S))
-    K = paths.shape[0]
-    workspace = make_lists(T, m, K)
-    own = np.empty((K, T.U.shape[0]), np.int32)
-    for s in range(S):
+    own = np.empty((paths.shape[0], T.U.shape[0]), np.int32)
+    for s in range(x.offset.size - 1):
         lo, n = x.offset[s], score(T, m, x, s, s == 0)
         if restricted:
             restrict(T, m, x, lo, n)
         found[s] = kbest_lazy(T, m, n, workspace, own, scores[s])
         paths[:, lo : lo + n] = own[:, :n]
+
+
+def by_lists(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np.ndarray, restricted: bool) -> None:
+    T = make_trellis(m, x)
+    _by_lists(m, x, T, make_lists(T, m, paths.shape[0]), paths, scores, found, restricted)

@@ -13,7 +13,7 @@ from strategies import random_model
 
 from palmette.features.templates import parse
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.train import train_perceptron
+from palmette.kernels.chain.train import make_pair_workspace, train_perceptron
 from palmette.structures.chain.weights import Seen, Shape, estimated, everything_allowed, new_chain
 
 # --- the mistake bound --------------------------------------------------------------------------------------
@@ -86,7 +86,8 @@ def flipped(shape: Shape, sizes: tuple[int, int, int], seen: bool, n: int, start
     places = {k: Seen(np.array([0, 2]), np.array(_ends(k), np.int32)) for k in (2, 3) if seen}
     chain = new_chain(shape, dict(enumerate(sizes, 1)), everything_allowed(2), places)
     order = np.tile(np.arange(2), n // 2)
-    clock, *counts = train_perceptron(chain, flipping(shape.order + 1, sizes), order, 0, n, start)
+    data = flipping(shape.order + 1, sizes)
+    clock, *counts = train_perceptron(chain, data, make_pair_workspace(chain, data), order, 0, n, start)
     assert clock == start + n
     assert counts == [n, n * (shape.order + 1), 0]
     return chain, clock

@@ -14,10 +14,9 @@ from naive_chain import Model, Path, Token, path_score
 from naive_forward import all_paths
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.kernels.chain.exact import decode_exact, make_queue, make_search_workspace, start_list, take_best
+from palmette.kernels.chain.exact import ExactWorkspace, decode_exact, make_exact_workspace, start_list, take_best
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.forward import make_sums, scored
-from palmette.kernels.chain.train import make_workspace
+from palmette.kernels.chain.forward import scored
 from palmette.kernels.core.compile import kernel
 
 
@@ -31,7 +30,8 @@ def answers(case: Case, cap: int = 10_000, restricted: bool = False) -> list[Ans
     data = data_of(case)
     out, proven = np.full(data.known.size, -1, np.int32), np.zeros(len(case.sentences), np.bool_)
     probability = np.full(len(case.sentences), np.nan)
-    decode_exact(chain_of(case), data, out, proven, probability, cap, restricted)
+    chain = chain_of(case)
+    decode_exact(chain, data, make_exact_workspace(chain, data, cap), out, proven, probability, restricted)
     return [
         Answer(tuple(out[lo:hi].tolist()), bool(sure), float(p))
         for lo, hi, sure, p in zip(data.offset[:-1], data.offset[1:], proven, probability, strict=True)
@@ -116,11 +116,9 @@ def test_wider_rows(order: int, n_states: int, n_labels: int) -> None:
 
 
 @kernel
-def list_paths(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray) -> int:
+def list_paths(m: Chain, x: Data, workspace: ExactWorkspace, paths: np.ndarray, scores: np.ndarray) -> int:
     """The best paths of the only sentence, best first, into paths i32[cap, n] and scores f64[cap]; how many."""
-    T = make_workspace(m, x, 0, 1, np.arange(1))
-    w = make_sums(T, m, False)
-    r, q = make_search_workspace(T, w), make_queue(scores.size)
+    T, w, r, q = workspace
     n = scored(T, m, x, 0, w, False)
     start_list(T, m, n, w.V, r, q)
     count = 0
@@ -139,7 +137,8 @@ def test_paths_come_best_first_and_once(case: Case, cap: int) -> None:
     sentence = case.sentences[0]
     one = case._replace(sentences=[sentence], known=case.known[:1], weights=[1.0])
     paths, scores = np.full((cap, len(sentence)), -1, np.int32), np.full(cap, np.nan)
-    count = list_paths(chain_of(one), data_of(one), paths, scores)
+    chain, data = chain_of(one), data_of(one)
+    count = list_paths(chain, data, make_exact_workspace(chain, data, scores.size), paths, scores)
     expected = {path: path_score(case.model, sentence, path) for path in all_paths(case.model, sentence).probability}
     found = [tuple(path) for path in paths[:count].tolist()]
     assert len(set(found)) == count == min(cap, len(expected))

@@ -15,9 +15,8 @@ from naive_forward import Listed, Scores, all_paths, by_logarithms
 from strategies import cases, few, random_model, random_sentence
 
 from palmette.kernels.chain.forms import Chain, Data, stride_of
-from palmette.kernels.chain.forward import exp_edges, log_partitions, make_sums
+from palmette.kernels.chain.forward import SumWorkspace, exp_edges, log_partitions, make_sum_workspace
 from palmette.kernels.chain.marginals import decode_marginal, marginals, pair_marginals, triple_marginals
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.exponent import exp_of, log_of
 
@@ -25,7 +24,7 @@ from palmette.kernels.core.exponent import exp_of, log_of
 @kernel
 def tables_of(
     m: Chain,
-    x: Data,
+    workspace: SumWorkspace,
     U: np.ndarray,
     E: np.ndarray,
     S: np.ndarray,
@@ -35,11 +34,10 @@ def tables_of(
 ) -> float:
     """log Z and all marginals of one trellis; twice, since the room is used again for the next sentence."""
     n = U.shape[0]
-    T = make_workspace(m, x, 0, 1, np.arange(1))
+    T, w = workspace
     T.U[:] = U
     T.E[:] = E
     T.S[:] = S
-    w = make_sums(T, m, True)
     for _ in range(2):
         exp_edges(T, m, n, w)
         log_z = marginals(T, m, n, w, P)
@@ -93,7 +91,9 @@ class Tables:
         everything = frozenset(range(H))
         case = Case(Model(order, H), tuple(range(H)), sizes, [[Token()] * n], [[everything] * n], [1.0])
         states, pairs, triples = np.full((n, W), np.nan), np.zeros((n, H, W)), np.zeros((n, H, H, W))
-        self.log_z = tables_of(chain_of(case), data_of(case), *trellis, states, pairs, triples)
+        chain = chain_of(case)
+        workspace = make_sum_workspace(chain, data_of(case), both=True)
+        self.log_z = tables_of(chain, workspace, *trellis, states, pairs, triples)
         assert not states[:, H:].any()
         assert not pairs[..., H:].any()
         assert not triples[..., H:].any()
@@ -220,7 +220,7 @@ def twins_of(case: Case, restricted: bool) -> list[Listed]:
 
 def log_z_of(chain: Chain, data: Data, restricted: bool) -> np.ndarray:
     log_z = np.full(data.offset.size - 1, np.nan)
-    log_partitions(chain, data, log_z, restricted)
+    log_partitions(chain, data, make_sum_workspace(chain, data), log_z, restricted)
     return log_z
 
 
@@ -234,13 +234,18 @@ def test_log_z_of_a_corpus(case: Case) -> None:
     assert (masked <= free + 1e-9).all()
 
 
+def decode_marginals(case: Case, out: np.ndarray, confidence: np.ndarray, log_z: np.ndarray, restricted: bool) -> None:
+    chain, data = chain_of(case), data_of(case)
+    decode_marginal(chain, data, make_sum_workspace(chain, data, both=True), out, confidence, log_z, restricted)
+
+
 @few(3)
 @given(cases(latent=True), st.booleans())
 def test_the_most_probable_label_of_each_token(case: Case, restricted: bool) -> None:
     data = data_of(case)
     out, confidence = np.full(data.known.size, -1, np.int32), np.full(data.known.size, np.nan)
     log_z = np.full(len(case.sentences), np.nan)
-    decode_marginal(chain_of(case), data, out, confidence, log_z, restricted)
+    decode_marginals(case, out, confidence, log_z, restricted)
     for s, twin in enumerate(twins_of(case, restricted)):
         assert log_z[s] == pytest.approx(twin.log_z, rel=1e-9, abs=1e-9)
         for i in range(len(case.sentences[s])):
@@ -258,7 +263,7 @@ def test_the_label_of_most_states_wins_where_all_states_are_alike(order: int) ->
     sentences, everything = [[Token()] * 3, [Token()]], frozenset({0, 1})
     case = Case(Model(order, 3), (0, 1, 1), (0, 0, 0), sentences, [[everything] * 3, [everything]], [1.0] * 2)
     out, confidence, log_z = np.zeros(4, np.int32), np.zeros(4), np.zeros(2)
-    decode_marginal(chain_of(case), data_of(case), out, confidence, log_z, False)
+    decode_marginals(case, out, confidence, log_z, False)
     assert out.tolist() == [1] * 4
     assert confidence == pytest.approx([2 / 3] * 4)
     assert log_z == pytest.approx([3 * math.log(3), math.log(3)])
@@ -270,7 +275,7 @@ def test_ties_go_to_the_smaller_label(order: int) -> None:
     known = [[frozenset({3, 5, 7})] * 20]
     case = Case(Model(order, 10), tuple(range(10)), (0, 0, 0), [[Token()] * 20], known, [1.0])
     out, confidence, log_z = np.zeros(20, np.int32), np.zeros(20), np.zeros(1)
-    decode_marginal(chain_of(case), data_of(case), out, confidence, log_z, True)
+    decode_marginals(case, out, confidence, log_z, True)
     assert set(out.tolist()) == {3}
     assert confidence == pytest.approx([1 / 3] * 20)
 
@@ -282,7 +287,7 @@ def test_no_path_at_all() -> None:
         model = Model(order, 2, {("bias", 1): 2.0}, nothing)
         case = Case(model, (0, 1), (0, 0, 0), [[Token()] * 3, [Token()]], known, [1.0] * 2)
         out, confidence, log_z = np.full(4, -1, np.int32), np.full(4, np.nan), np.zeros(2)
-        decode_marginal(chain_of(case), data_of(case), out, confidence, log_z, False)
+        decode_marginals(case, out, confidence, log_z, False)
         assert out.tolist() == [0, 0, 0, 1]
         assert confidence == pytest.approx([0, 0, 0, 1 / (1 + math.exp(-2))])
         assert log_z == pytest.approx([-math.inf, math.log(1 + math.exp(2))])

@@ -22,7 +22,7 @@ from palmette.data.labels.mask import mask_from_items
 from palmette.errors import DataError, ModelError, PalmetteError, UsageError
 from palmette.estimators.hmm import HMM
 from palmette.features.observed import UNKNOWN, word_classes
-from palmette.kernels.chain.forward import log_partitions
+from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
 from palmette.structures.chain.serialise import load_chain
 from palmette.structures.hmm.linear import inner
 from palmette.structures.hmm.words import Vocabulary, learn_vocabulary
@@ -182,7 +182,8 @@ def test_each_path_of_the_chain_has_the_joint_probability(twin: Naive, n: int) -
     corpus = corpus_from_items([words] * len(paths)).corpus
     known = mask_from_items([list(labels) for labels in paths], corpus, chain.labels)
     found = np.zeros(len(paths))
-    log_partitions(chain.chain, chain.encode(corpus, known), found, True)
+    data = chain.encode(corpus, known)
+    log_partitions(chain.chain, data, make_sum_workspace(chain.chain, data), found, True)
     assert found.tolist() == near_all([log(p) for p in paths.values()])
 
 

@@ -14,27 +14,30 @@ from naive_chain import Model, Token
 from naive_kbest import best_paths
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.kernels.chain.astar import kbest_astar, make_candidates
-from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.astar import Candidates, kbest_astar, make_candidates
+from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.score import restrict, score
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel
 
 
 @kernel
-def by_astar(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np.ndarray, restricted: bool) -> None:
+def _by_astar(
+    m: Chain, x: Data, T: Trellis, workspace: Candidates, paths: np.ndarray, scores: np.ndarray, found: np.ndarray,
+    restricted: bool,
+) -> None:  # fmt: skip
     """Into paths i32[K, N], scores f64[S, K] and found i64[S]."""
-    S = x.offset.size - 1
-    T = make_workspace(m, x, 0, S, np.arange(S))
-    K = paths.shape[0]
-    workspace = make_candidates(K, T.U.shape[1])
-    own = np.empty((K, T.U.shape[0]), np.int32)
-    for s in range(S):
+    own = np.empty((paths.shape[0], T.U.shape[0]), np.int32)
+    for s in range(x.offset.size - 1):
         lo, n = x.offset[s], score(T, m, x, s, s == 0)
         if restricted:
             restrict(T, m, x, lo, n)
         found[s] = kbest_astar(T, m, n, workspace, own, scores[s])
         paths[:, lo : lo + n] = own[:, :n]
+
+
+def by_astar(m: Chain, x: Data, paths: np.ndarray, scores: np.ndarray, found: np.ndarray, restricted: bool) -> None:
+    T = make_trellis(m, x)
+    _by_astar(m, x, T, make_candidates(paths.shape[0], T.U.shape[1]), paths, scores, found, restricted)
 
 
 WAYS = {"astar": by_astar, "lazy": by_lists}

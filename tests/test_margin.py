@@ -18,6 +18,7 @@ from naive_margin import longest, right_and_wrong
 from strategies import cases, few
 
 from palmette.features.templates import parse
+from palmette.kernels.chain.forms import make_trellis
 from palmette.kernels.chain.margin import margins
 from palmette.structures.chain.separation import longest_features, separation
 
@@ -30,7 +31,8 @@ def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 def measured(case: Case) -> list[tuple[float, float]]:
     n = len(case.sentences)
     right, wrong = np.full(n, np.nan), np.full(n, np.nan)
-    margins(chain_of(case), data_of(case), right, wrong)
+    chain, data = chain_of(case), data_of(case)
+    margins(chain, data, make_trellis(chain, data), right, wrong)
     return list(zip(right.tolist(), wrong.tolist(), strict=True))
 
 

@@ -27,7 +27,7 @@ from strategies import few
 
 from palmette.evaluation.spans import ChunkTables, span_counts
 from palmette.kernels.chain.costs import Chunks, span_cost
-from palmette.kernels.chain.differences import gram, make_differences
+from palmette.kernels.chain.differences import Differences, gram, make_differences
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.learning.steps import hildreth
@@ -93,10 +93,11 @@ def test_pa_takes_what_violates_most_not_what_scores_best() -> None:
 
 
 @kernel
-def call_gram(m: Chain, x: Data, s: int, paths: np.ndarray, K: int) -> np.ndarray:
+def call_gram(m: Chain, x: Data, s: int, paths: np.ndarray, table: Differences) -> np.ndarray:
     """Twice, since the table must be empty again afterwards."""
+    K = paths.shape[0] - 1
     A = np.zeros((K, K))
-    table = gram(m, x, s, paths, make_differences(K), A)
+    table = gram(m, x, s, paths, table, A)
     gram(m, x, s, paths, table, A)
     return A
 
@@ -114,7 +115,7 @@ def test_inner_products(order: int, data: st.DataObject, K: int, share: float, s
     bags = [learner.features(case.examples()[s], tuple(path.tolist())) for path in paths]
     away = [added([(1.0, bags[0]), (-1.0, bag)]) for bag in bags[1:]]
     expected = [[dot(learner.spread(one), other) for other in away] for one in away]
-    found = call_gram(chain_of(case), data_of(case), s, paths, K)
+    found = call_gram(chain_of(case), data_of(case), s, paths, make_differences(K))
     assert found == pytest.approx(np.array(expected), abs=1e-5)
 
 
@@ -125,7 +126,7 @@ def test_paths_with_equal_features_leave_the_weights_alone(share: float) -> None
     known = [frozenset([1]), frozenset([0])]
     case = Case(Model(0, 4, ends=False), (0, 0, 1, 1), (1, 0, 0), [[token, token]], [known], [1.0], 2, share)
     chain, data = chain_of(case), data_of(case)
-    assert call_gram(chain, data, 0, np.array([[2, 0], [0, 2]], np.int32), 1).tolist() == [[0.0]]
+    assert call_gram(chain, data, 0, np.array([[2, 0], [0, 2]], np.int32), make_differences(1)).tolist() == [[0.0]]
     rule = PathRunner(PassiveAggressive(pa_type="PA").rule(1))
     assert rule.learn(chain, data, np.zeros(1, np.int64), 0, 1, 1.0).updates == 0
     assert features_of(chain) == {}

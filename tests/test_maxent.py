@@ -21,9 +21,9 @@ from strategies import cases, few
 from palmette import LabelHistory, Latent, MaxEnt, Tagger, load_demo
 from palmette.errors import DataError, UsageError
 from palmette.features.templates import parse
-from palmette.kernels.chain.exact import decode_exact
+from palmette.kernels.chain.exact import decode_exact, make_exact_workspace
 from palmette.kernels.chain.forms import Chain
-from palmette.kernels.chain.forward import log_partitions
+from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.training.chain.objective import ChainObjective
 
@@ -64,7 +64,8 @@ def test_sums_over_all_paths(case: Case) -> None:
     """What is left of 1 where histories lead nowhere; 1 where nothing is forbidden."""
     for restricted in (False, True):
         log_z = np.zeros(len(case.sentences))
-        log_partitions(local_chain(case), data_of(case), log_z, restricted)
+        chain, data = local_chain(case), data_of(case)
+        log_partitions(chain, data, make_sum_workspace(chain, data), log_z, restricted)
         for s, sentence in enumerate(case.sentences):
             total = math.fsum(all_probabilities(case.model, sentence, case.allowed(s) if restricted else None).values())
             assert log_z[s] == near(total)
@@ -78,9 +79,9 @@ def test_marginals_and_exact_decoding(case: Case) -> None:
     chain, data = local_chain(case), data_of(case)
     n = int(data.offset[-1])
     labels, sure, log_z = np.zeros(n, np.int32), np.zeros(n), np.zeros(len(case.sentences))
-    decode_marginal(chain, data, labels, sure, log_z, False)
+    decode_marginal(chain, data, make_sum_workspace(chain, data, both=True), labels, sure, log_z, False)
     best, proven, share = np.zeros(n, np.int32), np.zeros(log_z.size, np.bool_), np.zeros(log_z.size)
-    decode_exact(chain, data, best, proven, share, 100, False)
+    decode_exact(chain, data, make_exact_workspace(chain, data, 100), best, proven, share, False)
     for s, sentence in enumerate(case.sentences):
         paths = all_probabilities(case.model, sentence)
         total, lo = math.fsum(paths.values()), data.offset[s]

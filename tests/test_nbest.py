@@ -12,7 +12,7 @@ from naive_forward import all_paths
 from naive_kbest import best_label_sequences
 from strategies import cases, few, random_model, random_sentence
 
-from palmette.kernels.chain.nbest import decode_nbest
+from palmette.kernels.chain.nbest import decode_nbest, make_list_workspace
 
 
 def listed(
@@ -23,7 +23,9 @@ def listed(
     S, begin = len(case.sentences) - first, data.offset[first]
     out, scores = np.full((K, data.known.size - begin), -1, np.int32), np.full((S, K), np.nan)
     probability, found = np.full((S, K), np.nan), np.full(S, -1, np.int64)
-    decode_nbest(chain_of(case), data, first, first + S, out, scores, probability, found, restricted)
+    chain = chain_of(case)
+    workspace = make_list_workspace(chain, data, K)
+    decode_nbest(chain, data, workspace, first, first + S, out, scores, probability, found, restricted)
     cuts = data.offset[first:] - begin
     return [
         (

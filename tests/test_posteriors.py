@@ -14,8 +14,9 @@ from naive_forward import Listed, all_paths
 from strategies import cases, few, random_model, random_sentence
 
 from palmette.data.labels.schemes import Span, spans
-from palmette.kernels.chain.forward import log_partitions
-from palmette.kernels.chain.posteriors import Posteriors, posteriors
+from palmette.kernels.chain.forms import make_trellis
+from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+from palmette.kernels.chain.posteriors import Posteriors, make_posterior_workspace, posteriors
 from palmette.kernels.chain.train import decode
 from palmette.structures.chain.posteriors import marks_of, places_of
 from palmette.structures.chain.temperature import COLDEST, HOTTEST, gold_likelihood, lowest, with_temperature
@@ -49,7 +50,8 @@ def test_posteriors_against_all_paths(
     places = places_of(labels, x.offset, names)
     marks, types = marks_of(names)
     out = Posteriors(np.zeros(N), np.zeros((N, Y)), np.full(places.kind.size, np.nan), np.zeros(S))
-    posteriors(with_temperature(chain_of(case), temperature), x, labels, places, marks, out, restricted)
+    chain = with_temperature(chain_of(case), temperature)
+    posteriors(chain, x, make_posterior_workspace(chain, x), labels, places, marks, out, restricted)
     twins = listed(case, restricted, temperature)
     for s, twin in enumerate(twins):
         for i, n in enumerate(range(x.offset[s], x.offset[s + 1])):
@@ -82,12 +84,12 @@ def test_long_sentences_and_wild_scores(order: int, scale: float) -> None:
     case = Case(model, (0, 1, 2), (40, 0, 0), [sentence], [anything], [1.0])
     chain, x = chain_of(case), data_of(case)
     labels, score = np.zeros(n, np.int32), np.zeros(1)
-    decode(chain, x, labels, score, False)
+    decode(chain, x, make_trellis(chain, x), labels, score, False)
     places = places_of(labels, x.offset, names)
     assert places.kind.size > 5
     marks, _ = marks_of(names)
     out = Posteriors(np.zeros(n), np.zeros((0, 3)), np.zeros(places.kind.size), np.zeros(1))
-    posteriors(chain, x, labels, places, marks, out, False)
+    posteriors(chain, x, make_posterior_workspace(chain, x), labels, places, marks, out, False)
     for k in range(places.kind.size):
         first, end = int(places.first[k]), int(places.end[k])
         known = list(anything)
@@ -95,7 +97,7 @@ def test_long_sentences_and_wild_scores(order: int, scale: float) -> None:
         if end < n:
             known[end] = frozenset([0, 1])
         masked = np.zeros(1)
-        log_partitions(chain, data_of(case._replace(known=[known])), masked, True)
+        log_partitions(chain, data_of(case._replace(known=[known])), make_sum_workspace(chain, x), masked, True)
         assert out.spans[k] == pytest.approx(np.exp(masked[0] - out.log_z[0]), abs=1e-6)
     assert out.spans.max() > 0.1
 

@@ -24,7 +24,7 @@ from strategies import cases, few
 
 from palmette import load_demo
 from palmette.features.templates import parse
-from palmette.kernels.chain.train import train_perceptron
+from palmette.kernels.chain.train import make_pair_workspace, train_perceptron
 from palmette.options.learners import ProbPerc
 from palmette.training.trainer import shuffled
 
@@ -133,7 +133,8 @@ def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, share: float,
     case = drawn._replace(share=share if drawn.states_per_label > 1 else 0.0)
     order = np.concatenate([shuffled(3, number, len(case.sentences)) for number in (1, 2, 3)])
     one, other, data = chain_of(case), chain_of(case), data_of(case)
-    clock, updates, wrong, infeasible = train_perceptron(one, data, order, 0, order.size, 1.0)
+    pair = make_pair_workspace(one, data)
+    clock, updates, wrong, infeasible = train_perceptron(one, data, pair, order, 0, order.size, 1.0)
     rule = PathRunner(ProbPerc(when=when, **FLAT).rule(len(case.sentences)))
     step = rule.learn(other, data, order, 0, order.size, 1.0)
     assume(step.infeasible == 0)  # the perceptron goes towards a forbidden gold path, which trainings refuse

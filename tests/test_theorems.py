@@ -15,6 +15,7 @@ from naive_chain import Feature, Model, Path, Token, best_path, norm
 from naive_margin import first_pass_bound, longest, plain_margin, stretched, stretched_length, widest
 from strategies import every_feature
 
+from palmette.kernels.chain.forms import make_trellis
 from palmette.kernels.chain.margin import margins
 from palmette.structures.chain.separation import longest_features, mistakes_bound
 from palmette.structures.chain.weights import norm as length_of
@@ -111,7 +112,7 @@ def measured_distances(case: Case) -> np.ndarray:
     """What the kernel finds: right minus wrong, over the length of the weights."""
     chain, n = chain_of(case), len(case.sentences)
     right, wrong = np.zeros(n), np.zeros(n)
-    margins(chain, data_of(case), right, wrong)
+    margins(chain, data_of(case), make_trellis(chain, data_of(case)), right, wrong)
     return (right - wrong) / length_of(chain)
 
 

@@ -24,7 +24,7 @@ from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import check_feasible
 from palmette.errors import DataError, UsageError, not_fitted
 from palmette.estimators.base import Estimator
-from palmette.kernels.chain.forward import log_partitions
+from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import HiddenMarkov, HmmOptions
@@ -117,7 +117,8 @@ class HMM(HmmOptions, Estimator):
         if corpus.n_tokens:
             log_z = np.zeros(corpus.n_sentences)
             check_memory(corpus.offset, self.model_.shape, self.model_.encoder)
-            decode_marginal(self.model_.chain, self.model_.encode(corpus), labels, p, log_z, False)
+            chain, data = self.model_.chain, self.model_.encode(corpus)
+            decode_marginal(chain, data, make_sum_workspace(chain, data, both=True), labels, p, log_z, False)
             check_feasible(log_z, corpus)
         return self._named(labels, items), items.with_empty(_cut(p.tolist(), items), list)
 
@@ -133,7 +134,8 @@ class HMM(HmmOptions, Estimator):
         log_z = np.zeros(corpus.n_sentences)
         if corpus.n_tokens:
             check_memory(corpus.offset, self.model_.shape, self.model_.encoder)
-            log_partitions(self.model_.chain, self.model_.encode(corpus), log_z, False)
+            chain, data = self.model_.chain, self.model_.encode(corpus)
+            log_partitions(chain, data, make_sum_workspace(chain, data), log_z, False)
         return items.with_empty(log_z.tolist(), float)
 
     def log_probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:

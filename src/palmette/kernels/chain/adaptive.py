@@ -23,7 +23,6 @@ from palmette.kernels.core.compile import inline, part
 CONTEXT = 0  # the arity of keys of label contexts: (row * W + label + 1) * 8
 
 
-@part
 def no_contexts(W: int) -> LabelContextWeights:
     """For chains without templates that read earlier labels."""
     i32, i64, u64 = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.uint64)

@@ -36,7 +36,6 @@ class Candidates(NamedTuple):
     choice: np.ndarray  # f64[W]
 
 
-@part
 def make_candidates(K: int, W: int) -> Candidates:
     return Candidates(np.empty(K), np.empty(K, np.int64), np.empty(W))
 

@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Trellis
-from palmette.kernels.chain.label_context import LabelContextWeights, key_of, reach_of, read_labels, see_path
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Trellis, longest_of
+from palmette.kernels.chain.label_context import LabelContextWeights, key_of, read_labels, see_path
 from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.room import aligned_zeros
 from palmette.kernels.core.table import find
 
 PLAIN_REACH = 2  # labels that pairs and triples read
@@ -51,26 +52,23 @@ class Beam(NamedTuple):
     window: np.ndarray  # i32[]     labels before a token, the last one first
 
 
-@part
-def longest_of(x: Data, order: np.ndarray, first: int, last: int) -> int:
-    longest = 1
-    for k in range(first, last):
-        longest = max(longest, x.offset[order[k] + 1] - x.offset[order[k]])
-    return longest
+class BeamWorkspace(NamedTuple):
+    """Room for the search of one sentence."""
+
+    trellis: Trellis  # of states alone
+    beam: Beam
 
 
-@part
-def make_beam(m: Chain, p: LabelContextWeights, longest: int, B: int) -> tuple[Trellis, Beam]:
-    """A trellis of states alone, and the beam."""
-    W, kind = m.bias.size, m.bias.dtype
+def make_beam_workspace(w: BeamWeights, d: BeamData, B: int) -> BeamWorkspace:
+    """For any sentence of the corpus and a beam of width B."""
+    n, W, kind = longest_of(d.data), w.chain.bias.size, w.chain.bias.dtype
     none = np.empty((0, 0, W), kind)
-    T = Trellis(np.empty((longest, W), kind), none, np.empty((0, 0, 0, W), kind), none)
+    reach = int(w.past.back.max(initial=PLAIN_REACH))
     beam = Beam(
-        np.empty((longest, B), np.int32), np.empty((longest, B), np.int32), np.empty((longest + 1, B)),
-        np.zeros(longest + 1, np.int64), np.empty(longest + 1), np.empty(longest + 1),
-        np.empty(W, kind), np.empty(max(PLAIN_REACH, reach_of(p)), np.int32),
+        np.empty((n, B), np.int32), np.empty((n, B), np.int32), np.empty((n + 1, B)), np.zeros(n + 1, np.int64),
+        np.empty(n + 1), np.empty(n + 1), aligned_zeros((W,), kind), np.empty(reach, np.int32),
     )  # fmt: skip
-    return T, beam
+    return BeamWorkspace(Trellis(aligned_zeros((n, W), kind), none, np.empty((0, 0, 0, W), kind), none), beam)
 
 
 @inline

@@ -41,7 +41,6 @@ class Sums(NamedTuple):
     share: np.ndarray  # f64[K]      their sum, times the share of all states
 
 
-@part
 def make_sums(m: Chain, K: int) -> Sums:
     return Sums(
         np.zeros(m.label_of.size**m.order * m.bias.size),

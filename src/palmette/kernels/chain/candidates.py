@@ -28,7 +28,6 @@ class PathList(NamedTuple):
     search: Candidates
 
 
-@part
 def make_path_list(T: Trellis, K: int) -> PathList:
     numbers = CandidateList(
         np.zeros(K + 1), np.zeros(K + 1), np.zeros((K, K)), np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)

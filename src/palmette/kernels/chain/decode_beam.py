@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.beam import BeamData, BeamWeights, longest_of, make_beam, search, trace
+from palmette.kernels.chain.beam import BeamData, BeamWeights, BeamWorkspace, search, trace
 from palmette.kernels.chain.score import restrict, score_states
 from palmette.kernels.core.compile import kernel
 
 
 @kernel
 def decode_beam(
-    w: BeamWeights, d: BeamData, B: int, out: np.ndarray, scores: np.ndarray, found: np.ndarray, restricted: bool
-) -> None:
+    w: BeamWeights, d: BeamData, workspace: BeamWorkspace, out: np.ndarray, scores: np.ndarray, found: np.ndarray,
+    restricted: bool,
+) -> None:  # fmt: skip
     """The best labels of each sentence, as many as out i32[K, N] has room for and the last beam has prefixes: their
     scores f64[S, K], and how many they are, i64[S]."""
     m, x = w.chain, d.data
-    S = x.offset.size - 1
-    T, r = make_beam(m, w.past, longest_of(x, np.arange(S), 0, S), B)
+    T, r = workspace
     nothing = np.zeros(0, np.int32)
-    for s in range(S):
+    for s in range(x.offset.size - 1):
         lo = x.offset[s]
         n = x.offset[s + 1] - lo
         score_states(T, m, x.features[0], lo, n)

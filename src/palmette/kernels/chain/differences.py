@@ -45,7 +45,6 @@ class Differences(NamedTuple):
     n_used: np.ndarray  # i64[1]        how many these are
 
 
-@part
 def make_differences(K: int) -> Differences:
     keys, values = np.zeros(64, np.uint64), np.zeros((64, K))
     return Differences(keys, values, np.empty(32, np.int64), np.empty(32), np.zeros(1, np.int64))

@@ -28,9 +28,8 @@ import numpy as np
 
 from palmette.kernels.chain.choices import choices_at
 from palmette.kernels.chain.forms import Chain, Data, Trellis
-from palmette.kernels.chain.forward import Sums, log_partition, make_sums, scored
+from palmette.kernels.chain.forward import Sums, log_partition, make_sum_workspace, scored
 from palmette.kernels.chain.max_recursion import best_scores
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.hashing import mixed
 from palmette.kernels.core.table import ABSENT, find_or_add
@@ -65,7 +64,6 @@ class Workspace(NamedTuple):
     choice: np.ndarray  # f64[W]   the score of each state at one token
 
 
-@part
 def make_queue(cap: int) -> Queue:
     places = 16
     while places < 2 * cap:
@@ -82,13 +80,27 @@ def make_queue(cap: int) -> Queue:
     )
 
 
-@part
 def make_search_workspace(T: Trellis, w: Sums) -> Workspace:
     n, W = T.U.shape
     return Workspace(
         np.empty(w.A.shape), np.empty_like(T.U), np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32),
         np.empty(W),
     )  # fmt: skip
+
+
+class ExactWorkspace(NamedTuple):
+    """Room for the list of paths of one sentence and the sums over paths with the same labels."""
+
+    trellis: Trellis
+    sums: Sums
+    search: Workspace
+    queue: Queue
+
+
+def make_exact_workspace(m: Chain, x: Data, cap: int) -> ExactWorkspace:
+    """For any sentence of the corpus and up to `cap` paths."""
+    T, w = make_sum_workspace(m, x)
+    return ExactWorkspace(T, w, make_search_workspace(T, w), make_queue(cap))
 
 
 # --- the queue ----------------------------------------------------------------------------------------------
@@ -264,19 +276,16 @@ def _best_labels(
 
 @kernel
 def decode_exact(
-    m: Chain, x: Data, out: np.ndarray, proven: np.ndarray, probability: np.ndarray, cap: int, restricted: bool
-) -> None:
+    m: Chain, x: Data, workspace: ExactWorkspace, out: np.ndarray, proven: np.ndarray, probability: np.ndarray,
+    restricted: bool,
+) -> None:  # fmt: skip
     """The most probable label sequence of each sentence into out i32[N], among those that what is known allows when
     `restricted`; its probability (given what is known) into probability f64[S], and into proven bool[S] whether it is
-    the best one for certain. After `cap` (at least 1) paths the best so far comes out, not proven. Where no path is
-    allowed: label 0, probability 0, not proven."""
-    S = x.offset.size - 1
-    T = make_workspace(m, x, 0, S, np.arange(S))
-    w = make_sums(T, m, False)
-    r = make_search_workspace(T, w)
-    q = make_queue(cap)
+    the best one for certain. After as many paths as the workspace has room for, the best so far comes out, not proven.
+    Where no path is allowed: label 0, probability 0, not proven."""
+    T, w, r, q = workspace
     of_label = np.empty(m.label_of.max() + 1, np.int64)
-    for s in range(S):
+    for s in range(x.offset.size - 1):
         n = scored(T, m, x, s, w, restricted)
         labels = out[x.offset[s] : x.offset[s] + n]
         log_z = log_partition(T, m, n, w)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.kernels.core.room import aligned_zeros
+
 
 def stride_of(H: int) -> int:
     return H if H < 8 else -(-H // 8) * 8
@@ -113,6 +115,25 @@ class Trellis(NamedTuple):
     E: np.ndarray  # f32[1 or n, H, W]      (previous, current); E[0] when the edges are all alike
     S: np.ndarray  # f32[1 or n, H, H, W]   (before, previous, current); of order 2 only
     D: np.ndarray  # f32[n, 1 or H, W]      best score of a path that ends here
+
+
+def longest_of(x: Data, first: int = 0, last: int | None = None) -> int:
+    """Tokens of the longest sentence from `first` to `last`, of all by default; at least 1."""
+    return int(np.diff(x.offset[first : None if last is None else last + 1]).max(initial=1))
+
+
+def make_trellis(m: Chain, x: Data, longest: int | None = None) -> Trellis:
+    """Room for any sentence of the corpus, or for sentences of up to so many tokens."""
+    H, W, kind = m.label_of.size, m.bias.size, m.bias.dtype
+    longest = longest_of(x) if longest is None else longest
+    edges = longest if (x.features[1].ptr.size > 0 and m.order >= 1) or (m.local and m.order == 2) else 1
+    triples = longest if x.features[2].ptr.size > 0 and m.order >= 2 else 1
+    return Trellis(
+        aligned_zeros((longest, W), kind),
+        aligned_zeros((edges, H if m.order >= 1 else 0, W), kind),
+        aligned_zeros((triples, H if m.order >= 2 else 0, H, W), kind),
+        aligned_zeros((longest, H if m.order >= 2 else 1, W), kind),
+    )
 
 
 def no_sums() -> np.ndarray:

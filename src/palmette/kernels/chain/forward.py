@@ -27,9 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.score import restrict, score
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.exponent import exp_of, log_of
 
@@ -50,7 +49,6 @@ class Sums(NamedTuple):
     sums: np.ndarray  # f64[K, W]          of products, before their logarithms are taken
 
 
-@part
 def make_sums(T: Trellis, m: Chain, both: bool) -> Sums:
     """Room for sentences as long as T has room for; `both`: for marginals, not for log Z alone."""
     n, W = T.U.shape
@@ -327,12 +325,23 @@ def scored(T: Trellis, m: Chain, x: Data, s: int, w: Sums, restricted: bool) -> 
     return n
 
 
+class SumWorkspace(NamedTuple):
+    """Room for the scores and sums of one sentence."""
+
+    trellis: Trellis
+    sums: Sums
+
+
+def make_sum_workspace(m: Chain, x: Data, both: bool = False) -> SumWorkspace:
+    """For any sentence of the corpus; `both`: for marginals, not for log Z alone."""
+    T = make_trellis(m, x)
+    return SumWorkspace(T, make_sums(T, m, both))
+
+
 @kernel
-def log_partitions(m: Chain, x: Data, log_z: np.ndarray, restricted: bool) -> None:
+def log_partitions(m: Chain, x: Data, workspace: SumWorkspace, log_z: np.ndarray, restricted: bool) -> None:
     """log Z of each sentence into log_z f64[S]: of all paths, or of those that what is known allows."""
-    S = x.offset.size - 1
-    T = make_workspace(m, x, 0, S, np.arange(S))
-    w = make_sums(T, m, False)
-    for s in range(S):
+    T, w = workspace
+    for s in range(x.offset.size - 1):
         n = scored(T, m, x, s, w, restricted)
         log_z[s] = log_partition(T, m, n, w)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.forward import Sums, exp_edges, make_sums
 from palmette.kernels.chain.marginals import marginals, pair_marginals, triple_marginals
 from palmette.kernels.chain.products import (
@@ -28,7 +28,6 @@ from palmette.kernels.chain.products import (
     make_products,
 )
 from palmette.kernels.chain.score import restrict, score
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 
 
@@ -43,7 +42,8 @@ class Expected(NamedTuple):
 class Workspace(NamedTuple):
     """What a pass over one sentence needs."""
 
-    r: Scaled
+    T: Trellis
+    r: Scaled  # of no rows unless all sentences go the fast way
     w: Sums
     P: np.ndarray  # f64[n, W]
     two: np.ndarray  # f64[H, W]
@@ -171,12 +171,13 @@ def _wrong(plain: bool, label_of: np.ndarray, known: np.ndarray, allow: np.ndarr
     return wrong
 
 
-@part
-def make_likelihood_workspace(T: Trellis, m: Chain, fast: bool) -> Workspace:
-    H, W = m.label_of.size, m.bias.size
+def make_likelihood_workspace(m: Chain, x: Data, longest: int) -> Workspace:
+    """For sentences of up to so many tokens. They go the fast way if edges are the same at all tokens."""
+    H, W, T = m.label_of.size, m.bias.size, make_trellis(m, x, longest)
+    fast = m.order <= 1 and x.features[1].ptr.size == 0
     P = np.zeros((T.U.shape[0], W))
     two, three = np.zeros((H, W)), np.zeros((H if m.order >= 2 else 0, H, W))
-    return Workspace(make_products(T, m, fast), make_sums(T, m, True), P, two, three)
+    return Workspace(T, make_products(T, m, fast), make_sums(T, m, True), P, two, three)
 
 
 @part
@@ -202,9 +203,9 @@ def _possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
 
 
 @inline
-def goes_fast(m: Chain, x: Data) -> bool:
+def goes_fast(workspace: Workspace) -> bool:
     """Whether edges are the same at all tokens and products suffice."""
-    return m.order <= 1 and x.features[1].ptr.size == 0
+    return workspace.r.c.size > 0
 
 
 @part
@@ -247,12 +248,10 @@ def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
 
 
 @kernel
-def expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expected) -> tuple:
+def expectations(m: Chain, x: Data, workspace: Workspace, first: int, last: int, start: int, out: Expected) -> tuple:
     """Sentences first..last: (sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without an
     allowed path, which add nothing). Row k of the tables, which must be 0 there, is for token start + k."""
-    T = make_workspace(m, x, first, last, np.arange(x.offset.size - 1))
-    fast = goes_fast(m, x)
-    workspace = make_likelihood_workspace(T, m, fast)
+    T, fast = workspace.T, goes_fast(workspace)
     objective, wrong, infeasible = 0.0, 0, 0
     for s in range(first, last):
         value, missed = sentence_likelihood(T, m, x, s, x.offset[s] - start, s == first, fast, workspace, out)

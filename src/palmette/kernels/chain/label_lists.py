@@ -36,7 +36,6 @@ class Ends(NamedTuple):
     tail: np.ndarray  # f64[H]            of one label's states: their own scores and what comes after them
 
 
-@part
 def make_ends(m: Chain, n_labels: int) -> Ends:
     H = m.label_of.size
     begin, member = np.zeros(n_labels + 1, np.int64), np.empty(H, np.int64)

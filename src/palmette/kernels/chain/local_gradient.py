@@ -13,7 +13,6 @@ import numpy as np
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.gradient import Expected, path_allowed
 from palmette.kernels.chain.score import score
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.exponent import exp_of
 
@@ -79,9 +78,8 @@ def _spread(m: Chain, x: Data, lo: int, at: int, i: int, n: int, row: np.ndarray
 
 
 @kernel
-def local_expectations(m: Chain, x: Data, first: int, last: int, start: int, out: Expected) -> tuple:
+def local_expectations(m: Chain, x: Data, T: Trellis, first: int, last: int, start: int, out: Expected) -> tuple:
     """As `expectations`; all labels are known for sure. `m.local` is False here: scores are wanted as they are."""
-    T = make_workspace(m, x, first, last, np.arange(x.offset.size - 1))
     H, row = m.label_of.size, np.zeros(m.bias.size)
     objective, wrong, infeasible = 0.0, 0, 0
     for s in range(first, last):

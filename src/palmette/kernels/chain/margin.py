@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.forward import edges_into, own_scores
 from palmette.kernels.chain.max_recursion import best_of, first_scores, next_scores
 from palmette.kernels.chain.score import score
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel, part
 
 
@@ -29,14 +28,12 @@ def _move_over(m: Chain, x: Data, token: int, contexts: int, R: np.ndarray, X: n
 
 
 @kernel
-def margins(m: Chain, x: Data, right: np.ndarray, wrong: np.ndarray) -> None:
+def margins(m: Chain, x: Data, T: Trellis, right: np.ndarray, wrong: np.ndarray) -> None:
     """Write for each sentence the score of the best path that agrees with the known labels into right f64[S], and that
     of the best path that does not into wrong f64[S]; -inf if there is none."""
-    S = x.offset.size - 1
-    T = make_workspace(m, x, 0, S, np.arange(S))
     L, H, K, W = edges_into(T, m), m.label_of.size, T.D.shape[1], m.bias.size
     R, X, V = np.empty((2, K, W)), np.empty((2, K, W)), np.zeros((K, W))  # of the token before and of this one
-    for s in range(S):
+    for s in range(x.offset.size - 1):
         n = score(T, m, x, s, s == 0)
         lo = x.offset[s]
         for i in range(n):

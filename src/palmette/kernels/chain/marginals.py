@@ -3,7 +3,7 @@ recursion and the names.
 
 How a gradient uses it, for a scored (and, for what is known, restricted) trellis:
 
-    w = make_sums(T, m, True)               once
+    w = make_sums(T, m, True)                   once
     exp_edges(T, m, n, w)                       where edges have changed: after new weights, or with edges of its own
     log_z = marginals(T, m, n, w, P)            P[i, h]; all 0 when log_z is -inf
     pair_marginals(T, m, w, i, out)             out[g, h],    i >= 1, order 1 and 2
@@ -20,6 +20,7 @@ from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.forward import (
     TINY,
     Sums,
+    SumWorkspace,
     dot,
     edges_into,
     exp_rows,
@@ -28,12 +29,10 @@ from palmette.kernels.chain.forward import (
     largest,
     log_partition,
     log_sum_after,
-    make_sums,
     own_scores,
     scored,
     taken_out,
 )
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.exponent import exp_of, log_of
 
@@ -264,16 +263,14 @@ def _best_label(p: np.ndarray, label_of: np.ndarray, of_label: np.ndarray) -> in
 
 @kernel
 def decode_marginal(
-    m: Chain, x: Data, out: np.ndarray, confidence: np.ndarray, log_z: np.ndarray, restricted: bool
-) -> None:
+    m: Chain, x: Data, workspace: SumWorkspace, out: np.ndarray, confidence: np.ndarray, log_z: np.ndarray,
+    restricted: bool,
+) -> None:  # fmt: skip
     """The most probable label of each token by itself into out i32[N], ties to the smaller one, its probability into
     confidence f64[N], log Z of each sentence into log_z f64[S]. Where no path is allowed: label 0, confidence 0."""
-    S = x.offset.size - 1
-    T = make_workspace(m, x, 0, S, np.arange(S))
-    w = make_sums(T, m, True)
-    P = np.empty(T.U.shape)
-    of_label = np.empty(m.label_of.max() + 1)
-    for s in range(S):
+    T, w = workspace
+    P, of_label = np.empty(T.U.shape), np.empty(m.label_of.max() + 1)
+    for s in range(x.offset.size - 1):
         n = scored(T, m, x, s, w, restricted)
         lo = x.offset[s]
         log_z[s] = marginals(T, m, n, w, P)

@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from palmette.kernels.chain.astar import list_paths, make_candidates
-from palmette.kernels.chain.exact import log_sum_of_labels, make_search_workspace
-from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.forward import exp_edges, log_partition, make_sums
-from palmette.kernels.chain.label_lists import list_labels, make_ends
+from palmette.kernels.chain.astar import Candidates, list_paths, make_candidates
+from palmette.kernels.chain.exact import Workspace, log_sum_of_labels, make_search_workspace
+from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
+from palmette.kernels.chain.forward import Sums, exp_edges, log_partition, make_sums
+from palmette.kernels.chain.label_lists import Ends, list_labels, make_ends
 from palmette.kernels.chain.max_recursion import best_scores
 from palmette.kernels.chain.score import restrict, score
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel
+
+
+class ListWorkspace(NamedTuple):
+    """Room for the best label sequences of one sentence."""
+
+    trellis: Trellis
+    sums: Sums
+    search: Workspace
+    candidates: Candidates
+    ends: Ends
+
+
+def make_list_workspace(m: Chain, x: Data, K: int) -> ListWorkspace:
+    """For any sentence of the corpus and K label sequences."""
+    T = make_trellis(m, x)
+    w, n_labels = make_sums(T, m, False), x.allow.shape[1]
+    candidates = make_candidates(K, max(T.U.shape[1], n_labels))
+    return ListWorkspace(T, w, make_search_workspace(T, w), candidates, make_ends(m, n_labels))
 
 
 @kernel
 def decode_nbest(
-    m: Chain, x: Data, first: int, last: int, out: np.ndarray, scores: np.ndarray, probability: np.ndarray,
-    found: np.ndarray, restricted: bool,
+    m: Chain, x: Data, workspace: ListWorkspace, first: int, last: int, out: np.ndarray, scores: np.ndarray,
+    probability: np.ndarray, found: np.ndarray, restricted: bool,
 ) -> None:  # fmt: skip
     """The best label sequences of the sentences first..last - 1, best first: labels into out i32[K, their tokens],
     scores (of the best path with these labels) into scores f64[sentences, K], how many there are into found
     i64[sentences]. probability f64[sentences, K] is filled unless it is of size 0: of the labels, summed over their
     paths of states, and given what is known when `restricted`."""
-    T = make_workspace(m, x, first, last, np.arange(x.offset.size - 1))
-    K, n_labels = out.shape[0], x.allow.shape[1]
-    w = make_sums(T, m, False)
-    workspace = make_search_workspace(T, w)
-    r = make_candidates(K, max(T.U.shape[1], n_labels))
-    ends = make_ends(m, n_labels)
+    T, w, search, r, ends = workspace
     edges_made = False
     for s in range(first, last):
         n = score(T, m, x, s, s == first)
@@ -37,11 +51,11 @@ def decode_nbest(
             restrict(T, m, x, x.offset[s], n)
         lo = x.offset[s] - x.offset[first]
         own = out[:, lo : lo + n]
-        top = best_scores(T, m, n, w.V, workspace.D)
+        top = best_scores(T, m, n, w.V, search.D)
         found[s - first] = 0
         if top == -np.inf:
             continue
-        count = list_paths(T, m, workspace.D, n, r, own) if m.plain else list_labels(T, m, workspace.D, n, ends, r, own)
+        count = list_paths(T, m, search.D, n, r, own) if m.plain else list_labels(T, m, search.D, n, ends, r, own)
         found[s - first] = count
         for k in range(count):
             scores[s - first, k] = top - r.loss[k]
@@ -53,5 +67,5 @@ def decode_nbest(
             for k in range(count):
                 log_sum = scores[s - first, k]
                 if not m.plain:
-                    log_sum = log_sum_of_labels(T, m, n, own[k], workspace.U, w)
+                    log_sum = log_sum_of_labels(T, m, n, own[k], search.U, w)
                 probability[s - first, k] = min(1.0, np.exp(log_sum - log_z))

@@ -22,9 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Trellis
-from palmette.kernels.chain.forward import Sums, make_sums, scored
+from palmette.kernels.chain.forward import Sums, SumWorkspace, make_sum_workspace, scored
 from palmette.kernels.chain.marginals import marginals, pair_marginals, total_of, triple_marginals
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
 
 
@@ -55,7 +54,7 @@ class Posteriors(NamedTuple):
     log_z: np.ndarray  # f64[S]      log Z of each sentence
 
 
-class Workspace(NamedTuple):
+class SpanWorkspace(NamedTuple):
     """For the recursion over one span."""
 
     here: np.ndarray  # f64[H, W]      v of this pair of tokens
@@ -64,11 +63,20 @@ class Workspace(NamedTuple):
     weight: np.ndarray  # f64[H]
 
 
-@part
-def _make_workspace(m: Chain) -> Workspace:
-    H, W = m.label_of.size, m.bias.size
+class PosteriorWorkspace(NamedTuple):
+    """For one sentence."""
+
+    sums: SumWorkspace
+    P: np.ndarray  # f64[n, W]  marginals of states
+    span: SpanWorkspace
+
+
+def make_posterior_workspace(m: Chain, x: Data) -> PosteriorWorkspace:
+    """For any sentence of the corpus."""
+    H, W, sums = m.label_of.size, m.bias.size, make_sum_workspace(m, x, both=True)
     edges = np.empty((H if m.order == 2 else 1, H, W))
-    return Workspace(np.empty((H, W)), np.empty((H, W)), edges, np.empty(H))
+    span = SpanWorkspace(np.empty((H, W)), np.empty((H, W)), edges, np.empty(H))
+    return PosteriorWorkspace(sums, np.empty(sums.trellis.U.shape), span)
 
 
 @part
@@ -83,7 +91,7 @@ def _pairs(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, out: np.ndarray
 
 
 @part
-def _step(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, r: Workspace) -> None:
+def _step(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, r: SpanWorkspace) -> None:
     """r.here from r.before: v one token further. Rows whose sum is 0 have no paths to continue."""
     before, here, H = r.before, r.here, m.label_of.size
     for g in range(H):
@@ -128,7 +136,7 @@ def _keep(v: np.ndarray, m: Chain, allowed: np.ndarray, kind_of: np.ndarray, inn
 
 @part
 def _span_posterior(
-    T: Trellis, m: Chain, w: Sums, P: np.ndarray, n: int, span: tuple[int, int, int], marks: Marks, r: Workspace
+    T: Trellis, m: Chain, w: Sums, P: np.ndarray, n: int, span: tuple[int, int, int], marks: Marks, r: SpanWorkspace
 ) -> float:
     """The posterior of a span (first token, token after its last one, kind) in a sentence of n tokens."""
     H, kind_of = m.label_of.size, marks.kind
@@ -162,19 +170,17 @@ def _span_posterior(
 
 @kernel
 def posteriors(
-    m: Chain, x: Data, labels: np.ndarray, places: Places, marks: Marks, out: Posteriors, restricted: bool
-) -> None:
+    m: Chain, x: Data, workspace: PosteriorWorkspace, labels: np.ndarray, places: Places, marks: Marks,
+    out: Posteriors, restricted: bool,
+) -> None:  # fmt: skip
     """Fill `out` for the labels i32[N] and spans of a corpus; with `restricted` among the paths that the known labels
     allow."""
     own, table, of_spans, log_z = out.tokens, out.labels, out.spans, out.log_z
-    S = x.offset.size - 1
-    T = make_workspace(m, x, 0, S, np.arange(S))
-    w = make_sums(T, m, True)
-    P = np.empty(T.U.shape)
-    r = _make_workspace(m)
+    T, w = workspace.sums
+    P, r = workspace.P, workspace.span
     of_label = np.empty(x.allow.shape[1])
     k = 0
-    for s in range(S):
+    for s in range(x.offset.size - 1):
         n = scored(T, m, x, s, w, restricted)
         lo = x.offset[s]
         log_z[s] = marginals(T, m, n, w, P)

@@ -19,6 +19,7 @@ import numpy as np
 from palmette.kernels.chain.forms import Chain, Trellis
 from palmette.kernels.core.compile import part
 from palmette.kernels.core.exponent import exp_of
+from palmette.kernels.core.room import aligned_zeros
 from palmette.kernels.core.vector_sums import add_neighbours, below_largest, chain_step
 
 SMALL = 1e-250  # a sum below may have lost something
@@ -39,22 +40,13 @@ class Scaled(NamedTuple):
     O: np.ndarray  # f64[H, W]    sums of A[i-1] Q[i] over all tokens: times X the expected pairs
 
 
-@part
-def _zeros(rows: int, W: int) -> np.ndarray:
-    """f64[rows, W] from the beginning of a cache line on: a vector that lies on two takes twice as long to load."""
-    numbers = np.zeros(rows * W + 8)
-    skip = (-(numbers.ctypes.data // 8)) % 8
-    return numbers[skip : skip + rows * W].reshape(rows, W)
-
-
-@part
 def make_products(T: Trellis, m: Chain, fast: bool) -> Scaled:
+    """Room for sentences as long as T has room for; of no rows unless they go the fast way."""
     W = m.bias.size
     H, n = (m.label_of.size, T.U.shape[0]) if fast else (0, 0)
-    return Scaled(
-        _zeros(H, W), _zeros(H, W), np.zeros(1), _zeros(n, W), _zeros(n, W), _zeros(n, W), _zeros(n, W), _zeros(n, W),
-        np.zeros(n), _zeros(H, W),
-    )  # fmt: skip
+    X, back, O = (aligned_zeros((H, W), np.float64) for _ in range(3))
+    V, A, Y, B, Q = (aligned_zeros((n, W), np.float64) for _ in range(5))
+    return Scaled(X, back, np.zeros(1), V, A, Y, B, Q, np.zeros(n), O)
 
 
 @part

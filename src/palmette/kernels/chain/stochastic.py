@@ -18,9 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Ngrams, TransitionWeights
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Ngrams, TransitionWeights, longest_of
 from palmette.kernels.chain.gradient import (
     Expected,
+    Workspace,
     add_fast_pairs,
     goes_fast,
     make_likelihood_workspace,
@@ -28,8 +29,8 @@ from palmette.kernels.chain.gradient import (
 )
 from palmette.kernels.chain.ngrams import pairs_of, singles_of, triples_of
 from palmette.kernels.chain.score import gather_for
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.room import aligned_zeros
 
 FLOOR = np.float32(0.01)  # sums of squares start here: what is hardly ever expected must not make large steps
 
@@ -41,6 +42,26 @@ class Descent(NamedTuple):
     fall: float
     decay: tuple[np.ndarray, np.ndarray, np.ndarray]  # f32[A] by arity minus 1: 2 * l2 / occurrences of each attribute
     bare_decay: float  # 2 * l2 / sentences, of transition weights
+
+
+class DescentWorkspace(NamedTuple):
+    """Room for the likelihood of one sentence and its differences, which are 0 between sentences."""
+
+    likelihood: Workspace
+    out: Expected
+
+
+def make_descent_workspace(m: Chain, x: Data) -> DescentWorkspace:
+    """For any sentence of the corpus."""
+    H, W, n = m.label_of.size, m.bias.size, longest_of(x)
+    pairs, triples = x.features[1].ptr.size > 0 and m.order >= 1, x.features[2].ptr.size > 0 and m.order >= 2
+    tables = (
+        aligned_zeros((n, W), np.float32),
+        aligned_zeros((n if pairs else 0, H * W), np.float32),
+        aligned_zeros((n if triples else 0, H * H * W), np.float32),
+    )
+    transitions = (np.zeros((2, W)), np.zeros((H, W)), np.zeros((H * H if m.order >= 2 else 0, W)))
+    return DescentWorkspace(make_likelihood_workspace(m, x, n), Expected(tables, transitions))
 
 
 @inline
@@ -155,32 +176,25 @@ def _descend_sentence(
 
 
 @kernel
-def descend(m: Chain, x: Data, permutation: np.ndarray, first: int, last: int, clock: float, by: Descent) -> tuple:
+def descend(
+    m: Chain, x: Data, workspace: DescentWorkspace, permutation: np.ndarray, first: int, last: int, clock: float,
+    by: Descent,
+) -> tuple:  # fmt: skip
     """One slice of an epoch: (clock, sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without
     an allowed path)."""
-    H, W = m.label_of.size, m.bias.size
-    T = make_workspace(m, x, first, last, permutation)
-    fast = goes_fast(m, x)
-    workspace = make_likelihood_workspace(T, m, fast)
-    n = T.U.shape[0]
-    pairs, triples = x.features[1].ptr.size > 0 and m.order >= 1, x.features[2].ptr.size > 0 and m.order >= 2
-    tables = (
-        np.zeros((n, W), np.float32),
-        np.zeros((n if pairs else 0, H * W), np.float32),
-        np.zeros((n if triples else 0, H * H * W), np.float32),
-    )
-    out = Expected(tables, (np.zeros((2, W)), np.zeros((H, W)), np.zeros((H * H if m.order >= 2 else 0, W))))
+    own, out = workspace
+    T, fast = own.T, goes_fast(own)
     two, three = gather_for(m, m.weights[1], 2).place, gather_for(m, m.weights[2], 3).place
     objective, wrong, infeasible = 0.0, 0, 0
     for k in range(first, last):
-        value, missed = sentence_likelihood(T, m, x, permutation[k], 0, True, fast, workspace, out)
+        value, missed = sentence_likelihood(T, m, x, permutation[k], 0, True, fast, own, out)
         if missed < 0:
             infeasible += 1
         else:
             objective += value
             wrong += missed
             if fast and m.order >= 1:
-                add_fast_pairs(m, workspace.r, out)
+                add_fast_pairs(m, own.r, out)
             _descend_sentence(m, x, permutation[k], out, by, two, three, clock)
         clock += 1.0
     return clock, objective, wrong, infeasible

@@ -5,32 +5,29 @@ score a trellis; search it; search it again under what is known; move the weight
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from palmette.kernels.chain.costs import wrong_labels
-from palmette.kernels.chain.forms import Chain, Data, Trellis
+from palmette.kernels.chain.forms import Chain, Data, Trellis, longest_of, make_trellis
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.chain.update import add_path_difference
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
 
 
-@part
-def make_workspace(m: Chain, x: Data, first: int, last: int, order: np.ndarray) -> Trellis:
-    """A trellis large enough for the sentences order[first:last]."""
-    H = m.label_of.size
-    W = m.bias.size
-    longest = 1
-    for k in range(first, last):
-        longest = max(longest, x.offset[order[k] + 1] - x.offset[order[k]])
-    edges = longest if (x.features[1].ptr.size > 0 and m.order >= 1) or (m.local and m.order == 2) else 1
-    triples = longest if x.features[2].ptr.size > 0 and m.order >= 2 else 1
-    return Trellis(
-        np.empty((longest, W), m.bias.dtype),
-        np.empty((edges, H if m.order >= 1 else 0, W), m.bias.dtype),
-        np.empty((triples, H if m.order >= 2 else 0, H, W), m.bias.dtype),
-        np.empty((longest, H if m.order >= 2 else 1, W), m.bias.dtype),
-    )
+class PairWorkspace(NamedTuple):
+    """Room for the two paths of a sentence."""
+
+    trellis: Trellis
+    guess: np.ndarray  # i32[n]
+    gold: np.ndarray  # i32[n]
+
+
+def make_pair_workspace(m: Chain, x: Data) -> PairWorkspace:
+    n = longest_of(x)
+    return PairWorkspace(make_trellis(m, x, n), np.empty(n, np.int32), np.empty(n, np.int32))
 
 
 @part
@@ -48,11 +45,11 @@ def gold_path(T: Trellis, m: Chain, x: Data, lo: int, n: int, path: np.ndarray) 
 
 
 @kernel
-def train_perceptron(m: Chain, x: Data, order: np.ndarray, first: int, last: int, clock: float) -> tuple:
+def train_perceptron(
+    m: Chain, x: Data, workspace: PairWorkspace, order: np.ndarray, first: int, last: int, clock: float
+) -> tuple:
     """One slice of a pass: (clock, updates, tokens wrong, sentences without an allowed path)."""
-    T = make_workspace(m, x, first, last, order)
-    guess = np.empty(T.U.shape[0], np.int32)
-    gold = np.empty(T.U.shape[0], np.int32)
+    T, guess, gold = workspace
     updates = 0
     wrong = 0
     infeasible = 0
@@ -77,12 +74,9 @@ def train_perceptron(m: Chain, x: Data, order: np.ndarray, first: int, last: int
 
 
 @kernel
-def decode(m: Chain, x: Data, out: np.ndarray, scores: np.ndarray, restricted: bool) -> None:
+def decode(m: Chain, x: Data, T: Trellis, out: np.ndarray, scores: np.ndarray, restricted: bool) -> None:
     """The best state of each token into out i32[N], the score of each sentence into scores f64[S]."""
-    S = x.offset.size - 1
-    order = np.arange(S)
-    T = make_workspace(m, x, 0, S, order)
-    for s in range(S):
+    for s in range(x.offset.size - 1):
         n = score(T, m, x, s, s == 0)
         lo = x.offset[s]
         if restricted:

@@ -17,14 +17,14 @@ from palmette.kernels.chain.beam import (
     Beam,
     BeamData,
     BeamWeights,
+    BeamWorkspace,
     is_allowed,
-    longest_of,
-    make_beam,
+    make_beam_workspace,
     restart_from_gold,
     search,
     trace,
 )
-from palmette.kernels.chain.blend import add_weighted_prefixes, make_sums
+from palmette.kernels.chain.blend import Sums, add_weighted_prefixes, make_sums
 from palmette.kernels.chain.candidates import PathList, drop_candidates, make_path_list
 from palmette.kernels.chain.costs import Chunks, augment
 from palmette.kernels.chain.differences import (
@@ -61,6 +61,23 @@ class BeamLearner(NamedTuple):
     update: int  # where to cut, see kernels/learning/violation.py
     rule: Rule
     chunks: Chunks
+
+
+class BeamLearningWorkspace(NamedTuple):
+    """Room for the search of one sentence, its prefixes, and their update."""
+
+    search: BeamWorkspace
+    paths: PathList
+    sums: Sums
+    table: Differences
+
+
+def make_beam_learning_workspace(w: BeamWeights, d: BeamData, learner: BeamLearner) -> BeamLearningWorkspace:
+    """For any sentence of the corpus."""
+    search, K = make_beam_workspace(w, d, learner.width), learner.rule.candidates
+    return BeamLearningWorkspace(
+        search, make_path_list(search.trellis, K), make_sums(w.chain, K + 1), make_differences(K)
+    )
 
 
 @inline
@@ -106,17 +123,17 @@ def _gram(
 
 @kernel
 def train_beam(
-    w: BeamWeights, d: BeamData, permutation: np.ndarray, first: int, last: int, clock: float, learner: BeamLearner
-) -> tuple:
+    w: BeamWeights, d: BeamData, workspace: BeamLearningWorkspace, permutation: np.ndarray, first: int, last: int,
+    clock: float, learner: BeamLearner,
+) -> tuple:  # fmt: skip
     """Part of a slice of an epoch: (the number of the example to go on with, clock, updates, tokens wrong, sentences
     without an allowed gold, bad updates, sum of the relative positions of the cuts). It ends early where rows of
     `w.past` run out. An update that stops the search counts the tokens after it as wrong."""
     m, p, x, y = w.chain, w.past, d.data, d.past
-    B, update, rule, chunks = learner.width, learner.update, learner.rule, learner.chunks
-    K = rule.candidates
-    T, r = make_beam(m, p, longest_of(x, permutation, first, last), B)
-    c = make_path_list(T, K)
-    numbers, sums, table = c.numbers, make_sums(m, K + 1), make_differences(K)
+    update, rule, chunks = learner.update, learner.rule, learner.chunks
+    T, r = workspace.search
+    c, sums, table = workspace.paths, workspace.sums, workspace.table
+    numbers, K = c.numbers, rule.candidates
     updates, wrong, infeasible, bad, position = 0, 0, 0, 0, 0.0
     stops, adaptive = update in (EARLY, LASO), rule.spread > 0.0
     for k in range(first, last):

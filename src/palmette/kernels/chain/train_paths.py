@@ -7,16 +7,18 @@ The perceptron's own loop, which needs two paths and nothing else, is `train_per
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from palmette.kernels.chain.adaptive import apply_differences, clear, no_contexts, scaled_products
-from palmette.kernels.chain.blend import add_weighted_paths, make_sums
-from palmette.kernels.chain.candidates import list_candidates, make_path_list
+from palmette.kernels.chain.blend import Sums, add_weighted_paths, make_sums
+from palmette.kernels.chain.candidates import PathList, list_candidates, make_path_list
 from palmette.kernels.chain.costs import Chunks
-from palmette.kernels.chain.differences import differences_of, gram, make_differences
-from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.chain.differences import Differences, differences_of, gram, make_differences
+from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
+from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.score import score
-from palmette.kernels.chain.train import make_workspace
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.learning.coefficients import (
     asks_for_products,
@@ -27,17 +29,30 @@ from palmette.kernels.learning.coefficients import (
 from palmette.kernels.learning.rule import Rule
 
 
+class PathWorkspace(NamedTuple):
+    """Room for the best paths of a sentence and their update."""
+
+    trellis: Trellis
+    paths: PathList
+    sums: Sums
+    table: Differences
+    contexts: LabelContextWeights  # none: these are for beams
+
+
+def make_path_workspace(m: Chain, x: Data, K: int) -> PathWorkspace:
+    """For any sentence of the corpus and K candidates."""
+    T = make_trellis(m, x)
+    return PathWorkspace(T, make_path_list(T, K), make_sums(m, K + 1), make_differences(K), no_contexts(m.bias.size))
+
+
 @kernel
 def train_paths(
-    m: Chain, x: Data, permutation: np.ndarray, first: int, last: int, clock: float, rule: Rule, chunks: Chunks
-) -> tuple:
+    m: Chain, x: Data, workspace: PathWorkspace, permutation: np.ndarray, first: int, last: int, clock: float,
+    rule: Rule, chunks: Chunks,
+) -> tuple:  # fmt: skip
     """One slice of an epoch: (clock, updates, tokens wrong, sentences without an allowed path)."""
-    K = rule.candidates
-    T = make_workspace(m, x, first, last, permutation)
-    c = make_path_list(T, K)
-    numbers = c.numbers
-    sums, table = make_sums(m, K + 1), make_differences(K)
-    adaptive, contexts = rule.spread > 0.0, no_contexts(m.bias.size)
+    T, c, sums, table, contexts = workspace
+    numbers, adaptive = c.numbers, rule.spread > 0.0
     updates, wrong, infeasible = 0, 0, 0
     changed = True
     for k in range(first, last):

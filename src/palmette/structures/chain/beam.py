@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.errors import DataError
-from palmette.kernels.chain.beam import BeamData, BeamWeights
+from palmette.kernels.chain.beam import BeamData, BeamWeights, make_beam_workspace
 from palmette.kernels.chain.decode_beam import decode_beam
 from palmette.kernels.chain.forms import Active, Data
 
@@ -40,5 +40,6 @@ def beam_lists(
     S = data.offset.size - 1
     _check_memory(data.offset, beam)
     out, scores, found = np.zeros((n, data.known.size), np.int32), np.full((S, n), -np.inf), np.zeros(S, np.int64)
-    decode_beam(weights, BeamData(data, seen), beam, out, scores, found, restricted)
+    both = BeamData(data, seen)
+    decode_beam(weights, both, make_beam_workspace(weights, both, beam), out, scores, found, restricted)
     return out, scores, found

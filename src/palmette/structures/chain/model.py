@@ -14,8 +14,9 @@ from palmette.data.labels.schemes import Transitions
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.beam import BeamWeights
-from palmette.kernels.chain.exact import decode_exact
-from palmette.kernels.chain.forms import Active, Chain, Data, stride_of
+from palmette.kernels.chain.exact import decode_exact, make_exact_workspace
+from palmette.kernels.chain.forms import Active, Chain, Data, make_trellis, stride_of
+from palmette.kernels.chain.forward import make_sum_workspace
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.kernels.chain.train import decode
@@ -157,13 +158,16 @@ class ChainModel(Searching):
         labels, posterior = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_sentences)
         if how == "exact":
             proven = np.zeros(corpus.n_sentences, np.bool_)
-            decode_exact(chain, data, labels, proven, posterior, cap, known is not None)
+            workspace = make_exact_workspace(chain, data, cap)
+            decode_exact(chain, data, workspace, labels, proven, posterior, known is not None)
             with np.errstate(divide="ignore"):
                 scores = np.log(posterior)
             check_feasible(scores, corpus)
             return Decoded(labels, scores, proven)
         confidence, log_z = np.zeros(corpus.n_tokens), np.zeros(corpus.n_sentences)
-        decode_marginal(chain, data, labels, confidence, log_z, known is not None)
+        decode_marginal(
+            chain, data, make_sum_workspace(chain, data, both=True), labels, confidence, log_z, known is not None
+        )
         check_feasible(log_z, corpus)
         return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
 
@@ -184,7 +188,7 @@ def best_states(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarr
     """The state of each token on the best path i32[N] and the score of each sentence f64[S]."""
     states = np.zeros(data.known.size, np.int32)
     scores = np.zeros(data.offset.size - 1)
-    decode(chain, data, states, scores, restricted)
+    decode(chain, data, make_trellis(chain, data), states, scores, restricted)
     return states, scores
 
 

@@ -17,7 +17,7 @@ from palmette.data.candidate import Candidate, Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.errors import UsageError
-from palmette.kernels.chain.nbest import decode_nbest
+from palmette.kernels.chain.nbest import decode_nbest, make_list_workspace
 from palmette.structures.chain.beam import beam_lists
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.posteriors import are_probabilities
@@ -50,12 +50,13 @@ def nbest_lists(
     data, chain = model.encode(corpus, known), model.for_posteriors(bias)
     sure = are_probabilities(model, bias)
     names = np.array([*model.labels, ""], object)[:-1]  # with the empty string: else NumPy may make one of one label
+    workspace = make_list_workspace(chain, data, n)
     for first, last in _slices(corpus.offset, max(1, CELLS // n)):
         tokens, size = int(corpus.offset[last] - corpus.offset[first]), last - first
         out, scores = np.zeros((n, tokens), np.int32), np.full((size, n), -np.inf)
         probability = np.zeros((size, n) if sure else (0, n))
         found = np.zeros(size, np.int64)
-        decode_nbest(chain, data, first, last, out, scores, probability, found, known is not None)
+        decode_nbest(chain, data, workspace, first, last, out, scores, probability, found, known is not None)
         check_feasible(_padded(scores[:, 0], first, last, corpus.n_sentences), corpus)
         cuts = (corpus.offset[first : last + 1] - corpus.offset[first]).tolist()
         for s in range(size):

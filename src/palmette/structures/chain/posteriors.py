@@ -16,8 +16,8 @@ from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import are_chunk_labels
 from palmette.errors import UsageError
 from palmette.evaluation.spans import ChunkTables, lenient_chunks
-from palmette.kernels.chain.forward import log_partitions
-from palmette.kernels.chain.posteriors import Marks, Places, Posteriors, posteriors
+from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+from palmette.kernels.chain.posteriors import Marks, Places, Posteriors, make_posterior_workspace, posteriors
 from palmette.structures.chain.model import ChainModel, check_memory
 
 
@@ -89,10 +89,11 @@ def confidence_of(
         check_memory(corpus.offset, model.shape, model.encoder)
         chain, data = model.for_posteriors(bias), model.encode(corpus, known)
         labels = np.ascontiguousarray(labels, np.int32)
-        posteriors(chain, data, labels, places, marks, out, known is not None)
+        workspace = make_posterior_workspace(chain, data)
+        posteriors(chain, data, workspace, labels, places, marks, out, known is not None)
         check_feasible(out.log_z, corpus)
         if whole:
-            log_partitions(chain, data._replace(known=labels), alone, True)
+            log_partitions(chain, data._replace(known=labels), workspace.sums, alone, True)
     found = None
     if whole and types:
         kinds = [types[k] for k in places.kind.tolist()]
@@ -108,7 +109,8 @@ def log_posterior(model: ChainModel, corpus: Corpus, wanted: LabelMask) -> np.nd
         check_memory(corpus.offset, model.shape, model.encoder)
         chain = model.for_posteriors()
         data = model.encode(corpus, wanted)
-        log_partitions(chain, data, every, False)
+        workspace = make_sum_workspace(chain, data)
+        log_partitions(chain, data, workspace, every, False)
         check_feasible(every, corpus)
-        log_partitions(chain, data, part, True)
+        log_partitions(chain, data, workspace, part, True)
     return np.minimum(part - every, 0.0)

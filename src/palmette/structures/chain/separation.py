@@ -23,7 +23,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import label_names, mark_partial_labels, training_mask
 from palmette.errors import DataError
-from palmette.kernels.chain.forms import Active, Chain, Data
+from palmette.kernels.chain.forms import Active, Chain, Data, make_trellis
 from palmette.kernels.chain.margin import margins
 from palmette.kernels.chain.train import decode
 from palmette.structures.chain.model import ChainModel, check_memory
@@ -57,7 +57,7 @@ def separation(model: ChainModel, corpus: Corpus) -> Separation:
     data = model.encode(corpus, training_mask(corpus, model.labels))
     chain = model.chain
     right, wrong = np.zeros(corpus.n_sentences), np.zeros(corpus.n_sentences)
-    margins(chain, data, right, wrong)
+    margins(chain, data, make_trellis(chain, data), right, wrong)
     length, longest = norm(chain), longest_features(chain, data)
     possible = np.isfinite(right)  # where no path has the known labels, nothing can be separated
     gap = np.where(possible, right - np.where(np.isfinite(wrong), wrong, -np.inf), -np.inf)
@@ -126,5 +126,5 @@ def _usage(model: ChainModel, data: Data) -> dict[str, float]:
 def gold_states(chain: Chain, data: Data) -> np.ndarray:
     """The best state of each token that agrees with what is known, i32[N]."""
     states, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
-    decode(chain, data, states, scores, True)
+    decode(chain, data, make_trellis(chain, data), states, scores, True)
     return states

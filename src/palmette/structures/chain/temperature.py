@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, FeatureWeights
-from palmette.kernels.chain.forward import log_partitions
+from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 PRECISION = 5e-4  # of the temperature's logarithm
@@ -54,8 +54,9 @@ def gold_likelihood(chain: Chain, data: Data, temperature: float) -> np.ndarray:
     """log of the share of what `data` knows about its labels among all paths, f64[S]; -inf where it is impossible."""
     chain = with_temperature(chain, temperature)
     every, known = np.zeros(data.offset.size - 1), np.zeros(data.offset.size - 1)
-    log_partitions(chain, data, every, False)
-    log_partitions(chain, data, known, True)
+    workspace = make_sum_workspace(chain, data)
+    log_partitions(chain, data, workspace, every, False)
+    log_partitions(chain, data, workspace, known, True)
     with np.errstate(invalid="ignore"):
         return np.minimum(np.where(np.isneginf(known), -np.inf, known - every), 0.0)
 

@@ -26,10 +26,10 @@ from palmette.kernels.chain.forms import (
     no_weights,
     stride_of,
 )
+from palmette.kernels.core.room import aligned_zeros
 
 ARITIES = (1, 2, 3)
 TRANSITIONS = ("end", "pair", "triple")  # names of transition weights in files, by arity
-CACHE_LINE = 64
 
 
 class Shape(NamedTuple):
@@ -171,14 +171,6 @@ def with_state(chain: Chain) -> Chain:
     ends, pairs, triples = (t._replace(state=aligned_zeros(t.w.shape, np.float32)) for t in chain.transitions)
     one, two, three = (r._replace(state=aligned_zeros(r.w.shape, np.float32)) for r in chain.weights)
     return chain._replace(transitions=(ends, pairs, triples), weights=(one, two, three))
-
-
-def aligned_zeros(shape: tuple[int, ...], dtype: type) -> np.ndarray:
-    """Zeros that begin on a line of the cache: a row of 24 states then takes two lines, otherwise often three."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    room = np.zeros(size + CACHE_LINE, np.uint8)
-    skip = -room.ctypes.data % CACHE_LINE
-    return room[skip : skip + size].view(dtype).reshape(shape)
 
 
 def used_rows(rows: FeatureWeights) -> int:

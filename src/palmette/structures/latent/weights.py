@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from palmette.kernels.chain.forms import FeatureWeights, no_state
+from palmette.kernels.core.room import aligned_zeros
 from palmette.kernels.latent.forms import VECTORS, Rival, Store, Views, Weights
-from palmette.structures.chain.weights import aligned_zeros
 
 
 def new_weights(views: Views, n_attributes: int, averaged: bool, adaptive: bool = False) -> Weights:

@@ -14,7 +14,7 @@ from palmette.kernels.chain.beam import BeamData, BeamWeights
 from palmette.kernels.chain.costs import no_chunks
 from palmette.kernels.chain.forms import Active, Chain, no_active
 from palmette.kernels.chain.label_context import LabelContextWeights
-from palmette.kernels.chain.train_beam import BeamLearner, train_beam
+from palmette.kernels.chain.train_beam import BeamLearner, make_beam_learning_workspace, train_beam
 from palmette.kernels.learning.rule import MAX_VIOLATION, PERCEPTRON, Rule
 from palmette.structures.chain.label_context import (
     carried,
@@ -43,6 +43,8 @@ class BeamLearning(ChainLearning):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        weights, data = BeamWeights(self.chain, self.contexts), BeamData(self.data, self.seen)
+        self.workspace = make_beam_learning_workspace(weights, data, self.learner)
         self.updates, self.bad, self.position = 0, 0, 0.0  # of this epoch; bad: updates that were no violation
 
     def begin_epoch(self, number: int) -> None:
@@ -55,10 +57,10 @@ class BeamLearning(ChainLearning):
 
     def learn(self, examples: np.ndarray) -> Counts:
         total, first, last = Counts(), 0, examples.size
-        data = BeamData(self.data, self.seen)
+        data, workspace = BeamData(self.data, self.seen), self.workspace
         while first < last:
             first, self.clock, updates, wrong, infeasible, bad, position = train_beam(
-                BeamWeights(self.chain, self.contexts), data, examples, first, last, self.clock, self.learner
+                BeamWeights(self.chain, self.contexts), data, workspace, examples, first, last, self.clock, self.learner
             )
             total = total + Counts(updates, wrong)
             self.infeasible += infeasible

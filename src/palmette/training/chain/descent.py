@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from palmette.kernels.chain.forms import Active, FeatureWeights
-from palmette.kernels.chain.stochastic import Descent, descend
+from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace
 from palmette.options.learners import Crf
 from palmette.structures.chain.weights import norm
 from palmette.training.chain.exact import ChainLearning
@@ -30,6 +30,7 @@ class DescentLearning(ChainLearning):
         fall = 0.0 if adaptive else self.step * 2 * self.l2 / sentences
         one, two, three = (_decay(x, r, self.l2) for x, r in zip(self.data.features, self.chain.weights, strict=True))
         self.descent = Descent(float(self.step), fall, (one, two, three), 2 * self.l2 / sentences)
+        self.workspace = make_descent_workspace(self.chain, self.data)
         self.objective = 0.0
 
     def begin_epoch(self, number: int) -> None:
@@ -38,7 +39,7 @@ class DescentLearning(ChainLearning):
 
     def learn(self, examples: np.ndarray) -> Counts:
         self.clock, objective, wrong, infeasible = descend(
-            self.chain, self.data, examples, 0, examples.size, self.clock, self.descent
+            self.chain, self.data, self.workspace, examples, 0, examples.size, self.clock, self.descent
         )
         self.objective += objective
         self.infeasible += infeasible

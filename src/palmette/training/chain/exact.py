@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from palmette.kernels.chain.costs import Chunks, no_chunks
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.train import train_perceptron
-from palmette.kernels.chain.train_paths import train_paths
+from palmette.kernels.chain.train import PairWorkspace, make_pair_workspace, train_perceptron
+from palmette.kernels.chain.train_paths import PathWorkspace, make_path_workspace, train_paths
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
 from palmette.structures.chain.weights import estimated, norm, restart_from_average
 from palmette.training.chain.dev import Dev
@@ -94,12 +95,20 @@ class PathLearning(ChainLearning):
     rule: Rule = PLAIN
     chunks: Chunks = field(default_factory=no_chunks)
 
+    @cached_property
+    def pair_workspace(self) -> PairWorkspace:
+        return make_pair_workspace(self.chain, self.data)
+
+    @cached_property
+    def path_workspace(self) -> PathWorkspace:
+        return make_path_workspace(self.chain, self.data, self.rule.candidates)
+
     def learn(self, examples: np.ndarray) -> Counts:
-        n = examples.size
+        m, x, n = self.chain, self.data, examples.size
         if self.rule.kind == PERCEPTRON:
-            found = train_perceptron(self.chain, self.data, examples, 0, n, self.clock)
+            found = train_perceptron(m, x, self.pair_workspace, examples, 0, n, self.clock)
         else:
-            found = train_paths(self.chain, self.data, examples, 0, n, self.clock, self.rule, self.chunks)
+            found = train_paths(m, x, self.path_workspace, examples, 0, n, self.clock, self.rule, self.chunks)
         self.clock, updates, wrong, infeasible = found
         self.infeasible += infeasible
         return Counts(updates, wrong)

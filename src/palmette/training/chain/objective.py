@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.errors import UsageError
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, longest_of, make_trellis
 from palmette.kernels.chain.gather import Rows, gather, inverted
-from palmette.kernels.chain.gradient import Expected, expectations
+from palmette.kernels.chain.gradient import Expected, expectations, make_likelihood_workspace
 from palmette.kernels.chain.local_gradient import local_expectations
-from palmette.structures.chain.weights import ARITIES, aligned_zeros, weight_blocks
+from palmette.kernels.core.room import aligned_zeros
+from palmette.structures.chain.weights import ARITIES, weight_blocks
 from palmette.training.lbfgs.blocks import dot
 
 PARTS = 16
@@ -131,13 +132,17 @@ class ChainObjective:
         """Fill the tables for a block of sentences and sum the expectations of transitions. Returns value, wrong
         tokens, sentences without a path."""
         chain = self.chain._replace(local=False)  # both kernels expect unnormalised scores
-        kernel = local_expectations if self.chain.local else expectations
         own = [[np.zeros(w.shape) for w in bare] for _ in block.parts]
         for table in self.tables:
             table[: block.tokens].fill(0.0)
 
         def work(k: int) -> tuple[float, int, int]:
-            return kernel(chain, self.data, *block.parts[k], block.start, Expected(_three(self.tables), _three(own[k])))
+            out, part = Expected(_three(self.tables), _three(own[k])), block.parts[k]
+            n = longest_of(self.data, *part)
+            if self.chain.local:
+                return local_expectations(chain, self.data, make_trellis(chain, self.data, n), *part, block.start, out)
+            workspace = make_likelihood_workspace(chain, self.data, n)
+            return expectations(chain, self.data, workspace, *part, block.start, out)
 
         found = self._each(work, len(block.parts))
         for sums in own:
