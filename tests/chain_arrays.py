@@ -44,7 +44,7 @@ class Case(NamedTuple):
     states_per_label: int = (
         1  # states of a label that lie side by side; combinations are then seen of labels, not of states
     )
-    share: float = 0.0  # of an update that all states of a label get
+    tied_update: float = 0.0  # of an update that all states of a label get
 
     @property
     def n_labels(self) -> int:
@@ -96,7 +96,7 @@ def chain_of(case: Case) -> Chain:
         case.states_per_label,
         np.array(case.label_of, np.int32),
         np.full(H // case.states_per_label, case.states_per_label, np.int32),
-        case.share,
+        case.tied_update,
         (model.ends, model.transitions, model.triples),
         False,
         forbid,
@@ -227,7 +227,7 @@ def features_of(chain: Chain, names: Sequence[Sequence[str]] | None = None) -> d
 
 def _weights_of(chain: Chain, rows: FeatureWeights, order: int) -> Iterator[tuple[int, list[int], float]]:
     """(attribute, states, weight) of what is not zero."""
-    H, W, states_per_label = chain.label_of.size, chain.bias.size, chain.per
+    H, W, states_per_label = chain.label_of.size, chain.bias.size, chain.states_per_label
     if rows.first.size:
         owner = np.repeat(np.arange(rows.first.size - 1), np.diff(rows.first))
         for place, cell in np.argwhere(rows.w):

@@ -90,7 +90,7 @@ class Learnt:
 
 def latent_perceptron(
     model: Model, examples: Sequence[Example], passes: Iterable[tuple[int, Sequence[int]]],
-    every: int | None = None, exact: bool = True, share: float = 0.0, states: States | None = None,
+    every: int | None = None, exact: bool = True, tied_update: float = 0.0, states: States | None = None,
 ) -> Learnt:  # fmt: skip
     """Passes (number, order) from the model's weights; mavg starts each pass whose number `every` divides from the
     mean so far. `exact`: the start is such that float32 makes no error before the first such pass. `share` of what a
@@ -104,12 +104,14 @@ def latent_perceptron(
         now.updates.append(0)
         now.wrong.append(0)
         for k in order:
-            _learn(replace(model, weights=now.last), examples[k], now, exact, share, states)
+            _learn(replace(model, weights=now.last), examples[k], now, exact, tied_update, states)
             now.count()
     return now
 
 
-def _learn(model: Model, example: Example, now: Learnt, exact: bool, share: float, of_labels: States | None) -> None:
+def _learn(
+    model: Model, example: Example, now: Learnt, exact: bool, tied_update: float, of_labels: States | None
+) -> None:
     everything = [range(model.n_states)] * len(example.sentence)
     guess = _decided(best_of_all(model, example.sentence, everything), exact)
     assert guess is not None
@@ -129,9 +131,9 @@ def _learn(model: Model, example: Example, now: Learnt, exact: bool, share: floa
         for feature, value in parts(model, example.sentence, path):
             if model.is_feature(feature):
                 change[feature] += sign * value * example.weight
-                if share and of_labels is not None:
+                if tied_update and of_labels is not None:
                     for other in of_labels.alike(feature):
-                        change[other] += share * sign * value * example.weight
+                        change[other] += tied_update * sign * value * example.weight
     now.balanced |= {feature for feature, step in change.items() if not step}
     for feature, step in change.items():
         if step:

@@ -62,7 +62,7 @@ class Learner:
 
     model: Model
     states: States | None = None  # None: nothing is shared
-    share: float = 0.0
+    tied_update: float = 0.0
     rule: Rule | None = None
 
     @property
@@ -83,9 +83,9 @@ class Learner:
 
     def spread(self, change: Bag) -> Bag:
         """A change of states with what all states of their labels get of it."""
-        if self.states is None or not self.share:
+        if self.states is None or not self.tied_update:
             return change
-        alike = ((self.share * value, dict.fromkeys(self.states.alike(f), 1.0)) for f, value in change.items())
+        alike = ((self.tied_update * value, dict.fromkeys(self.states.alike(f), 1.0)) for f, value in change.items())
         return added([(1.0, change), *alike])
 
     def add_path_difference(self, change: Bag, step: float) -> None:
@@ -320,4 +320,4 @@ def assert_close(found: dict[Feature, float], expected: dict[Feature, float], to
 
 
 def learner_of(case: Case, rule: Rule) -> Learner:
-    return Learner(replace(case.model, weights=dict(case.model.weights)), states_of(case), case.share, rule)
+    return Learner(replace(case.model, weights=dict(case.model.weights)), states_of(case), case.tied_update, rule)

@@ -97,7 +97,7 @@ def assert_adapts(case: Case, twin_rule: AdaptiveTwin, rule: Numbers, seed: int)
 
 
 def drawn_case(data: st.DataObject, order: int, seed: int) -> Case:
-    return with_real_weights(data.draw(learning_cases(order)), seed)._replace(share=0.0)
+    return with_real_weights(data.draw(learning_cases(order)), seed)._replace(tied_update=0.0)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])

@@ -48,7 +48,7 @@ from palmette.kernels.latent.train import decide, train_latent
 from palmette.kernels.learning.rule import CAPPED, HARD, MIRA, PA, PERCEPTRON, PROBPERC, SOFT, Rule
 from palmette.options.latent import COMBINE, combine_number
 from palmette.structures.latent.views import chunk_view, packed
-from palmette.structures.latent.weights import new_store, no_rival, snapshot, with_room
+from palmette.structures.latent.weights import new_store, no_rival, snapshot, with_capacity
 
 # "In early trading in Hong Kong Monday , gold was quoted at $ 366.50 an ounce ."
 FIVE_VIEWS = {
@@ -265,7 +265,7 @@ def test_cached_structures_cause_updates() -> None:
     arrays = to_arrays(
         made, {("iob2", "one", 0, "B"): 2.0, ("iob2", "one", 0, "O"): -2.0, ("iob2", "one", 1, "O"): -2.0}
     )
-    store = with_room(new_store(1), 4, 16)
+    store = with_capacity(new_store(1), 4, 16)
     tags = made.views[0].tags
     for structure in (["B", "O"], ["O", "O"], ["B", "O"]):
         states = np.array([[tags.index(tag) for tag in structure]], np.int16)

@@ -189,11 +189,13 @@ def banned(shape: Shape) -> frozenset[tuple]:
     tasks(max_tokens=3), st.sampled_from(["bigram", "run:N:2", "run:V:2"]), st.sampled_from([0.0, 1.0, 0.5]),
     st.sampled_from(["avg", "last"]), st.integers(0, 99),
 )  # fmt: skip
-def test_weights_are_those_of_the_definition(task: Task, kind: str, share: float, estimator: str, seed: int) -> None:
+def test_weights_are_those_of_the_definition(
+    task: Task, kind: str, tied_update: float, estimator: str, seed: int
+) -> None:
     names = in_order_of_occurrence(task.labels)
     assume(kind == "bigram" or kind[4] in names)
     model, outcome = fit(
-        column_corpus(task.sentences, task.labels), task.templates, label_history=kind, tied_update=share,
+        column_corpus(task.sentences, task.labels), task.templates, label_history=kind, tied_update=tied_update,
         estimator=estimator, passes=2, seed=seed,
     )  # fmt: skip
     assert model.shape.history is not None
@@ -204,7 +206,11 @@ def test_weights_are_those_of_the_definition(task: Task, kind: str, share: float
     wanted = [[{label} for label in own] for own in task.labels]
     examples = state_examples(parse(task.templates), task.sentences, wanted, states)
     learnt = latent_perceptron(
-        twin, examples, pass_orders(seed, len(outcome.training_log), len(examples)), share=share, states=states
+        twin,
+        examples,
+        pass_orders(seed, len(outcome.training_log), len(examples)),
+        tied_update=tied_update,
+        states=states,
     )
     assert model.shape._replace(history=None) == shape
     for feature in ban:  # shared updates go there too, and no path does

@@ -64,7 +64,7 @@ def test_weights_are_those_of_the_definition(task: Task, estimator: str, edges: 
     seed, passes, ends = data.draw(st.integers(0, 99)), data.draw(st.integers(1, 3)), data.draw(st.booleans())
     missing = gaps(task.labels, names)
     forbidden = data.draw(st.lists(st.sampled_from(missing), unique=True, max_size=3)) if missing else []
-    rounded, share = data.draw(st.booleans()), data.draw(st.sampled_from([0.0, 1.0, 0.5]))
+    rounded, tied_update = data.draw(st.booleans()), data.draw(st.sampled_from([0.0, 1.0, 0.5]))
     states = States(names, counts)
     with pytest.MonkeyPatch.context() as patch:
         if rounded:
@@ -72,7 +72,7 @@ def test_weights_are_those_of_the_definition(task: Task, estimator: str, edges: 
         model, outcome = fit(
             column_corpus(task.sentences, task.labels), task.templates, latent=dict(zip(names, counts, strict=True)),
             estimator=estimator, passes=passes, seed=seed, edge_features=edges, ends=ends, forbidden=forbidden,
-            init_size=SIZE, tied_update=share,
+            init_size=SIZE, tied_update=tied_update,
         )  # fmt: skip
     twin, shape = latent_twin(task.templates, states, forbidden, ends)
     twin.weights = random_start(shape, twin.order, SIZE, seed, rounded)
@@ -81,7 +81,7 @@ def test_weights_are_those_of_the_definition(task: Task, estimator: str, edges: 
     twin.seen = seen_states(examples, twin.order, states) if edges == "seen" else None
     orders = pass_orders(seed, len(outcome.training_log), len(examples))
     try:
-        learnt = latent_perceptron(twin, examples, orders, exact=rounded, share=share, states=states)
+        learnt = latent_perceptron(twin, examples, orders, exact=rounded, tied_update=tied_update, states=states)
     except Tie:
         assume(False)
     assert model.shape == shape

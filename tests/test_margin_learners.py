@@ -49,10 +49,14 @@ SEEDS = st.integers(0, 999)
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize("kind", PA_VARIANTS)
 @few()
-@given(data=st.data(), C=st.sampled_from([0.01, 0.1, 1.0]), share=SHARES, seed=SEEDS)
-def test_passive_aggressive(order: int, kind: str, data: st.DataObject, C: float, share: float, seed: int) -> None:
+@given(data=st.data(), C=st.sampled_from([0.01, 0.1, 1.0]), tied_update=SHARES, seed=SEEDS)
+def test_passive_aggressive(
+    order: int, kind: str, data: st.DataObject, C: float, tied_update: float, seed: int
+) -> None:
     drawn, fresh, mavg = data.draw(learning_cases(order)), data.draw(st.booleans()), data.draw(st.booleans())
-    case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.states_per_label > 1 else 0.0)
+    case = with_real_weights(drawn, seed, fresh)._replace(
+        tied_update=tied_update if drawn.states_per_label > 1 else 0.0
+    )
     chosen = PassiveAggressive(pa_type=kind, aggressiveness=0.1 if kind == "PA" else C)
     assert_learns(case, PathRunner(chosen.rule(1)), PassiveAggressiveTwin(kind, C), seed, mavg, 1e-4)
 
@@ -60,10 +64,10 @@ def test_passive_aggressive(order: int, kind: str, data: st.DataObject, C: float
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize("cost", ["hamming", "span"])
 @few()
-@given(data=st.data(), C=st.sampled_from([0.01, 0.1, 1.0]), share=SHARES, seed=SEEDS)
-def test_mira(order: int, cost: str, data: st.DataObject, C: float, share: float, seed: int) -> None:
+@given(data=st.data(), C=st.sampled_from([0.01, 0.1, 1.0]), tied_update=SHARES, seed=SEEDS)
+def test_mira(order: int, cost: str, data: st.DataObject, C: float, tied_update: float, seed: int) -> None:
     drawn, n, mavg = data.draw(learning_cases(order)), data.draw(st.integers(1, 5)), data.draw(st.booleans())
-    case = with_real_weights(drawn, seed)._replace(share=share if drawn.states_per_label > 1 else 0.0)
+    case = with_real_weights(drawn, seed)._replace(tied_update=tied_update if drawn.states_per_label > 1 else 0.0)
     labels = ["O", "B-X", "I-X", "I-Y", "B-Y", "S-Z", "E-X", "B-Z", "I-Z"][: case.n_labels]
     chosen = Mira(nbest=n, aggressiveness=C, cost=cost)
     twin = MiraTwin(n, C, labels if cost == "span" else None, case.label_of)
@@ -104,11 +108,11 @@ def call_gram(m: Chain, x: Data, s: int, paths: np.ndarray, table: Differences) 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
 @few()
-@given(data=st.data(), K=st.integers(1, 6), share=SHARES, seed=SEEDS)
-def test_inner_products(order: int, data: st.DataObject, K: int, share: float, seed: int) -> None:
+@given(data=st.data(), K=st.integers(1, 6), tied_update=SHARES, seed=SEEDS)
+def test_inner_products(order: int, data: st.DataObject, K: int, tied_update: float, seed: int) -> None:
     """Any paths, equal ones too; a difference adds up over the sentence before it is squared."""
     drawn = data.draw(learning_cases(order))
-    case = drawn._replace(share=share if drawn.states_per_label > 1 else 0.0)
+    case = drawn._replace(tied_update=tied_update if drawn.states_per_label > 1 else 0.0)
     s, rng = len(case.sentences) - 1, np.random.default_rng(seed)
     paths = rng.integers(0, case.model.n_states, (K + 1, len(case.sentences[s]))).astype(np.int32)
     learner = learner_of(case, Rule())
@@ -119,12 +123,12 @@ def test_inner_products(order: int, data: st.DataObject, K: int, share: float, s
     assert found == pytest.approx(np.array(expected), abs=1e-5)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5])
-def test_paths_with_equal_features_leave_the_weights_alone(share: float) -> None:
+@pytest.mark.parametrize("tied_update", [0.0, 0.5])
+def test_paths_with_equal_features_leave_the_weights_alone(tied_update: float) -> None:
     """0 1 and 1 0 on two tokens alike: their difference is exactly nothing, whatever the values are."""
     token = Token(tuple((0, float(np.float32(v))) for v in (0.1, 0.7, 0.3)))
     known = [frozenset([1]), frozenset([0])]
-    case = Case(Model(0, 4, ends=False), (0, 0, 1, 1), (1, 0, 0), [[token, token]], [known], [1.0], 2, share)
+    case = Case(Model(0, 4, ends=False), (0, 0, 1, 1), (1, 0, 0), [[token, token]], [known], [1.0], 2, tied_update)
     chain, data = chain_of(case), data_of(case)
     assert call_gram(chain, data, 0, np.array([[2, 0], [0, 2]], np.int32), make_differences(1)).tolist() == [[0.0]]
     rule = PathRunner(PassiveAggressive(pa_type="PA").rule(1))

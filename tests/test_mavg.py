@@ -74,7 +74,7 @@ def twin_of(task: tuple, order: int, counts: int, seed: int, passes: int, every:
     examples = state_examples(parse(TEXT[order]), sentences, wanted, states)
     weighted = [Example(e.sentence, e.allowed, float(w), e.certain) for e, w in zip(examples, shares, strict=True)]
     orders = pass_orders(seed, passes, len(examples))
-    return latent_perceptron(twin, weighted, orders, every, share=SHARE if counts > 1 else 0.0, states=states)
+    return latent_perceptron(twin, weighted, orders, every, tied_update=SHARE if counts > 1 else 0.0, states=states)
 
 
 @few(1)

@@ -113,7 +113,7 @@ def test_weights_are_those_of_the_definition(task: Task, estimator: str, edges: 
             estimator=estimator, passes=passes, seed=seed, edge_features=edges, init_size=SIZE,
         )  # fmt: skip
     orders = pass_orders(seed, len(outcome.training_log), len(examples))
-    learnt = latent_perceptron(twin, examples, orders, share=1.0 if states_per_label > 1 else 0.0, states=states)
+    learnt = latent_perceptron(twin, examples, orders, tied_update=1.0 if states_per_label > 1 else 0.0, states=states)
     assert model.labels == names
     assert [p.updates for p in outcome.training_log] == learnt.updates
     assert [p.wrong for p in outcome.training_log] == learnt.wrong

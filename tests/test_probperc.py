@@ -57,12 +57,19 @@ def twin_rule(chosen: ProbPerc) -> ProbPercTwin:
 
 @pytest.mark.parametrize("order", [0, 1, 2])
 @few(2)
-@given(data=st.data(), chosen=settings_of_probperc(), seed=st.integers(0, 999), share=st.sampled_from([0.0, 1.0, 0.5]))
+@given(
+    data=st.data(),
+    chosen=settings_of_probperc(),
+    seed=st.integers(0, 999),
+    tied_update=st.sampled_from([0.0, 1.0, 0.5]),
+)
 def test_weights_and_averages_are_those_of_the_definition(
-    order: int, data: st.DataObject, chosen: ProbPerc, seed: int, share: float
+    order: int, data: st.DataObject, chosen: ProbPerc, seed: int, tied_update: float
 ) -> None:
     drawn, fresh, mavg = data.draw(learning_cases(order)), data.draw(st.booleans()), data.draw(st.booleans())
-    case = with_real_weights(drawn, seed, fresh)._replace(share=share if drawn.states_per_label > 1 else 0.0)
+    case = with_real_weights(drawn, seed, fresh)._replace(
+        tied_update=tied_update if drawn.states_per_label > 1 else 0.0
+    )
     assert_learns(case, PathRunner(chosen.rule(len(case.sentences))), twin_rule(chosen), seed, mavg, 1e-4)
 
 
@@ -129,8 +136,8 @@ def test_a_list_with_all_paths_is_the_likelihood(drawn: Case, seed: int) -> None
     cases(max_tokens=4, latent=True, learning=True), st.sampled_from([0.0, 1.0, 0.5]),
     st.sampled_from(["always", "errors"]),
 )  # fmt: skip
-def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, share: float, when: str) -> None:
-    case = drawn._replace(share=share if drawn.states_per_label > 1 else 0.0)
+def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, tied_update: float, when: str) -> None:
+    case = drawn._replace(tied_update=tied_update if drawn.states_per_label > 1 else 0.0)
     order = np.concatenate([shuffled(3, number, len(case.sentences)) for number in (1, 2, 3)])
     one, other, data = chain_of(case), chain_of(case), data_of(case)
     pair = make_pair_workspace(one, data)

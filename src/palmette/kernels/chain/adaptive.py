@@ -6,8 +6,7 @@
     state_i += spread * (u_i / sum of alphas)^2
 
 d_ki is the whole difference of candidate k in weight i over the sentence, so that weights of attributes that occur at
-several tokens take one step. Weights that all states of a label share have no state of their own: tied updates do not
-go together with such rules.
+several tokens take one step. Such rules do not support tied updates, whose features of labels have no learner state.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ CONTEXT = 0  # the arity of keys of label contexts: (row * W + label + 1) * 8
 
 
 def no_contexts(W: int) -> LabelContextWeights:
-    """For chains without templates that read earlier labels."""
+    """Empty weights, for chains without templates that read earlier labels."""
     i32, i64, u64 = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.uint64)
     return LabelContextWeights(
         i32, np.zeros(1, np.int64), i32, u64, i32, np.zeros(1, np.int64), i32, i64,
@@ -49,7 +48,7 @@ def _cell_of(
     slot: np.ndarray, first: np.ndarray, combos: np.ndarray, q: StateLayout, arity: int, attribute: int, place: int
 ) -> tuple[int, int]:
     """Row and column of a weight of an attribute, or of a transition weight: these are numbered after the attributes,
-    the ones of the end of a sentence by 1. Dense weights that have no row yet have the empty row 0."""
+    those of the end of a sentence by 1. Dense weights without a row have row 0, which is zero."""
     if attribute >= slot.size:
         return attribute - slot.size + place // q.W, place % q.W
     if first.size > 0:
@@ -78,7 +77,7 @@ def _change(
 
 @part
 def _divide_arity(r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity: int, t: Differences) -> None:
-    """Fill in the divisors of the features of one arity."""
+    """Set the divisors of the features of one arity."""
     slot, first, combos, state, bare = r.slot, r.first, r.combo, r.state, v.state
     keys, used, divisor = t.keys, t.used, t.divisor
     places = q.H ** (arity - 1) * q.W
@@ -92,7 +91,7 @@ def _divide_arity(r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity
 
 @part
 def _divide_contexts(p: LabelContextWeights, t: Differences) -> None:
-    """Fill in the divisors of the features of label contexts."""
+    """Set the divisors of the features of label contexts."""
     state, W, keys, used, divisor = p.state, p.w.shape[1], t.keys, t.used, t.divisor
     for e in range(t.n_used[0]):
         key = keys[used[e]]
@@ -106,7 +105,7 @@ def _move_arity(
     r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity: int, t: Differences,
     coefficient: np.ndarray, spread: float, clock: float,
 ) -> None:  # fmt: skip
-    """Move the weights of one arity. A dense row is given out on its first change."""
+    """Update the weights of one arity. A dense row is allocated at its first change."""
     slot, rows, first, combos, w, a, state = r.slot, r.used, r.first, r.combo, r.w, r.a, r.state
     bare, bare_sum, bare_state = v.w, v.a, v.state
     keys, values, used, divisor = t.keys, t.values, t.used, t.divisor
@@ -131,7 +130,7 @@ def _move_arity(
 def _move_contexts(
     p: LabelContextWeights, t: Differences, coefficient: np.ndarray, spread: float, clock: float
 ) -> None:
-    """Move the weights of label contexts."""
+    """Update the weights of label contexts."""
     w, a, state, W = p.w, p.a, p.state, p.w.shape[1]
     keys, values, used, divisor = t.keys, t.values, t.used, t.divisor
     for e in range(t.n_used[0]):
@@ -167,7 +166,7 @@ def scaled_products(m: Chain, p: LabelContextWeights, K: int, t: Differences, A:
 def apply_differences(
     m: Chain, p: LabelContextWeights, t: Differences, coefficient: np.ndarray, spread: float, clock: float
 ) -> None:
-    """Move the weights by the coefficients, gold first, after `scaled_products`. Empties the table."""
+    """Update the weights by the coefficients, gold first, after `scaled_products`. Empties the table."""
     q = layout_of(m)
     _move_arity(m.weights[0], m.transitions[0], q, 1, t, coefficient, spread, clock)
     if m.order >= 1:

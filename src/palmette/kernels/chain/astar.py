@@ -1,19 +1,20 @@
 """The K best paths of a trellis by A*: partial paths from the last token to the first, D as the exact heuristic.
 
-A candidate is a set of paths: those that have the same end as an earlier path, leave it at token j for another state,
-and go on as they like. D tells the best of them without search, so its loss against the best path is known exactly:
+A candidate is a set of paths: those that end like an earlier path, branch off from it at token j (backwards) to another
+state, and are arbitrary before that. D gives the best of them without search, so its loss against the best path is
+known exactly:
 
-    loss = loss of the path that it leaves + how much worse its state is than the choice of that path at token j
+    loss = loss of the path that it leaves + difference between its state and the choice of that path at token j
 
-The list of K candidates is kept sorted; those in front have been taken and are the answer. Taking one writes its path
-down (the end of the path that it leaves, its own state, then the best choice at each token), and every other choice on
-that last stretch becomes a candidate: so no path comes twice, and no candidate beyond the K best is ever needed.
+The list of K candidates is sorted; its first part has been expanded and is the result. Expanding a candidate writes its
+path (the end of the path that it leaves, its own state, then the best choice at each token), and every other choice at
+these last tokens becomes a candidate. So no path is listed twice, and candidates beyond the K best are not needed.
 
 Ties: of paths with equal scores the one with the smaller state at the last token at which they differ comes first. The
 first path is that of `viterbi`. Losses are float64 sums of differences in the precision of D.
 
-Cost: a walk over the sentence that looks at H states a token, and K shorter ones that look only where they differ from
-the best path, or where another choice would be cheap enough to come into the list.
+Cost: one pass over the sentence with H states per token, and K shorter passes that examine only tokens where they
+differ from the best path, or where another choice has a small enough loss for the list.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from palmette.kernels.core.compile import inline, part
 
 
 class Candidates(NamedTuple):
-    """The sorted list, and room for the choices at one token."""
+    """The sorted list, and scratch space for the choices at one token."""
 
     loss: np.ndarray  # f64[K]
     leaves: np.ndarray  # i64[K]   (number of the path that it leaves * n + token) * H + state
@@ -48,8 +49,8 @@ def _state_at(paths: np.ndarray, n: int, H: int, what: int, t: int) -> int:
 
 @part
 def _comes_first(paths: np.ndarray, n: int, H: int, a: int, b: int) -> bool:
-    """Whether candidate a comes before b, which has the same loss. No path is in both, so they differ before the
-    first of them has left."""
+    """Whether candidate a comes before b, which has the same loss. No path is in both, so they differ at or after the
+    later of the two branching tokens."""
     if a // H // n == b // H // n:
         t = max((a // H) % n, (b // H) % n)
         return _state_at(paths, n, H, a, t) < _state_at(paths, n, H, b, t)
@@ -64,7 +65,7 @@ def insert_candidate(
     loss: np.ndarray, leaves: np.ndarray, taken: int, size: int, value: float, what: int, paths: np.ndarray, n: int,
     H: int,
 ) -> int:  # fmt: skip
-    """Put a candidate in its place behind those taken, the last one falling off a full list; the new size."""
+    """Insert a candidate after the expanded ones; a full list drops its last one. Returns the new size."""
     K = loss.size
     k = size
     while k > taken and (
@@ -80,8 +81,8 @@ def insert_candidate(
 
 @inline
 def _as_before(paths: np.ndarray, k: int, order: int, n: int, j: int) -> bool:
-    """Whether path k goes on after token j as the best path does: then its choice at token j is the same, and what
-    other choices cost is known."""
+    """Whether path k equals the best path after token j: then its choice at token j and the losses of other choices are
+    the same."""
     if order >= 1 and j + 1 < n and paths[k, j + 1] != paths[0, j + 1]:
         return False
     return not (order >= 2 and j + 2 < n and paths[k, j + 2] != paths[0, j + 2])
@@ -89,18 +90,18 @@ def _as_before(paths: np.ndarray, k: int, order: int, n: int, j: int) -> bool:
 
 @part
 def list_paths(T: Trellis, m: Chain, D: np.ndarray, n: int, r: Candidates, paths: np.ndarray) -> int:
-    """The best paths into the rows of paths i32[K, at least n], their losses into r.loss; how many there are. D is
-    filled, and a path is allowed."""
+    """Write the best paths to the rows of paths i32[K, at least n] and their losses to r.loss. Returns their number. D
+    is filled, and a path is allowed."""
     U, E, S, order, H = T.U, T.E, T.S, m.order, m.label_of.size
     K = paths.shape[0]
     loss, leaves, choice = r.loss[:K], r.leaves, r.choice
-    gap = np.empty(n)  # of the best path: how much worse the second choice at a token is
+    gap = np.empty(n)  # of the best path: loss of the second choice at a token
     taken, size = 0, 1
     loss[0], leaves[0] = 0.0, n * H
     while taken < size:
         what, base = leaves[taken], loss[taken]
         path = paths[taken, :n]
-        first = n  # the token where it leaves; the best path leaves none
+        first = n  # the token where it branches off; n for the best path
         if taken > 0:
             first, parent = (what // H) % n, paths[what // H // n]
             for t in range(first + 1, n):
@@ -139,8 +140,8 @@ def list_paths(T: Trellis, m: Chain, D: np.ndarray, n: int, r: Candidates, paths
 
 @part
 def kbest_astar(T: Trellis, m: Chain, n: int, r: Candidates, paths: np.ndarray, scores: np.ndarray) -> int:
-    """Search a scored trellis: its best paths into paths i32[K, at least n], best first, their scores into scores
-    f64[K]; how many were found (fewer than K: there are no more; 0: none is allowed)."""
+    """Search a scored trellis: write the best paths to paths i32[K, at least n], best first, and their scores to scores
+    f64[K]. Returns their number (fewer than K: there are no more; 0: none is allowed)."""
     scores[0] = viterbi(T, m, n, paths[0])
     if scores[0] == -np.inf:
         return 0

@@ -1,13 +1,13 @@
-"""Beam search: prefixes of labels, step by step, of which the best B go on.
+"""Beam search over prefixes of labels: after each step the best B prefixes are kept.
 
     score(prefix + h) = score(prefix) + U[i, h] + weights of (g, h), of (f, g, h) and of all labels that templates read
 
-A prefix is a label and a pointer to the prefix before it. Nothing is merged, so that a feature may read any earlier
-label. Only the weights of prefixes in the beam are looked at: the tables of all pairs and triples that exact search
-fills are never made. Of equal scores the better prefix comes first, then the smaller label.
+A prefix is a label and a pointer to the previous prefix. Prefixes are not merged, so that a feature may read any
+earlier label. Only weights of prefixes in the beam are read; the tables of all pairs and triples of exact search are
+not filled. On equal scores the extension of the better prefix comes first, then the smaller label.
 
-Gold is scored beside the beam, by the same sums in the same order: once it has fallen out, its score is still known,
-and as long as it is in, both are the same to the last bit.
+Gold is also scored separately, by the same sums in the same order: its score is known after it has left the beam, and
+as long as it is in the beam, both scores are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -29,31 +29,32 @@ class BeamWeights(NamedTuple):
     """All weights of a chain that is searched with a beam."""
 
     chain: Chain
-    past: LabelContextWeights
+    contexts: LabelContextWeights
 
 
 class BeamData(NamedTuple):
-    """An encoded corpus, and what templates that read earlier labels see of it."""
+    """An encoded corpus, and the attributes of templates that read earlier labels."""
 
     data: Data
-    past: Active
+    contexts: Active
 
 
 class Beam(NamedTuple):
-    """Room for the prefixes of one sentence. The index of `score`, `size`, `best` and `gold` is the number of steps."""
+    """Arrays for the prefixes of one sentence. The index of `score`, `size`, `best` and `gold` is the number of
+    steps."""
 
     label: np.ndarray  # i32[n, B]
-    back: np.ndarray  # i32[n, B]   the prefix before, in the beam of the step before
+    back: np.ndarray  # i32[n, B]   the previous prefix, in the beam of the previous step
     score: np.ndarray  # f64[n+1, B]
     size: np.ndarray  # i64[n+1]
     best: np.ndarray  # f64[n+1]    score of the best prefix
     gold: np.ndarray  # f64[n+1]    score of the gold prefix
     row: np.ndarray  # f32[W]
-    window: np.ndarray  # i32[]     labels before a token, the last one first
+    window: np.ndarray  # i32[]     labels before a token, the nearest one first
 
 
 class BeamWorkspace(NamedTuple):
-    """Room for the search of one sentence."""
+    """Trellis and beam of one sentence."""
 
     trellis: Trellis  # of states alone
     beam: Beam
@@ -63,7 +64,7 @@ def make_beam_workspace(w: BeamWeights, d: BeamData, B: int) -> BeamWorkspace:
     """For any sentence of the corpus and a beam of width B."""
     n, W, kind = longest_of(d.data), w.chain.bias.size, w.chain.bias.dtype
     none = np.empty((0, 0, W), kind)
-    reach = int(w.past.back.max(initial=PLAIN_REACH))
+    reach = int(w.contexts.back.max(initial=PLAIN_REACH))
     beam = Beam(
         np.empty((n, B), np.int32), np.empty((n, B), np.int32), np.empty((n + 1, B)), np.zeros(n + 1, np.int64),
         np.empty(n + 1), np.empty(n + 1), aligned_zeros((W,), kind), np.empty(reach, np.int32),
@@ -73,7 +74,7 @@ def make_beam_workspace(w: BeamWeights, d: BeamData, B: int) -> BeamWorkspace:
 
 @inline
 def _see_prefix(label: np.ndarray, back: np.ndarray, i: int, b: int, window: np.ndarray) -> None:
-    """The labels before token i of prefix b, the last one first."""
+    """Fill the window with the labels before token i of prefix b, the nearest one first."""
     for k in range(window.size):
         t = i - 1 - k
         if t < 0:
@@ -110,7 +111,7 @@ def _add_attributes(
 
 
 @inline
-def _add_past(
+def _add_label_contexts(
     row: np.ndarray, h0: int, h1: int, window: np.ndarray, token: int, y: Active, p: LabelContextWeights
 ) -> None:
     """row[h] += the weights of templates that read the labels in the window."""
@@ -130,7 +131,7 @@ def _keep_best(
     base: float, row: np.ndarray, H: int, b: int, B: int, found: int, score: np.ndarray, label: np.ndarray,
     back: np.ndarray,
 ) -> int:  # fmt: skip
-    """Put prefix b with each label among the best B, which are sorted; how many there are now."""
+    """Insert the extensions of prefix b by each label into the sorted list of the best B. Returns its new length."""
     for h in range(H):
         value = base + row[h]
         if not value > (score[B - 1] if found == B else -np.inf):
@@ -149,7 +150,7 @@ def _keep_best(
 
 @inline
 def _where(label: np.ndarray, back: np.ndarray, found: int, b: int, h: int) -> int:
-    """The prefix that is prefix b with label h; -1 when it is not in the beam."""
+    """The extension of prefix b by label h in the beam; -1 if it is not there."""
     for k in range(found):
         if back[k] == b and label[k] == h:
             return k
@@ -161,8 +162,9 @@ def _fill_row(
     row: np.ndarray, h0: int, h1: int, window: np.ndarray, depth: int, u: np.ndarray, forbid: np.ndarray,
     pair: np.ndarray, triple: np.ndarray,
 ) -> None:  # fmt: skip
-    """row[h] = what the labels h0..h1 of a token, whose scores are u, add to a prefix that ends with the labels in the
-    window, but for attributes on more than one label. depth: how many labels of the window count, at most 2."""
+    """row[h] = the score that the labels h0..h1 of a token with state scores u add to a prefix that ends with the
+    labels in the window, without attributes on more than one label. depth: the number of labels of the window to use,
+    at most 2."""
     for h in range(h0, h1):
         row[h] = u[h]
     if depth >= 1:
@@ -186,25 +188,25 @@ def _add_contexts(
         _add_attributes(row, h0, h1, window[0], W, H, token, x.features[1], m.weights[1])
     if i >= 2 and m.order >= 2 and x.features[2].ptr.size > 0:
         _add_attributes(row, h0, h1, window[1] * H + window[0], W, H, token, x.features[2], m.weights[2])
-    if d.past.ptr.size > 0:
-        _add_past(row, h0, h1, window, token, d.past, w.past)
+    if d.contexts.ptr.size > 0:
+        _add_label_contexts(row, h0, h1, window, token, d.contexts, w.contexts)
 
 
 @part
 def search(
     T: Trellis, r: Beam, w: BeamWeights, d: BeamData, s: int, start: int, gold: np.ndarray, stop: bool
 ) -> tuple[int, int, int]:
-    """Go on after `start` steps (0: from the beginning) through sentence s, whose states are scored.
+    """Continue the search of sentence s, whose states are scored, after `start` steps (0: from the beginning).
 
-    (steps that could be taken, steps after which gold was first missing or 0, where gold is in the last beam or -1).
-    gold: i32[n], or of size 0 when there is none to look for; `stop` when it is missing."""
+    Returns (steps taken, steps after which gold was first missing or 0, index of gold in the last beam or -1).
+    gold: i32[n], or of size 0 if there is none; `stop`: end the search when gold is missing."""
     m, x = w.chain, d.data
     lo, B = x.offset[s], r.label.shape[1]
     n = x.offset[s + 1] - lo
     U, row, window, H = T.U, r.row, r.window, m.label_of.size
     label, back, score, size, best, golds = r.label, r.back, r.score, r.size, r.best, r.gold
     order, forbid, pair, triple = m.order, m.forbid, m.transitions[1].w, m.transitions[2].w
-    contexts = x.features[1].ptr.size > 0 or x.features[2].ptr.size > 0 or d.past.ptr.size > 0
+    contexts = x.features[1].ptr.size > 0 or x.features[2].ptr.size > 0 or d.contexts.ptr.size > 0
     has_gold = 1 if gold.size > 0 else 0
     if start == 0:
         score[0, 0], size[0], best[0], golds[0] = 0.0, 1, 0.0, 0.0
@@ -226,7 +228,7 @@ def search(
             else:
                 golds[i + 1] = golds[i] + row[h0]
         size[i + 1] = found
-        if found == 0:  # a dead end; gold, which is none, had been left before
+        if found == 0:  # a dead end, which gold is not: gold was lost before
             return i, fell, -1
         best[i + 1] = score[i + 1, 0]
         if has_gold == 1 and fell == 0:
@@ -240,7 +242,7 @@ def search(
 
 @part
 def trace(r: Beam, steps: int, k: int, path: np.ndarray) -> None:
-    """The labels of the k-th best prefix after so many steps."""
+    """Write the labels of the k-th best prefix after `steps` steps to path."""
     for i in range(steps - 1, -1, -1):
         path[i] = r.label[i, k]
         k = r.back[i, k]
@@ -248,7 +250,7 @@ def trace(r: Beam, steps: int, k: int, path: np.ndarray) -> None:
 
 @part
 def restart_from_gold(r: Beam, gold: np.ndarray, steps: int) -> None:
-    """The beam after so many steps: gold alone."""
+    """Reset the beam after `steps` steps to gold."""
     for i in range(steps):
         r.label[i, 0], r.back[i, 0] = gold[i], 0
     r.score[steps, 0], r.size[steps] = r.gold[steps], 1
@@ -256,7 +258,7 @@ def restart_from_gold(r: Beam, gold: np.ndarray, steps: int) -> None:
 
 @part
 def is_allowed(m: Chain, path: np.ndarray, n: int) -> bool:
-    """Whether nothing on a path is forbidden."""
+    """Whether a path has no forbidden state or transition."""
     if m.first[path[0]] == -np.inf or m.last[path[n - 1]] == -np.inf:
         return False
     if m.order >= 1:

@@ -1,9 +1,9 @@
 """Add a weighted sum of paths to the weights: w += sum over k of coefficient[k] * features(path k).
 
-The coefficients of a sentence add up to zero, gold up and candidates down, so that a token at which all paths agree
-adds nothing and is passed over; at the others the coefficients of equal states (pairs, triples) are added up first, and
-most of them cancel. As in update.py every change is also added, times the clock, to the accumulators, and all
-states of a label get their share.
+The coefficients of a sentence sum to zero (gold up, candidates down), so that tokens at which all paths agree are
+skipped; at the others the coefficients of equal states (pairs, triples) are summed first, and most of them cancel. As
+in update.py every change is also added, times the clock, to the accumulators, and tied updates change all states of a
+label.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from palmette.kernels.chain.ngrams import (
     singles_of,
     triples_of,
 )
-from palmette.kernels.chain.update import share_dense, share_seen
+from palmette.kernels.chain.update import add_tied_dense, add_tied_seen
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.vector import fetch_early
 
-NOTHING = 1e-9  # a coefficient that float32 weights would not notice
+NOTHING = 1e-9  # coefficients below this are lost in the rounding of float32 weights
 
 
 class Sums(NamedTuple):
-    """The coefficients of the places of one token: a dense table that is empty between tokens, and what is in it."""
+    """The coefficients of the places of one token: a dense table, which is zero between tokens, and its nonzero
+    entries."""
 
     table: np.ndarray  # f64[places of the largest arity]
     place: np.ndarray  # i64[K]
     factor: np.ndarray  # f64[K]
-    shared: np.ndarray  # i64[K]     a place for each combination of labels whose coefficients do not cancel
-    share: np.ndarray  # f64[K]      their sum, times the share of all states
+    tied_place: np.ndarray  # i64[K]     a place per combination of labels whose coefficients do not cancel
+    tied: np.ndarray  # f64[K]      their sum, times tied_update
 
 
 def make_sums(m: Chain, K: int) -> Sums:
@@ -56,7 +57,7 @@ def _sum_places(
     H: int, W: int, arity: int, paths: np.ndarray, factors: np.ndarray, i: int,
     table: np.ndarray, place: np.ndarray, factor: np.ndarray,
 ) -> int:  # fmt: skip
-    """The distinct places of token i whose coefficients do not cancel; how many there are."""
+    """Find the distinct places of token i whose coefficients do not cancel. Returns their number."""
     n = 0
     for k in range(factors.size):
         p = place_of(H, W, paths[k], i, arity)
@@ -79,21 +80,21 @@ def _sum_places(
 
 @part
 def _sum_labels(q: StateLayout, arity: int, n: int, sums: Sums) -> int:
-    """The combinations of labels of n places whose coefficients do not cancel; how many there are."""
-    place, factor, shared, share = sums.place, sums.factor, sums.shared, sums.share
+    """Find the combinations of labels of n places whose coefficients do not cancel. Returns their number."""
+    place, factor, tied_place, tied = sums.place, sums.factor, sums.tied_place, sums.tied
     found = 0
     for j in range(n):
         at = 0
-        while at < found and not same_labels(shared[at], place[j], arity, q):
+        while at < found and not same_labels(tied_place[at], place[j], arity, q):
             at += 1
         if at == found:
-            shared[at], share[at] = place[j], 0.0
+            tied_place[at], tied[at] = place[j], 0.0
             found += 1
-        share[at] += factor[j]
+        tied[at] += factor[j]
     kept = 0
     for j in range(found):
-        if abs(share[j]) > NOTHING:
-            shared[kept], share[kept] = shared[j], q.share * share[j]
+        if abs(tied[j]) > NOTHING:
+            tied_place[kept], tied[kept] = tied_place[j], q.tied_update * tied[j]
             kept += 1
     return kept
 
@@ -103,8 +104,8 @@ def _blend_rows(
     slot: np.ndarray, used: np.ndarray, w: np.ndarray, a: np.ndarray, att: np.ndarray, val: np.ndarray,
     begin: int, end: int, place: np.ndarray, factor: np.ndarray, n: int, c: float,
 ) -> None:  # fmt: skip
-    """The rows of the attributes begin..end of a token. A row is given out on its first change."""
-    for k in range(begin, end):  # the weights have just been read, the accumulators have not
+    """Update the rows of the attributes begin..end of a token. A row is allocated at its first change."""
+    for k in range(begin, end):  # the weights are in the cache, the accumulators are not
         fetch_early(a, np.int64(slot[att[k]]))
     for k in range(begin, end):
         value = 1.0 if val.size == 0 else float(val[k])
@@ -122,9 +123,9 @@ def _blend_rows(
 
 @part
 def _blend_seen(g: Ngrams, q: StateLayout, i: int, sums: Sums, n: int, labels: int, c: float) -> None:
-    """The seen combinations of the attributes of token i."""
+    """Update the seen combinations of the attributes of token i."""
     r, arity, ptr, att, val = g.weights, g.arity, g.features.ptr, g.features.att, g.features.val
-    place, factor, shared, share = sums.place, sums.factor, sums.shared, sums.share
+    place, factor, tied_place, tied = sums.place, sums.factor, sums.tied_place, sums.tied
     first, combos, w, a = r.first, r.combo, r.w, r.a
     for k in range(ptr[i], ptr[i + 1]):
         value = 1.0 if val.size == 0 else float(val[k])
@@ -136,32 +137,32 @@ def _blend_seen(g: Ngrams, q: StateLayout, i: int, sums: Sums, n: int, labels: i
                 w[at, cell] += change
                 a[at, cell] += c * change
         for j in range(labels):
-            combo, _ = block_and_cell(shared[j], arity, q)
-            share_seen(r, q, arity, att[k], combo, value * share[j], c)
+            combo, _ = block_and_cell(tied_place[j], arity, q)
+            add_tied_seen(r, q, arity, att[k], combo, value * tied[j], c)
 
 
 @part
-def _share_rows(g: Ngrams, q: StateLayout, i: int, sums: Sums, labels: int, c: float) -> None:
-    """What all states of the labels get, of rows that have been given out by then."""
+def _add_tied_rows(g: Ngrams, q: StateLayout, i: int, sums: Sums, labels: int, c: float) -> None:
+    """Apply the tied update to rows, which are allocated by now."""
     r, x = g.weights, g.features
     for k in range(x.ptr[i], x.ptr[i + 1]):
         value = 1.0 if x.val.size == 0 else float(x.val[k])
         s = np.int64(r.slot[x.att[k]])
         for j in range(labels):
-            share_dense(r.w[s], r.a[s], q, g.arity, sums.shared[j], value * sums.share[j], c)
+            add_tied_dense(r.w[s], r.a[s], q, g.arity, sums.tied_place[j], value * sums.tied[j], c)
 
 
 @inline
 def _blend_transitions(
     w: np.ndarray, a: np.ndarray, q: StateLayout, arity: int, sums: Sums, n: int, labels: int, c: float
 ) -> None:
-    """One row of transition weights, or all of them side by side."""
+    """Update one row of transition weights, or all of them as one row."""
     place, factor = sums.place, sums.factor
     for j in range(n):
         w[place[j]] += factor[j]
         a[place[j]] += c * factor[j]
     for j in range(labels):
-        share_dense(w, a, q, arity, sums.shared[j], sums.share[j], c)
+        add_tied_dense(w, a, q, arity, sums.tied_place[j], sums.tied[j], c)
 
 
 @part
@@ -169,7 +170,7 @@ def _blend_arity(
     g: Ngrams, q: StateLayout, lo: int, n: int, at: int, paths: np.ndarray, factors: np.ndarray, c: float, sums: Sums
 ) -> None:
     """The features of one arity that end at the first `at` tokens of a sentence of n tokens from lo on."""
-    arity, H, W, shares = g.arity, q.H, q.W, q.share > 0.0
+    arity, H, W, has_ties = g.arity, q.H, q.W, q.tied_update > 0.0
     table, place, factor = sums.table, sums.place, sums.factor
     slot, used, w, a = g.weights.slot, g.weights.used, g.weights.w, g.weights.a
     ptr, att, val = g.features.ptr, g.features.att, g.features.val
@@ -180,9 +181,9 @@ def _blend_arity(
         if all_agree(paths, i, arity):
             continue
         kept = _sum_places(H, W, arity, paths, factors, i, table, place, factor)
-        if kept == 0:  # all of it cancels: no attribute gets a row for that
+        if kept == 0:  # all coefficients cancel: no row is allocated
             continue
-        labels = _sum_labels(q, arity, kept, sums) if shares else 0
+        labels = _sum_labels(q, arity, kept, sums) if has_ties else 0
         if inner:
             _blend_transitions(flat, flat_sum, q, arity, sums, kept, labels, c)
         if ends and i == 0:
@@ -194,14 +195,14 @@ def _blend_arity(
         elif ptr.size > 0:
             _blend_rows(slot, used, w, a, att, val, ptr[lo + i], ptr[lo + i + 1], place, factor, kept, c)
             if labels > 0:
-                _share_rows(g, q, lo + i, sums, labels, c)
+                _add_tied_rows(g, q, lo + i, sums, labels, c)
 
 
 @part
 def add_weighted_prefixes(
     m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, at: int, c: float, sums: Sums
 ) -> None:
-    """w += sum of factors[k] * f(the first `at` tokens of paths[k]) for sentence s at time c; the factors add up to
+    """w += sum of factors[k] * f(the first `at` tokens of paths[k]) for sentence s at time c; the factors sum to
     0."""
     q, lo = layout_of(m), x.offset[s]
     n = x.offset[s + 1] - lo
@@ -214,5 +215,5 @@ def add_weighted_prefixes(
 
 @part
 def add_weighted_paths(m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, c: float, sums: Sums) -> None:
-    """w += sum of factors[k] * f(paths[k]) for sentence s at time c; the factors add up to 0."""
+    """w += sum of factors[k] * f(paths[k]) for sentence s at time c; the factors sum to 0."""
     add_weighted_prefixes(m, x, s, paths, factors, x.offset[s + 1] - x.offset[s], c, sums)

@@ -1,8 +1,8 @@
-"""The best paths of a sentence as a learner sees them: gold first, then up to K candidates that are not gold.
+"""The candidate list of a sentence: gold first, then up to K of the best paths that are not gold.
 
-Gold is the best path that agrees with what is known. A search may list it too; it is then taken out of the candidates.
-A rule that asks for costs has no use for any path without one (right labels by other latent states, the same chunks
-written in another way), so these are taken out as well.
+Gold is the best path that agrees with the label mask. If the search lists it too, it is removed from the candidates.
+For rules with costs, paths without a cost (gold labels with other latent states, the same chunks in another encoding)
+are removed as well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from palmette.kernels.learning.rule import CandidateList, Rule
 
 
 class PathList(NamedTuple):
-    """Gold and K candidates: their states, their numbers, and room to search for them."""
+    """Gold and K candidates: their states, their numbers, and scratch space for the search."""
 
     paths: np.ndarray  # i32[K + 1, longest sentence]
     numbers: CandidateList
@@ -59,7 +59,7 @@ def same_path(one: np.ndarray, other: np.ndarray, n: int) -> bool:
 
 @inline
 def keep_candidate(paths: np.ndarray, score: np.ndarray, k: int, kept: int, n: int) -> None:
-    """Move candidate k to place `kept`, which is not behind it."""
+    """Move candidate k to place `kept` <= k."""
     if kept != k:
         score[kept] = score[k]
         for i in range(n):
@@ -68,8 +68,8 @@ def keep_candidate(paths: np.ndarray, score: np.ndarray, k: int, kept: int, n: i
 
 @part
 def _drop_right(m: Chain, x: Data, lo: int, n: int, found: int, with_costs: bool, chunks: Chunks, c: PathList) -> int:
-    """Fill in costs, and keep the candidates that have one; how many these are. with_costs: scores contain 1 for each
-    wrong token, which is taken off."""
+    """Compute costs, and keep the candidates with a positive cost. Returns their number. with_costs: scores contain 1
+    per wrong token, which is subtracted."""
     paths, score, cost = c.paths, c.numbers.score, c.numbers.cost
     kept = 0
     for k in range(1, found + 1):
@@ -86,8 +86,8 @@ def _drop_right(m: Chain, x: Data, lo: int, n: int, found: int, with_costs: bool
 
 @inline
 def _drop_gold(paths: np.ndarray, score: np.ndarray, n: int, found: int) -> tuple[int, bool]:
-    """Keep the candidates that are not gold: (how many these are, whether gold was listed). Gold's score is then that
-    of the list, which is the one to compare with."""
+    """Keep the candidates that are not gold. Returns (their number, whether gold was listed). If it was, gold gets its
+    score in the list, so that scores are comparable."""
     kept, listed = 0, False
     for k in range(1, found + 1):
         if same_path(paths[k], paths[0], n):
@@ -103,7 +103,8 @@ def _drop_gold(paths: np.ndarray, score: np.ndarray, n: int, found: int) -> tupl
 def drop_candidates(
     m: Chain, x: Data, lo: int, n: int, found: int, rule: Rule, chunks: Chunks, c: PathList
 ) -> tuple[int, bool]:
-    """Keep what a rule can learn from, with costs if it asks for them: (candidates, whether gold was listed)."""
+    """Keep the candidates that the rule can use, with costs if it needs them. Returns (their number, whether gold was
+    listed)."""
     if asks_for_costs(rule):
         return _drop_right(m, x, lo, n, found, searches_with_costs(rule), chunks, c), False
     return _drop_gold(c.paths, c.numbers.score, n, found)
@@ -114,7 +115,7 @@ def list_candidates(
     T: Trellis, m: Chain, x: Data, lo: int, n: int, rule: Rule, chunks: Chunks, c: PathList
 ) -> tuple[int, int, bool]:
     """Fill the list for a scored sentence: (number of candidates, wrong tokens of the best path, whether gold was
-    listed). -1 candidates: no path agrees with what is known. The scores in T.U may be destroyed."""
+    listed). -1 candidates: no path agrees with the label mask. T.U may be overwritten."""
     paths, score = c.paths, c.numbers.score
     found = kbest_astar(T, m, n, c.search, paths[1:], score[1:])
     if found == 0:
@@ -125,7 +126,7 @@ def list_candidates(
         found = kbest_astar(T, m, n, c.search, paths[1:], score[1:])
     if not gold_path(T, m, x, lo, n, paths[0]):
         return -1, missed, False
-    score[0] = score_of_path(T, m, n, paths[0])  # neither costs nor what is known change the scores of gold's states
+    score[0] = score_of_path(T, m, n, paths[0])  # neither costs nor the label mask change the scores of gold's states
     if score[0] == -np.inf:
         return -1, missed, False
     kept, listed = drop_candidates(m, x, lo, n, found, rule, chunks, c)

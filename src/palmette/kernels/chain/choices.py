@@ -1,16 +1,16 @@
-"""Reading a searched trellis backwards: how good each state of a token is, given the states after it.
+"""Scores of the states of a token given the states after it, from a searched trellis.
 
-A search for more than the best path goes from the last token to the first, over the table D of best scores up to a
-token. At most two states after token j matter, `one_on` and `two_on`, so a choice is cheap to score:
+A search for more than the best path runs from the last token to the first, over the table D of best scores up to a
+token. Only two states after token j matter, `one_on` and `two_on`:
 
     order 0:   U[j, h]
     order 1:   D[j, h] + E[j+1, h, one_on]                        D[j, h] at the last token
     order 2:   D[j+1, h, one_on] + S[j+2, h, one_on, two_on]         D[j+1, h, one_on] at the last but one token,
                                                                 max over g of D[j, g, h] at the last one
 
-What all choices of a token have in common is left out, so that only differences within a token mean something; they
-do not care where the numbers of D were moved for rescaling. D is the float32 table that `viterbi` has filled, or a
-float64 one; sums are made in its precision, in the order of `viterbi`, so that both see the same ties.
+Terms that all choices of a token share are left out, so that only differences within a token are meaningful; these do
+not depend on the rescaling of D. D is the float32 table of `viterbi` or a float64 one; sums have its precision and the
+order of `viterbi`, so that both have the same ties.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def choices_at(
     U: np.ndarray, E: np.ndarray, S: np.ndarray, D: np.ndarray, order: int, H: int, j: int, path: np.ndarray,
     out: np.ndarray,
 ) -> None:  # fmt: skip
-    """out[h] = how good state h is at token j, given the states after it in path i32[n]."""
+    """out[h] = the score of state h at token j, given the states after it in path i32[n]."""
     n = path.size
     one_on = path[j + 1] if j + 1 < n else 0
     two_on = path[j + 2] if j + 2 < n else 0

@@ -1,4 +1,4 @@
-"""Costs of wrong paths, for learners that ask for a margin: wrong tokens, or chunks that only one of two paths has."""
+"""Costs of wrong paths, for margin learners: wrong tokens, or chunks that only one of two paths has."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Chunks(NamedTuple):
 
 
 def no_chunks() -> Chunks:
-    """Costs count wrong tokens."""
+    """Empty tables: the cost is the number of wrong tokens."""
     square = np.zeros((0, 0), np.bool_)
     return Chunks(square, square, np.zeros(0, np.int64))
 
 
 @part
 def wrong_labels(m: Chain, x: Data, lo: int, n: int, path: np.ndarray) -> int:
-    """The number of tokens whose label is not among those known."""
+    """The number of tokens whose label the mask excludes."""
     wrong = 0
     for i in range(n):
         if not x.allow[x.known[lo + i], m.label_of[path[i]]]:
@@ -39,7 +39,7 @@ def span_cost(m: Chain, n: int, gold: np.ndarray, path: np.ndarray, c: Chunks) -
     """Chunks that only one of two paths has."""
     outside = c.type_of.size - 1
     count = 0
-    opened, other = -1, -1  # where the open chunk of each began
+    opened, other = -1, -1  # first tokens of the open chunks
     g0, p0 = outside, outside
     for i in range(n + 1):
         g = m.label_of[gold[i]] if i < n else outside
@@ -58,13 +58,13 @@ def span_cost(m: Chain, n: int, gold: np.ndarray, path: np.ndarray, c: Chunks) -
 
 @part
 def path_cost(m: Chain, n: int, gold: np.ndarray, path: np.ndarray, tokens: int, c: Chunks) -> int:
-    """The cost of a path with so many wrong tokens: right paths cost nothing, whatever their chunks are."""
+    """The cost of a path with `tokens` wrong tokens: 0 for correct paths, whatever their chunks are."""
     return span_cost(m, n, gold, path, c) if tokens > 0 and c.type_of.size > 0 else tokens
 
 
 @part
 def augment(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> None:
-    """Every state whose label is not among those known scores 1 more."""
+    """Add 1 to the scores of all states whose label the mask excludes."""
     for i in range(n):
         known = x.known[lo + i]
         for h in range(m.label_of.size):

@@ -1,4 +1,4 @@
-"""Beam search at tag time."""
+"""Tagging by beam search."""
 
 from __future__ import annotations
 

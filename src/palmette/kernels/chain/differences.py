@@ -1,9 +1,9 @@
-"""Differences of feature vectors, gold minus candidate, and their inner products: what margin learners need.
+"""Differences of feature vectors, gold minus candidate, and their inner products, for margin learners.
 
-An attribute may occur at several tokens, and its weights then count several times: so the parts of a difference are
-added up in a hash table by (attribute, place) before anything is squared. What all states of a label share is one more
-feature of the labels, whose products count by the share. (Not with the root of the share as its value: what cancels
-would leave a rounding error, and a step divides by the square of that.)
+An attribute may occur at several tokens, so the parts of a difference are summed in a hash table by (attribute, place)
+before products are computed. With tied updates the labels have features too, whose products are multiplied by
+`tied_update`. (Its square root as the value of these features would leave rounding errors where they should cancel, and
+a step divides by the squared length.)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Token(NamedTuple):
-    """Where gold and the candidates differ at one token: index 0 is gold, 1..K are the candidates."""
+    """Gold (index 0) and the candidates (1..K) at one token."""
 
     place: np.ndarray  # i64[K + 1]  of the state n-gram in a dense row
     combo: np.ndarray  # i64[K + 1]  the number of its combination of labels
@@ -38,11 +38,11 @@ class Token(NamedTuple):
 class Differences(NamedTuple):
     """A hash table of features: the parts of all differences, empty between sentences."""
 
-    keys: np.ndarray  # u64[size]       0 where nothing is
+    keys: np.ndarray  # u64[size]       0 for an empty place
     values: np.ndarray  # f64[size, K]  gold minus candidate
-    used: np.ndarray  # i64[size / 2]   places in use, in the order in which they were taken
+    used: np.ndarray  # i64[size / 2]   places in use, in order of insertion
     divisor: np.ndarray  # f64[size / 2]  of the steps of these features, see adaptive.py
-    n_used: np.ndarray  # i64[1]        how many these are
+    n_used: np.ndarray  # i64[1]        number of places in use
 
 
 def make_differences(K: int) -> Differences:
@@ -51,8 +51,8 @@ def make_differences(K: int) -> Differences:
 
 
 @part
-def with_room(t: Differences, needed: int) -> Differences:
-    """An empty table, large enough for so many entries."""
+def with_capacity(t: Differences, needed: int) -> Differences:
+    """An empty table, large enough for `needed` entries."""
     size = t.keys.size
     if size >= 2 * needed:
         return t
@@ -63,24 +63,25 @@ def with_room(t: Differences, needed: int) -> Differences:
 
 
 @inline
-def _look_at(
-    H: int, W: int, per: int, arity: int, paths: np.ndarray, i: int,
+def _fill_token(
+    H: int, W: int, states_per_label: int, arity: int, paths: np.ndarray, i: int,
     place: np.ndarray, combo: np.ndarray, label: np.ndarray,
 ) -> None:  # fmt: skip
-    """Fill in the places of token i."""
-    Y = H // per
+    """Set place, combo and label of token i."""
+    Y = H // states_per_label
     for k in range(paths.shape[0]):
         own = place_of(H, W, paths[k], i, arity)
         place[k] = own
-        h, g, f = (own % W) // per, (own // W) % H // per, (own // W) // H // per
+        h, g, f = (own % W) // states_per_label, (own // W) % H // states_per_label, (own // W) // H // states_per_label
         combo[k] = h if arity == 1 else (g * Y + h if arity == 2 else (f * Y + g) * Y + h)
-        first = h * per
-        label[k] = first if arity == 1 else ((f * per * H if arity == 3 else 0) + g * per) * W + first
+        first = h * states_per_label
+        before = (f * states_per_label * H if arity == 3 else 0) + g * states_per_label
+        label[k] = first if arity == 1 else before * W + first
 
 
 @part
 def _features_at_differences(arity: int, ptr: np.ndarray, lo: int, steps: int, paths: np.ndarray) -> int:
-    """How many features of one arity stand at the first `steps` tokens from lo on where paths differ."""
+    """The number of features of one arity at those of the first `steps` tokens from lo on where paths differ."""
     total = 0
     for i in range(arity - 1, steps):
         if not all_agree(paths, i, arity):
@@ -92,18 +93,18 @@ def _features_at_differences(arity: int, ptr: np.ndarray, lo: int, steps: int, p
 
 @part
 def entries(m: Chain, x: Data, lo: int, steps: int, paths: np.ndarray) -> int:
-    """At most so many features differ between gold (path 0) and the candidates."""
+    """An upper bound of the number of features that differ between gold (path 0) and the candidates."""
     total = _features_at_differences(1, x.features[0].ptr, lo, steps, paths)
     if m.order >= 1:
         total += _features_at_differences(2, x.features[1].ptr, lo, steps, paths)
     if m.order >= 2:
         total += _features_at_differences(3, x.features[2].ptr, lo, steps, paths)
-    return total * paths.shape[0] * (2 if m.share > 0.0 else 1)
+    return total * paths.shape[0] * (2 if m.tied_update > 0.0 else 1)
 
 
 @inline
 def entry_of(keys: np.ndarray, used: np.ndarray, count: np.ndarray, key: np.uint64) -> int:
-    """The place of a key in the table, which is in use from now on."""
+    """The place of a key in the table, inserted if it is missing."""
     mask = np.uint64(keys.size - 1)
     at = (key * MIX >> np.uint64(20)) & mask
     while keys[at] != np.uint64(0) and keys[at] != key:
@@ -117,14 +118,14 @@ def entry_of(keys: np.ndarray, used: np.ndarray, count: np.ndarray, key: np.uint
 
 @inline
 def _key(attribute: int, places: int, place: int, arity: int, of_labels: int) -> np.uint64:
-    """Never 0; the last bit tells a feature of labels from one of states."""
+    """The key of a feature, never 0; the last bit is set for features of labels."""
     return np.uint64((attribute * places + place) * 8 + arity * 2 + of_labels)
 
 
 @inline
 def _count(values: np.ndarray, at: int, kind: np.ndarray, j: int, value: float) -> None:
-    """Path j has the feature of entry `at`: gold (0) counts for all candidates of another kind than gold's, a candidate
-    against itself."""
+    """Count the feature of entry `at` in path j: if j is gold (0), for all candidates of another kind than gold's; else
+    against candidate j."""
     if j == 0:
         for k in range(1, kind.size):
             if kind[k] != kind[0]:
@@ -137,10 +138,11 @@ def _count(values: np.ndarray, at: int, kind: np.ndarray, j: int, value: float) 
 def _add_arity(
     g: Ngrams, q: StateLayout, lo: int, n: int, steps: int, paths: np.ndarray, s: Token, t: Differences
 ) -> None:
-    """All features of one arity that end at the first `steps` tokens of a sentence of n tokens from lo on, where
-    candidates differ from gold. Transition weights are numbered after the attributes; combinations that were not seen
+    """Add all features of one arity that end at the first `steps` tokens of a sentence of n tokens from lo on, where
+    candidates differ from gold. Transition weights are numbered after the attributes; unseen combinations
     have no weight."""
-    H, W, per, arity, shares, K = q.H, q.W, q.per, g.arity, q.share > 0.0, paths.shape[0]
+    H, W, states_per_label, has_ties = q.H, q.W, q.states_per_label, q.tied_update > 0.0
+    arity, K = g.arity, paths.shape[0]
     place, combo, label = s.place, s.combo, s.label
     keys, values, used, count = t.keys, t.values, t.used, t.n_used
     first, combos, ptr, att, val = g.weights.first, g.weights.combo, g.features.ptr, g.features.att, g.features.val
@@ -149,7 +151,7 @@ def _add_arity(
     for i in range(arity - 1, steps):
         if all_agree(paths, i, arity):
             continue
-        _look_at(H, W, per, arity, paths, i, place, combo, label)
+        _fill_token(H, W, states_per_label, arity, paths, i, place, combo, label)
         if ptr.size > 0 and A > 0:
             begin, end = ptr[lo + i], ptr[lo + i + 1]
         opening = g.learns and (arity > 1 or i == 0)
@@ -168,14 +170,14 @@ def _add_arity(
                     continue
                 at = entry_of(keys, used, count, _key(attribute, places, place[j], arity, 0))
                 _count(values, at, place, j, value)
-                if shares and (j == 0 or combo[j] != combo[0]):
+                if has_ties and (j == 0 or combo[j] != combo[0]):
                     at = entry_of(keys, used, count, _key(attribute, places, label[j], arity, 1))
                     _count(values, at, combo, j, value)
 
 
 @part
 def add_differences(m: Chain, x: Data, lo: int, n: int, steps: int, paths: np.ndarray, t: Differences) -> None:
-    """The differences of the first `steps` of n tokens, gold (path 0) minus each candidate, into an empty table."""
+    """Add the differences of the first `steps` of n tokens, gold (path 0) minus each candidate, to an empty table."""
     q, K = layout_of(m), paths.shape[0]
     token = Token(np.empty(K, np.int64), np.empty(K, np.int64), np.empty(K, np.int64))
     _add_arity(singles_of(m, x), q, lo, n, steps, paths, token, t)
@@ -186,13 +188,13 @@ def add_differences(m: Chain, x: Data, lo: int, n: int, steps: int, paths: np.nd
 
 
 @part
-def products(share: float, K: int, t: Differences, A: np.ndarray) -> None:
-    """A[k, l] = difference k . difference l for K candidates; the table is empty again."""
+def products(tied_update: float, K: int, t: Differences, A: np.ndarray) -> None:
+    """A[k, l] = difference k . difference l for K candidates; empties the table."""
     keys, values, used = t.keys, t.values, t.used
     A[:K, :K] = 0.0
     for e in range(t.n_used[0]):
         row = values[used[e]]
-        part_of = share if keys[used[e]] & np.uint64(1) else 1.0
+        part_of = tied_update if keys[used[e]] & np.uint64(1) else 1.0
         keys[used[e]] = np.uint64(0)
         for k in range(K):
             if row[k] != 0.0:
@@ -205,10 +207,10 @@ def products(share: float, K: int, t: Differences, A: np.ndarray) -> None:
 
 @part
 def differences_of(m: Chain, x: Data, s: int, paths: np.ndarray, t: Differences) -> Differences:
-    """The differences between gold, path 0 of sentence s, and the other paths; the table that holds them."""
+    """A table of the differences between gold, path 0 of sentence s, and the other paths."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
-    t = with_room(t, entries(m, x, lo, n, paths) + 1)
+    t = with_capacity(t, entries(m, x, lo, n, paths) + 1)
     add_differences(m, x, lo, n, n, paths, t)
     return t
 
@@ -216,7 +218,7 @@ def differences_of(m: Chain, x: Data, s: int, paths: np.ndarray, t: Differences)
 @part
 def gram(m: Chain, x: Data, s: int, paths: np.ndarray, t: Differences, A: np.ndarray) -> Differences:
     """A[k, l] = (f(gold) - f(candidate k)) . (f(gold) - f(candidate l)), gold being path 0 of sentence s and candidate
-    k path k + 1; the table, empty again, for the next sentence."""
+    k path k + 1. Returns the emptied table, for the next sentence."""
     t = differences_of(m, x, s, paths, t)
-    products(m.share, paths.shape[0] - 1, t, A)
+    products(m.tied_update, paths.shape[0] - 1, t, A)
     return t

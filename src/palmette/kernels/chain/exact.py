@@ -1,23 +1,23 @@
 """The most probable LABEL sequence of a model with latent states, with proof (after Sun & Tsujii 2009).
 
-The probability of a label sequence is that of all latent paths that project to it, and no recursion finds the best
-one. But paths can be listed, best first, and each label sequence that turns up for the first time can be summed
-exactly by a forward pass over its own states. The best one so far is the best of all as soon as
+The probability of a label sequence is the sum over all latent paths that project to it, and no recursion finds the best
+one. But paths can be listed, best first, and the probability of each new label sequence can be computed exactly by a
+forward pass over its states. The best one so far is the best of all as soon as
 
-- it is at least as probable as all that has not turned up together: 1 - the sum of what has, or
-- none that is left can reach it: all its paths score at most what the next path scores, and there are at most as many
-  of them as the product over tokens of the states of a label. With one state a label the first path proves itself.
+- it is at least as probable as all sequences that are not listed yet together: 1 - the sum of the listed ones, or
+- no other sequence can reach it: each of its paths scores at most as much as the next path, and their number is at most
+  the product over tokens of the states per label. With one state per label the first path is proven at once.
 
 The list: D[i, k, h] is the best score of a path up to token i (max_recursion.py), so that the best path with
-a given end is known without search. A path is written down as where it leaves an earlier one on the way from the last
-token to the first; before that place it is the best one there is. When it is taken from the queue, every other
-choice at every token before that place becomes a candidate with its exact score. No path comes twice, and the first
-one is that of Viterbi. At most `cap` paths are taken, so a queue of the best `cap` candidates is enough: memory is
-O(cap + n). (astar.py does the same for short lists. Here thousands may be taken: a heap takes the place of a sorted
-list, and paths are not kept but made again from where they leave.)
+a given end is known without search. A path is stored as the token where it branches off from an earlier one, from the
+last token to the first; before that token it is the best one. When it is popped from the queue, every other choice at
+every token before that one becomes a candidate with its exact score. No path is listed twice, and the first one is that
+of Viterbi. At most `cap` paths are popped, so a queue of the best `cap` candidates is enough: memory is O(cap + n).
+(astar.py uses the same method for short lists. Here thousands may be popped: the sorted list is replaced by a heap, and
+paths are reconstructed instead of stored.)
 
-Label sequences are told apart by a 64-bit hash. Should two share theirs, the second counts as not having turned up,
-and its probability stays in that of the rest.
+Label sequences are identified by a 64-bit hash. If two have the same, the second counts as not listed, and its
+probability remains in that of the rest.
 """
 
 from __future__ import annotations
@@ -35,32 +35,32 @@ from palmette.kernels.core.hashing import mixed
 from palmette.kernels.core.table import ABSENT, find_or_add
 
 NEAR = 1e-9  # log probabilities that differ by less are a tie
-ROUNDING = 1e-13  # of a score: what float64 sums in another order may differ by
-ROOT = -1  # the path that leaves no other
+ROUNDING = 1e-13  # relative rounding error of float64 sums in another order
+ROOT = -1  # the first path, which branches off from none
 
 
 class Queue(NamedTuple):
-    """A binary heap of candidates, best on top, and the list of the paths taken from it.
+    """A binary heap of candidates, best on top, and the list of popped paths.
 
-    A candidate is a number: ((taken path that it leaves) * n + token) * H + state."""
+    A candidate is a number: ((popped path that it leaves) * n + token) * H + state."""
 
     score: np.ndarray  # f64[size]
     leaves: np.ndarray  # i64[size]
     size: np.ndarray  # i64[1]
-    floor: np.ndarray  # f64[1]    what scores less is never taken
+    floor: np.ndarray  # f64[1]    candidates below this score are dropped
     taken: np.ndarray  # i64[cap]
-    keys: np.ndarray  # u64[places]  hash table of the label sequences that have turned up
+    keys: np.ndarray  # u64[places]  hash table of the listed label sequences
     numbers: np.ndarray  # i32[places]
 
 
 class Workspace(NamedTuple):
-    """For one sentence."""
+    """Arrays for one sentence."""
 
     D: np.ndarray  # f64[n, K, W]
     U: np.ndarray  # f32[n, W]   a copy of T.U, which is masked for the sum of one label sequence
     path: np.ndarray  # i32[n]
     labels: np.ndarray  # i32[n]
-    forced: np.ndarray  # i32[n]   the state where the path leaves an earlier one, or ABSENT
+    forced: np.ndarray  # i32[n]   the state where the path branches off from an earlier one, or ABSENT
     choice: np.ndarray  # f64[W]   the score of each state at one token
 
 
@@ -108,14 +108,14 @@ def make_exact_workspace(m: Chain, x: Data, cap: int) -> ExactWorkspace:
 
 @part
 def _prune(q: Queue) -> None:
-    """Keep the best half. Sorted from the best down they are a heap."""
+    """Keep the best half, sorted by descending score, which is a heap."""
     keep = q.taken.size
     size = q.size[0]
-    order = np.argsort(q.score[:size])
+    permutation = np.argsort(q.score[:size])
     score, leaves = q.score[:size].copy(), q.leaves[:size].copy()
     for k in range(keep):
-        q.score[k] = score[order[size - 1 - k]]
-        q.leaves[k] = leaves[order[size - 1 - k]]
+        q.score[k] = score[permutation[size - 1 - k]]
+        q.leaves[k] = leaves[permutation[size - 1 - k]]
     q.size[0] = keep
     q.floor[0] = q.score[keep - 1]
 
@@ -158,7 +158,8 @@ def _pop(q: Queue) -> int:
 
 @part
 def _force(q: Queue, what: int, n: int, H: int, forced: np.ndarray) -> int:
-    """Where the path leaves earlier ones, and for which states; the first such token (n: none)."""
+    """Set forced to the states where the path branches off from earlier ones. Returns the first such token (n:
+    none)."""
     for i in range(n):
         forced[i] = ABSENT
     first = n if what == ROOT else (what // H) % n
@@ -180,7 +181,7 @@ def start_list(T: Trellis, m: Chain, n: int, V: np.ndarray, r: Workspace, q: Que
 
 @part
 def take_best(T: Trellis, m: Chain, n: int, r: Workspace, q: Queue, count: int) -> float:
-    """Take the best candidate as path number `count`, write it into r.path, and queue what leaves it; its score."""
+    """Pop the best candidate as path number `count`, write it to r.path, and queue its branches. Returns its score."""
     order, H, path, choice = m.order, m.label_of.size, r.path[:n], r.choice
     U, E, S, D = T.U, T.E, T.S, r.D
     score = q.score[0]
@@ -209,7 +210,7 @@ def take_best(T: Trellis, m: Chain, n: int, r: Workspace, q: Queue, count: int) 
 
 @part
 def _is_new(m: Chain, n: int, path: np.ndarray, q: Queue, count: int) -> bool:
-    """Whether the labels of the path have not turned up before."""
+    """Whether the labels of the path are not listed yet; they are then added."""
     key = np.uint64(0)
     for i in range(n):
         key = mixed(key ^ np.uint64(m.label_of[path[i]] + 1))
@@ -218,7 +219,7 @@ def _is_new(m: Chain, n: int, path: np.ndarray, q: Queue, count: int) -> bool:
 
 @part
 def log_sum_of_labels(T: Trellis, m: Chain, n: int, labels: np.ndarray, keep: np.ndarray, w: Sums) -> float:
-    """log of the sum over all paths with these labels; keep f32[at least n, W] is room for a copy of T.U."""
+    """log of the sum over all paths with these labels; keep f32[at least n, W] is scratch space for a copy of T.U."""
     U, label_of = T.U, m.label_of
     keep[:n] = U[:n]
     for i in range(n):
@@ -231,8 +232,8 @@ def log_sum_of_labels(T: Trellis, m: Chain, n: int, labels: np.ndarray, keep: np
 
 
 @part
-def _log_paths_a_sequence(T: Trellis, m: Chain, n: int, of_label: np.ndarray) -> float:
-    """log of how many paths a label sequence has at most."""
+def _log_paths_per_sequence(T: Trellis, m: Chain, n: int, of_label: np.ndarray) -> float:
+    """log of the largest possible number of paths of a label sequence."""
     total = 0.0
     for i in range(n):
         for y in range(of_label.size):
@@ -248,14 +249,15 @@ def _log_paths_a_sequence(T: Trellis, m: Chain, n: int, of_label: np.ndarray) ->
 def _best_labels(
     T: Trellis, m: Chain, n: int, log_z: float, r: Workspace, q: Queue, w: Sums, of_label: np.ndarray, out: np.ndarray
 ) -> tuple[float, bool]:
-    """The best label sequence into out[:n]: its log probability, and whether it is proven to be the best."""
+    """Write the best label sequence to out[:n]. Returns its log probability, and whether it is proven to be the
+    best."""
     start_list(T, m, n, w.V, r, q)
     q.keys[:] = np.uint64(0)
-    most = _log_paths_a_sequence(T, m, n, of_label)
+    most = _log_paths_per_sequence(T, m, n, of_label)
     best, left = -np.inf, 1.0
     count = 0
     while q.size[0] > 0:
-        reach = q.score[0] + most - log_z  # no label sequence that is left has a larger log probability
+        reach = q.score[0] + most - log_z  # an upper bound of the log probability of all other label sequences
         slack = NEAR + ROUNDING * abs(log_z)
         if count > 0 and (best >= reach - slack or np.exp(best) >= left):
             return best, True

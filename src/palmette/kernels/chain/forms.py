@@ -2,7 +2,7 @@
 
 Letters: N tokens, S sentences, Y labels, H states, W the stride of a row of states (H, rounded up to a
 multiple of 8 from 8 on, so that vectors are full and rows lie on few cache lines), A attributes.
-A plain model has one state a label; a latent one has several, and `label_of` tells whose they are.
+A plain model has one state per label; a latent one has several, and `label_of` maps them to labels.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ class Active(NamedTuple):
 
 class FeatureWeights(NamedTuple):
     """Weights of attributes for one arity. Dense: attribute a owns the row slot[a]; row 0 stays zero and is shared by
-    all attributes that never moved. Seen: a owns the places first[a]..first[a+1], each for one combination of labels
+    all attributes without weights. Seen: a owns the places first[a]..first[a+1], each for one combination of labels
     (numbered (f * Y + g) * Y + h): a block of all states of these labels."""
 
     slot: np.ndarray  # i32[A]
-    used: np.ndarray  # i64[1]     rows given out so far, row 0 included
+    used: np.ndarray  # i64[1]     allocated rows, row 0 included
     first: np.ndarray  # i64[A+1], or of size 0 if dense
-    combo: np.ndarray  # i32[places]  rising within an attribute
-    w: np.ndarray  # f32[rows, width] or f32[places, block]; a block has per, per**2 or per**3 numbers
+    combo: np.ndarray  # i32[places]  ascending within an attribute
+    w: np.ndarray  # f32[rows, width] or f32[places, block]; a block has states_per_label ** arity numbers
     a: np.ndarray  # f64, as w: sum of (time * change), for averaging; of size 0 when tagging
-    state: np.ndarray  # f32, as w: what a learner remembers of each weight; of size 0 unless it does
+    state: np.ndarray  # f32, as w: learner state per weight; of size 0 if the learner has none
 
 
 class TransitionWeights(NamedTuple):
-    """Weights of state n-grams of one arity, whatever the observations are: a row per context. The contexts are start
+    """Weights of state n-grams of one arity, independent of observations: a row per context. The contexts are start
     and end of a sentence (arity 1), the previous state (2), the two previous states (3; f * H + g)."""
 
     w: np.ndarray  # f32[contexts, W]
@@ -54,10 +54,10 @@ class Chain(NamedTuple):
 
     order: int
     plain: bool  # states are labels
-    per: int  # states per label, side by side; 1 also where labels share states in another way
+    states_per_label: int  # adjacent in a row; 1 also if labels share states in another way
     label_of: np.ndarray  # i32[H]
-    sizes: np.ndarray  # i32[H / per]  states that each label really has, at most `per`
-    share: float  # of a change that goes to all states of the labels, in learning
+    sizes: np.ndarray  # i32[H / states_per_label]  states that each label really has
+    tied_update: float  # fraction of an update that all states of the labels get
     learns: tuple[bool, bool, bool]  # whether transition weights are learnt
     local: bool  # scores are normalised token by token (maxent); see local.py
     forbid: np.ndarray  # f32[H, W]  0 or -inf, (previous, current)
@@ -79,7 +79,7 @@ class Data(NamedTuple):
 
 
 class Ngrams(NamedTuple):
-    """Weights and features of one arity, for code that is the same for all of them."""
+    """Weights and features of one arity, for code that is common to all arities."""
 
     arity: int  # 1, 2 or 3
     learns: bool  # whether transition weights are learnt
@@ -89,30 +89,30 @@ class Ngrams(NamedTuple):
 
 
 class StateLayout(NamedTuple):
-    """Where states stand in a row, for code that would pass a whole Chain around only for that."""
+    """The layout of states in a row, for code that needs no other part of a Chain."""
 
     H: int
     W: int
-    per: int  # states per label
-    sizes: np.ndarray  # i32[H / per]
-    share: float
+    states_per_label: int
+    sizes: np.ndarray  # i32[H / states_per_label]
+    tied_update: float
 
 
 class Gather(NamedTuple):
-    """Room to add up the blocks of one token before they go into its table: a block is one run of numbers, in the
-    table it lies on many rows. Of size 0 unless combinations are seen ones."""
+    """Scratch space to sum the blocks of one token before they are added to its table: a block is contiguous, while in
+    the table it is spread over many rows. Of size 0 unless combinations are seen ones."""
 
     total: np.ndarray  # f32[combinations, block]
-    token: np.ndarray  # i64[combinations]   the token that a sum is of
+    token: np.ndarray  # i64[combinations]   the token of a sum
     touched: np.ndarray  # i64[combinations] the combinations of this token
-    place: np.ndarray  # i64[combinations]   where the first number of a block stands in a dense row
+    place: np.ndarray  # i64[combinations]   place of the first number of a block in a dense row
 
 
 class Trellis(NamedTuple):
-    """One sentence's scores, and room to search them. Forbidden means -inf."""
+    """Scores of one sentence, and the table D of its search. Forbidden means -inf."""
 
     U: np.ndarray  # f32[n, W]              state
-    E: np.ndarray  # f32[1 or n, H, W]      (previous, current); E[0] when the edges are all alike
+    E: np.ndarray  # f32[1 or n, H, W]      (previous, current); only E[0] if all tokens have the same edges
     S: np.ndarray  # f32[1 or n, H, H, W]   (before, previous, current); of order 2 only
     D: np.ndarray  # f32[n, 1 or H, W]      best score of a path that ends here
 
@@ -142,7 +142,7 @@ def no_sums() -> np.ndarray:
 
 
 def no_state() -> np.ndarray:
-    """State of a learner that remembers nothing of single weights."""
+    """Learner state of size 0, for learners without state per weight."""
     return np.zeros((0, 1), np.float32)
 
 

@@ -1,22 +1,22 @@
-"""Sums over all paths of a trellis: log Z, and how probable a state, a pair or a triple is. All in float64.
+"""Sums over all paths of a trellis: log Z and forward sums, in float64.
 
     A[i, k, h] = log sum over the paths that end in state h at token i, in context k
-    B[i, k, h] = log sum over the ways to go on from there to the end
+    B[i, k, h] = log sum over the continuations from there to the end
 
-The context is the previous state at order 2 (K = H contexts) and nothing otherwise (K = 1). With L for the edges that
-lead into a token (E at order 1, S at order 2) and V for what its state scores by itself (U; at order 2 U + E), both
-orders are one recursion. Below, (f, k) is the state at the token before: the k-th state there in context f at order 2,
+The context is the previous state at order 2 (K = H contexts) and empty otherwise (K = 1). With L for the edges into a
+token (E at order 1, S at order 2) and V for the own scores of its states (U; at order 2 U + E), both orders are one
+recursion. Below, (f, k) is the state at the token before: the k-th state there in context f at order 2,
 the f-th state there at order 1.
 
     A[i, k, h]    = V[i, k, h] + log sum over f of exp(A[i-1, (f, k)] + L[i, f, k, h])
     B[i-1, (f, k)] = log sum over h of exp(L[i, f, k, h] + V[i, k, h] + B[i, k, h])
 
-A sum of products is far cheaper than a sum of exponentials: X = exp(L - C) with C[k, h] the largest edge into (k, h)
-is made once where the edges of all tokens are alike, and a step is X times exp(A). All factors are at most 1, so a sum
-above TINY has lost nothing that float64 could hold; one below is made again from the logarithms. So scores may be of
-any size, and -inf comes out only where no path is allowed. The largest A (and B) of each token is taken out: within a
-token they are comparable, between tokens they are not, and log Z has them added up. What remains is mostly exp and log
-of rows, so these two are written out as polynomials, which become vector code.
+A sum of products is far cheaper than a sum of exponentials: X = exp(L - C) with C[k, h] the largest edge into (k, h) is
+computed once if all tokens have the same edges, and a step is X times exp(A). All factors are at most 1, so a sum above
+TINY is accurate in float64; one below is computed again from the logarithms. So scores may have any size, and the
+result is -inf only if no path is allowed. The largest A (and B) of each token is subtracted: values are comparable
+within a token, not between tokens, and log Z includes the subtracted values. Most of the time is spent on exp and log
+of rows, so these two are polynomials, which become vector code.
 
 Backward sums and marginals are in marginals.py.
 """
@@ -32,25 +32,25 @@ from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.exponent import exp_of, log_of
 
-TINY = 1e-280  # terms below 1e-308 are lost: of no weight in a sum of at least this
+TINY = 1e-280  # terms below 1e-308 are lost, which is negligible in a sum of at least this
 
 
 class Sums(NamedTuple):
-    """Room for the sums over the paths of one sentence. Rows are worked on whole, so that vectors are full: in the
-    places h >= H stands -inf in A, C and V, 0 in X, a, q and sums, and 0 or -inf in B."""
+    """Arrays for the sums over the paths of one sentence. Rows are processed whole, so that vectors are full: padding
+    (h >= H) is -inf in A, C and V, 0 in X, a, q and sums, and 0 or -inf in B."""
 
     A: np.ndarray  # f64[n, K, W]
     B: np.ndarray  # f64[n, K, W], or with n = 0 for log Z alone
     C: np.ndarray  # f64[1 or n, K, W]     largest edge into (k, h)
     X: np.ndarray  # f64[1 or n, H, K, W]  exp(edge - C)
-    V: np.ndarray  # f64[K, W]             what the states of one token score by themselves
-    a: np.ndarray  # f64[K, W]             exp(A) of the token before
+    V: np.ndarray  # f64[K, W]             own scores of the states of one token
+    a: np.ndarray  # f64[K, W]             exp(A) of the previous token
     q: np.ndarray  # f64[K, W]             exp(C + V + B) over the largest one of the context
     sums: np.ndarray  # f64[K, W]          of products, before their logarithms are taken
 
 
 def make_sums(T: Trellis, m: Chain, both: bool) -> Sums:
-    """Room for sentences as long as T has room for; `both`: for marginals, not for log Z alone."""
+    """Arrays for sentences of the maximum length of T; `both`: for marginals, not only for log Z."""
     n, W = T.U.shape
     H = m.label_of.size
     K = H if m.order == 2 else 1
@@ -127,7 +127,7 @@ def own_scores(T: Trellis, m: Chain, i: int, V: np.ndarray) -> None:
 
 @inline
 def largest(row: np.ndarray) -> float:
-    """Four searches side by side: one would wait for each comparison before it starts the next."""
+    """The largest number of a row, by four independent searches: in a single one each comparison waits for the last."""
     t0, t1, t2, t3 = -np.inf, -np.inf, -np.inf, -np.inf
     h = 0
     while h + 4 <= row.size:
@@ -144,7 +144,7 @@ def largest(row: np.ndarray) -> float:
 
 @inline
 def taken_out(table: np.ndarray) -> float:
-    """Subtract the largest number from all of them; it. Nothing happens when it is -inf."""
+    """Subtract the largest number from all of them and return it. The table is unchanged if it is -inf."""
     top = -np.inf
     for k in range(table.shape[0]):
         top = max(top, largest(table[k]))
@@ -177,8 +177,8 @@ def exp_rows(table: np.ndarray, out: np.ndarray) -> None:
 
 @inline
 def _weighted_rows(a: np.ndarray, x: np.ndarray, k: int, out: np.ndarray) -> None:
-    """out[h] = sum over f of a[(f, k)] * x[f, k, h]. Four rows at a time, and none that has no weight: in a restricted
-    trellis that is most of them."""
+    """out[h] = sum over f of a[(f, k)] * x[f, k, h]. Four rows at a time; rows of weight 0 are skipped, which are
+    most of them in a restricted trellis."""
     H = x.shape[0]
     for h in range(out.size):
         out[h] = 0.0
@@ -202,7 +202,7 @@ def _weighted_rows(a: np.ndarray, x: np.ndarray, k: int, out: np.ndarray) -> Non
 
 @inline
 def dot(a: np.ndarray, b: np.ndarray) -> float:
-    """Four sums side by side: one would wait for each addition before it starts the next."""
+    """a . b, by four independent sums: in a single one each addition waits for the last."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     h = 0
     while h + 4 <= a.size:
@@ -233,7 +233,7 @@ def _log_sum_before(before: np.ndarray, edge: np.ndarray, k: int, h: int) -> flo
 
 @part
 def log_sum_after(edge: np.ndarray, own: np.ndarray, after: np.ndarray, H: int) -> float:
-    """log sum over h of exp(edge[h] + own[h] + after[h]), likewise."""
+    """log sum over h of exp(edge[h] + own[h] + after[h]), whatever the size of the scores."""
     top = -np.inf
     for h in range(H):
         top = max(top, edge[h] + own[h] + after[h])
@@ -250,13 +250,13 @@ def log_sum_after(edge: np.ndarray, own: np.ndarray, after: np.ndarray, H: int) 
 
 @inline
 def first_context(m: Chain, n: int) -> int:
-    """The first token that has a context: there the recursion starts."""
+    """The first token with a context, where the recursion starts."""
     return 1 if m.order == 2 and n > 1 else 0
 
 
 @part
 def _start(T: Trellis, m: Chain, n: int, w: Sums) -> float:
-    """A of the first token, or of the first two at order 2; what was taken out."""
+    """Set A of the first token, or of the first two at order 2. Returns the subtracted value."""
     H, U = m.label_of.size, T.U
     A = w.A[0, :1]
     for h in range(H):
@@ -288,7 +288,7 @@ def _step_forward(before: np.ndarray, edge: np.ndarray, x: np.ndarray, C: np.nda
 
 @part
 def log_partition(T: Trellis, m: Chain, n: int, w: Sums) -> float:
-    """log Z, and A. -inf: no path is allowed, and A is only begun. `exp_edges` comes before it."""
+    """Compute log Z and A, after `exp_edges`. -inf: no path is allowed, and A is incomplete."""
     H, A = m.label_of.size, w.A
     first = first_context(m, n)
     total = _start(T, m, n, w)
@@ -316,7 +316,8 @@ def log_partition(T: Trellis, m: Chain, n: int, w: Sums) -> float:
 
 @part
 def scored(T: Trellis, m: Chain, x: Data, s: int, w: Sums, restricted: bool) -> int:
-    """Make T and the edges of w ready for sentence s, weights being the same for all sentences; its length."""
+    """Score sentence s into T and prepare the edges of w; weights are the same for all sentences. Returns its
+    length."""
     n = score(T, m, x, s, s == 0)
     if restricted:
         restrict(T, m, x, x.offset[s], n)
@@ -340,7 +341,7 @@ def make_sum_workspace(m: Chain, x: Data, both: bool = False) -> SumWorkspace:
 
 @kernel
 def log_partitions(m: Chain, x: Data, workspace: SumWorkspace, log_z: np.ndarray, restricted: bool) -> None:
-    """log Z of each sentence into log_z f64[S]: of all paths, or of those that what is known allows."""
+    """Write log Z of each sentence to log_z f64[S]: of all paths, or of those that the label mask allows."""
     T, w = workspace
     for s in range(x.offset.size - 1):
         n = scored(T, m, x, s, w, restricted)

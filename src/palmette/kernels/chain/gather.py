@@ -1,6 +1,6 @@
-"""From tokens to attributes: the tokens that an attribute occurs at, and the sums of their tables.
+"""From tokens to attributes: the tokens of each attribute, and the sums of their tables.
 
-Attribute by attribute nothing is shared between threads, and the result is the same for any number of them.
+Threads work on disjoint attributes, so that the result is the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.vector import add_run, fetch_early
 from palmette.kernels.core.vector_sums import sum_listed
 
-AHEAD = 16  # tables that are asked for before they are needed: they lie all over the memory
+AHEAD = 16  # tables that are prefetched: they are scattered over the memory
 
 
 @kernel
@@ -41,7 +41,7 @@ def inverted(x: Active, n_attributes: int, first: int, last: int) -> Active:
 
 
 class Rows(NamedTuple):
-    """Where sums go: G = factor * base + sums."""
+    """The target of sums: G = factor * base + sums."""
 
     G: np.ndarray  # f64[rows, width]
     base: np.ndarray  # f64[rows, width], may be G itself
@@ -72,10 +72,10 @@ def _gather_ones(out: Rows, slot: np.ndarray, of: Active, M: np.ndarray, first: 
 def _gather_seen(
     G: np.ndarray, r: FeatureWeights, m: Chain, arity: int, of: Active, M: np.ndarray, first: int, last: int
 ) -> None:
-    """Blocks of the combinations that were seen, which lie in a table in runs of the states side by side."""
+    """Blocks of seen combinations, which are runs of adjacent states in a table."""
     out, tables, width = G.reshape(-1), M.reshape(-1), np.int64(M.shape[1])
     ptr, tokens, val, begins, combo = of.ptr, of.att, of.val, r.first, r.combo
-    place, block, per = gather_for(m, r, arity).place, np.int64(G.shape[1]), np.int64(m.per)
+    place, block, states_per_label = gather_for(m, r, arity).place, np.int64(G.shape[1]), np.int64(m.states_per_label)
     H, W = m.label_of.size, m.bias.size
     for a in range(first, last):
         for k in range(ptr[a], ptr[a + 1]):
@@ -83,17 +83,18 @@ def _gather_seen(
             table = tokens[k] * width
             for p in range(begins[a], begins[a + 1]):
                 at = table + place[combo[p]]
-                for run in range(block // per):
-                    before, previous = run // per, run % per
-                    add_run(out, p * block + run * per, tables, at + (before * H + previous) * W, per, v)
+                for run in range(block // states_per_label):
+                    before, previous = run // states_per_label, run % states_per_label
+                    begin = p * block + run * states_per_label
+                    add_run(out, begin, tables, at + (before * H + previous) * W, states_per_label, v)
 
 
 @kernel
 def gather(
     out: Rows, r: FeatureWeights, m: Chain, arity: int, of: Active, M: np.ndarray, first: int, last: int
 ) -> None:
-    """Sum the tables M f32[tokens, width] of the tokens of the attributes first..last into their rows. `of` is made by
-    `inverted`."""
+    """Sum the tables M f32[tokens, width] of the tokens of the attributes first..last into their rows. `of` is the
+    result of `inverted`."""
     G, base, factor = out.G, out.base, out.factor
     ptr, tokens, val, slot = of.ptr, of.att, of.val, r.slot
     if r.first.size > 0:

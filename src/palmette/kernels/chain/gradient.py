@@ -1,14 +1,15 @@
-"""What the likelihood of a chain needs: log Z minus the score of gold, and how often each feature is expected.
+"""Value and gradient of the likelihood of a chain: log Z minus the score of gold, and expected feature counts.
 
-Each sentence leaves the difference of two tables: how probable its states (pairs, triples) are, and how probable they
-are given what is known. Where gold is one path, the second is that path; for latent states and partial labels it is a
-second pass under the mask. `tables[0][token, state]` and, where attributes are on them, `tables[1]` and `tables[2]`
-hold the differences; transition weights are summed at once. A batch learner then adds up the tables of the tokens that
-an attribute occurs at (gather.py); a stochastic one moves the weights after each sentence (stochastic.py).
+The gradient of a sentence is the difference of two tables: the marginals of its states (pairs, triples), and their
+marginals given the label mask. If gold is a single path, the second is that path; for latent states and partial labels
+it is a second pass under the mask. `tables[0][token, state]` and, if attributes are on them, `tables[1]` and
+`tables[2]` hold the differences; those of transition weights are summed immediately. A batch learner then sums the
+tables of the tokens of each attribute (gather.py); a stochastic one updates the weights after each sentence
+(stochastic.py).
 
-Chains of order 0 and 1 whose edges are the same at all tokens go the fast way of products.py. Everything else,
-and a sentence for which numbers become too small there, goes by the logarithms of forward.py. Sums over many
-tokens are float64; a table of one token is float32, as the weights are, since gathering it is mostly reading it.
+Chains of order 0 and 1 with the same edges at all tokens use the fast products of products.py. All others, and
+sentences for which numbers become too small there, use the logarithms of forward.py. Sums over many tokens are float64;
+the table of one token is float32, like the weights, since gathering is limited by memory reads.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ from palmette.kernels.core.compile import inline, kernel, part
 
 
 class Expected(NamedTuple):
-    """Where the differences go; in tuples the index is the arity minus 1. Tables of pairs and triples are of size 0
-    unless attributes are on them."""
+    """The target of the differences; in tuples the index is the arity minus 1. Tables of pairs and triples are of size
+    0 unless attributes are on them."""
 
     tables: tuple[np.ndarray, np.ndarray, np.ndarray]  # f32[N, width]
     transitions: tuple[np.ndarray, np.ndarray, np.ndarray]  # f64[contexts, W]
 
 
 class Workspace(NamedTuple):
-    """What a pass over one sentence needs."""
+    """Arrays for a pass over one sentence."""
 
     T: Trellis
     r: Scaled  # of no rows unless all sentences go the fast way
@@ -64,7 +65,7 @@ def _add_states(out: Expected, P: np.ndarray, at: int, n: int, sign: float) -> N
 def _one_pass(
     T: Trellis, m: Chain, at: int, n: int, sign: float, fast: bool, workspace: Workspace, out: Expected
 ) -> float:
-    """Add `sign` times the marginals of the trellis as it is, to the tables from token `at` on; log Z."""
+    """Add `sign` times the marginals of the trellis to the tables from token `at` on. Returns log Z."""
     if fast:
         log_z = forward_products(T.U, n, workspace.r)
         if not np.isnan(log_z):
@@ -107,7 +108,7 @@ def _add_table(bare: np.ndarray, M: np.ndarray, table: np.ndarray, token: int, s
 
 @part
 def _gold_score(T: Trellis, order: int, H: int, known: np.ndarray, at: int, weight: float, out: Expected) -> float:
-    """The score of a gold path that is known for sure; its features are taken off."""
+    """The score of a gold path that is a single path; its features are subtracted from the tables."""
     n, W = known.size, T.U.shape[1]
     U, M1, end = T.U, out.tables[0], out.transitions[0]
     total_score = 0.0
@@ -138,7 +139,7 @@ def _gold_score(T: Trellis, order: int, H: int, known: np.ndarray, at: int, weig
 
 @inline
 def are_labels(known: np.ndarray, Y: int) -> bool:
-    """Whether what is known of each token is one label."""
+    """Whether the mask of each token is a single label."""
     for i in range(known.size):  # noqa: SIM110
         if known[i] >= Y:
             return False
@@ -156,12 +157,12 @@ def path_allowed(U: np.ndarray, order: int, forbid: np.ndarray, path: np.ndarray
 
 @part
 def _wrong(plain: bool, label_of: np.ndarray, known: np.ndarray, allow: np.ndarray, P: np.ndarray) -> int:
-    """Tokens whose most probable state has a label that is not among those known."""
+    """The number of tokens whose most probable state has a label that the mask excludes."""
     H, Y, wrong = label_of.size, allow.shape[1], 0
     for i in range(known.size):
         row = known[i]
         if plain and row < Y and P[i, row] > 0.5:
-            continue  # nothing else is as probable
+            continue  # no other state is as probable
         best = 0
         for h in range(1, H):
             if P[i, h] > P[i, best]:
@@ -182,7 +183,7 @@ def make_likelihood_workspace(m: Chain, x: Data, longest: int) -> Workspace:
 
 @part
 def _possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
-    """Whether a path with what is known is allowed at all: by the states that can be reached, token by token."""
+    """Whether any path that agrees with the mask is allowed, by reachable states per token."""
     H = m.label_of.size
     before, now = np.ones(H, np.bool_), np.zeros(H, np.bool_)
     for i in range(n):
@@ -212,9 +213,9 @@ def goes_fast(workspace: Workspace) -> bool:
 def sentence_likelihood(
     T: Trellis, m: Chain, x: Data, s: int, at: int, changed: bool, fast: bool, workspace: Workspace, out: Expected
 ) -> tuple[float, int]:
-    """Add the differences of sentence s to the tables, from token `at` on: (weight * (log Z - log Z of what is known),
-    tokens wrong). `changed`: whether weights have changed since the last sentence. -1 tokens wrong: there is no allowed
-    path with what is known, and nothing was added."""
+    """Add the differences of sentence s to the tables, from token `at` on: (weight * (log Z - log Z under the mask),
+    wrong tokens). `changed`: whether weights have changed since the last sentence. -1 wrong tokens: no allowed path
+    agrees with the mask, and nothing was added."""
     n = score(T, m, x, s, changed)
     lo, weight = x.offset[s], float(x.weight[s])
     known = x.known[lo : lo + n]
@@ -239,7 +240,7 @@ def sentence_likelihood(
 
 @part
 def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
-    """The fast way keeps the sums of pairs without their edges; put them in and begin again."""
+    """Add the expected pairs of the fast products, whose sums are without edges, to out, and reset the sums."""
     H = m.label_of.size
     for g in range(H):
         for h in range(H):
@@ -249,7 +250,7 @@ def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
 
 @kernel
 def expectations(m: Chain, x: Data, workspace: Workspace, first: int, last: int, start: int, out: Expected) -> tuple:
-    """Sentences first..last: (sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without an
+    """Sentences first..last: (sum of weight * (log Z - log Z under the mask), wrong tokens, sentences without an
     allowed path, which add nothing). Row k of the tables, which must be 0 there, is for token start + k."""
     T, fast = workspace.T, goes_fast(workspace)
     objective, wrong, infeasible = 0.0, 0, 0

@@ -1,8 +1,8 @@
-"""Weights of templates that read earlier labels (`%y[-2]`): what a beam can have and exact search cannot.
+"""Weights of templates that read earlier labels (`%y[-2]`), for beam search.
 
-Such a template sees observations too, and what it sees of them is an attribute, found before the search as all are.
-The labels are read off a prefix during the search: attribute and labels together own a row of weights, one for each
-state, and a table of 64-bit keys finds it. A row is given out on its first change; what has none weighs nothing.
+The observations of such a template are an attribute, encoded before the search like all others. Its labels are read
+from a prefix during the search. A pair of attribute and labels has a row of weights, one per state, which a table of
+64-bit keys finds. A row is allocated at its first change; without a row all weights are 0.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import BASE, mixed
 from palmette.kernels.core.table import ABSENT, find, find_or_add
 
-LABEL_BITS = 15  # of a label in a code of up to four; 0 stands for what is before the sentence
+LABEL_BITS = 15  # of a label in a code of up to four; 0 is the start of the sentence
 SPREAD = np.uint64(0xD6E8FEB86659FD93)
 
 
 class LabelContextWeights(NamedTuple):
     """Rows for pairs of an attribute and a code of labels. T templates, A attributes."""
 
-    template: np.ndarray  # i32[A]     that made an attribute
+    template: np.ndarray  # i32[A]     of an attribute
     first: np.ndarray  # i64[T+1]
     back: np.ndarray  # i32[]          the labels that template t reads, first[t]..first[t+1]: 1 is the one before
     keys: np.ndarray  # u64[size]      a table of rows, see kernels/core/table.py
     numbers: np.ndarray  # i32[size]
-    used: np.ndarray  # i64[1]         rows given out
+    used: np.ndarray  # i64[1]         allocated rows
     owner: np.ndarray  # i32[R]        the attribute of a row
     code: np.ndarray  # i64[R]         the labels of a row
     w: np.ndarray  # f32[R, W]
@@ -54,7 +54,7 @@ def read_labels(back: np.ndarray, begin: int, end: int, window: np.ndarray) -> i
 
 @part
 def reach_of(p: LabelContextWeights) -> int:
-    """How many tokens back the templates look."""
+    """The largest distance of the labels that templates read."""
     reach = 0
     for b in range(p.back.size):
         reach = max(reach, p.back[b])
@@ -62,8 +62,8 @@ def reach_of(p: LabelContextWeights) -> int:
 
 
 @part
-def has_room(p: LabelContextWeights, y: Active, lo: int, n: int, K: int) -> bool:
-    """Whether the rows that K paths of a sentence may need are there; y of size 0: there are no such templates."""
+def has_capacity(p: LabelContextWeights, y: Active, lo: int, n: int, K: int) -> bool:
+    """Whether the rows that K paths of a sentence may need are allocated; y of size 0: there are no such templates."""
     if y.ptr.size == 0:
         return True
     most = p.used[0] + (y.ptr[lo + n] - y.ptr[lo]) * K
@@ -72,7 +72,7 @@ def has_room(p: LabelContextWeights, y: Active, lo: int, n: int, K: int) -> bool
 
 @inline
 def see_path(path: np.ndarray, i: int, window: np.ndarray) -> None:
-    """The labels before token i of a path, the last one first; -1 where there are no more."""
+    """Fill the window with the labels before token i of a path, the nearest one first; -1 before the sentence."""
     for k in range(window.size):
         window[k] = path[i - 1 - k] if i - 1 - k >= 0 else -1
 
@@ -101,7 +101,7 @@ def _sum_codes(paths: np.ndarray, codes: np.ndarray, factors: np.ndarray, k: int
 
 @inline
 def row_for(p: LabelContextWeights, attribute: int, code: int) -> int:
-    """The row of an attribute and a code of labels, given out if there is none."""
+    """The row of an attribute and a code of labels, allocated if there is none."""
     row = find_or_add(p.keys, p.numbers, key_of(attribute, code), p.used[0])
     if row == p.used[0]:
         p.owner[row], p.code[row] = attribute, code
@@ -113,7 +113,8 @@ def row_for(p: LabelContextWeights, attribute: int, code: int) -> int:
 def add_weighted_contexts(
     p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray, c: float
 ) -> None:
-    """The part of `add_weighted_prefixes` (see blend.py) of templates that read earlier labels. There must be room."""
+    """The part of `add_weighted_prefixes` (see blend.py) of templates that read earlier labels. The rows must be
+    allocated (`has_capacity`)."""
     if y.ptr.size == 0:
         return
     template, first, back = p.template, p.first, p.back
@@ -139,17 +140,17 @@ def add_weighted_contexts(
 
 
 @part
-def past_entries(y: Active, lo: int, at: int, K: int) -> int:
-    """At most so many features of this kind differ between gold and K candidates."""
+def context_entries(y: Active, lo: int, at: int, K: int) -> int:
+    """An upper bound of the number of features of this kind that differ between gold and K candidates."""
     return 0 if y.ptr.size == 0 else 2 * K * (y.ptr[lo + at] - y.ptr[lo])
 
 
 @part
-def add_past_differences(
+def add_context_differences(
     p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, d: Differences, adaptive: bool
 ) -> None:
     """The part of `add_differences` (see differences.py) of templates that read earlier labels. adaptive: keys name the
-    rows of weights, which are given out here (see adaptive.py)."""
+    rows of weights, which are allocated here (see adaptive.py)."""
     if y.ptr.size == 0:
         return
     reach, K = reach_of(p), paths.shape[0]

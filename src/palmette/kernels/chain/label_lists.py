@@ -1,15 +1,15 @@
 """The K best LABEL sequences of a model with latent states, each ranked by the best path of states that has it.
 
-A list of paths would name the same labels again and again. So this is A* (see astar.py) over labels: a candidate has
-the labels of an earlier sequence at its end, leaves it at token j for another label, and goes on as it likes. The
-states of the end are left open; R has the best of them, for each state that the end can be entered from:
+A list of paths would repeat the same labels. So this is A* (see astar.py) over labels: a candidate ends like an earlier
+sequence, branches off from it at token j to another label, and is arbitrary before that. The states of the end are not
+fixed; R has the best score of them, for each state from which the end can be entered:
 
     R[j, (f, k)] = max over states h of the label at i = j + order of L[i, f, k, h] + V[i, k, h] + R[j+1, k, h]
 
 in the notation of forward.py: f is the state at token j; k is the one at j+1 (of the label there) at order 2, and
-nothing at order 1. The best sequence with label y at token j and that end scores max over its states f of D[j, f] +
-R[j, f] at order 1, and max over f and k of D[j+1, f, k] + R[j, f, k] at order 2. So nothing is ever listed in vain,
-however many paths a label sequence has. All sums are float64.
+empty at order 1. The best sequence with label y at token j and that end scores max over its states f of D[j, f] +
+R[j, f] at order 1, and max over f and k of D[j+1, f, k] + R[j, f, k] at order 2. So every listed
+sequence is new, however many paths it has. All sums are float64.
 
 Ties: of sequences with equal scores the one with the smaller label at the last token at which they differ comes first.
 """
@@ -28,12 +28,12 @@ from palmette.kernels.core.table import ABSENT
 
 
 class Ends(NamedTuple):
-    """Which states a label has, and room for the best ends from one token on."""
+    """The states of each label, and scratch space for the best ends from one token on."""
 
     begin: np.ndarray  # i64[Y+1]
     member: np.ndarray  # i64[H]          the states of label y are member[begin[y] : begin[y + 1]]
     R: np.ndarray  # f64[2, 1 or H, H]    of a token and of the one after it
-    tail: np.ndarray  # f64[H]            of one label's states: their own scores and what comes after them
+    tail: np.ndarray  # f64[H]            of one label's states: their own scores plus those of the best ends
 
 
 def make_ends(m: Chain, n_labels: int) -> Ends:
@@ -80,7 +80,7 @@ def _best_ends(T: Trellis, L: np.ndarray, order: int, n: int, j: int, labels: np
 @inline
 def _best_with(u: np.ndarray, D: np.ndarray, order: int, j: int, h: int, after: int, r: Ends) -> float:
     """The best score with state h at token j and the labels after it (`after` is the next one, ABSENT at the last
-    token), without what all states have in common. u f32[W] are the token's own scores."""
+    token), without terms that all states share. u f32[W] are the token's own scores."""
     if order == 0:
         return np.float64(u[h])
     R = r.R[j % 2]
@@ -98,9 +98,9 @@ def _best_with(u: np.ndarray, D: np.ndarray, order: int, j: int, h: int, after: 
 
 @part
 def list_labels(T: Trellis, m: Chain, D: np.ndarray, n: int, ends: Ends, r: Candidates, sequences: np.ndarray) -> int:
-    """The best label sequences into the rows of sequences i32[K, at least n], their losses against the best one into
-    r.loss; how many there are. D f64[n, 1 or H, H or more] is filled, and a path is allowed. r.choice has room for
-    the labels."""
+    """Write the best label sequences to the rows of sequences i32[K, at least n] and their losses against the best one
+    to r.loss. Returns their number. D f64[n, 1 or H, H or more] is filled, and a path is allowed. r.choice is at least
+    f64[Y]."""
     K, Y = sequences.shape[0], ends.begin.size - 1
     U, L, order, begin, member = T.U, edges_into(T, m), m.order, ends.begin, ends.member
     loss, leaves, choice = r.loss[:K], r.leaves, r.choice

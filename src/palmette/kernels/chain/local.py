@@ -1,16 +1,16 @@
 """Local normalisation of a scored trellis (maximum entropy Markov models).
 
 Each label is drawn given the labels before it, so that the scores of the states of a token are normalised for each
-history by itself:
+history separately:
 
-    P(h | f, g) = exp(U[i, h] + E[i, g, h] + S[i, f, g, h]) / Z[i, f, g]        f, g as far as the order has them
+    P(h | f, g) = exp(U[i, h] + E[i, g, h] + S[i, f, g, h]) / Z[i, f, g]        f, g according to the order
 
-The score of a path is then the sum of log P. The normaliser of token i hangs on the states before it alone, so it is
-taken off the score of those: log Z[i, g] off U[i-1, g], log Z[i, f, g] off E[i-1, f, g]. So edges that are the same at
-all tokens stay so (at order 2 pairs get tables of their own), and every search and sum runs on the trellis as it is;
-log Z of the whole is 0, or less where a history leads nowhere, whose probability is lost.
+The score of a path is then the sum of log P. The normaliser of token i depends only on the states before it, so it is
+subtracted from their scores: log Z[i, g] from U[i-1, g], log Z[i, f, g] from E[i-1, f, g]. So edges that are the same
+at all tokens stay the same (at order 2 pairs get a table per token), and all searches and sums work on the trellis
+unchanged. log Z of the trellis is 0, or less if histories without a continuation lose their probability.
 
-The sums go as in forward.py: products with X = exp(edges - C), by logarithms where they become too small.
+Sums are computed as in forward.py: products with X = exp(edges - C), logarithms if they become too small.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from palmette.kernels.chain.forms import Chain, Trellis
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.exponent import exp_of, log_of
 
-TINY = 1e-280  # a sum below may have lost something
+TINY = 1e-280  # sums below this may be inaccurate
 
 
 @part
 def _exp_edges(T: Trellis, m: Chain, i: int, triples: bool, row: np.ndarray, X: np.ndarray, C: np.ndarray) -> None:
-    """X[f, h, g] = exp(edges into token i - C[f, g]), C the largest edge of a history; `row` f64[W] is room."""
+    """X[f, h, g] = exp(edges into token i - C[f, g]), C the largest edge of a history; `row` f64[W] is scratch
+    space."""
     H = m.label_of.size
     pairs = T.E[i if T.E.shape[0] > 1 else 0]
     for f in range(H if triples else 1):
@@ -68,7 +69,7 @@ def _log_sum(T: Trellis, m: Chain, i: int, f: int, g: int, triples: bool) -> flo
 
 @inline
 def _without(score: float, log_z: float) -> float:
-    """A history without a way to go on is none."""
+    """score - log_z; -inf for a history without a continuation."""
     return score - log_z if log_z > -np.inf else -np.inf
 
 
@@ -76,7 +77,7 @@ def _without(score: float, log_z: float) -> float:
 def _take_off(
     T: Trellis, m: Chain, i: int, triples: bool, z: np.ndarray, v: np.ndarray, X: np.ndarray, C: np.ndarray
 ) -> None:
-    """Take log Z of token i off the scores of the states before it; `z`, `v` f64[W] are room."""
+    """Subtract log Z of token i from the scores of the states before it; `z`, `v` f64[W] are scratch space."""
     H, u = m.label_of.size, T.U[i]
     top = -np.inf
     for h in range(H):
@@ -90,7 +91,7 @@ def _take_off(
             z[g] = 0.0
         for h in range(H):
             x, weight = table[h], v[h]
-            for g in range(z.size):  # the contiguous one, so that it becomes vector code
+            for g in range(z.size):  # contiguous, so that the loop becomes vector code
                 z[g] += weight * x[g]
         least = np.inf
         for g in range(H):
@@ -120,8 +121,8 @@ def _own_total(u: np.ndarray, H: int) -> float:
 
 @part
 def normalise(T: Trellis, m: Chain, n: int, alike: bool) -> None:
-    """Make the score of each path of n tokens its log probability; `alike`: the edges of all tokens are. Token by token
-    forwards: the scores of a token are used before its successor's normaliser is taken off them."""
+    """Make the score of each path of n tokens its log probability; `alike`: all tokens have the same edges. Tokens are
+    processed forwards: the scores of a token are used before its successor's normaliser is subtracted from them."""
     H, W, U = m.label_of.size, m.bias.size, T.U
     for i in range(n if m.order == 0 else 1):
         log_z = _own_total(U[i], H)

@@ -1,9 +1,9 @@
-"""What the likelihood of a locally normalised chain needs, given the gold labels: a classifier at every token.
+"""Value and gradient of the likelihood of a locally normalised chain: a classifier per token, given the gold labels.
 
     value = sum over tokens of weight * -log P(gold label | gold labels before it)
 
-One row of scores a token, that of the gold history, is all there is to look at: no sum over paths. The tables are those
-of gradient.py, with differences in the row of the gold history alone, and `gather` adds them up.
+Only one row of scores per token is needed, that of the gold history: there is no sum over paths. The tables are those
+of gradient.py, with differences only in the row of the gold history, and `gather` sums them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _history_row(T: Trellis, m: Chain, x: Data, lo: int, i: int, row: np.ndarray
 
 @part
 def _softmax(row: np.ndarray, H: int) -> float:
-    """Scores become probabilities; log of the sum of their exponentials."""
+    """Replace scores by probabilities. Returns the log of the sum of their exponentials."""
     top = -np.inf
     for h in range(H):
         top = max(top, row[h])
@@ -79,7 +79,7 @@ def _spread(m: Chain, x: Data, lo: int, at: int, i: int, n: int, row: np.ndarray
 
 @kernel
 def local_expectations(m: Chain, x: Data, T: Trellis, first: int, last: int, start: int, out: Expected) -> tuple:
-    """As `expectations`; all labels are known for sure. `m.local` is False here: scores are wanted as they are."""
+    """As `expectations`; all labels are known. `m.local` must be False, since this needs unnormalised scores."""
     H, row = m.label_of.size, np.zeros(m.bias.size)
     objective, wrong, infeasible = 0.0, 0, 0
     for s in range(first, last):

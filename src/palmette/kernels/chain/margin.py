@@ -1,9 +1,9 @@
 """Margins: the best path that agrees with the known labels against the best path that does not.
 
-Two tables go through the max recursion side by side: R of paths that agree so far, X of paths that have left the known
-labels somewhere. At every token, paths of R that take a state which is not allowed move over to X:
+The max recursion runs on two tables: R of paths that agree so far, X of paths that differ from the known labels at some
+token. At every token, paths of R with a state that the mask excludes are moved to X:
 
-    X[k, h] = max(X[k, h], R[k, h]),   R[k, h] = -inf          for every state h that is not allowed
+    X[k, h] = max(X[k, h], R[k, h]),   R[k, h] = -inf          for every excluded state h
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Backward sums, and how probable states, pairs and triples are: the second half of forward.py, which has the
-recursion and the names.
+"""Backward sums, and marginals of states, pairs and triples. Recursion and notation are those of forward.py.
 
-How a gradient uses it, for a scored (and, for what is known, restricted) trellis:
+Use by a gradient, for a scored (and, for known labels, restricted) trellis:
 
     w = make_sums(T, m, True)                   once
-    exp_edges(T, m, n, w)                       where edges have changed: after new weights, or with edges of its own
+    exp_edges(T, m, n, w)                       if edges have changed: by new weights, or per sentence
     log_z = marginals(T, m, n, w, P)            P[i, h]; all 0 when log_z is -inf
     pair_marginals(T, m, w, i, out)             out[g, h],    i >= 1, order 1 and 2
     triple_marginals(T, m, w, i, out)           out[f, g, h], i >= 2, order 2
 
-Each table sums to 1; in the places h >= H of a row stands 0.
+Each table sums to 1; the padding (h >= H) of a row is 0.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ TIE = 1e-12  # labels whose probabilities differ by rounding are equally good
 
 @inline
 def _weights_after(C: np.ndarray, V: np.ndarray, after: np.ndarray, q: np.ndarray) -> float:
-    """q[h] = exp(C[h] + V[h] + after[h] - the largest such sum); that sum."""
+    """q[h] = exp(C[h] + V[h] + after[h] - the largest such sum). Returns that sum."""
     for h in range(q.size):
         q[h] = C[h] + V[h] + after[h]
     top = largest(q)
@@ -58,7 +57,7 @@ def _weights_after(C: np.ndarray, V: np.ndarray, after: np.ndarray, q: np.ndarra
 def _step_backward(
     after: np.ndarray, edge: np.ndarray, x: np.ndarray, C: np.ndarray, w: Sums, reached: np.ndarray, out: np.ndarray
 ) -> None:
-    """out = B of a token, from that of the token after it. What no path reaches (A = -inf) needs no sum."""
+    """out = B of a token, from that of the token after it. States that no path reaches (A = -inf) are skipped."""
     V, sums, q, tops, H = w.V, w.sums, w.q, w.a[0], x.shape[0]
     K = after.shape[0]
     for k in range(K):
@@ -83,7 +82,7 @@ def _step_backward(
 
 @part
 def backward(T: Trellis, m: Chain, n: int, w: Sums) -> None:
-    """B, after a log_partition that found a path."""
+    """Compute B, after a log_partition that found a path."""
     H, A, B = m.label_of.size, w.A, w.B
     L = edges_into(T, m)
     several = w.X.shape[0] > 1
@@ -125,7 +124,7 @@ def _scale_to_one(table: np.ndarray) -> None:
     total = 0.0
     for k in range(table.shape[0]):
         total += total_of(table[k])
-    by = 1.0 / total if total != 0.0 else np.nan  # scores beyond float32; log Z is no number either
+    by = 1.0 / total if total != 0.0 else np.nan  # scores overflowed float32; log Z is NaN too
     for k in range(table.shape[0]):
         row = table[k]
         for h in range(row.size):
@@ -134,7 +133,7 @@ def _scale_to_one(table: np.ndarray) -> None:
 
 @part
 def _context_marginals(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
-    """out[k, h] = exp(A[k, h] + B[k, h]), made to sum to 1."""
+    """out[k, h] = exp(A[k, h] + B[k, h]), normalised to sum to 1."""
     K = out.shape[0]
     top = -np.inf
     for k in range(K):
@@ -172,7 +171,7 @@ def _state_marginals(m: Chain, n: int, w: Sums, P: np.ndarray) -> None:
 
 @part
 def marginals(T: Trellis, m: Chain, n: int, w: Sums, P: np.ndarray) -> float:
-    """log Z; how probable each state of each token is into P f64[n, W]. `exp_edges` comes before it."""
+    """Write the marginals of all states to P f64[n, W], after `exp_edges`. Returns log Z."""
     log_z = log_partition(T, m, n, w)
     if log_z > -np.inf:
         backward(T, m, n, w)
@@ -201,7 +200,7 @@ def _edge_marginals_by_logs(A: np.ndarray, edge: np.ndarray, V: np.ndarray, B: n
 
 @part
 def _edge_marginals(T: Trellis, m: Chain, w: Sums, i: int, out: np.ndarray) -> None:
-    """out f64[H, K, W]: how probable each edge into token i is."""
+    """out f64[H, K, W]: the marginals of the edges into token i."""
     H, K = out.shape[0], out.shape[1]
     e = i if w.X.shape[0] > 1 else 0
     V, a, x, C, B = w.V, w.a, w.X[e], w.C[e], w.B[i]
@@ -231,7 +230,7 @@ def _edge_marginals(T: Trellis, m: Chain, w: Sums, i: int, out: np.ndarray) -> N
 
 @part
 def pair_marginals(T: Trellis, m: Chain, w: Sums, i: int, out: np.ndarray) -> None:
-    """How probable the states g, h of tokens i - 1 and i are into out f64[H, W], after `marginals` found a path."""
+    """Write the marginals of the states g, h of tokens i - 1 and i to out f64[H, W], after `marginals` found a path."""
     if m.order == 2:
         _context_marginals(w.A[i], w.B[i], out)
     else:
@@ -240,7 +239,8 @@ def pair_marginals(T: Trellis, m: Chain, w: Sums, i: int, out: np.ndarray) -> No
 
 @part
 def triple_marginals(T: Trellis, m: Chain, w: Sums, i: int, out: np.ndarray) -> None:
-    """How probable the states f, g, h of tokens i - 2, i - 1 and i are into out f64[H, H, W], likewise."""
+    """Write the marginals of the states f, g, h of tokens i - 2, i - 1 and i to out f64[H, H, W], after `marginals`
+    found a path."""
     _edge_marginals(T, m, w, i, out)
 
 
@@ -249,7 +249,7 @@ def triple_marginals(T: Trellis, m: Chain, w: Sums, i: int, out: np.ndarray) -> 
 
 @part
 def _best_label(p: np.ndarray, label_of: np.ndarray, of_label: np.ndarray) -> int:
-    """The label with the largest sum of its states' probabilities, which are added up in of_label."""
+    """The label with the largest sum of its states' probabilities, which are summed in of_label."""
     for y in range(of_label.size):
         of_label[y] = 0.0
     for h in range(label_of.size):
@@ -266,8 +266,8 @@ def decode_marginal(
     m: Chain, x: Data, workspace: SumWorkspace, out: np.ndarray, confidence: np.ndarray, log_z: np.ndarray,
     restricted: bool,
 ) -> None:  # fmt: skip
-    """The most probable label of each token by itself into out i32[N], ties to the smaller one, its probability into
-    confidence f64[N], log Z of each sentence into log_z f64[S]. Where no path is allowed: label 0, confidence 0."""
+    """Write the label with the largest marginal of each token to out i32[N] (on ties the smaller one), its probability
+    to confidence f64[N], and log Z of each sentence to log_z f64[S]. If no path is allowed: label 0, confidence 0."""
     T, w = workspace
     P, of_label = np.empty(T.U.shape), np.empty(m.label_of.max() + 1)
     for s in range(x.offset.size - 1):

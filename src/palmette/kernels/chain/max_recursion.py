@@ -3,13 +3,13 @@
     D[0, 0, h] = U[0, h]
     D[i, k, h] = V[i, k, h] + max over f of D[i-1, (f, k)] + L[i, f, k, h]
 
-Contexts k, edges L, own scores V and the notation (f, k) are those of forward.py, which sums where this module takes
-the maximum: at order 2 a context is the previous state (K = H contexts), otherwise there is one context. At order 2
+Contexts k, edges L, own scores V and the notation (f, k) are those of forward.py, which sums instead of
+maximising: at order 2 a context is the previous state (K = H contexts), otherwise there is one context. At order 2
 the second token is entered from D[0, 0, k] without an edge, and at order 0 there are no edges at all.
 
-It serves everything that needs more than the best path: n-best lists (nbest.py), lists of paths for exact decoding
-(exact.py) and margins (margin.py). `viterbi` computes the same table in float32, with loops tuned for the best path
-alone.
+It is used by all searches that need more than the best path: n-best lists (nbest.py), lists of paths for exact decoding
+(exact.py) and margins (margin.py). `viterbi` computes the same table in float32, with loops tuned for the best
+path.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def best_of(D: np.ndarray, i: int, H: int) -> float:
 
 @inline
 def _max_over_previous(before: np.ndarray, edge: np.ndarray, k: int, out: np.ndarray) -> None:
-    """out[h] = max over f of before[(f, k)] + edge[f, k, h]. Four previous states at a time, and none that no path
-    reaches."""
+    """out[h] = max over f of before[(f, k)] + edge[f, k, h]. Four previous states at a time; states that no path
+    reaches are skipped."""
     for h in range(out.size):
         out[h] = -np.inf
     H, f = edge.shape[0], 0
@@ -81,8 +81,8 @@ def next_scores(L: np.ndarray, order: int, i: int, H: int, V: np.ndarray, before
 
 @part
 def best_scores(T: Trellis, m: Chain, n: int, V: np.ndarray, D: np.ndarray) -> float:
-    """Fill D f64[n, K, W] for a scored trellis; the score of the best path (-inf: none is allowed). V f64[K, W] is
-    overwritten."""
+    """Fill D f64[n, K, W] for a scored trellis. Returns the score of the best path (-inf: none is allowed). V f64[K, W]
+    is overwritten."""
     H, order, L = m.label_of.size, m.order, edges_into(T, m)
     first_scores(T, m, D[0])
     for i in range(1, n):

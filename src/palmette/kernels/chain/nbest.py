@@ -1,4 +1,4 @@
-"""The K best label sequences of each sentence, with scores and, if asked for, probabilities. All sums are float64."""
+"""The K best label sequences of each sentence, with scores and optionally probabilities. All sums are float64."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def decode_nbest(
     m: Chain, x: Data, workspace: ListWorkspace, first: int, last: int, out: np.ndarray, scores: np.ndarray,
     probability: np.ndarray, found: np.ndarray, restricted: bool,
 ) -> None:  # fmt: skip
-    """The best label sequences of the sentences first..last - 1, best first: labels into out i32[K, their tokens],
-    scores (of the best path with these labels) into scores f64[sentences, K], how many there are into found
-    i64[sentences]. probability f64[sentences, K] is filled unless it is of size 0: of the labels, summed over their
-    paths of states, and given what is known when `restricted`."""
+    """Write the best label sequences of the sentences first..last - 1, best first: labels to out i32[K, their tokens],
+    scores (of the best path with these labels) to scores f64[sentences, K], their number to found i64[sentences].
+    probability f64[sentences, K] is filled unless it is of size 0: the sum over all paths with these labels, with
+    `restricted` given the mask."""
     T, w, search, r, ends = workspace
     edges_made = False
     for s in range(first, last):

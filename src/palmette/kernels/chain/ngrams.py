@@ -1,4 +1,4 @@
-"""All that belongs to one arity (labels, pairs or triples), and where states stand in its rows.
+"""Views of one arity (labels, pairs or triples), and the places of states in its rows.
 
 A row has H ** (arity - 1) * W numbers. The place of the states f, g, h in it is (f * H + g) * W + h, without f or g for
 pairs and single states.
@@ -14,7 +14,7 @@ from palmette.kernels.core.compile import inline
 
 @inline
 def layout_of(m: Chain) -> StateLayout:
-    return StateLayout(m.label_of.size, m.bias.size, m.per, m.sizes, m.share)
+    return StateLayout(m.label_of.size, m.bias.size, m.states_per_label, m.sizes, m.tied_update)
 
 
 @inline
@@ -55,16 +55,16 @@ def all_agree(paths: np.ndarray, i: int, arity: int) -> bool:
 @inline
 def block_and_cell(place: int, arity: int, q: StateLayout) -> tuple[int, int]:
     """A place in a dense row as the number of its combination of labels and the cell in that block."""
-    H, per = q.H, q.per
-    Y = H // per
+    H, states_per_label = q.H, q.states_per_label
+    Y = H // states_per_label
     rest, state = place // q.W, place % q.W
-    cell, combo, cells, combos = state % per, state // per, per, Y
+    cell, combo, cells, combos = state % states_per_label, state // states_per_label, states_per_label, Y
     for _ in range(arity - 1):
         state = rest % H
         rest //= H
-        cell += cells * (state % per)
-        combo += combos * (state // per)
-        cells *= per
+        cell += cells * (state % states_per_label)
+        combo += combos * (state // states_per_label)
+        cells *= states_per_label
         combos *= Y
     return combo, cell
 

@@ -3,13 +3,13 @@
 A posterior is the sum of exp(score) over some paths divided by the sum over all of them. That of a label at a token is
 the sum over its states of the marginals of marginals.py. That of a span is exact too. A path has the span if
 
-    enter[y, z]   holds for the labels of the tokens before and at its first one: one begins here,
-    within[y, z]  for all neighbours inside of it: none begins or ends,
-    leave[y, z]   for its last token and the one after it: it ends,
+    enter[y, z]   holds for the labels of the token before its first one and of its first one: a span begins,
+    within[y, z]  for all adjacent labels inside: none begins or ends,
+    leave[y, z]   for the labels of its last token and of the one after it: it ends,
 
-and the edge of a sentence allows both. Paths are a Markov chain whose steps follow from the marginals of edges, so the
-posterior is a sum over pairs of states (g, h) at tokens i - 1 and i, from the first pair that touches the span to the
-last one:
+with the corresponding conditions at the ends of a sentence. Paths are a Markov chain whose steps follow from the
+marginals of edges, so the posterior is a sum over pairs of states (g, h) at tokens i - 1 and i, from the first pair
+that touches the span to the last one:
 
     v[first][g, h] = [allowed] * P(g, h)
     v[i][g, h]     = [allowed] * sum over f of v[i-1][f, g] * P(h | f, g)         P(h | g) at orders 0 and 1
@@ -49,13 +49,13 @@ class Posteriors(NamedTuple):
     """Results for a corpus; all are 0 for sentences without an allowed path."""
 
     tokens: np.ndarray  # f64[N]     of each token's given label
-    labels: np.ndarray  # f64[N, Y]  of all labels of each token; without rows: not wanted
+    labels: np.ndarray  # f64[N, Y]  of all labels of each token; without rows: not computed
     spans: np.ndarray  # f64[K]      of each span
     log_z: np.ndarray  # f64[S]      log Z of each sentence
 
 
 class SpanWorkspace(NamedTuple):
-    """For the recursion over one span."""
+    """Arrays for the recursion over one span."""
 
     here: np.ndarray  # f64[H, W]      v of this pair of tokens
     before: np.ndarray  # f64[H, W]    v of the pair before
@@ -81,7 +81,7 @@ def make_posterior_workspace(m: Chain, x: Data) -> PosteriorWorkspace:
 
 @part
 def _pairs(T: Trellis, m: Chain, w: Sums, P: np.ndarray, i: int, out: np.ndarray) -> None:
-    """Posteriors of the states of tokens i - 1 and i together."""
+    """Joint posteriors of the states of tokens i - 1 and i."""
     if m.order > 0:
         pair_marginals(T, m, w, i, out)
         return

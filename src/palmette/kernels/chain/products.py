@@ -1,13 +1,13 @@
 """Forward-backward by products instead of logarithms, for chains of order 0 and 1 whose edges are the same at all
-tokens. With X = exp(edges) and V[i] = exp(states), both less the largest of them,
+tokens. With X = exp(edges) and V[i] = exp(states), both divided by their largest value,
 
     Y[i] = A[i-1] X        A[i] = Y[i] * V[i] * c[i]       c[i] = 1 / sum of A[i-1]
     B[i-1] = X Q[i]        Q[i] = B[i] * V[i] * c[i]       B[n-1] = 1 / sum of A[n-1]
 
     P[i] = Y[i] * Q[i]     the pairs of i-1 and i: A[i-1] X Q[i]
 
-so that each direction is one and the same step (`chain_step`), and all numbers stay around 1. A sentence for which
-they become too small goes by the logarithms of forward.py.
+so that both directions use the same step (`chain_step`), and all numbers stay around 1. For sentences for which they
+become too small, forward.py computes with logarithms.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from palmette.kernels.core.exponent import exp_of
 from palmette.kernels.core.room import aligned_zeros
 from palmette.kernels.core.vector_sums import add_neighbours, below_largest, chain_step
 
-SMALL = 1e-250  # a sum below may have lost something
+SMALL = 1e-250  # sums below this may be inaccurate
 
 
 class Scaled(NamedTuple):
-    """Room for the fast way. Places h >= H of all rows are 0."""
+    """Arrays for one sentence. The padding (h >= H) of all rows is 0."""
 
     X: np.ndarray  # f64[H, W]    exp(edge - top)
-    back: np.ndarray  # f64[H, W] the same the other way round
+    back: np.ndarray  # f64[H, W] X transposed
     top: np.ndarray  # f64[1]     the largest edge
     V: np.ndarray  # f64[n, W]
     A: np.ndarray  # f64[n, W]
@@ -51,7 +51,7 @@ def make_products(T: Trellis, m: Chain, fast: bool) -> Scaled:
 
 @part
 def exp_all_edges(T: Trellis, m: Chain, r: Scaled) -> None:
-    """X of the edges of the trellis; without transitions all are 1."""
+    """Compute X from the edges of the trellis; without transitions all are 1."""
     H = m.label_of.size
     top = -np.inf
     for g in range(H):
@@ -67,7 +67,7 @@ def exp_all_edges(T: Trellis, m: Chain, r: Scaled) -> None:
 
 @part
 def _exp_states(U: np.ndarray, H: int, n: int, V: np.ndarray) -> float:
-    """Fill V; the sum of what was taken out."""
+    """Fill V. Returns the sum of the subtracted values."""
     taken = 0.0
     for i in range(n):
         for h in range(H, U.shape[1]):
@@ -82,8 +82,8 @@ def _exp_states(U: np.ndarray, H: int, n: int, V: np.ndarray) -> float:
 
 @part
 def forward_products(U: np.ndarray, n: int, r: Scaled) -> float:
-    """Fill V, Y, A and c; log Z, -inf where no path is allowed, NaN where numbers became too small. U is that of the
-    trellis: the rest of it would cost more to hand over than a token takes."""
+    """Fill V, Y, A and c. Returns log Z; -inf if no path is allowed, NaN if numbers became too small. U is that of the
+    trellis: passing the whole trellis would cost more than processing a token."""
     V, A, Y, X, c = r.V, r.A, r.Y, r.X, r.c
     H, W = X.shape
     log_z = _exp_states(U, H, n, V)
@@ -95,10 +95,10 @@ def forward_products(U: np.ndarray, n: int, r: Scaled) -> float:
         Y[0, h] = 1.0 if h < H else 0.0
         A[0, h] = V[0, h]
         total += V[0, h]
-    if not total > SMALL:  # it is at least 1, unless a score is infinite
+    if not total > SMALL:  # at least 1, unless a score is infinite
         return np.nan
     c[0] = 1.0
-    scale = 1.0  # a logarithm now and then, of the product of many sums
+    scale = 1.0  # product of many sums, so that few logarithms are needed
     for i in range(1, n):
         c[i] = 1.0 / total
         scale *= total
@@ -113,7 +113,8 @@ def forward_products(U: np.ndarray, n: int, r: Scaled) -> float:
 
 @part
 def backward_products(n: int, r: Scaled, pairs: bool, weight: float, P: np.ndarray) -> None:
-    """How probable each state is into P f64[n, W]; with `pairs`, `weight` times the products of neighbours into O."""
+    """Write the marginals of states to P f64[n, W]; with `pairs`, add `weight` times the products of neighbours to
+    O."""
     A, B, Q, V, Y, back, c = r.A, r.B, r.Q, r.V, r.Y, r.back, r.c
     total = 0.0
     for h in range(V.shape[1]):

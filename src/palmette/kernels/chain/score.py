@@ -4,9 +4,9 @@
     E[i, g, h]    = forbid[g, h] + pair[g, h] + sum of w2[attribute, g, h]      i >= 1
     S[i, f, g, h] = triple[f, g, h] + sum of w3[attribute, f, g, h]             i >= 2
 
-Most of the time goes into gathering rows. They are added four at a time: the loads do not wait for each other
-and the sum is stored a quarter as often. Attributes without weights, and the places after the last one, add the
-zero row, which is always in the cache: cheaper than a branch that cannot be predicted.
+Most of the time is spent on gathering rows. They are added four at a time: the loads are independent, and the sum is
+stored a quarter as often. Attributes without weights, and the places after the last one, add the zero row, which is
+always in the cache: cheaper than an unpredictable branch.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ def _add_valued(
 
 
 @part
-def gather_for(m: Chain, r: FeatureWeights, order: int) -> Gather:
-    """Room for the blocks of seen combinations of that order."""
-    H, W, per, block = m.label_of.size, m.bias.size, m.per, r.w.shape[1]
-    Y = H // per
-    n = Y**order if r.first.size > 0 else 0
+def gather_for(m: Chain, r: FeatureWeights, arity: int) -> Gather:
+    """Scratch space for the blocks of seen combinations of one arity."""
+    H, W, states_per_label, block = m.label_of.size, m.bias.size, m.states_per_label, r.w.shape[1]
+    Y = H // states_per_label
+    n = Y**arity if r.first.size > 0 else 0
     place = np.empty(n, np.int64)
     for q in range(n):
-        rest, at, stride = q // Y, (q % Y) * per, W
-        for _ in range(order - 1):
-            at += (rest % Y) * per * stride
+        rest, at, stride = q // Y, (q % Y) * states_per_label, W
+        for _ in range(arity - 1):
+            at += (rest % Y) * states_per_label * stride
             rest //= Y
             stride *= H
         place[q] = at
@@ -60,12 +60,12 @@ def gather_for(m: Chain, r: FeatureWeights, order: int) -> Gather:
 
 @part
 def _add_seen(out: np.ndarray, r: FeatureWeights, m: Chain, g: Gather, x: Active, lo: int, skip: int) -> None:
-    """As `add_rows`, for the combinations that were seen. Blocks whose combinations follow each other are added in one
-    go; then each sum goes into the table in runs of the states that lie side by side."""
+    """As `add_rows`, for seen combinations. Blocks of consecutive combinations are added at once; then each sum is
+    added to the table in runs of adjacent states."""
     first, combo, w, block = r.first, r.combo, r.w.reshape(-1), np.int64(r.w.shape[1])
     total, token, touched, place = g.total.reshape(-1), g.token, g.touched, g.place
     ptr, att, val = x.ptr, x.att, x.val
-    per, H, W = np.int64(m.per), m.label_of.size, m.bias.size
+    states_per_label, H, W = np.int64(m.states_per_label), m.label_of.size, m.bias.size
     token[:] = -1
     for i in range(skip, out.shape[0]):
         n = 0
@@ -88,23 +88,24 @@ def _add_seen(out: np.ndarray, r: FeatureWeights, m: Chain, g: Gather, x: Active
         for t in range(n):
             q = touched[t]
             at, begin = place[q], q * block
-            for run in range(block // per):
-                before, previous = run // per, run % per  # for pairs `before` is always 0
-                add_run(row, at + (before * H + previous) * W, total, begin + run * per, per, np.float32(1.0))
+            for run in range(block // states_per_label):
+                before, previous = run // states_per_label, run % states_per_label  # for pairs `before` is always 0
+                to, from_ = at + (before * H + previous) * W, begin + run * states_per_label
+                add_run(row, to, total, from_, states_per_label, np.float32(1.0))
 
 
 @part
 def add_rows(out: np.ndarray, r: FeatureWeights, x: Active, lo: int, skip: int) -> None:
-    """out f32[n, width] += the rows of the attributes of the tokens lo.., but for the first `skip` of them.
+    """out f32[n, width] += the rows of the attributes of the tokens from lo on, except for the first `skip`.
 
-    The arrays are taken out of their tuples once: inside the loop each would count as a reference each time."""
+    Arrays are taken out of their tuples once: inside the loop each access would count a reference."""
     w, slot, ptr, att, val = r.w, r.slot, x.ptr, x.att, x.val
     for i in range(skip, out.shape[0]):
         z, end = ptr[lo + i], ptr[lo + i + 1]
         if val.size > 0:
             _add_valued(out[i], w, slot, att, val, z, end)
         else:
-            if i + 1 < out.shape[0]:  # rows lie all over the memory: ask for the next token's while adding this one's
+            if i + 1 < out.shape[0]:  # rows are scattered over the memory: prefetch those of the next token
                 for k in range(end, ptr[lo + i + 2]):
                     fetch_early(w, np.int64(slot[att[k]]))
             _add_ones(out[i], w, slot, att, z, end)
@@ -156,8 +157,8 @@ def _score_triples(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
 
 @part
 def score(T: Trellis, m: Chain, x: Data, s: int, changed: bool) -> int:
-    """Fill T for sentence s; its length. Edges that are the same for all tokens are filled again only when weights
-    have changed since: a table of triples of fifty labels takes longer to copy than a short sentence to search."""
+    """Fill T for sentence s. Returns its length. Edges that all tokens share are filled again only if weights have
+    changed: a table of triples of fifty labels takes longer to copy than a short sentence to search."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     score_states(T, m, x.features[0], lo, n)
@@ -172,8 +173,8 @@ def score(T: Trellis, m: Chain, x: Data, s: int, changed: bool) -> int:
 
 @part
 def restrict(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> None:
-    """Forbid every state whose label is not among those known for its token. This destroys scores in T.U, so a
-    restricted search comes last."""
+    """Forbid all states whose label the mask of their token excludes. This overwrites T.U, so that a restricted search
+    must come last."""
     for i in range(n):
         known = x.known[lo + i]
         for h in range(m.label_of.size):

@@ -1,15 +1,15 @@
 """Gradient descent on the likelihood, sentence by sentence (CRF and latent CRF).
 
-After each sentence the weights of its attributes, and the bare ones, move against the gradient of its likelihood and of
-its part of the penalty:
+After each sentence the weights of its attributes and of transitions are moved against the gradient of its likelihood
+and of its part of the penalty:
 
     g  = difference of marginals + (2 * l2 / occurrences of the attribute) * w
     w -= rate * g                          plain: the rate decays with the clock
-    w -= rate * g / sqrt(0.01 + sum of g^2)  adaptive (AdaGrad): what occurs rarely keeps a large rate
+    w -= rate * g / sqrt(0.01 + sum of g^2)  adaptive (AdaGrad): rare attributes keep a large rate
 
-An attribute pays its L2 penalty in equal parts where it occurs, so that nothing else has to be touched, and the parts
-of a pass add up to the whole penalty. As for all learners every change is added, times the clock, to the accumulators
-of the mean.
+The L2 penalty of an attribute is divided equally among its occurrences, so that no other weights are touched, and the
+parts of an epoch sum to the whole penalty. As for all learners every change is added, times the clock, to the
+accumulators of the mean.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from palmette.kernels.chain.score import gather_for
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.room import aligned_zeros
 
-FLOOR = np.float32(0.01)  # sums of squares start here: what is hardly ever expected must not make large steps
+FLOOR = np.float32(0.01)  # initial sums of squares: features with tiny expectations must not make large steps
 
 
 class Descent(NamedTuple):
-    """How weights descend, for all sentences. AdaGrad keeps its sums of squares in the state of the weights."""
+    """Parameters of the descent, for all sentences. AdaGrad keeps its sums of squares in the state of the weights."""
 
     rate: float  # at clock c: rate / (1 + fall * c)
     fall: float
@@ -68,7 +68,7 @@ def make_descent_workspace(m: Chain, x: Data) -> DescentWorkspace:
 def _descend(
     w: np.ndarray, a: np.ndarray, squares: np.ndarray, g: np.ndarray, value: float, decay: float, rate: float, c: float
 ) -> None:
-    """One row of weights against the gradient value * g + decay * w."""
+    """Move one row of weights against the gradient value * g + decay * w."""
     if squares.size > 0:
         for h in range(g.size):
             slope = value * g[h] + decay * w[h]
@@ -87,7 +87,7 @@ def _descend(
 def _descend_rows(
     r: FeatureWeights, x: Active, i: int, g: np.ndarray, decay: np.ndarray, rate: float, c: float
 ) -> None:
-    """The dense rows of the attributes of token i; a row is given out on its first change."""
+    """Update the dense rows of the attributes of token i; a row is allocated at its first change."""
     slot, used, w, a, squares, att, val = r.slot, r.used, r.w, r.a, r.state, x.att, x.val
     for k in range(x.ptr[i], x.ptr[i + 1]):
         s = np.int64(slot[att[k]])
@@ -105,27 +105,28 @@ def _descend_seen(
     r: FeatureWeights, m: Chain, place: np.ndarray, x: Active, i: int, g: np.ndarray, decay: np.ndarray, rate: float,
     c: float,
 ) -> None:  # fmt: skip
-    """Blocks of combinations that were seen; a block lies in g in runs of `per` numbers, from place[combination] on."""
+    """Update blocks of seen combinations; in g a block is runs of `states_per_label` numbers from place[combination]
+    on."""
     squares = r.state
-    H, W, per, block = m.label_of.size, m.bias.size, m.per, r.w.shape[1]
+    H, W, states_per_label, block = m.label_of.size, m.bias.size, m.states_per_label, r.w.shape[1]
     for k in range(x.ptr[i], x.ptr[i + 1]):
         attribute = x.att[k]
         value = np.float32(1.0) if x.val.size == 0 else x.val[k]
         for p in range(r.first[attribute], r.first[attribute + 1]):
             w, a = r.w[p], r.a[p]
             own = squares[p] if squares.shape[0] > 0 else squares.reshape(-1)
-            for run in range(block // per):
-                before, previous = run // per, run % per
+            for run in range(block // states_per_label):
+                before, previous = run // states_per_label, run % states_per_label
                 at = place[r.combo[p]] + (before * H + previous) * W
-                cells = slice(run * per, run * per + per)
+                cells = slice(run * states_per_label, run * states_per_label + states_per_label)
                 part_of = own[cells] if own.size > 0 else own
-                _descend(w[cells], a[cells], part_of, g[at : at + per], value, decay[attribute], rate, c)
+                _descend(w[cells], a[cells], part_of, g[at : at + states_per_label], value, decay[attribute], rate, c)
 
 
 @part
 def _descend_transitions(t: TransitionWeights, gradient: np.ndarray, decay: float, rate: float, c: float) -> None:
-    """Weights of states alone; what was added up is taken away again for the next sentence. Where nothing is expected,
-    as of forbidden pairs, weights stay zero."""
+    """Update transition weights, and reset their gradient for the next sentence. Where the gradient is zero, as for
+    forbidden pairs, weights stay zero."""
     w, a, squares, g = t.w.reshape(-1), t.a.reshape(-1), t.state.reshape(-1), gradient.reshape(-1)
     for k in range(g.size):
         slope = np.float32(g[k]) + decay * w[k]
@@ -143,7 +144,7 @@ def _descend_transitions(t: TransitionWeights, gradient: np.ndarray, decay: floa
 def _descend_ngrams(
     g: Ngrams, m: Chain, lo: int, n: int, M: np.ndarray, decay: np.ndarray, place: np.ndarray, rate: float, c: float
 ) -> None:
-    """Attributes of one arity, token by token; the table M is made 0 for the next sentence."""
+    """Update the attributes of one arity, token by token, and reset the table M for the next sentence."""
     r, x = g.weights, g.features
     for i in range(g.arity - 1, n if M.shape[0] > 0 else 0):
         row = M[i]
@@ -159,7 +160,7 @@ def _descend_ngrams(
 def _descend_sentence(
     m: Chain, x: Data, s: int, out: Expected, by: Descent, pair_place: np.ndarray, triple_place: np.ndarray, c: float
 ) -> None:
-    """All weights of a sentence; the places say where the blocks of seen combinations begin."""
+    """Update all weights of a sentence; places: the starts of the blocks of seen combinations."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     rate, bare = np.float32(by.rate / (1.0 + by.fall * c)), np.float32(by.bare_decay)
@@ -180,7 +181,7 @@ def descend(
     m: Chain, x: Data, workspace: DescentWorkspace, permutation: np.ndarray, first: int, last: int, clock: float,
     by: Descent,
 ) -> tuple:  # fmt: skip
-    """One slice of an epoch: (clock, sum of weight * (log Z - log Z of what is known), tokens wrong, sentences without
+    """One slice of an epoch: (clock, sum of weight * (log Z - log Z under the mask), wrong tokens, sentences without
     an allowed path)."""
     own, out = workspace
     T, fast = own.T, goes_fast(own)

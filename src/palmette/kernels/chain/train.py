@@ -1,6 +1,6 @@
-"""The four lines that everything shares, in one compiled loop over a slice of the corpus:
+"""The perceptron, in one compiled loop over a slice of the corpus, and tagging by exact search.
 
-score a trellis; search it; search it again under what is known; move the weights apart.
+Per sentence: score a trellis; search it; search it again under the label mask; add the path difference to the weights.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from palmette.kernels.core.compile import kernel, part
 
 
 class PairWorkspace(NamedTuple):
-    """Room for the two paths of a sentence."""
+    """A trellis and the two paths of a sentence."""
 
     trellis: Trellis
     guess: np.ndarray  # i32[n]
@@ -32,7 +32,7 @@ def make_pair_workspace(m: Chain, x: Data) -> PairWorkspace:
 
 @part
 def gold_path(T: Trellis, m: Chain, x: Data, lo: int, n: int, path: np.ndarray) -> bool:
-    """The best path under what is known. False: none is allowed."""
+    """Find the best path under the label mask. False: none is allowed."""
     Y = x.allow.shape[1]
     certain = m.plain
     for i in range(n):
@@ -46,16 +46,16 @@ def gold_path(T: Trellis, m: Chain, x: Data, lo: int, n: int, path: np.ndarray) 
 
 @kernel
 def train_perceptron(
-    m: Chain, x: Data, workspace: PairWorkspace, order: np.ndarray, first: int, last: int, clock: float
+    m: Chain, x: Data, workspace: PairWorkspace, permutation: np.ndarray, first: int, last: int, clock: float
 ) -> tuple:
-    """One slice of a pass: (clock, updates, tokens wrong, sentences without an allowed path)."""
+    """One slice of an epoch: (clock, updates, wrong tokens, sentences without an allowed path)."""
     T, guess, gold = workspace
     updates = 0
     wrong = 0
     infeasible = 0
     changed = True
     for k in range(first, last):
-        s = order[k]
+        s = permutation[k]
         lo = x.offset[s]
         n = score(T, m, x, s, changed)
         changed = False
@@ -75,7 +75,7 @@ def train_perceptron(
 
 @kernel
 def decode(m: Chain, x: Data, T: Trellis, out: np.ndarray, scores: np.ndarray, restricted: bool) -> None:
-    """The best state of each token into out i32[N], the score of each sentence into scores f64[S]."""
+    """Write the best state of each token to out i32[N] and the score of each sentence to scores f64[S]."""
     for s in range(x.offset.size - 1):
         n = score(T, m, x, s, s == 0)
         lo = x.offset[s]

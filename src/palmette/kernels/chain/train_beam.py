@@ -1,9 +1,10 @@
-"""Learning on a beam, in one compiled loop for all rules of kernels/learning/rule.py and all updates of violation.py.
+"""Training with beam search, in one compiled loop for all rules of kernels/learning/rule.py and all updates of
+violation.py.
 
-After a right guess the candidates are the last beam. After a wrong one both sides are cut after the same step (see
-kernels/learning/violation.py) and the candidates are the beam after that step: prefixes as long as gold's, for which
-everything else is as with whole paths. The perceptron takes the best of them. An update is a bad one when gold scored
-more than the best prefix: it mends nothing, and the proof that errors end does not hold for it.
+After a correct guess the candidates are the last beam. After a wrong one both sides are cut after the same step (see
+kernels/learning/violation.py) and the candidates are the beam after that step: prefixes as long as gold's, which are
+treated like whole paths. The perceptron uses the best of them. An update is bad if gold scores more than the best
+prefix: it fixes no violation, and the convergence proof does not hold for it.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from palmette.kernels.chain.differences import (
     entries,
     make_differences,
     products,
-    with_room,
+    with_capacity,
 )
 from palmette.kernels.chain.label_context import (
-    add_past_differences,
+    add_context_differences,
     add_weighted_contexts,
-    has_room,
-    past_entries,
+    context_entries,
+    has_capacity,
 )
 from palmette.kernels.chain.score import score_states
 from palmette.kernels.core.compile import inline, kernel, part
@@ -55,7 +56,7 @@ from palmette.kernels.learning.violation import EARLY, LASO, cut
 
 
 class BeamLearner(NamedTuple):
-    """What a beam learns by: the same for all sentences."""
+    """Settings of training with a beam, the same for all sentences."""
 
     width: int  # prefixes that are kept
     update: int  # where to cut, see kernels/learning/violation.py
@@ -90,7 +91,7 @@ def _missed_labels(path: np.ndarray, gold: np.ndarray, start: int, steps: int) -
 
 @part
 def _list_prefixes(r: Beam, c: PathList, steps: int, gold: np.ndarray) -> int:
-    """Gold and the best prefixes after so many steps; how many these are."""
+    """List gold and the best prefixes after `steps` steps. Returns the number of prefixes."""
     paths, score = c.paths, c.numbers.score
     found = min(score.size - 1, r.size[steps])
     for i in range(steps):
@@ -107,17 +108,17 @@ def _gram(
     w: BeamWeights, d: BeamData, s: int, at: int, found: int, c: PathList, t: Differences, adaptive: bool
 ) -> Differences:
     """Inner products of the differences of prefixes of `at` tokens; for adaptive rules the table stays filled."""
-    m, p, x, y = w.chain, w.past, d.data, d.past
+    m, p, x, y = w.chain, w.contexts, d.data, d.contexts
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     paths = c.paths[: found + 1]
-    t = with_room(t, entries(m, x, lo, at, paths) + past_entries(y, lo, at, found) + 1)
+    t = with_capacity(t, entries(m, x, lo, at, paths) + context_entries(y, lo, at, found) + 1)
     add_differences(m, x, lo, n, at, paths, t)
-    add_past_differences(p, y, lo, at, paths, t, adaptive)
+    add_context_differences(p, y, lo, at, paths, t, adaptive)
     if adaptive:
         scaled_products(m, p, found, t, c.numbers.gram)
     else:
-        products(m.share, found, t, c.numbers.gram)
+        products(m.tied_update, found, t, c.numbers.gram)
     return t
 
 
@@ -128,8 +129,8 @@ def train_beam(
 ) -> tuple:  # fmt: skip
     """Part of a slice of an epoch: (the number of the example to go on with, clock, updates, tokens wrong, sentences
     without an allowed gold, bad updates, sum of the relative positions of the cuts). It ends early where rows of
-    `w.past` run out. An update that stops the search counts the tokens after it as wrong."""
-    m, p, x, y = w.chain, w.past, d.data, d.past
+    `w.contexts` run out. An update that stops the search counts the tokens after it as wrong."""
+    m, p, x, y = w.chain, w.contexts, d.data, d.contexts
     update, rule, chunks = learner.update, learner.rule, learner.chunks
     T, r = workspace.search
     c, sums, table = workspace.paths, workspace.sums, workspace.table
@@ -141,7 +142,7 @@ def train_beam(
         lo = x.offset[s]
         n = x.offset[s + 1] - lo
         gold = x.known[lo : lo + n]
-        if not has_room(p, y, lo, n, K + 1):
+        if not has_capacity(p, y, lo, n, K + 1):
             return k, clock, updates, wrong, infeasible, bad, position
         if not is_allowed(m, gold, n):
             infeasible += 1

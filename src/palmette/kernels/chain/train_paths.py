@@ -1,8 +1,8 @@
-"""Learning from the best paths of exact search, in one compiled loop for all rules of kernels/learning/rule.py:
+"""Training with the best paths of exact search, in one compiled loop for all rules of kernels/learning/rule.py:
 
 score a trellis; list its best paths; turn scores, costs and inner products into coefficients; add the weighted paths.
 
-The perceptron's own loop, which needs two paths and nothing else, is `train_perceptron` in train.py.
+The perceptron's own loop, which needs only two paths, is `train_perceptron` in train.py.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def train_paths(
     m: Chain, x: Data, workspace: PathWorkspace, permutation: np.ndarray, first: int, last: int, clock: float,
     rule: Rule, chunks: Chunks,
 ) -> tuple:  # fmt: skip
-    """One slice of an epoch: (clock, updates, tokens wrong, sentences without an allowed path)."""
+    """One slice of an epoch: (clock, updates, wrong tokens, sentences without an allowed path)."""
     T, c, sums, table, contexts = workspace
     numbers, adaptive = c.numbers, rule.spread > 0.0
     updates, wrong, infeasible = 0, 0, 0
@@ -65,7 +65,7 @@ def train_paths(
             infeasible += 1
         elif missed > 0 or updates_on_right_guesses(rule):
             moves, paths = True, c.paths[: found + 1]
-            if asks_for_products(rule):  # they cost more than all the rest: only for what breaks its margin
+            if asks_for_products(rule):  # expensive: only if a margin is violated
                 moves = margins_broken(numbers, found)
                 if moves and adaptive:
                     table = differences_of(m, x, s, paths, table)

@@ -1,11 +1,11 @@
-"""Add `step * (features(gold) - features(guess))` to the weights; what the two paths share cancels.
+"""Add `step * (features(gold) - features(guess))` to the weights; features of both paths cancel.
 
-In a latent chain all states of the labels get a share of the change too, as if every feature of states were also one
-of labels. Otherwise to raise a label takes one update, and to lower it one for each of its states: the score of a label
-is that of its best state.
+Tied updates: in a latent chain all states of the labels get a fraction of the change too, as if every feature of states
+were also one of labels. Otherwise one update raises a label, but lowering it takes one per state, since the score of a
+label is that of its best state.
 
 Every change of a weight is also added, times the clock c, to an accumulator: w - a/c is then the mean of
-all weight vectors so far. The accumulators are float64: after millions of small steps float32 loses them.
+all weight vectors so far. The accumulators are float64: in float32 small steps would be lost after millions of updates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from palmette.kernels.core.compile import inline, part
 
 @inline
 def change_seen(r: FeatureWeights, attribute: int, combo: int, cell: int, change: float, c: float) -> None:
-    """Change one weight; a combination that was not seen has none and stays zero."""
+    """Change one weight; unseen combinations have no weight."""
     at = find_combination(r.first, r.combo, attribute, combo)
     if at >= 0:
         r.w[at, cell] += change
@@ -36,30 +36,34 @@ def change_seen(r: FeatureWeights, attribute: int, combo: int, cell: int, change
 
 
 @part
-def share_dense(w: np.ndarray, a: np.ndarray, q: StateLayout, arity: int, place: int, change: float, c: float) -> None:
+def add_tied_dense(
+    w: np.ndarray, a: np.ndarray, q: StateLayout, arity: int, place: int, change: float, c: float
+) -> None:
     """Change the weights of all states of the labels at `place` of a dense row."""
-    H, W, per, sizes = q.H, q.W, q.per, q.sizes
-    h, g, f = (place % W) // per, (place // W) % H // per, (place // W) // H // per
+    H, W, states_per_label, sizes = q.H, q.W, q.states_per_label, q.sizes
+    context = place // W
+    h, g, f = place % W // states_per_label, context % H // states_per_label, context // H // states_per_label
     for before in range(sizes[f] if arity == 3 else 1):
         for previous in range(sizes[g] if arity >= 2 else 1):
-            row = ((f * per + before) * H + g * per + previous) * W + h * per
+            row = ((f * states_per_label + before) * H + g * states_per_label + previous) * W + h * states_per_label
             for k in range(row, row + sizes[h]):
                 w[k] += change
                 a[k] += c * change
 
 
 @part
-def share_seen(
+def add_tied_seen(
     r: FeatureWeights, q: StateLayout, arity: int, attribute: int, combo: int, change: float, c: float
 ) -> None:
     """Change the weights of all states of a combination of labels that was seen."""
-    per, sizes = q.per, q.sizes
-    Y = q.H // per
+    states_per_label, sizes = q.states_per_label, q.sizes
+    Y = q.H // states_per_label
     h, g, f = combo % Y, combo // Y % Y, combo // Y // Y
     for before in range(sizes[f] if arity == 3 else 1):
         for previous in range(sizes[g]):
             for k in range(sizes[h]):
-                change_seen(r, attribute, combo, (before * per + previous) * per + k, change, c)
+                cell = (before * states_per_label + previous) * states_per_label + k
+                change_seen(r, attribute, combo, cell, change, c)
 
 
 @part
@@ -71,15 +75,15 @@ def _move_seen(g: Ngrams, q: StateLayout, i: int, plus: int, minus: int, step: f
         change = step if x.val.size == 0 else step * x.val[k]
         change_seen(r, x.att[k], up, up_cell, change, c)
         change_seen(r, x.att[k], down, down_cell, -change, c)
-        if q.share > 0.0 and up != down:
-            share_seen(r, q, arity, x.att[k], up, q.share * change, c)
-            share_seen(r, q, arity, x.att[k], down, -q.share * change, c)
+        if q.tied_update > 0.0 and up != down:
+            add_tied_seen(r, q, arity, x.att[k], up, q.tied_update * change, c)
+            add_tied_seen(r, q, arity, x.att[k], down, -q.tied_update * change, c)
 
 
 @part
 def _move_rows(r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
-    """Token i's attributes: `step` more on the place `plus`, less on `minus`. A dense row is given out on its first
-    change."""
+    """Update the attributes of token i: add `step` at the place `plus` and subtract it at `minus`. A dense row is
+    allocated at its first change."""
     slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
     for k in range(x.ptr[i], x.ptr[i + 1]):
         change = step if val.size == 0 else step * val[k]
@@ -95,42 +99,42 @@ def _move_rows(r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step
 
 
 @part
-def _share_rows(g: Ngrams, q: StateLayout, i: int, plus: int, minus: int, step: float, c: float) -> None:
-    """What all states of the labels get of a change of rows, which have been given out by then."""
+def _add_tied_rows(g: Ngrams, q: StateLayout, i: int, plus: int, minus: int, step: float, c: float) -> None:
+    """Apply the tied update to rows, which are allocated by now."""
     if same_labels(plus, minus, g.arity, q):
         return
     r, x = g.weights, g.features
     for k in range(x.ptr[i], x.ptr[i + 1]):
-        change = q.share * (step if x.val.size == 0 else step * x.val[k])
+        change = q.tied_update * (step if x.val.size == 0 else step * x.val[k])
         s = r.slot[x.att[k]]
-        share_dense(r.w[s], r.a[s], q, g.arity, plus, change, c)
-        share_dense(r.w[s], r.a[s], q, g.arity, minus, -change, c)
+        add_tied_dense(r.w[s], r.a[s], q, g.arity, plus, change, c)
+        add_tied_dense(r.w[s], r.a[s], q, g.arity, minus, -change, c)
 
 
 @part
 def _move_transition(
     w: np.ndarray, a: np.ndarray, q: StateLayout, arity: int, plus: int, minus: int, step: float, c: float
 ) -> None:
-    """One row of transition weights, or all of them side by side."""
+    """Update one row of transition weights, or all of them as one row."""
     if plus == minus:
         return
     w[plus] += step
     a[plus] += c * step
     w[minus] -= step
     a[minus] -= c * step
-    if q.share > 0.0 and not same_labels(plus, minus, arity, q):
-        share_dense(w, a, q, arity, plus, q.share * step, c)
-        share_dense(w, a, q, arity, minus, -q.share * step, c)
+    if q.tied_update > 0.0 and not same_labels(plus, minus, arity, q):
+        add_tied_dense(w, a, q, arity, plus, q.tied_update * step, c)
+        add_tied_dense(w, a, q, arity, minus, -q.tied_update * step, c)
 
 
 @part
 def _move_ngrams(
     g: Ngrams, q: StateLayout, lo: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
 ) -> None:
-    """The features of one arity where the paths differ, but for start and end."""
+    """Update the features of one arity where the paths differ, except for start and end."""
     arity, w, a = g.arity, g.transitions.w.reshape(-1), g.transitions.a.reshape(-1)
     moves = g.learns and arity > 1
-    seen, rows, shared = g.weights.first.size > 0, g.features.ptr.size > 0, q.share > 0.0
+    seen, rows, has_ties = g.weights.first.size > 0, g.features.ptr.size > 0, q.tied_update > 0.0
     for i in range(arity - 1, gold.size):
         plus, minus = place_of(q.H, q.W, gold, i, arity), place_of(q.H, q.W, guess, i, arity)
         if plus != minus:
@@ -140,8 +144,8 @@ def _move_ngrams(
                 _move_seen(g, q, lo + i, plus, minus, step, c)
             elif rows:
                 _move_rows(g.weights, g.features, lo + i, plus, minus, step, c)
-                if shared:
-                    _share_rows(g, q, lo + i, plus, minus, step, c)
+                if has_ties:
+                    _add_tied_rows(g, q, lo + i, plus, minus, step, c)
 
 
 @part

@@ -4,10 +4,10 @@
     order 2:     D[i, g, h] = U[i, h] + E[i, g, h] + max over f of D[i-1, f, g] + S[i, f, g, h]
 
 The inner loop runs over the contiguous current state h, with four previous states at a time. There are no
-back-pointers: on the way back one column is computed again, which is cheaper than storing all of them. float32 sums
+back-pointers: backtracking computes one column again per token, which is cheaper than storing them. float32 sums
 lose small differences in a long sentence, so every 64 tokens the best score is moved into a float64 (D is comparable
-within one token only). Rows are taken as views before the inner loop: a computed index would be checked for being
-negative at each step, and the loop would not become vector code.
+within one token only). Rows are taken as views before the inner loop: computed indexes are checked for being
+negative at each step, which prevents vector code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _argmax(row: np.ndarray, size: int) -> int:
 
 @inline
 def _taken_out(D: np.ndarray, H: int) -> float:
-    """Subtract the best score from all of D[.., W]; what was subtracted (0 when all are forbidden)."""
+    """Subtract the best score from all of D[.., W] and return it (0 if all are forbidden)."""
     top = np.float32(-np.inf)
     for g in range(D.shape[0]):
         for h in range(H):
@@ -72,7 +72,7 @@ def _best_previous(before: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.nda
 def _came_from(before: np.ndarray, e: np.ndarray, h: int) -> int:
     """The smallest g with the largest before[g] + e[g, h].
 
-    Four searches side by side: one would wait for each comparison before it starts the next."""
+    Four independent searches: in a single one each comparison waits for the last."""
     H = e.shape[0]
     low = np.float32(-np.inf)
     t0, t1, t2, t3 = before[0] + e[0, h], low, low, low
@@ -128,7 +128,7 @@ def viterbi_pairs(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
 def _best_before(before: np.ndarray, s: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.ndarray, H: int) -> None:
     """out[g, h] = u[h] + e[g, h] + max over f of before[f, g] + s[f, g, h]
 
-    Pairs that are forbidden or ruled out by what is known are passed over four at a time."""
+    Pairs that are forbidden or excluded by the mask are skipped four at a time."""
     low = np.float32(-np.inf)
     for g in range(H):
         o, edge = out[g], e[g]
@@ -195,7 +195,7 @@ def viterbi_triples(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
 
 @part
 def viterbi(T: Trellis, m: Chain, n: int, path: np.ndarray) -> float:
-    """Write the best path into path[:n]; its score (-inf: no path is allowed)."""
+    """Write the best path to path[:n]. Returns its score (-inf: no path is allowed)."""
     H = m.label_of.size
     if m.order == 0:
         return viterbi_states(T, n, H, path)

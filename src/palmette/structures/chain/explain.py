@@ -65,7 +65,7 @@ class Explanation(NamedTuple):
 
 def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[int, ...]) -> float:
     """The weight of an attribute on one, two or three states."""
-    H, W, states_per_label = chain.label_of.size, chain.bias.size, chain.per
+    H, W, states_per_label = chain.label_of.size, chain.bias.size, chain.states_per_label
     if not rows.first.size:
         place = 0
         for state in states[:-1]:

@@ -98,7 +98,7 @@ def new_store(n_sentences: int) -> Store:
     return Store(np.full(n_sentences, -1, np.int64), none, none, none, np.zeros(0, np.int16), np.zeros(2, np.int64))
 
 
-def with_room(store: Store, entries: int, states: int) -> Store:
+def with_capacity(store: Store, entries: int, states: int) -> Store:
     """The store with room for more; arrays grow by at least a half, so that growing stays cheap."""
 
     def grown(array: np.ndarray, needed: int) -> np.ndarray:

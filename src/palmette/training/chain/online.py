@@ -57,7 +57,7 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     """A chain with initial weights, and the best snapshot so far of a resumed training."""
     settings, data, latent = problem.settings, problem.data, problem.shape.latent
     chain, clock, before = starting_weights(problem)
-    chain = chain._replace(share=0.0 if chain.plain else float(settings.tied_update))
+    chain = chain._replace(tied_update=0.0 if chain.plain else float(settings.tied_update))
     if plain is not None:
         split_states(chain, problem.shape, plain.best)
     # Weights copied from a plain model are not a random start: all of them are part of the model.

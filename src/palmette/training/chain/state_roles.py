@@ -53,7 +53,7 @@ def _some_tokens(active: Active, tokens: np.ndarray) -> Active:
 
 def _best_agreement(before: np.ndarray, now: np.ndarray, chain: Chain) -> float:
     """Fraction of tokens with the same state in both under the best permutation of the states of each label."""
-    H, states_per_label = chain.label_of.size, chain.per
+    H, states_per_label = chain.label_of.size, chain.states_per_label
     both = np.bincount(before.astype(np.int64) * H + now, minlength=H * H).reshape(H, H)
     same = sum(
         _best_matching(both[k : k + states_per_label, k : k + states_per_label]) for k in range(0, H, states_per_label)

@@ -29,7 +29,7 @@ from palmette.kernels.latent.forms import (
 from palmette.kernels.latent.train import decide
 from palmette.options.latent import LatentSettings
 from palmette.options.learners import Lclr
-from palmette.structures.latent.weights import new_store, with_room
+from palmette.structures.latent.weights import new_store, with_capacity
 from palmette.training.latent.online import Evaluate, LatentLearning, counts_of
 from palmette.training.slices import Monitor, Slices
 from palmette.training.trainer import Counts, shuffled
@@ -80,7 +80,7 @@ class BatchLearning(LatentLearning):
         if first:
             counts[WRONG_POSITIVES] += np.count_nonzero((y[which] > 0) & (scores[which] < 0))
             counts[WRONG_NEGATIVES] += np.count_nonzero((y[which] < 0) & (scores[which] >= 0))
-        store = with_room(store, which.size, states.shape[0] * int(self.costs[which].sum()))
+        store = with_capacity(store, which.size, states.shape[0] * int(self.costs[which].sum()))
         return store, int(add_new(store, states, x.offset, which))
 
     def _train_on(self, store: Store, monitor: Monitor) -> int:
