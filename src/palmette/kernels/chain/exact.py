@@ -89,7 +89,7 @@ def make_search_workspace(T: Trellis, w: Sums) -> Workspace:
 
 
 class ExactWorkspace(NamedTuple):
-    """Room for the list of paths of one sentence and the sums over paths with the same labels."""
+    """Arrays for the list of paths of one sentence and the sums over paths with the same labels."""
 
     trellis: Trellis
     sums: Sums

@@ -123,7 +123,7 @@ def longest_of(x: Data, first: int = 0, last: int | None = None) -> int:
 
 
 def make_trellis(m: Chain, x: Data, longest: int | None = None) -> Trellis:
-    """Room for any sentence of the corpus, or for sentences of up to so many tokens."""
+    """Arrays for any sentence of the corpus, or for sentences of up to so many tokens."""
     H, W, kind = m.label_of.size, m.bias.size, m.bias.dtype
     longest = longest_of(x) if longest is None else longest
     edges = longest if (x.features[1].ptr.size > 0 and m.order >= 1) or (m.local and m.order == 2) else 1

@@ -327,7 +327,7 @@ def scored(T: Trellis, m: Chain, x: Data, s: int, w: Sums, restricted: bool) -> 
 
 
 class SumWorkspace(NamedTuple):
-    """Room for the scores and sums of one sentence."""
+    """Arrays for the scores and sums of one sentence."""
 
     trellis: Trellis
     sums: Sums

@@ -17,7 +17,7 @@ from palmette.kernels.core.compile import kernel
 
 
 class ListWorkspace(NamedTuple):
-    """Room for the best label sequences of one sentence."""
+    """Arrays for the best label sequences of one sentence."""
 
     trellis: Trellis
     sums: Sums

@@ -41,7 +41,7 @@ class Scaled(NamedTuple):
 
 
 def make_products(T: Trellis, m: Chain, fast: bool) -> Scaled:
-    """Room for sentences as long as T has room for; of no rows unless they go the fast way."""
+    """Arrays for sentences as long as T has room for; of no rows unless they go the fast way."""
     W = m.bias.size
     H, n = (m.label_of.size, T.U.shape[0]) if fast else (0, 0)
     X, back, O = (aligned_zeros((H, W), np.float64) for _ in range(3))

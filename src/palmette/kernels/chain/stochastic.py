@@ -45,7 +45,7 @@ class Descent(NamedTuple):
 
 
 class DescentWorkspace(NamedTuple):
-    """Room for the likelihood of one sentence and its differences, which are 0 between sentences."""
+    """Arrays for the likelihood of one sentence and its differences, which are 0 between sentences."""
 
     likelihood: Workspace
     out: Expected

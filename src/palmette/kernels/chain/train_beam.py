@@ -65,7 +65,7 @@ class BeamLearner(NamedTuple):
 
 
 class BeamLearningWorkspace(NamedTuple):
-    """Room for the search of one sentence, its prefixes, and their update."""
+    """Arrays for the search of one sentence, its prefixes, and their update."""
 
     search: BeamWorkspace
     paths: PathList

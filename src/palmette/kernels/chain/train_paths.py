@@ -30,7 +30,7 @@ from palmette.kernels.learning.rule import Rule
 
 
 class PathWorkspace(NamedTuple):
-    """Room for the best paths of a sentence and their update."""
+    """Arrays for the best paths of a sentence and their update."""
 
     trellis: Trellis
     paths: PathList
