@@ -14,8 +14,8 @@ def decode_beam(
     w: BeamWeights, d: BeamData, workspace: BeamWorkspace, out: np.ndarray, scores: np.ndarray, found: np.ndarray,
     restricted: bool,
 ) -> None:  # fmt: skip
-    """The best labels of each sentence, as many as out i32[K, N] has room for and the last beam has prefixes: their
-    scores f64[S, K], and how many they are, i64[S]."""
+    """Write the best label sequences of each sentence, at most K and at most the size of the last beam: labels to out
+    i32[K, N], scores to scores f64[S, K], their number to found i64[S]."""
     m, x = w.chain, d.data
     T, r = workspace
     nothing = np.zeros(0, np.int32)

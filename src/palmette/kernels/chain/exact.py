@@ -281,10 +281,10 @@ def decode_exact(
     m: Chain, x: Data, workspace: ExactWorkspace, out: np.ndarray, proven: np.ndarray, probability: np.ndarray,
     restricted: bool,
 ) -> None:  # fmt: skip
-    """The most probable label sequence of each sentence into out i32[N], among those that what is known allows when
-    `restricted`; its probability (given what is known) into probability f64[S], and into proven bool[S] whether it is
-    the best one for certain. After as many paths as the workspace has room for, the best so far comes out, not proven.
-    Where no path is allowed: label 0, probability 0, not proven."""
+    """Write the most probable label sequence of each sentence to out i32[N] (with `restricted` among those that the
+    mask allows), its probability (given the mask) to probability f64[S], and whether it is proven to be the best to
+    proven bool[S]. When the capacity of the workspace for paths is used up, the result is the best so far, not proven.
+    If no path is allowed: label 0, probability 0, not proven."""
     T, w, r, q = workspace
     of_label = np.empty(m.label_of.max() + 1, np.int64)
     for s in range(x.offset.size - 1):

@@ -127,7 +127,7 @@ def train_beam(
     w: BeamWeights, d: BeamData, workspace: BeamLearningWorkspace, permutation: np.ndarray, first: int, last: int,
     clock: float, learner: BeamLearner,
 ) -> tuple:  # fmt: skip
-    """Part of a slice of an epoch: (the number of the example to go on with, clock, updates, tokens wrong, sentences
+    """Part of a slice of an epoch: (the number of the next example, clock, updates, wrong tokens, sentences
     without an allowed gold, bad updates, sum of the relative positions of the cuts). It ends early where rows of
     `w.contexts` run out. An update that stops the search counts the tokens after it as wrong."""
     m, p, x, y = w.chain, w.contexts, d.data, d.contexts
