@@ -158,6 +158,6 @@ def _memory(data: Path) -> dict[str, float]:
         common = ["-o", str(Path(folder, "m")), "-t", str(TEMPLATES / "crfpp.txt"), "-q", "--learner", "crf"]
         ours = [sys.executable, "-m", "palmette", "train", str(train), *common, "--passes", str(ITERATIONS)]
         theirs = [sys.executable, "-m", "bench.rival", "crf", str(train), str(Path(folder, "r")), str(ITERATIONS)]
-        found = {name: process(command)[1] for name, command in (("palmette", ours), ("python-crfsuite", theirs))}
+        found = {name: process(command)[2] for name, command in (("palmette", ours), ("python-crfsuite", theirs))}
     print(f"peak memory: {found['palmette']:.0f} MB against {found['python-crfsuite']:.0f} MB")
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -44,14 +45,14 @@ def alternating(sides: dict[str, Callable[[], Any]], times: int = 5) -> dict[str
     return found
 
 
-def process(command: Sequence[str]) -> tuple[float, float]:
-    """Seconds and peak memory (MB) of a whole process.
+def process(command: Sequence[str], keep_bytecode: bool = True) -> tuple[float, float, float]:
+    """Seconds by the clock, seconds of CPU and peak memory (MB) of a whole process.
 
-    The peak is the high-water mark that Linux keeps for the process, read while it runs: what `wait4` tells counts
+    The peak is the high-water mark that Linux keeps for the process, read while it runs: what `wait4` reports counts
     the memory of whoever started it too."""
-    # Python keeps what it has compiled of our source files, unless it is told not to, as in some containers.
-    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    begun = time.perf_counter()
+    # Python keeps its compiled sources, unless it is told not to, as in some containers.
+    usual = {n: value for n, value in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE" or not keep_bytecode}
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     with tempfile.TemporaryFile() as complaints:
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=complaints, env=usual)
         peak = 0.0
@@ -62,7 +63,9 @@ def process(command: Sequence[str]) -> tuple[float, float]:
         if child.returncode:
             complaints.seek(0)
             sys.exit(f"{' '.join(command)} failed: {complaints.read().decode()}")
-    return took, peak
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return took, cpu, peak
 
 
 def _high_water(pid: int) -> float:
@@ -73,13 +76,16 @@ def _high_water(pid: int) -> float:
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
-def processes(sides: dict[str, Sequence[str]], times: int = 5) -> dict[str, dict[str, list[float]]]:
+def processes(
+    sides: dict[str, Sequence[str]], times: int = 5, keep_bytecode: bool = True
+) -> dict[str, dict[str, list[float]]]:
     """Whole processes in turn."""
-    found: dict[str, dict[str, list[float]]] = {name: {"seconds": [], "megabytes": []} for name in sides}
+    found: dict[str, dict[str, list[float]]] = {name: {"seconds": [], "cpu": [], "megabytes": []} for name in sides}
     for turn in range(times):
         for name, command in sides.items():
-            took, peak = process(command)
+            took, cpu, peak = process(command, keep_bytecode)
             found[name]["seconds"].append(took)
+            found[name]["cpu"].append(cpu)
             found[name]["megabytes"].append(peak)
             print(f"  {name:<18} run {turn + 1}: {took:.3f} s, {peak:.0f} MB", file=sys.stderr, flush=True)
     return found
@@ -96,7 +102,7 @@ def keep(name: str, result: dict[str, Any]) -> None:
         "command": "python -m bench " + " ".join(sys.argv[1:]),
         "date": time.strftime("%Y-%m-%d"),
         "python": platform.python_version(),
-        "packages": {p: version(p) for p in ("palmette", "numpy", "numba", "python-crfsuite")},
+        "packages": {p: version(p) for p in ("palmette", "numpy", "python-crfsuite")},
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "result": result,
     }

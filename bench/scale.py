@@ -27,7 +27,7 @@ open(sys.argv[4], "w").write(str(statistics.median(row["seconds"] for row in tag
 def _measured(source: Path, folder: Path) -> dict[str, float]:
     out = folder / "pass.txt"
     template = str(TEMPLATES / "crfpp.txt")
-    took, peak = process([sys.executable, "-c", PROGRAM, str(source), template, str(PASSES), str(out)])
+    took, _, peak = process([sys.executable, "-c", PROGRAM, str(source), template, str(PASSES), str(out)])
     return {"seconds": took, "seconds_a_pass": float(out.read_text()), "megabytes": peak}
 
 

@@ -46,7 +46,7 @@ class Record:
             "seeds": list(seeds),
             "date": time.strftime("%Y-%m-%d"),
             "python": sys.version.split()[0],
-            "packages": {package: version(package) for package in ("palmette", "numpy", "numba")},
+            "packages": {package: version(package) for package in ("palmette", "numpy")},
         }
         self.cells: list[Cell] = []
         if self.path.is_file():

@@ -217,11 +217,13 @@ def in_other_view(tags: list[str], types: tuple[str, ...], source: str, target: 
     return [views[1].tags[h] for h in workspace.path[1, : len(tags)].tolist()]
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(FIVE_VIEWS, FIVE_VIEWS)))
 def test_the_published_table(source: str, target: str) -> None:
     assert in_other_view(FIVE_VIEWS[source].split(), ("",), source, target) == FIVE_VIEWS[target].split()
 
 
+@pytest.mark.jit
 @given(st.sampled_from(NAMES), st.sampled_from(NAMES), st.lists(st.integers(0, 8), min_size=1, max_size=8))
 @few()
 def test_conversion_of_anything(source: str, target: str, numbers: list[int]) -> None:
@@ -236,6 +238,7 @@ def test_conversion_of_anything(source: str, target: str, numbers: list[int]) ->
         assert in_other_view(found, types, target, source) == tags
 
 
+@pytest.mark.jit
 @given(st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=1, max_size=5), st.integers(-1, 4))
 @few()
 def test_votes(drawn: list[list[int]], without: int) -> None:

@@ -11,8 +11,7 @@ import pytest
 from cli_run import TEMPLATES, Cli, last_cells, leave_demo, leftovers, rows, spawn
 
 from palmette import Tagger
-from palmette.cli import compile_all as warm
-from palmette.kernels.core import compile as compiling
+from palmette.kernels.registry import KERNELS
 
 STAR = "*0:%x[0,0]\nU1:%x[0,1]\nB\nT\n"
 WAPITI = 'u:w=%x[0,0]\nu:s=%M[0,0,"..$"]\nu:c=%t[0,0,"^\\u"]\n*:p=%x[0,1]\nu:f=%x[@1,0]\nb\n'
@@ -303,27 +302,19 @@ def test_looking_inside(cli: Cli) -> None:
     assert "0 label attributes" not in cli.fine("inspect m.palm")  # it has none at all, and no crash
 
 
-def test_what_was_compiled_is_thrown_away(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing else in the folder."""
-    for name in ("train.train-0.kernel", "old.gone-1.kernel", "mine.txt"):
-        (tmp_path / name).write_bytes(b"12345")
-    monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(warm, "compile_all", lambda: None)
-    ran = cli("warmup --clean")
-    assert "deleted 2 files" in ran.err
-    assert "0 kernels compiled" in ran.out
-    assert not list(tmp_path.glob("*.kernel"))
-    assert (tmp_path / "mine.txt").exists()
-
-
 def test_doctor_and_version(cli: Cli) -> None:
     from palmette import __version__
 
     about = json.loads(cli.fine("doctor --json"))
     assert about["palmette"] == __version__ == cli.fine("--version").strip()
-    assert about["packages"]["numba"]
-    assert about["cached_kernels"] > 0
-    assert about["cache"] in cli.fine("doctor")
+    assert set(about["packages"]) == {"numpy", "msgspec", "rich"}
+    assert about["kernels"] == "library"
+    assert about["library"]["kernels"] == len(KERNELS)
+    assert f"{len(KERNELS)} as machine code for {about['library']['level']}" in cli.fine("doctor")
+
+
+def test_nothing_is_left_to_compile(cli: Cli) -> None:
+    assert "nothing to compile" in cli.fine("warmup")
 
 
 def test_the_demo_leaves_what_it_tells(

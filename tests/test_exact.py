@@ -130,6 +130,7 @@ def list_paths(m: Chain, x: Data, workspace: ExactWorkspace, paths: np.ndarray, 
     return count
 
 
+@pytest.mark.jit
 @few(3)
 @given(cases(max_states=4, max_tokens=5), st.sampled_from([1, 2, 7, 40, 2000]))
 def test_paths_come_best_first_and_once(case: Case, cap: int) -> None:

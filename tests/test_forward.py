@@ -56,6 +56,7 @@ def exp_and_log(x: np.ndarray, exps: np.ndarray, logs: np.ndarray) -> None:
         logs[k] = log_of(exps[k])
 
 
+@pytest.mark.jit
 def test_exp_and_log_to_the_last_digits() -> None:
     rng = np.random.default_rng(2)
     x = np.concatenate([-rng.exponential(10.0 ** rng.integers(-18, 3, 2000)), [0.0, -0.0, -5e-324, -1.0, -640.0]])
@@ -132,6 +133,7 @@ def trellises(draw: st.DrawFn) -> tuple[Scored, Scores]:
     return random_trellis(rng, order, n, H, scale, forbid, several)
 
 
+@pytest.mark.jit
 @few(3)
 @given(trellises())
 def test_all_marginals_against_all_paths(drawn: tuple[Scored, Scores]) -> None:
@@ -155,6 +157,7 @@ def test_all_marginals_against_all_paths(drawn: tuple[Scored, Scores]) -> None:
 LONG = [(2000, 3, 1.0, 0.0), (2000, 5, 20.0, 0.3), (2000, 9, 1e4, 0.0), (2000, 6, 1e4, 0.4), (5000, 2, 1e4, 0.1)]
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize(("n", "H", "scale", "forbid"), LONG)
@@ -174,6 +177,7 @@ def test_two_thousand_tokens_against_logarithms(
     assert np.allclose(ours.of_size[1], np.exp(twin.states), rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_thousand_steps_over_the_worst_edge(order: int) -> None:
     """State 1 scores 10,000 more at each token, but it is a dead end: exp(-10,000) is 0 in float64."""
@@ -200,6 +204,7 @@ def test_the_two_twins_agree() -> None:
                 assert np.exp(logs.states[i]) == pytest.approx([expected.get((h,), 0.0) for h in range(3)], abs=1e-10)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("H", [7, 8, 9, 17, 24])
 @pytest.mark.parametrize("order", [1, 2])
 def test_state_counts_on_both_sides_of_the_stride(order: int, H: int) -> None:

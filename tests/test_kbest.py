@@ -19,6 +19,8 @@ from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.core.compile import kernel
 
+pytestmark = pytest.mark.jit
+
 
 @kernel
 def _by_astar(

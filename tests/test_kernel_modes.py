@@ -1,11 +1,10 @@
-"""The kernels in other modes of running: without the compiler, with every index checked, and with a cache
-folder that is cold, damaged, shared or missing. Each runs in processes of its own."""
+"""Kernels that Numba compiles at run time (the extra `jit`): without the compiler, with every index checked, and with a
+cache folder that is cold, damaged, shared or missing. Each runs in processes of its own."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from palmette.kernels.core import compile as compiling
+jit = pytest.importorskip("palmette.kernels.core.jit", exc_type=ImportError)
 
+pytestmark = pytest.mark.jit
 TESTS = Path(__file__).parent
 CORE = ["test_viterbi.py", "test_training.py", "test_encode.py", "test_kbest.py", "test_projective.py"]
 MARGINS = ["test_nbest.py", "test_probperc.py", "test_margin_learners.py"]
@@ -28,12 +28,12 @@ SLOW = [
 def environment(**changes: str) -> dict[str, str]:
     """This process's environment without what would choose a mode or a cache folder."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "PALMETTE_", "XDG_CACHE"))}
-    return {**kept, **changes}
+    return {**kept, "PALMETTE_KERNELS": "jit", **changes}
 
 
 def run_tests(files: list[str], **changes: str) -> str:
     """A pytest run of its own; what it printed."""
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-p", "no:cacheprovider", *files]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-m", "", "-p", "no:cacheprovider", *files]
     ran = subprocess.run(command, cwd=TESTS, env=environment(**changes), capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]
     return ran.stdout
@@ -43,10 +43,10 @@ def run_tests(files: list[str], **changes: str) -> str:
 
 
 def test_the_core_without_the_compiler(tmp_path: Path) -> None:
-    """Plain Python on the tiny cases; uint64 hashes overflow there on purpose, and NumPy says so."""
+    """Plain Python on the tiny cases."""
     out = run_tests(
-        ["-W", "ignore:overflow:RuntimeWarning", "-k", f"not {' and not '.join(SLOW)}", *CORE, *MARGINS, *STRUCTURES],
-        NUMBA_DISABLE_JIT="1",
+        ["-k", f"not {' and not '.join(SLOW)}", *CORE, *MARGINS, *STRUCTURES],
+        PALMETTE_KERNELS="python",
         PALMETTE_TEST_EXAMPLES="4",
         PALMETTE_CACHE_DIR=str(tmp_path / "cache"),
     )
@@ -78,27 +78,28 @@ def weight(i):
 """
 SMALL = """
 from kernels.core.compile import kernel
+from kernels.core.types import I64
 from kernels.other import weight
 
 @kernel
-def summed(values):
+def summed(values: I64) -> int:
     total = 0
     for i in range(values.size):
         total += weight(i) * values[i]
     return total
 
 @kernel
-def element(values, i):
+def element(values: I64, i: int) -> int:
     return values[i]
 """
 MAIN = """
-import json, os, sys, time
+import json, logging, os, sys, time
 import numpy as np
-from kernels.core.compile import cache_folder, on_compile
+from kernels.core.jit import cache_folder
 from kernels.small import element, summed
 
 compiled = []
-on_compile.append(compiled.append)
+logging.getLogger("kernels.core.jit").addFilter(lambda record: compiled.append(record.args[1]))
 while len(sys.argv) > 2 and not os.path.exists(sys.argv[2]):
     time.sleep(0.001)
 answers = {"summed": lambda: summed(np.arange(4)), "outside": lambda: element(np.arange(9)[:2], 5)}
@@ -112,9 +113,10 @@ def package(tmp_path: Path) -> Path:
     """A folder with `main.py` and a package of two kernels under our decorator."""
     kernels = tmp_path / "package" / "kernels"
     (kernels / "core").mkdir(parents=True)
-    shutil.copy(compiling.__file__, kernels / "core" / "compile.py")
+    for path in Path(jit.__file__).parent.glob("*.py"):
+        text = path.read_text(encoding="utf-8").replace("palmette.kernels", "kernels")
+        (kernels / "core" / path.name).write_text(text, encoding="utf-8")
     (kernels / "__init__.py").touch()
-    (kernels / "core" / "__init__.py").touch()
     (kernels / "other.py").write_text(OTHER)
     (kernels / "small.py").write_text(SMALL)
     (kernels.parent / "main.py").write_text(MAIN)
@@ -232,12 +234,39 @@ def test_nobody_waits_for_ever(package: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners here")
 def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compiling._usable(tmp_path)
+    assert jit._usable(tmp_path)
     monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
-    assert not compiling._usable(tmp_path)
+    assert not jit._usable(tmp_path)
 
 
 def test_the_folder_that_the_user_names_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PALMETTE_CACHE_DIR", str(tmp_path / "ours"))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
-    assert compiling.cache_folder_choices()[:2] == [tmp_path / "ours", tmp_path / "numba"]
+    assert jit.cache_folder_choices()[:2] == [tmp_path / "ours", tmp_path / "numba"]
+
+
+# --- commands -----------------------------------------------------------------------------------------------
+
+
+def test_a_cold_run_counts_what_it_compiles(tmp_path: Path) -> None:
+    """And is silent when the cache has it. Ragged data ends the run before most of the kernels, which take long to
+    compile."""
+    (tmp_path / "x.txt").write_text("a X\nb Y\nc\n", encoding="utf-8")
+    command = [sys.executable, "-m", "palmette", "train", "x.txt", "-o", "x.palm", "--features", "pos"]
+    reports = []
+    for _ in range(2):
+        env = environment(PALMETTE_CACHE_DIR=str(tmp_path / "cache"))
+        ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert "x.txt:3: 1 columns where 2 are expected" in ran.stderr
+        reports.append([line for line in ran.stderr.splitlines() if "compiling kernel" in line])
+    assert reports[0][0].startswith("compiling kernel 1: ")
+    assert reports[0][1].startswith("compiling kernel 2: ")
+    assert reports[1] == []
+
+
+def test_what_was_compiled_is_thrown_away(tmp_path: Path) -> None:
+    """And nothing else in the folder."""
+    for name in ("train.train-0.kernel", "old.gone-1.kernel", "mine.txt"):
+        (tmp_path / name).write_bytes(b"12345")
+    assert jit.throw_away(tmp_path) == (2, 10)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

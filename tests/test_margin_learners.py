@@ -106,6 +106,7 @@ def call_gram(m: Chain, x: Data, s: int, paths: np.ndarray, table: Differences) 
     return A
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("order", [0, 1, 2])
 @few()
 @given(data=st.data(), K=st.integers(1, 6), tied_update=SHARES, seed=SEEDS)
@@ -123,6 +124,7 @@ def test_inner_products(order: int, data: st.DataObject, K: int, tied_update: fl
     assert found == pytest.approx(np.array(expected), abs=1e-5)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("tied_update", [0.0, 0.5])
 def test_paths_with_equal_features_leave_the_weights_alone(tied_update: float) -> None:
     """0 1 and 1 0 on two tokens alike: their difference is exactly nothing, whatever the values are."""
@@ -144,6 +146,7 @@ def call_span_cost(m: Chain, gold: np.ndarray, path: np.ndarray, tables: Chunks)
     return span_cost(m, gold.size, gold, path, tables)
 
 
+@pytest.mark.jit
 @few(4)
 @given(st.sampled_from(sorted(SCHEMES)), st.integers(1, 8), st.integers(1, 3), st.integers(0, 2**32))
 def test_the_span_cost_is_that_of_the_scorer(scheme: str, n: int, states_per_label: int, seed: int) -> None:
@@ -187,6 +190,7 @@ def programs() -> st.SearchStrategy[tuple[np.ndarray, np.ndarray, float]]:
     return st.builds(made, sizes, sizes, st.sampled_from([0.05, 0.3, 1.0]), st.integers(0, 2**32))
 
 
+@pytest.mark.jit
 @few(4)
 @given(programs())
 def test_hildreth_finds_the_optimum(program: tuple[np.ndarray, np.ndarray, float]) -> None:
@@ -208,6 +212,7 @@ def test_hildreth_finds_the_optimum(program: tuple[np.ndarray, np.ndarray, float
     assert value(alpha[own]) == pytest.approx(value(best), abs=1e-6)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("seed", range(5))
 def test_hildreth_agrees_with_projected_gradient(seed: int) -> None:
     """Another road to the same value, for more candidates than all active bounds can be tried of."""

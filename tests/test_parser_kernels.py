@@ -148,7 +148,7 @@ def test_rules_that_adapt_to_each_weight(bank: Bank, order: list[int], templates
     weights = both.learning.weights
     states = [weights.state[a : a + n] for a, n in zip(*lists_of(weights.table), strict=True)]
     found = [state for state in np.concatenate(states).tolist() if state > 1e-5]
-    assert sorted(found) == pytest.approx(sorted(s for s in both.twin.state.values() if s > 1e-5), rel=1e-4, abs=1e-5)
+    assert sorted(found) == pytest.approx(sorted(s for s in both.twin.state.values() if s > 1e-5), rel=1e-3, abs=1e-5)
 
 
 @few(0.25)

@@ -8,6 +8,8 @@ import pytest
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.vector_sums import add_neighbours, below_largest, chain_step, sum_listed
 
+pytestmark = pytest.mark.jit
+
 
 @kernel
 def _all_four(

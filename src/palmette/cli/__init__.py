@@ -86,10 +86,6 @@ def overview(group: str | None = None) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exits with 0 (fine), 1 (bad data or model), 2 (wrong usage), 130 (Ctrl-C)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None:
-        # Numba imports SciPy if it is there, for linear algebra that no kernel uses: half a second. A program that
-        # calls this function may need it.
-        sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
     try:
         _run(given)
         sys.stdout.flush()

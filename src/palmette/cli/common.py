@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -120,21 +119,8 @@ def forbidden_pairs(path: str | None) -> list[tuple[str, str]]:
     return found
 
 
-def announce_compiling(quiet: bool) -> None:
-    """Print once, in a first run, that kernels are compiled."""
-    from palmette.kernels.core import compile as compiling
-
-    def first(name: str) -> None:
-        compiling.on_compile.clear()
-        if not quiet:
-            print("compiling for this machine, once (some 20 seconds; see `palmette warmup`) ...", file=sys.stderr)
-
-    compiling.on_compile.append(first)
-
-
 def load_tagger(path: str, quiet: bool, search: str | None = None, beam: int | None = None) -> Tagger:
     """A model, searched as in training unless told otherwise; a difference is logged."""
-    announce_compiling(quiet)
     from palmette.estimators.tagger import Tagger
 
     tagger = Tagger.load(path)

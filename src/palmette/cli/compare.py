@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import HelperOptions, announce_compiling, format_spec, names_of
+from palmette.cli.common import HelperOptions, format_spec, names_of
 from palmette.cli.output import print_json
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
@@ -123,7 +123,6 @@ class Compare(HelperOptions, JsonOptions, Command):
         common = self.params(TaggerOptions)
         for learner in learners:
             learner.tagger(common, 1)
-        announce_compiling(self.quiet)
         spec = format_spec(self.params(FormatSpec))
         data = Material(
             labelled(read_corpus(train, spec), train),

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from palmette.cli.command import Command, OutputOptions
-from palmette.cli.common import announce_compiling
 from palmette.cli.output import library_muted
 from palmette.errors import UsageError
 from palmette.options.declare import option
@@ -60,7 +59,6 @@ class Demo(OutputOptions, Command):
         if self.corpus:
             _write_corpus(self.folder)
         console = OutputConsole(100)
-        announce_compiling(self.quiet)
         _compile_first()
         with as_file(files("palmette") / "datasets" / "files") as shipped:
             pos, chunk = (_train(console, kind, shipped, targets[kind], self.quiet) for kind in targets)

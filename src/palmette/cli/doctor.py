@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+from pathlib import Path
 
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.output import print_json
 
-NEEDED = ("numpy", "numba", "llvmlite", "msgspec", "rich")
-EXTRAS = {"matplotlib": "plot", "scikit-learn": "sklearn", "python-crfsuite": "bench"}
+NEEDED = ("numpy", "msgspec", "rich")
+EXTRAS = {"numba": "jit", "matplotlib": "plot", "scikit-learn": "sklearn", "python-crfsuite": "bench"}
 
 
 class Doctor(JsonOptions, Command):
@@ -19,9 +20,11 @@ class Doctor(JsonOptions, Command):
     def run(self) -> None:
         from palmette import __version__
         from palmette.data import model_file
-        from palmette.kernels.core.compile import cache_folder
+        from palmette.kernels.core import native
+        from palmette.kernels.core.compile import JIT, LIBRARY, MODE
+        from palmette.kernels.registry import KERNELS
 
-        folder = cache_folder()
+        folder = _cache_folder() if MODE == JIT else None
         kept = sorted(folder.glob("*.kernel")) if folder else []
         about = {
             "palmette": __version__,
@@ -32,6 +35,8 @@ class Doctor(JsonOptions, Command):
             "packages": {name: _version(name) for name in NEEDED},
             "extras": {name: _version(name) for name in EXTRAS},
             "model_format": model_file.VERSION,
+            "kernels": MODE,
+            "library": native.about() and {"level": native.level(), **native.about(), "kernels": len(KERNELS)},
             "cache": str(folder) if folder else None,
             "cached_kernels": len(kept),
             "cache_bytes": sum(path.stat().st_size for path in kept),
@@ -46,12 +51,24 @@ class Doctor(JsonOptions, Command):
         for name, extra in EXTRAS.items():
             missing = f"not installed (optional: pip install 'palmette[{extra}]')"
             print(f"  {name:16}{_version(name) or missing}")
-        if folder is None:
-            print("compiled code: not kept, so that each run compiles again; set PALMETTE_CACHE_DIR to a folder")
+        if MODE == LIBRARY:
+            print(f"kernels: {len(KERNELS)} as machine code for {native.level()} in {native.FOLDER}")
+            return
+        print(f"kernels: {native.why_not()}")
+        if MODE != JIT:
+            print("  they run as plain Python, a thousand times slower; training needs them compiled")
+        elif folder is None:
+            print("  compiled code is not kept, so that each run compiles again; set PALMETTE_CACHE_DIR to a folder")
         else:
-            print(f"compiled code: {len(kept)} kernels, {sum(p.stat().st_size for p in kept) / 1e6:.1f} MB in {folder}")
+            print(f"  compiled: {len(kept)} files, {sum(p.stat().st_size for p in kept) / 1e6:.1f} MB in {folder}")
             if not kept:
                 print("  nothing compiled yet: `palmette warmup` does it ahead")
+
+
+def _cache_folder() -> Path | None:
+    from palmette.kernels.core.jit import cache_folder
+
+    return cache_folder()
 
 
 def _version(name: str) -> str | None:

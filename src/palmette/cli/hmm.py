@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from palmette.cli.command import Command, OutputOptions
-from palmette.cli.common import announce_compiling, format_spec
+from palmette.cli.common import format_spec
 from palmette.cli.output import report_source
 from palmette.data.formats.spec import FormatSpec
 from palmette.options.declare import option
@@ -27,7 +27,6 @@ class CountTables(OutputOptions, Command):
     def run(self) -> None:
         spec = format_spec(self.params(FormatSpec))
         report_source(self.data, self.quiet)
-        announce_compiling(self.quiet)
         from palmette.estimators.hmm import HMM
 
         hmm = HMM(**self.params(HmmOptions)).fit_file(self.data, spec=spec)
@@ -47,7 +46,6 @@ class MakeModel(OutputOptions, Command):
     output: str = option(short="o", metavar="FILE", help="The model file to write.")
 
     def run(self) -> None:
-        announce_compiling(self.quiet)
         from palmette.data import model_file
         from palmette.estimators.hmm import HMM
 

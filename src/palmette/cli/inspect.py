@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import announce_compiling, input_spec
+from palmette.cli.common import input_spec
 from palmette.cli.output import print_json
 from palmette.data.formats.spec import FormatSpec
 from palmette.options.declare import option
@@ -36,7 +36,6 @@ class Inspect(JsonOptions, Command):
             from palmette.data.formats.registry import read_corpus
             from palmette.structures.chain.separation import separation
 
-            announce_compiling(self.quiet)
             found = separation(
                 tagger.model_, read_corpus(self.data, input_spec(self, tagger, self.data, labelled=True))
             )

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import announce_compiling
 from palmette.cli.output import Ticker, print_json
 from palmette.errors import UsageError
 from palmette.options.declare import option
@@ -46,7 +45,6 @@ class TrainLanguageModel(JsonOptions, Command):
         if self.json and self.output == "-":
             raise UsageError("--json prints to standard output: write the model to a file")
         (check_output if is_arpa else model_file.check_output)(self.output)
-        announce_compiling(self.quiet)
         from palmette.estimators.language_model import LanguageModel
 
         begun = time.perf_counter()
@@ -171,7 +169,6 @@ class SampleMeter(Ticker):
 
 
 def _load(path: str, quiet: bool) -> LanguageModel:
-    announce_compiling(quiet)
     from palmette.estimators.language_model import LanguageModel
 
     return LanguageModel.load(path)

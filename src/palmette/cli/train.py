@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import announce_compiling, check_threads, forbidden_pairs, format_spec
+from palmette.cli.common import check_threads, forbidden_pairs, format_spec
 from palmette.cli.output import report_training
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
@@ -53,7 +53,6 @@ class Train(JsonOptions, Command):
 
     def run(self) -> None:
         self._check()
-        announce_compiling(self.quiet)
         from palmette.data import model_file
         from palmette.estimators.tagger import Tagger
 

@@ -1,39 +1,40 @@
-"""`palmette warmup`: compile all kernels ahead of the first use, as for container images."""
+"""`palmette warmup`: compile all kernels ahead of the first use, if they are not in the package as machine code."""
 
 from __future__ import annotations
 
-import logging
 import time
 
 from palmette.cli.command import Command, OutputOptions
+from palmette.errors import UsageError
 from palmette.options.declare import option
-
-logger = logging.getLogger(__name__)
 
 
 class Warmup(OutputOptions, Command):
-    """Compile all kernels ahead of the first use."""
+    """Compile all kernels that are not in the package (with the extra `jit`)."""
 
     clean: bool = option(default=False, help="First delete everything that was compiled before, by other versions too.")
 
     def run(self) -> None:
-        from palmette.cli.compile_all import compile_all, throw_away
-        from palmette.cli.output import library_muted
-        from palmette.kernels.core import compile as compiling
+        from palmette.kernels.core.compile import JIT, LIBRARY, MODE
+        from palmette.kernels.core.native import why_not
+        from palmette.kernels.registry import KERNELS, find_kernel
+
+        if MODE == LIBRARY:
+            self._print(f"nothing to compile: all {len(KERNELS)} kernels are in the package as machine code")
+            return
+        if MODE != JIT:
+            raise UsageError(f"kernels cannot be compiled here: {why_not()}")
+        from palmette.kernels.core.jit import cache_folder, throw_away
 
         if self.clean:
-            files, size = throw_away(compiling.cache_folder())
-            logger.info("deleted %s files, %.1f MB", f"{files:,}", size / 1e6)
-        made: list[str] = []
+            files, size = throw_away(cache_folder())
+            self._print(f"deleted {files:,} files, {size / 1e6:.1f} MB")
+        begun, compiled = time.perf_counter(), 0
+        for number, name in enumerate(KERNELS, 1):
+            compiled += find_kernel(name).compile(f"{number} of {len(KERNELS)}")
+        folder = cache_folder() or "no folder: none could be written, each run compiles again"
+        self._print(f"{compiled} kernels compiled in {time.perf_counter() - begun:.1f} s; kept in {folder}")
 
-        def compiled(name: str) -> None:
-            made.append(name)
-            logger.info("compiling %s", name)
-
-        compiling.on_compile.append(compiled)
-        begun = time.perf_counter()
-        with library_muted():
-            compile_all()
+    def _print(self, text: str) -> None:
         if not self.quiet:
-            folder = compiling.cache_folder() or "no folder: none could be written, each run compiles again"
-            print(f"{len(made)} kernels compiled in {time.perf_counter() - begun:.1f} s; kept in {folder}")
+            print(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from palmette.cli.common import announce_compiling
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import Options, option
 
@@ -107,7 +106,6 @@ def read_labelled(sources: Sources, classes: tuple[str, str] | None = None) -> L
 
 def load_with_tagger(model: str, tagger: str | None, quiet: bool) -> Classifier:
     """A classifier, with the tagger that it was trained with or another."""
-    announce_compiling(quiet)
     from palmette.estimators.classifier import Classifier
 
     classifier = Classifier.load(model)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import announce_compiling
 from palmette.cli.output import print_json
 from palmette.options.declare import option
 
@@ -19,7 +18,6 @@ class Cues(JsonOptions, Command):
     seed: int = option(default=1, low=0, help="Seed of the folds of held-out sentences.")
 
     def run(self) -> None:
-        announce_compiling(self.quiet)
         from palmette.data.formats.sentences import read_sentences
         from palmette.evaluation.shallow_cues import shallow_cues
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.cli.classifier.common import POSITIVE, LabelledOptions, LabelledSentences, Sources, read_labelled
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import announce_compiling
 from palmette.cli.output import report_training
 from palmette.errors import UsageError
 from palmette.options.declare import option
@@ -50,7 +49,6 @@ class TrainClassifier(LabelledOptions, JsonOptions, Command):
             raise UsageError("give development files or --dev-share, not both")
         if len(self.given("features", "template")) > 1:
             raise UsageError("give --features or --template, not both")
-        announce_compiling(self.quiet)
         from palmette.data import model_file
         from palmette.estimators.classifier import Classifier
 

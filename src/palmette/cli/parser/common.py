@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.common import announce_compiling, load_tagger
+from palmette.cli.common import load_tagger
 from palmette.errors import UsageError
 from palmette.options.declare import Options, option
 from palmette.options.search import MOST_BEAM
@@ -45,7 +45,6 @@ class DrawingOptions(Options):
 
 
 def load_parser(path: str, quiet: bool) -> Parser:
-    announce_compiling(quiet)
     from palmette.estimators.parser import Parser
 
     return Parser.load(path)

@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import announce_compiling
 from palmette.cli.output import report_training
 from palmette.cli.parser.common import taggers_of
 from palmette.data.formats.spec import names_from_text
@@ -57,7 +56,6 @@ class TrainParser(JsonOptions, Command):
     def run(self) -> None:
         if self.dev is None and self.given("patience"):
             raise UsageError("--patience needs development data: --dev FILE")
-        announce_compiling(self.quiet)
         from palmette.data import model_file
         from palmette.data.formats.conllu import read_treebank
         from palmette.estimators.parser import Parser

@@ -27,14 +27,15 @@ from palmette.kernels.chain.choices import choices_at
 from palmette.kernels.chain.forms import Chain, Trellis
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.types import F64, I64
 
 
 class Candidates(NamedTuple):
     """The sorted list, and scratch space for the choices at one token."""
 
-    loss: np.ndarray  # f64[K]
-    leaves: np.ndarray  # i64[K]   (number of the path that it leaves * n + token) * H + state
-    choice: np.ndarray  # f64[W]
+    loss: F64  # [K]
+    leaves: I64  # [K]   (number of the path that it leaves * n + token) * H + state
+    choice: F64  # [W]
 
 
 def make_candidates(K: int, W: int) -> Candidates:

@@ -18,13 +18,15 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Trellis, longest_of
 from palmette.kernels.chain.label_context import LabelContextWeights, key_of, read_labels, see_path
+from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.core.room import aligned_zeros
 from palmette.kernels.core.table import find
+from palmette.kernels.core.types import F32, F64, F64_2D, I32, I32_2D, I64, struct
 
 PLAIN_REACH = 2  # labels that pairs and triples read
 
 
+@struct
 class BeamWeights(NamedTuple):
     """All weights of a chain that is searched with a beam."""
 
@@ -32,6 +34,7 @@ class BeamWeights(NamedTuple):
     contexts: LabelContextWeights
 
 
+@struct
 class BeamData(NamedTuple):
     """An encoded corpus, and the attributes of templates that read earlier labels."""
 
@@ -43,16 +46,17 @@ class Beam(NamedTuple):
     """Arrays for the prefixes of one sentence. The index of `score`, `size`, `best` and `gold` is the number of
     steps."""
 
-    label: np.ndarray  # i32[n, B]
-    back: np.ndarray  # i32[n, B]   the previous prefix, in the beam of the previous step
-    score: np.ndarray  # f64[n+1, B]
-    size: np.ndarray  # i64[n+1]
-    best: np.ndarray  # f64[n+1]    score of the best prefix
-    gold: np.ndarray  # f64[n+1]    score of the gold prefix
-    row: np.ndarray  # f32[W]
-    window: np.ndarray  # i32[]     labels before a token, the nearest one first
+    label: I32_2D  # [n, B]
+    back: I32_2D  # [n, B]   the previous prefix, in the beam of the previous step
+    score: F64_2D  # [n+1, B]
+    size: I64  # [n+1]
+    best: F64  # [n+1]    score of the best prefix
+    gold: F64  # [n+1]    score of the gold prefix
+    row: F32  # [W]
+    window: I32  # []     labels before a token, the nearest one first
 
 
+@struct
 class BeamWorkspace(NamedTuple):
     """Trellis and beam of one sentence."""
 

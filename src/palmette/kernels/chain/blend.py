@@ -26,6 +26,7 @@ from palmette.kernels.chain.ngrams import (
 )
 from palmette.kernels.chain.update import add_tied_dense, add_tied_seen
 from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.types import F64, I64
 from palmette.kernels.core.vector import fetch_early
 
 NOTHING = 1e-9  # coefficients below this are lost in the rounding of float32 weights
@@ -35,11 +36,11 @@ class Sums(NamedTuple):
     """The coefficients of the places of one token: a dense table, which is zero between tokens, and its nonzero
     entries."""
 
-    table: np.ndarray  # f64[places of the largest arity]
-    place: np.ndarray  # i64[K]
-    factor: np.ndarray  # f64[K]
-    tied_place: np.ndarray  # i64[K]     a place per combination of labels whose coefficients do not cancel
-    tied: np.ndarray  # f64[K]      their sum, times tied_update
+    table: F64  # [places of the largest arity]
+    place: I64  # [K]
+    factor: F64  # [K]
+    tied_place: I64  # [K]     a place per combination of labels whose coefficients do not cancel
+    tied: F64  # [K]      their sum, times tied_update
 
 
 def make_sums(m: Chain, K: int) -> Sums:

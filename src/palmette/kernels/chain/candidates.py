@@ -16,6 +16,7 @@ from palmette.kernels.chain.costs import Chunks, augment, path_cost, wrong_label
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.train import gold_path
 from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.types import I32_2D
 from palmette.kernels.learning.coefficients import asks_for_costs, searches_with_costs
 from palmette.kernels.learning.rule import CandidateList, Rule
 
@@ -23,7 +24,7 @@ from palmette.kernels.learning.rule import CandidateList, Rule
 class PathList(NamedTuple):
     """Gold and K candidates: their states, their numbers, and scratch space for the search."""
 
-    paths: np.ndarray  # i32[K + 1, longest sentence]
+    paths: I32_2D  # [K + 1, longest sentence]
     numbers: CandidateList
     search: Candidates
 

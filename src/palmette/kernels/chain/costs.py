@@ -8,14 +8,16 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.core.compile import part
+from palmette.kernels.core.types import I64, Bool_2D, struct
 
 
+@struct
 class Chunks(NamedTuple):
     """Where chunks begin and end, by pairs of labels; index Y is outside. Of size 0: the cost is that of tokens."""
 
-    starts: np.ndarray  # bool[Y+1, Y+1]
-    ends: np.ndarray  # bool[Y+1, Y+1]
-    type_of: np.ndarray  # i64[Y+1]
+    starts: Bool_2D  # [Y+1, Y+1]
+    ends: Bool_2D  # [Y+1, Y+1]
+    type_of: I64  # [Y+1]
 
 
 def no_chunks() -> Chunks:

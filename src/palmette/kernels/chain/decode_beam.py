@@ -7,11 +7,12 @@ import numpy as np
 from palmette.kernels.chain.beam import BeamData, BeamWeights, BeamWorkspace, search, trace
 from palmette.kernels.chain.score import restrict, score_states
 from palmette.kernels.core.compile import kernel
+from palmette.kernels.core.types import F64_2D, I32_2D, I64
 
 
 @kernel
 def decode_beam(
-    w: BeamWeights, d: BeamData, workspace: BeamWorkspace, out: np.ndarray, scores: np.ndarray, found: np.ndarray,
+    w: BeamWeights, d: BeamData, workspace: BeamWorkspace, out: I32_2D, scores: F64_2D, found: I64,
     restricted: bool,
 ) -> None:  # fmt: skip
     """Write the best label sequences of each sentence, at most K and at most the size of the last beam: labels to out

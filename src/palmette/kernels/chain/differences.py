@@ -23,6 +23,7 @@ from palmette.kernels.chain.ngrams import (
     triples_of,
 )
 from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.types import F64, F64_2D, I64, U64
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -30,19 +31,19 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 class Token(NamedTuple):
     """Gold (index 0) and the candidates (1..K) at one token."""
 
-    place: np.ndarray  # i64[K + 1]  of the state n-gram in a dense row
-    combo: np.ndarray  # i64[K + 1]  the number of its combination of labels
-    label: np.ndarray  # i64[K + 1]  the place of the first states of these labels
+    place: I64  # [K + 1]  of the state n-gram in a dense row
+    combo: I64  # [K + 1]  the number of its combination of labels
+    label: I64  # [K + 1]  the place of the first states of these labels
 
 
 class Differences(NamedTuple):
     """A hash table of features: the parts of all differences, empty between sentences."""
 
-    keys: np.ndarray  # u64[size]       0 for an empty place
-    values: np.ndarray  # f64[size, K]  gold minus candidate
-    used: np.ndarray  # i64[size / 2]   places in use, in order of insertion
-    divisor: np.ndarray  # f64[size / 2]  of the steps of these features, see adaptive.py
-    n_used: np.ndarray  # i64[1]        number of places in use
+    keys: U64  # [size]       0 for an empty place
+    values: F64_2D  # [size, K]  gold minus candidate
+    used: I64  # [size / 2]   places in use, in order of insertion
+    divisor: F64  # [size / 2]  of the steps of these features, see adaptive.py
+    n_used: I64  # [1]        number of places in use
 
 
 def make_differences(K: int) -> Differences:

@@ -30,9 +30,10 @@ from palmette.kernels.chain.choices import choices_at
 from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.forward import Sums, log_partition, make_sum_workspace, scored
 from palmette.kernels.chain.max_recursion import best_scores
-from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import mixed
 from palmette.kernels.core.table import ABSENT, find_or_add
+from palmette.kernels.core.types import F32_2D, F64, F64_3D, I32, I64, U64, Bool, struct
 
 NEAR = 1e-9  # log probabilities that differ by less are a tie
 ROUNDING = 1e-13  # relative rounding error of float64 sums in another order
@@ -44,24 +45,25 @@ class Queue(NamedTuple):
 
     A candidate is a number: ((popped path that it leaves) * n + token) * H + state."""
 
-    score: np.ndarray  # f64[size]
-    leaves: np.ndarray  # i64[size]
-    size: np.ndarray  # i64[1]
-    floor: np.ndarray  # f64[1]    candidates below this score are dropped
-    taken: np.ndarray  # i64[cap]
-    keys: np.ndarray  # u64[places]  hash table of the listed label sequences
-    numbers: np.ndarray  # i32[places]
+    score: F64  # [size]
+    leaves: I64  # [size]
+    size: I64  # [1]
+    floor: F64  # [1]    candidates below this score are dropped
+    taken: I64  # [cap]
+    keys: U64  # [places]  hash table of the listed label sequences
+    numbers: I32  # [places]
 
 
+@struct
 class Workspace(NamedTuple):
     """Arrays for one sentence."""
 
-    D: np.ndarray  # f64[n, K, W]
-    U: np.ndarray  # f32[n, W]   a copy of T.U, which is masked for the sum of one label sequence
-    path: np.ndarray  # i32[n]
-    labels: np.ndarray  # i32[n]
-    forced: np.ndarray  # i32[n]   the state where the path branches off from an earlier one, or ABSENT
-    choice: np.ndarray  # f64[W]   the score of each state at one token
+    D: F64_3D  # [n, K, W]
+    U: F32_2D  # [n, W]   a copy of T.U, which is masked for the sum of one label sequence
+    path: I32  # [n]
+    labels: I32  # [n]
+    forced: I32  # [n]   the state where the path branches off from an earlier one, or ABSENT
+    choice: F64  # [W]   the score of each state at one token
 
 
 def make_queue(cap: int) -> Queue:
@@ -88,6 +90,7 @@ def make_search_workspace(T: Trellis, w: Sums) -> Workspace:
     )  # fmt: skip
 
 
+@struct
 class ExactWorkspace(NamedTuple):
     """Arrays for the list of paths of one sentence and the sums over paths with the same labels."""
 
@@ -106,13 +109,36 @@ def make_exact_workspace(m: Chain, x: Data, cap: int) -> ExactWorkspace:
 # --- the queue ----------------------------------------------------------------------------------------------
 
 
+@inline
+def _sift_down(score: np.ndarray, order: np.ndarray, at: int, size: int) -> None:
+    """Move order[at] down a heap with the largest score on top."""
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and score[order[child + 1]] > score[order[child]]:
+            child += 1
+        if score[order[child]] <= score[order[at]]:
+            return
+        order[at], order[child] = order[child], order[at]
+        at = child
+
+
+@part
+def _sort_by(score: np.ndarray, order: np.ndarray) -> None:
+    """Sort the numbers in `order` by rising score (heapsort)."""
+    for at in range(order.size // 2 - 1, -1, -1):
+        _sift_down(score, order, at, order.size)
+    for size in range(order.size - 1, 0, -1):
+        order[0], order[size] = order[size], order[0]
+        _sift_down(score, order, 0, size)
+
+
 @part
 def _prune(q: Queue) -> None:
     """Keep the best half, sorted by descending score, which is a heap."""
     keep = q.taken.size
     size = q.size[0]
-    permutation = np.argsort(q.score[:size])
-    score, leaves = q.score[:size].copy(), q.leaves[:size].copy()
+    score, leaves, permutation = q.score[:size].copy(), q.leaves[:size].copy(), np.arange(size)
+    _sort_by(score, permutation)
     for k in range(keep):
         q.score[k] = score[permutation[size - 1 - k]]
         q.leaves[k] = leaves[permutation[size - 1 - k]]
@@ -217,17 +243,24 @@ def _is_new(m: Chain, n: int, path: np.ndarray, q: Queue, count: int) -> bool:
     return find_or_add(q.keys, q.numbers, key, count) == count
 
 
+@inline
+def _copy_rows(of: np.ndarray, to: np.ndarray, n: int) -> None:
+    for i in range(n):
+        for h in range(to.shape[1]):
+            to[i, h] = of[i, h]
+
+
 @part
 def log_sum_of_labels(T: Trellis, m: Chain, n: int, labels: np.ndarray, keep: np.ndarray, w: Sums) -> float:
     """log of the sum over all paths with these labels; keep f32[at least n, W] is scratch space for a copy of T.U."""
     U, label_of = T.U, m.label_of
-    keep[:n] = U[:n]
+    _copy_rows(U, keep, n)
     for i in range(n):
         for h in range(label_of.size):
             if label_of[h] != labels[i]:
                 U[i, h] = -np.inf
     total = log_partition(T, m, n, w)
-    U[:n] = keep[:n]
+    _copy_rows(keep, U, n)
     return total
 
 
@@ -271,14 +304,15 @@ def _best_labels(
             left -= np.exp(found)
             if found > best + NEAR:
                 best = found
-                out[:n] = r.labels[:n]
+                for i in range(n):
+                    out[i] = r.labels[i]
         count += 1
     return best, True  # there is no other path
 
 
 @kernel
 def decode_exact(
-    m: Chain, x: Data, workspace: ExactWorkspace, out: np.ndarray, proven: np.ndarray, probability: np.ndarray,
+    m: Chain, x: Data, workspace: ExactWorkspace, out: I32, proven: Bool, probability: F64,
     restricted: bool,
 ) -> None:  # fmt: skip
     """Write the most probable label sequence of each sentence to out i32[N] (with `restricted` among those that the

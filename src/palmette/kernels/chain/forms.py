@@ -11,70 +11,75 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.core.room import aligned_zeros
+from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.core.types import F32, F32_2D, F32_3D, F32_4D, F64_2D, I32, I64, Bool_2D, struct
 
 
 def stride_of(H: int) -> int:
     return H if H < 8 else -(-H // 8) * 8
 
 
+@struct
 class Active(NamedTuple):
     """The attributes of each token for one arity (labels, pairs or triples)."""
 
-    ptr: np.ndarray  # i64[N+1], or of size 0 if the model has none of this arity
-    att: np.ndarray  # i32[z]
-    val: np.ndarray  # f32[z], or of size 0 if all are 1
+    ptr: I64  # [N+1], or of size 0 if the model has none of this arity
+    att: I32  # [z]
+    val: F32  # [z], or of size 0 if all are 1
 
 
+@struct
 class FeatureWeights(NamedTuple):
     """Weights of attributes for one arity. Dense: attribute a owns the row slot[a]; row 0 stays zero and is shared by
     all attributes without weights. Seen: a owns the places first[a]..first[a+1], each for one combination of labels
     (numbered (f * Y + g) * Y + h): a block of all states of these labels."""
 
-    slot: np.ndarray  # i32[A]
-    used: np.ndarray  # i64[1]     allocated rows, row 0 included
-    first: np.ndarray  # i64[A+1], or of size 0 if dense
-    combo: np.ndarray  # i32[places]  ascending within an attribute
-    w: np.ndarray  # f32[rows, width] or f32[places, block]; a block has states_per_label ** arity numbers
-    a: np.ndarray  # f64, as w: sum of (time * change), for averaging; of size 0 when tagging
-    state: np.ndarray  # f32, as w: learner state per weight; of size 0 if the learner has none
+    slot: I32  # [A]
+    used: I64  # [1]     allocated rows, row 0 included
+    first: I64  # [A+1], or of size 0 if dense
+    combo: I32  # [places]  ascending within an attribute
+    w: F32_2D  # [rows, width] or f32[places, block]; a block has states_per_label ** arity numbers
+    a: F64_2D  # as w: sum of (time * change), for averaging; of size 0 when tagging
+    state: F32_2D  # as w: learner state per weight; of size 0 if the learner has none
 
 
 class TransitionWeights(NamedTuple):
     """Weights of state n-grams of one arity, independent of observations: a row per context. The contexts are start
     and end of a sentence (arity 1), the previous state (2), the two previous states (3; f * H + g)."""
 
-    w: np.ndarray  # f32[contexts, W]
-    a: np.ndarray  # f64, as in FeatureWeights
-    state: np.ndarray  # f32, as in FeatureWeights
+    w: F32_2D  # [contexts, W]
+    a: F64_2D  # as in FeatureWeights
+    state: F32_2D  # as in FeatureWeights
 
 
+@struct
 class Chain(NamedTuple):
     """All weights and restrictions of a chain model. In tuples the index is the arity minus 1."""
 
     order: int
     plain: bool  # states are labels
     states_per_label: int  # adjacent in a row; 1 also if labels share states in another way
-    label_of: np.ndarray  # i32[H]
-    sizes: np.ndarray  # i32[H / states_per_label]  states that each label really has
+    label_of: I32  # [H]
+    sizes: I32  # [H / states_per_label]  states that each label really has
     tied_update: float  # fraction of an update that all states of the labels get
     learns: tuple[bool, bool, bool]  # whether transition weights are learnt
     local: bool  # scores are normalised token by token (maxent); see local.py
-    forbid: np.ndarray  # f32[H, W]  0 or -inf, (previous, current)
-    first: np.ndarray  # f32[W]      0 or -inf, plus the label bias; see `bias`
-    last: np.ndarray  # f32[W]       0 or -inf
-    bias: np.ndarray  # f32[W]
+    forbid: F32_2D  # [H, W]  0 or -inf, (previous, current)
+    first: F32  # [W]      0 or -inf, plus the label bias; see `bias`
+    last: F32  # [W]       0 or -inf
+    bias: F32  # [W]
     transitions: tuple[TransitionWeights, TransitionWeights, TransitionWeights]
     weights: tuple[FeatureWeights, FeatureWeights, FeatureWeights]
 
 
+@struct
 class Data(NamedTuple):
     """An encoded corpus."""
 
-    offset: np.ndarray  # i64[S+1]
-    known: np.ndarray  # i32[N]   a row of `allow`; rows below Y are single labels
-    allow: np.ndarray  # bool[G, Y]
-    weight: np.ndarray  # f32[S]
+    offset: I64  # [S+1]
+    known: I32  # [N]   a row of `allow`; rows below Y are single labels
+    allow: Bool_2D  # [G, Y]
+    weight: F32  # [S]
     features: tuple[Active, Active, Active]  # by arity minus 1
 
 
@@ -94,7 +99,7 @@ class StateLayout(NamedTuple):
     H: int
     W: int
     states_per_label: int
-    sizes: np.ndarray  # i32[H / states_per_label]
+    sizes: I32  # [H / states_per_label]
     tied_update: float
 
 
@@ -102,19 +107,20 @@ class Gather(NamedTuple):
     """Scratch space to sum the blocks of one token before they are added to its table: a block is contiguous, while in
     the table it is spread over many rows. Of size 0 unless combinations are seen ones."""
 
-    total: np.ndarray  # f32[combinations, block]
-    token: np.ndarray  # i64[combinations]   the token of a sum
-    touched: np.ndarray  # i64[combinations] the combinations of this token
-    place: np.ndarray  # i64[combinations]   place of the first number of a block in a dense row
+    total: F32_2D  # [combinations, block]
+    token: I64  # [combinations]   the token of a sum
+    touched: I64  # [combinations] the combinations of this token
+    place: I64  # [combinations]   place of the first number of a block in a dense row
 
 
+@struct
 class Trellis(NamedTuple):
     """Scores of one sentence, and the table D of its search. Forbidden means -inf."""
 
-    U: np.ndarray  # f32[n, W]              state
-    E: np.ndarray  # f32[1 or n, H, W]      (previous, current); only E[0] if all tokens have the same edges
-    S: np.ndarray  # f32[1 or n, H, H, W]   (before, previous, current); of order 2 only
-    D: np.ndarray  # f32[n, 1 or H, W]      best score of a path that ends here
+    U: F32_2D  # [n, W]              state
+    E: F32_3D  # [1 or n, H, W]      (previous, current); only E[0] if all tokens have the same edges
+    S: F32_4D  # [1 or n, H, H, W]   (before, previous, current); of order 2 only
+    D: F32_3D  # [n, 1 or H, W]      best score of a path that ends here
 
 
 def longest_of(x: Data, first: int = 0, last: int | None = None) -> int:

@@ -31,6 +31,7 @@ from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.exponent import exp_of, log_of
+from palmette.kernels.core.types import F64, F64_2D, F64_3D, F64_4D, struct
 
 TINY = 1e-280  # terms below 1e-308 are lost, which is negligible in a sum of at least this
 
@@ -39,14 +40,14 @@ class Sums(NamedTuple):
     """Arrays for the sums over the paths of one sentence. Rows are processed whole, so that vectors are full: padding
     (h >= H) is -inf in A, C and V, 0 in X, a, q and sums, and 0 or -inf in B."""
 
-    A: np.ndarray  # f64[n, K, W]
-    B: np.ndarray  # f64[n, K, W], or with n = 0 for log Z alone
-    C: np.ndarray  # f64[1 or n, K, W]     largest edge into (k, h)
-    X: np.ndarray  # f64[1 or n, H, K, W]  exp(edge - C)
-    V: np.ndarray  # f64[K, W]             own scores of the states of one token
-    a: np.ndarray  # f64[K, W]             exp(A) of the previous token
-    q: np.ndarray  # f64[K, W]             exp(C + V + B) over the largest one of the context
-    sums: np.ndarray  # f64[K, W]          of products, before their logarithms are taken
+    A: F64_3D  # [n, K, W]
+    B: F64_3D  # [n, K, W], or with n = 0 for log Z alone
+    C: F64_3D  # [1 or n, K, W]     largest edge into (k, h)
+    X: F64_4D  # [1 or n, H, K, W]  exp(edge - C)
+    V: F64_2D  # [K, W]             own scores of the states of one token
+    a: F64_2D  # [K, W]             exp(A) of the previous token
+    q: F64_2D  # [K, W]             exp(C + V + B) over the largest one of the context
+    sums: F64_2D  # [K, W]          of products, before their logarithms are taken
 
 
 def make_sums(T: Trellis, m: Chain, both: bool) -> Sums:
@@ -326,6 +327,7 @@ def scored(T: Trellis, m: Chain, x: Data, s: int, w: Sums, restricted: bool) -> 
     return n
 
 
+@struct
 class SumWorkspace(NamedTuple):
     """Arrays for the scores and sums of one sentence."""
 
@@ -340,7 +342,7 @@ def make_sum_workspace(m: Chain, x: Data, both: bool = False) -> SumWorkspace:
 
 
 @kernel
-def log_partitions(m: Chain, x: Data, workspace: SumWorkspace, log_z: np.ndarray, restricted: bool) -> None:
+def log_partitions(m: Chain, x: Data, workspace: SumWorkspace, log_z: F64, restricted: bool) -> None:
     """Write log Z of each sentence to log_z f64[S]: of all paths, or of those that the label mask allows."""
     T, w = workspace
     for s in range(x.offset.size - 1):

@@ -12,6 +12,7 @@ import numpy as np
 from palmette.kernels.chain.forms import Active, Chain, FeatureWeights
 from palmette.kernels.chain.score import gather_for
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.types import F32_2D, F64_2D, struct
 from palmette.kernels.core.vector import add_run, fetch_early
 from palmette.kernels.core.vector_sums import sum_listed
 
@@ -40,11 +41,12 @@ def inverted(x: Active, n_attributes: int, first: int, last: int) -> Active:
     return Active(ptr, tokens, val)
 
 
+@struct
 class Rows(NamedTuple):
     """The target of sums: G = factor * base + sums."""
 
-    G: np.ndarray  # f64[rows, width]
-    base: np.ndarray  # f64[rows, width], may be G itself
+    G: F64_2D  # [rows, width]
+    base: F64_2D  # [rows, width], may be G itself
     factor: float
 
 
@@ -90,9 +92,7 @@ def _gather_seen(
 
 
 @kernel
-def gather(
-    out: Rows, r: FeatureWeights, m: Chain, arity: int, of: Active, M: np.ndarray, first: int, last: int
-) -> None:
+def gather(out: Rows, r: FeatureWeights, m: Chain, arity: int, of: Active, M: F32_2D, first: int, last: int) -> None:
     """Sum the tables M f32[tokens, width] of the tokens of the attributes first..last into their rows. `of` is the
     result of `inverted`."""
     G, base, factor = out.G, out.base, out.factor

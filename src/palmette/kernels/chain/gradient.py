@@ -30,25 +30,28 @@ from palmette.kernels.chain.products import (
 )
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.types import F32_2D, F64_2D, F64_3D, struct
 
 
+@struct
 class Expected(NamedTuple):
     """The target of the differences; in tuples the index is the arity minus 1. Tables of pairs and triples are of size
     0 unless attributes are on them."""
 
-    tables: tuple[np.ndarray, np.ndarray, np.ndarray]  # f32[N, width]
-    transitions: tuple[np.ndarray, np.ndarray, np.ndarray]  # f64[contexts, W]
+    tables: tuple[F32_2D, F32_2D, F32_2D]  # [N, width]
+    transitions: tuple[F64_2D, F64_2D, F64_2D]  # [contexts, W]
 
 
+@struct
 class Workspace(NamedTuple):
     """Arrays for a pass over one sentence."""
 
     T: Trellis
     r: Scaled  # of no rows unless all sentences go the fast way
     w: Sums
-    P: np.ndarray  # f64[n, W]
-    two: np.ndarray  # f64[H, W]
-    three: np.ndarray  # f64[H, H, W], of order 2 only
+    P: F64_2D  # [n, W]
+    two: F64_2D  # [H, W]
+    three: F64_3D  # [H, H, W], of order 2 only
 
 
 @inline
@@ -199,7 +202,8 @@ def _possible(T: Trellis, m: Chain, x: Data, lo: int, n: int) -> bool:
                     break
         if not some:
             return False
-        before[:] = now
+        for h in range(H):
+            before[h] = now[h]
     return True
 
 
@@ -249,7 +253,9 @@ def add_fast_pairs(m: Chain, r: Scaled, out: Expected) -> None:
 
 
 @kernel
-def expectations(m: Chain, x: Data, workspace: Workspace, first: int, last: int, start: int, out: Expected) -> tuple:
+def expectations(
+    m: Chain, x: Data, workspace: Workspace, first: int, last: int, start: int, out: Expected
+) -> tuple[float, int, int]:
     """Sentences first..last: (sum of weight * (log Z - log Z under the mask), wrong tokens, sentences without an
     allowed path, which add nothing). Row k of the tables, which must be 0 there, is for token start + k."""
     T, fast = workspace.T, goes_fast(workspace)

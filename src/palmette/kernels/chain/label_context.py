@@ -17,6 +17,7 @@ from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import BASE, mixed
 from palmette.kernels.core.table import ABSENT, find, find_or_add
+from palmette.kernels.core.types import F32_2D, F64_2D, I32, I64, U64
 
 LABEL_BITS = 15  # of a label in a code of up to four; 0 is the start of the sentence
 SPREAD = np.uint64(0xD6E8FEB86659FD93)
@@ -25,17 +26,17 @@ SPREAD = np.uint64(0xD6E8FEB86659FD93)
 class LabelContextWeights(NamedTuple):
     """Rows for pairs of an attribute and a code of labels. T templates, A attributes."""
 
-    template: np.ndarray  # i32[A]     of an attribute
-    first: np.ndarray  # i64[T+1]
-    back: np.ndarray  # i32[]          the labels that template t reads, first[t]..first[t+1]: 1 is the one before
-    keys: np.ndarray  # u64[size]      a table of rows, see kernels/core/table.py
-    numbers: np.ndarray  # i32[size]
-    used: np.ndarray  # i64[1]         allocated rows
-    owner: np.ndarray  # i32[R]        the attribute of a row
-    code: np.ndarray  # i64[R]         the labels of a row
-    w: np.ndarray  # f32[R, W]
-    a: np.ndarray  # f64[R, W]         as in FeatureWeights; of no rows when tagging
-    state: np.ndarray  # f32[R, W]     as in FeatureWeights; f32[0, 0] unless a learner keeps it
+    template: I32  # [A]     of an attribute
+    first: I64  # [T+1]
+    back: I32  # []          the labels that template t reads, first[t]..first[t+1]: 1 is the one before
+    keys: U64  # [size]      a table of rows, see kernels/core/table.py
+    numbers: I32  # [size]
+    used: I64  # [1]         allocated rows
+    owner: I32  # [R]        the attribute of a row
+    code: I64  # [R]         the labels of a row
+    w: F32_2D  # [R, W]
+    a: F64_2D  # [R, W]         as in FeatureWeights; of no rows when tagging
+    state: F32_2D  # [R, W]     as in FeatureWeights; f32[0, 0] unless a learner keeps it
 
 
 @inline
@@ -179,7 +180,7 @@ def add_context_differences(
 
 
 @kernel
-def table_of(owner: np.ndarray, code: np.ndarray, n: int, size: int) -> tuple[np.ndarray, np.ndarray, bool]:
+def table_of(owner: I32, code: I64, n: int, size: int) -> tuple[U64, I32, bool]:
     """Keys and numbers of the first n rows in a table of that size, and whether no pair occurs twice."""
     keys = np.zeros(size, np.uint64)
     numbers = np.full(size, ABSENT, np.int32)

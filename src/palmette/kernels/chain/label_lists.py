@@ -25,15 +25,16 @@ from palmette.kernels.chain.forms import Chain, Trellis
 from palmette.kernels.chain.forward import edges_into
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.table import ABSENT
+from palmette.kernels.core.types import F64, F64_3D, I64
 
 
 class Ends(NamedTuple):
     """The states of each label, and scratch space for the best ends from one token on."""
 
-    begin: np.ndarray  # i64[Y+1]
-    member: np.ndarray  # i64[H]          the states of label y are member[begin[y] : begin[y + 1]]
-    R: np.ndarray  # f64[2, 1 or H, H]    of a token and of the one after it
-    tail: np.ndarray  # f64[H]            of one label's states: their own scores plus those of the best ends
+    begin: I64  # [Y+1]
+    member: I64  # [H]          the states of label y are member[begin[y] : begin[y + 1]]
+    R: F64_3D  # [2, 1 or H, H]    of a token and of the one after it
+    tail: F64  # [H]            of one label's states: their own scores plus those of the best ends
 
 
 def make_ends(m: Chain, n_labels: int) -> Ends:
@@ -112,7 +113,8 @@ def list_labels(T: Trellis, m: Chain, D: np.ndarray, n: int, ends: Ends, r: Cand
         first = n
         if taken > 0:
             first = (what // Y) % n
-            labels[first + 1 : n] = sequences[what // Y // n, first + 1 : n]
+            for i in range(first + 1, n):
+                labels[i] = sequences[what // Y // n, i]
             labels[first] = what % Y
         taken += 1
         for j in range(n - 1, -1, -1):

@@ -78,7 +78,9 @@ def _spread(m: Chain, x: Data, lo: int, at: int, i: int, n: int, row: np.ndarray
 
 
 @kernel
-def local_expectations(m: Chain, x: Data, T: Trellis, first: int, last: int, start: int, out: Expected) -> tuple:
+def local_expectations(
+    m: Chain, x: Data, T: Trellis, first: int, last: int, start: int, out: Expected
+) -> tuple[float, int, int]:
     """As `expectations`; all labels are known. `m.local` must be False, since this needs unnormalised scores."""
     H, row = m.label_of.size, np.zeros(m.bias.size)
     objective, wrong, infeasible = 0.0, 0, 0

@@ -15,6 +15,7 @@ from palmette.kernels.chain.forward import edges_into, own_scores
 from palmette.kernels.chain.max_recursion import best_of, first_scores, next_scores
 from palmette.kernels.chain.score import score
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.types import F64
 
 
 @part
@@ -28,7 +29,7 @@ def _move_over(m: Chain, x: Data, token: int, contexts: int, R: np.ndarray, X: n
 
 
 @kernel
-def margins(m: Chain, x: Data, T: Trellis, right: np.ndarray, wrong: np.ndarray) -> None:
+def margins(m: Chain, x: Data, T: Trellis, right: F64, wrong: F64) -> None:
     """Write for each sentence the score of the best path that agrees with the known labels into right f64[S], and that
     of the best path that does not into wrong f64[S]; -inf if there is none."""
     L, H, K, W = edges_into(T, m), m.label_of.size, T.D.shape[1], m.bias.size

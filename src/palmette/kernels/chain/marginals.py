@@ -34,6 +34,7 @@ from palmette.kernels.chain.forward import (
 )
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.exponent import exp_of, log_of
+from palmette.kernels.core.types import F64, I32
 
 TIE = 1e-12  # labels whose probabilities differ by rounding are equally good
 
@@ -263,7 +264,7 @@ def _best_label(p: np.ndarray, label_of: np.ndarray, of_label: np.ndarray) -> in
 
 @kernel
 def decode_marginal(
-    m: Chain, x: Data, workspace: SumWorkspace, out: np.ndarray, confidence: np.ndarray, log_z: np.ndarray,
+    m: Chain, x: Data, workspace: SumWorkspace, out: I32, confidence: F64, log_z: F64,
     restricted: bool,
 ) -> None:  # fmt: skip
     """Write the label with the largest marginal of each token to out i32[N] (on ties the smaller one), its probability

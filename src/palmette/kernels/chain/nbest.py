@@ -14,8 +14,10 @@ from palmette.kernels.chain.label_lists import Ends, list_labels, make_ends
 from palmette.kernels.chain.max_recursion import best_scores
 from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.core.compile import kernel
+from palmette.kernels.core.types import F64_2D, I32_2D, I64, struct
 
 
+@struct
 class ListWorkspace(NamedTuple):
     """Arrays for the best label sequences of one sentence."""
 
@@ -36,8 +38,8 @@ def make_list_workspace(m: Chain, x: Data, K: int) -> ListWorkspace:
 
 @kernel
 def decode_nbest(
-    m: Chain, x: Data, workspace: ListWorkspace, first: int, last: int, out: np.ndarray, scores: np.ndarray,
-    probability: np.ndarray, found: np.ndarray, restricted: bool,
+    m: Chain, x: Data, workspace: ListWorkspace, first: int, last: int, out: I32_2D, scores: F64_2D,
+    probability: F64_2D, found: I64, restricted: bool,
 ) -> None:  # fmt: skip
     """Write the best label sequences of the sentences first..last - 1, best first: labels to out i32[K, their tokens],
     scores (of the best path with these labels) to scores f64[sentences, K], their number to found i64[sentences].

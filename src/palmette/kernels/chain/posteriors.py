@@ -25,49 +25,54 @@ from palmette.kernels.chain.forms import Chain, Data, Trellis
 from palmette.kernels.chain.forward import Sums, SumWorkspace, make_sum_workspace, scored
 from palmette.kernels.chain.marginals import marginals, pair_marginals, total_of, triple_marginals
 from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.types import F64, F64_2D, F64_3D, I32, I64, Bool_2D, struct
 
 
+@struct
 class Marks(NamedTuple):
     """Whether a pair of labels (before, current) begins, continues or ends a span."""
 
-    enter: np.ndarray  # bool[Y, Y]
-    within: np.ndarray  # bool[Y, Y]
-    leave: np.ndarray  # bool[Y, Y]
-    kind: np.ndarray  # i64[Y]  the type of a label's span; -1: none
+    enter: Bool_2D  # [Y, Y]
+    within: Bool_2D  # [Y, Y]
+    leave: Bool_2D  # [Y, Y]
+    kind: I64  # [Y]  the type of a label's span; -1: none
 
 
+@struct
 class Places(NamedTuple):
     """Spans in order of sentences: tokens first..end-1 of a sentence."""
 
-    sentence: np.ndarray  # i64[K]
-    first: np.ndarray  # i64[K]
-    end: np.ndarray  # i64[K]
-    kind: np.ndarray  # i64[K]
+    sentence: I64  # [K]
+    first: I64  # [K]
+    end: I64  # [K]
+    kind: I64  # [K]
 
 
+@struct
 class Posteriors(NamedTuple):
     """Results for a corpus; all are 0 for sentences without an allowed path."""
 
-    tokens: np.ndarray  # f64[N]     of each token's given label
-    labels: np.ndarray  # f64[N, Y]  of all labels of each token; without rows: not computed
-    spans: np.ndarray  # f64[K]      of each span
-    log_z: np.ndarray  # f64[S]      log Z of each sentence
+    tokens: F64  # [N]     of each token's given label
+    labels: F64_2D  # [N, Y]  of all labels of each token; without rows: not computed
+    spans: F64  # [K]      of each span
+    log_z: F64  # [S]      log Z of each sentence
 
 
 class SpanWorkspace(NamedTuple):
     """Arrays for the recursion over one span."""
 
-    here: np.ndarray  # f64[H, W]      v of this pair of tokens
-    before: np.ndarray  # f64[H, W]    v of the pair before
-    edges: np.ndarray  # f64[H, H, W]  marginals of triples, or with one table of pairs
-    weight: np.ndarray  # f64[H]
+    here: F64_2D  # [H, W]      v of this pair of tokens
+    before: F64_2D  # [H, W]    v of the pair before
+    edges: F64_3D  # [H, H, W]  marginals of triples, or with one table of pairs
+    weight: F64  # [H]
 
 
+@struct
 class PosteriorWorkspace(NamedTuple):
     """For one sentence."""
 
     sums: SumWorkspace
-    P: np.ndarray  # f64[n, W]  marginals of states
+    P: F64_2D  # [n, W]  marginals of states
     span: SpanWorkspace
 
 
@@ -170,7 +175,7 @@ def _span_posterior(
 
 @kernel
 def posteriors(
-    m: Chain, x: Data, workspace: PosteriorWorkspace, labels: np.ndarray, places: Places, marks: Marks,
+    m: Chain, x: Data, workspace: PosteriorWorkspace, labels: I32, places: Places, marks: Marks,
     out: Posteriors, restricted: bool,
 ) -> None:  # fmt: skip
     """Fill `out` for the labels i32[N] and spans of a corpus; with `restricted` among the paths that the known labels

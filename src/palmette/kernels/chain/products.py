@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Trellis
+from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.core.compile import part
 from palmette.kernels.core.exponent import exp_of
-from palmette.kernels.core.room import aligned_zeros
+from palmette.kernels.core.types import F64, F64_2D
 from palmette.kernels.core.vector_sums import add_neighbours, below_largest, chain_step
 
 SMALL = 1e-250  # sums below this may be inaccurate
@@ -28,16 +29,16 @@ SMALL = 1e-250  # sums below this may be inaccurate
 class Scaled(NamedTuple):
     """Arrays for one sentence. The padding (h >= H) of all rows is 0."""
 
-    X: np.ndarray  # f64[H, W]    exp(edge - top)
-    back: np.ndarray  # f64[H, W] X transposed
-    top: np.ndarray  # f64[1]     the largest edge
-    V: np.ndarray  # f64[n, W]
-    A: np.ndarray  # f64[n, W]
-    Y: np.ndarray  # f64[n, W]
-    B: np.ndarray  # f64[n, W]
-    Q: np.ndarray  # f64[n, W]
-    c: np.ndarray  # f64[n]
-    O: np.ndarray  # f64[H, W]    sums of A[i-1] Q[i] over all tokens: times X the expected pairs
+    X: F64_2D  # [H, W]    exp(edge - top)
+    back: F64_2D  # [H, W] X transposed
+    top: F64  # [1]     the largest edge
+    V: F64_2D  # [n, W]
+    A: F64_2D  # [n, W]
+    Y: F64_2D  # [n, W]
+    B: F64_2D  # [n, W]
+    Q: F64_2D  # [n, W]
+    c: F64  # [n]
+    O: F64_2D  # [H, W]    sums of A[i-1] Q[i] over all tokens: times X the expected pairs
 
 
 def make_products(T: Trellis, m: Chain, fast: bool) -> Scaled:

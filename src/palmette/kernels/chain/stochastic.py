@@ -29,21 +29,24 @@ from palmette.kernels.chain.gradient import (
 )
 from palmette.kernels.chain.ngrams import pairs_of, singles_of, triples_of
 from palmette.kernels.chain.score import gather_for
+from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.room import aligned_zeros
+from palmette.kernels.core.types import F32, I64, struct
 
 FLOOR = np.float32(0.01)  # initial sums of squares: features with tiny expectations must not make large steps
 
 
+@struct
 class Descent(NamedTuple):
     """Parameters of the descent, for all sentences. AdaGrad keeps its sums of squares in the state of the weights."""
 
     rate: float  # at clock c: rate / (1 + fall * c)
     fall: float
-    decay: tuple[np.ndarray, np.ndarray, np.ndarray]  # f32[A] by arity minus 1: 2 * l2 / occurrences of each attribute
+    decay: tuple[F32, F32, F32]  # [A] by arity minus 1: 2 * l2 / occurrences of each attribute
     bare_decay: float  # 2 * l2 / sentences, of transition weights
 
 
+@struct
 class DescentWorkspace(NamedTuple):
     """Arrays for the likelihood of one sentence and its differences, which are 0 between sentences."""
 
@@ -178,9 +181,9 @@ def _descend_sentence(
 
 @kernel
 def descend(
-    m: Chain, x: Data, workspace: DescentWorkspace, permutation: np.ndarray, first: int, last: int, clock: float,
+    m: Chain, x: Data, workspace: DescentWorkspace, permutation: I64, first: int, last: int, clock: float,
     by: Descent,
-) -> tuple:  # fmt: skip
+) -> tuple[float, float, int, int]:  # fmt: skip
     """One slice of an epoch: (clock, sum of weight * (log Z - log Z under the mask), wrong tokens, sentences without
     an allowed path)."""
     own, out = workspace

@@ -15,14 +15,16 @@ from palmette.kernels.chain.score import restrict, score
 from palmette.kernels.chain.update import add_path_difference
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.types import F64, I32, I64, struct
 
 
+@struct
 class PairWorkspace(NamedTuple):
     """A trellis and the two paths of a sentence."""
 
     trellis: Trellis
-    guess: np.ndarray  # i32[n]
-    gold: np.ndarray  # i32[n]
+    guess: I32  # [n]
+    gold: I32  # [n]
 
 
 def make_pair_workspace(m: Chain, x: Data) -> PairWorkspace:
@@ -46,8 +48,8 @@ def gold_path(T: Trellis, m: Chain, x: Data, lo: int, n: int, path: np.ndarray) 
 
 @kernel
 def train_perceptron(
-    m: Chain, x: Data, workspace: PairWorkspace, permutation: np.ndarray, first: int, last: int, clock: float
-) -> tuple:
+    m: Chain, x: Data, workspace: PairWorkspace, permutation: I64, first: int, last: int, clock: float
+) -> tuple[float, int, int, int]:
     """One slice of an epoch: (clock, updates, wrong tokens, sentences without an allowed path)."""
     T, guess, gold = workspace
     updates = 0
@@ -74,7 +76,7 @@ def train_perceptron(
 
 
 @kernel
-def decode(m: Chain, x: Data, T: Trellis, out: np.ndarray, scores: np.ndarray, restricted: bool) -> None:
+def decode(m: Chain, x: Data, T: Trellis, out: I32, scores: F64, restricted: bool) -> None:
     """Write the best state of each token to out i32[N] and the score of each sentence to scores f64[S]."""
     for s in range(x.offset.size - 1):
         n = score(T, m, x, s, s == 0)

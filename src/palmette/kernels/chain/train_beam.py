@@ -44,6 +44,7 @@ from palmette.kernels.chain.label_context import (
 )
 from palmette.kernels.chain.score import score_states
 from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.types import I64, struct
 from palmette.kernels.learning.coefficients import (
     asks_for_products,
     coefficients,
@@ -55,6 +56,7 @@ from palmette.kernels.learning.rule import Rule
 from palmette.kernels.learning.violation import EARLY, LASO, cut
 
 
+@struct
 class BeamLearner(NamedTuple):
     """Settings of training with a beam, the same for all sentences."""
 
@@ -64,6 +66,7 @@ class BeamLearner(NamedTuple):
     chunks: Chunks
 
 
+@struct
 class BeamLearningWorkspace(NamedTuple):
     """Arrays for the search of one sentence, its prefixes, and their update."""
 
@@ -124,9 +127,9 @@ def _gram(
 
 @kernel
 def train_beam(
-    w: BeamWeights, d: BeamData, workspace: BeamLearningWorkspace, permutation: np.ndarray, first: int, last: int,
+    w: BeamWeights, d: BeamData, workspace: BeamLearningWorkspace, permutation: I64, first: int, last: int,
     clock: float, learner: BeamLearner,
-) -> tuple:  # fmt: skip
+) -> tuple[int, float, int, int, int, int, float]:  # fmt: skip
     """Part of a slice of an epoch: (the number of the next example, clock, updates, wrong tokens, sentences
     without an allowed gold, bad updates, sum of the relative positions of the cuts). It ends early where rows of
     `w.contexts` run out. An update that stops the search counts the tokens after it as wrong."""

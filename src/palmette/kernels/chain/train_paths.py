@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from palmette.kernels.chain.adaptive import apply_differences, clear, no_contexts, scaled_products
 from palmette.kernels.chain.blend import Sums, add_weighted_paths, make_sums
 from palmette.kernels.chain.candidates import PathList, list_candidates, make_path_list
@@ -20,6 +18,7 @@ from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.score import score
 from palmette.kernels.core.compile import kernel
+from palmette.kernels.core.types import I64, struct
 from palmette.kernels.learning.coefficients import (
     asks_for_products,
     coefficients,
@@ -29,6 +28,7 @@ from palmette.kernels.learning.coefficients import (
 from palmette.kernels.learning.rule import Rule
 
 
+@struct
 class PathWorkspace(NamedTuple):
     """Arrays for the best paths of a sentence and their update."""
 
@@ -47,9 +47,9 @@ def make_path_workspace(m: Chain, x: Data, K: int) -> PathWorkspace:
 
 @kernel
 def train_paths(
-    m: Chain, x: Data, workspace: PathWorkspace, permutation: np.ndarray, first: int, last: int, clock: float,
+    m: Chain, x: Data, workspace: PathWorkspace, permutation: I64, first: int, last: int, clock: float,
     rule: Rule, chunks: Chunks,
-) -> tuple:  # fmt: skip
+) -> tuple[float, int, int, int]:  # fmt: skip
     """One slice of an epoch: (clock, updates, wrong tokens, sentences without an allowed path)."""
     T, c, sums, table, contexts = workspace
     numbers, adaptive = c.numbers, rule.spread > 0.0

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel
+from palmette.kernels.core.types import I64, U64, Bytes
 
 BASE = np.uint64(0x9E3779B97F4A7C13)  # odd, and B-1 is 2 times an odd number
 # The seed is part of the file format: another table would not find the attributes of saved models.
@@ -55,7 +56,7 @@ def mixed(h: np.uint64) -> np.uint64:
 
 
 @kernel
-def hash_pieces(data: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def hash_pieces(data: Bytes, offset: I64) -> tuple[U64, U64]:
     """hash u64[T] and power B^len u64[T] of the byte strings data[offset[t]:offset[t+1]]."""
     T = offset.size - 1
     hashes = np.empty(T, np.uint64)
@@ -67,7 +68,7 @@ def hash_pieces(data: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 @kernel
-def mixed_all(hashes: np.ndarray) -> np.ndarray:
+def mixed_all(hashes: U64) -> U64:
     """The table key of each hash, u64[T]."""
     keys = np.empty(hashes.size, np.uint64)
     for t in range(hashes.size):

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from palmette.kernels.core.compile import config
+from palmette.kernels.core.compile import JIT, MODE
 
 
 def fetch_item(array: np.ndarray, k: np.int64) -> None:
     """Prefetch the cache line of array[k]."""
 
 
-if not config.DISABLE_JIT:
+if MODE == JIT:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic

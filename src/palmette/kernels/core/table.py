@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.types import I32, I64, U64
 
 ABSENT = -1
 
@@ -51,7 +52,7 @@ def grown(keys: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 @kernel
-def renumbered(keys: np.ndarray, numbers: np.ndarray, new: np.ndarray, kept: int) -> tuple:
+def renumbered(keys: U64, numbers: I32, new: I32, kept: int) -> tuple[U64, I32]:
     """A table of the `kept` attributes whose new number (i32[A]) is not ABSENT."""
     size = 16
     while size < kept * 2:
@@ -67,7 +68,7 @@ def renumbered(keys: np.ndarray, numbers: np.ndarray, new: np.ndarray, kept: int
 
 
 @kernel
-def find_all(keys: np.ndarray, numbers: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def find_all(keys: U64, numbers: I32, wanted: U64) -> I32:
     """The number of each wanted key, i32[T]; ABSENT if it is not in the table."""
     out = np.empty(wanted.size, np.int32)
     for t in range(wanted.size):
@@ -76,7 +77,7 @@ def find_all(keys: np.ndarray, numbers: np.ndarray, wanted: np.ndarray) -> np.nd
 
 
 @kernel
-def add_all(keys: np.ndarray, numbers: np.ndarray, size: int, wanted: np.ndarray) -> tuple:
+def add_all(keys: U64, numbers: I32, size: int, wanted: U64) -> tuple[U64, I32, I32, I64]:
     """(keys, numbers, number of each wanted key i32[T], first i64[A]); `first` is the index in `wanted` of a
     new key, ABSENT for keys that were in the table before."""
     keys, numbers = keys.copy(), numbers.copy()

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.kernels.core.compile import config
+from palmette.kernels.core.compile import JIT, MODE
 
 LANES = 8
 
@@ -50,7 +50,7 @@ def fetch_early(w: np.ndarray, row: np.int64) -> None:
     """Prefetch the first 128 bytes of a row."""
 
 
-if not config.DISABLE_JIT:
+if MODE == JIT:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.kernels.core.compile import config
+from palmette.kernels.core.compile import JIT, MODE
 from palmette.kernels.core.vector import LANES
 
 
@@ -58,7 +58,7 @@ def sum_listed(
         out[row, h] = total
 
 
-if not config.DISABLE_JIT:
+if MODE == JIT:
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils

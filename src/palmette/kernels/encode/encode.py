@@ -13,6 +13,7 @@ import numpy as np
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import mixed
 from palmette.kernels.core.table import ABSENT, find, find_or_add, grown
+from palmette.kernels.core.types import F32, I32, I32_2D, I64, U64, U64_2D, struct
 from palmette.kernels.core.vector import fetch_early
 
 HERE, FIRST, LAST = 0, 1, 2  # the token that a macro's row is relative to
@@ -23,37 +24,40 @@ NOWHERE = 1 << 60
 MEMO = 1 << 17  # most combinations of cells in the memo of a template
 
 
+@struct
 class Program(NamedTuple):
     """T templates of one order, M macros, R the largest distance past an edge."""
 
-    macro: np.ndarray  # i32[T+1]   macros of template t: macro[t]..macro[t+1]
-    row: np.ndarray  # i32[M]       which token
-    anchor: np.ndarray  # i32[M]    HERE, FIRST or LAST
-    sight: np.ndarray  # i32[M]     which view of a column (a row of Cells.column)
-    before_hash: np.ndarray  # u64[M] the literal before the macro
-    before_power: np.ndarray  # u64[M]
-    tail_hash: np.ndarray  # u64[T] the literal after the last macro
-    tail_power: np.ndarray  # u64[T]
-    edge_hash: np.ndarray  # u64[V, 2R+1] cells outside the sentence, index R + distance
-    edge_power: np.ndarray  # u64[V, 2R+1]
+    macro: I32  # [T+1]   macros of template t: macro[t]..macro[t+1]
+    row: I32  # [M]       which token
+    anchor: I32  # [M]    HERE, FIRST or LAST
+    sight: I32  # [M]     which view of a column (a row of Cells.column)
+    before_hash: U64  # [M] the literal before the macro
+    before_power: U64  # [M]
+    tail_hash: U64  # [T] the literal after the last macro
+    tail_power: U64  # [T]
+    edge_hash: U64_2D  # [V, 2R+1] cells outside the sentence, index R + distance
+    edge_power: U64_2D  # [V, 2R+1]
     skip: int  # tokens of a sentence that get no attribute: 0 for labels, 1 for pairs, 2 for triples
 
 
+@struct
 class Cells(NamedTuple):
     """V views (a column through an atom) of C columns of N tokens."""
 
-    ids: np.ndarray  # i32[C, N]
-    column: np.ndarray  # i32[V]    the column of a view
-    start: np.ndarray  # i64[V+1]   start of a view's types in hash and power
-    hash: np.ndarray  # u64[sum of types]
-    power: np.ndarray  # u64[sum of types]  0 where the atom is absent
+    ids: I32_2D  # [C, N]
+    column: I32  # [V]    the column of a view
+    start: I64  # [V+1]   start of a view's types in hash and power
+    hash: U64  # [sum of types]
+    power: U64  # [sum of types]  0 where the atom is absent
 
 
+@struct
 class FeatureIndex(NamedTuple):
     """Attribute key -> number."""
 
-    keys: np.ndarray  # u64[size]
-    numbers: np.ndarray  # i32[size]
+    keys: U64  # [size]
+    numbers: I32  # [size]
     size: int
 
 
@@ -62,25 +66,25 @@ class Memo(NamedTuple):
     combinations of cells (a single cell, two or three parts of speech) has a place for each of them. Each distance
     outside the sentence counts as one more type."""
 
-    start: np.ndarray  # i64[T]     the first place of a template, -1: it has too many combinations
-    factor: np.ndarray  # i64[M]    of a macro's cell in the number of the place
-    attribute: np.ndarray  # i32[places]  UNKNOWN, ABSENT or a number
+    start: I64  # [T]     the first place of a template, -1: it has too many combinations
+    factor: I64  # [M]    of a macro's cell in the number of the place
+    attribute: I32  # [places]  UNKNOWN, ABSENT or a number
 
 
 class Chunk(NamedTuple):
     """Workspace for the tokens of some sentences."""
 
-    out: np.ndarray  # i32[tokens, T]  attributes, ABSENT where a template does not fire
-    token: np.ndarray  # i64[tokens]   of one template: the tokens whose attribute is not in the memo,
-    sentence: np.ndarray  # i64[tokens]  their sentences,
-    key: np.ndarray  # u64[tokens]     their keys
-    place: np.ndarray  # i64[tokens]   and their places in the memo, -1: none
+    out: I32_2D  # [tokens, T]  attributes, ABSENT where a template does not fire
+    token: I64  # [tokens]   of one template: the tokens whose attribute is not in the memo,
+    sentence: I64  # [tokens]  their sentences,
+    key: U64  # [tokens]     their keys
+    place: I64  # [tokens]   and their places in the memo, -1: none
 
 
 class Range(NamedTuple):
     """Sentences first..last - 1 of a corpus."""
 
-    offset: np.ndarray  # i64[S+1]
+    offset: I64  # [S+1]
     first: int
     last: int
 
@@ -249,7 +253,9 @@ def _end_of_chunk(offset: np.ndarray, s0: int) -> int:
 
 
 @kernel
-def encode(p: Program, c: Cells, offset: np.ndarray, feature_index: FeatureIndex, grow: bool) -> tuple:
+def encode(
+    p: Program, c: Cells, offset: I64, feature_index: FeatureIndex, grow: bool
+) -> tuple[I64, I32, U64, I32, I64]:
     """(ptr i64[N+1], att i32[z], keys, numbers, first i64[A]): the attributes of each token, and the feature index,
     which grows with `grow`. `first`: the first occurrence of an attribute (token * T + template; -1: it was in the
     index before)."""
@@ -286,7 +292,7 @@ def encode(p: Program, c: Cells, offset: np.ndarray, feature_index: FeatureIndex
 
 
 @kernel
-def keep_attributes(ptr: np.ndarray, att: np.ndarray, val: np.ndarray, new: np.ndarray) -> int:
+def keep_attributes(ptr: I64, att: I32, val: F32, new: I32) -> int:
     """Renumber the attributes of a corpus in place and drop those whose new number is ABSENT. Returns the new z."""
     z = 0
     lo = ptr[0]

@@ -7,16 +7,18 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel
+from palmette.kernels.core.types import I64, U8, Bytes, struct
 from palmette.kernels.encode.encode import FIRST, LAST, Cells, Program
 
 
 class Texts(NamedTuple):
     """Byte strings one after the other, with their offsets."""
 
-    data: np.ndarray  # u8[]
-    offset: np.ndarray  # i64[n+1]
+    data: Bytes  # []
+    offset: I64  # [n+1]
 
 
+@struct
 class Pieces(NamedTuple):
     """The parts of attribute strings, in the order of Program and Cells."""
 
@@ -58,9 +60,7 @@ def _spell_one(p: Program, c: Cells, pieces: Pieces, t: int, i: int, lo: int, hi
 
 
 @kernel
-def spell(
-    p: Program, c: Cells, sentences: np.ndarray, first: np.ndarray, pieces: Pieces
-) -> tuple[np.ndarray, np.ndarray]:
+def spell(p: Program, c: Cells, sentences: I64, first: I64, pieces: Pieces) -> tuple[U8, I64]:
     """Bytes u8[] and offsets i64[A+1] of the strings of attributes that first occur at `first` i64[A] (token * T +
     template), in a corpus with sentence offsets `sentences` i64[S+1]."""
     T = p.macro.size - 1

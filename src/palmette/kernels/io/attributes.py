@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel
+from palmette.kernels.core.types import F32, I64, U8, Bytes
 from palmette.kernels.io.columns import DASH, DOT, NINE, TAB, ZERO
 
 COLON, BACKSLASH, PLUS, SMALL_E, LARGE_E = 58, 92, 43, 101, 69
@@ -87,7 +88,9 @@ def _number(data: np.ndarray, at: int, stop: int) -> float:
 
 
 @kernel
-def split_attributes(data: np.ndarray, body: np.ndarray, end: np.ndarray, tokens: np.ndarray, most: int) -> tuple:
+def split_attributes(
+    data: Bytes, body: I64, end: I64, tokens: I64, most: int
+) -> tuple[I64, I64, I64, I64, I64, F32, bool, bool, int, int, int, int]:
     """The cells of N token lines, line tokens[n] from body[n] to end[tokens[n]].
 
     Returns label start i64[N] and end i64[N], ptr i64[N+1], name start i64[z] and end i64[z], val f32[z] (NaN:
@@ -137,7 +140,7 @@ def split_attributes(data: np.ndarray, body: np.ndarray, end: np.ndarray, tokens
 
 
 @kernel
-def unescaped(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def unescaped(data: Bytes, start: I64, end: I64) -> tuple[U8, I64]:
     """The strings data[start[t]:end[t]] without escapes, one after the other, and their offsets i64[T+1]."""
     T = start.size
     offset = np.zeros(T + 1, np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import BASE, hash_bytes, mixed, power_of
+from palmette.kernels.core.types import I32, I64, I64_2D, U8, U64, Bytes, struct
 
 TAB, NEWLINE, RETURN, SPACE, HASH, DASH, DOT, ZERO, NINE = 9, 10, 13, 32, 35, 45, 46, 48, 57
 RUNS = 0  # the separator for runs of spaces and TABs
@@ -55,7 +56,7 @@ def _is_other_conllu(data: np.ndarray, start: int, end: int) -> bool:
 
 
 @kernel
-def split_lines(data: np.ndarray, n_lines: int, conllu: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def split_lines(data: Bytes, n_lines: int, conllu: bool) -> tuple[I64, I64, U8]:
     """line start i64[L], end i64[L] (without line end), kind u8[L]. The last line may lack its end."""
     start = np.empty(n_lines, np.int64)
     end = np.empty(n_lines, np.int64)
@@ -83,8 +84,8 @@ def split_lines(data: np.ndarray, n_lines: int, conllu: bool) -> tuple[np.ndarra
 
 @kernel
 def split_cells(
-    data: np.ndarray, start: np.ndarray, end: np.ndarray, tokens: np.ndarray, n_columns: int, separator: int
-) -> tuple[np.ndarray, np.ndarray, int, int]:
+    data: Bytes, start: I64, end: I64, tokens: I64, n_columns: int, separator: int
+) -> tuple[I64_2D, I64_2D, int, int]:
     """Cell starts i64[C, N] and ends of the token lines `tokens`; (.., bad line or -1, columns found there).
 
     `separator`: one byte, every occurrence of which separates, or RUNS."""
@@ -142,7 +143,7 @@ def _grown(slots: np.ndarray, hashes: np.ndarray, n_types: int) -> np.ndarray:
 
 
 @kernel
-def intern_cells(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple:
+def intern_cells(data: Bytes, start: I64, end: I64) -> tuple[I32, I64, I64, U64, U64]:
     """Number the distinct cells by first occurrence: ids i32[N], then per type: its position
     (start i64[T], end i64[T]), its hash u64[T] and power B^len u64[T]."""
     N = start.size
@@ -187,21 +188,20 @@ def intern_cells(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple:
     return ids, type_start[:T].copy(), type_end[:T].copy(), hashes[:T].copy(), powers
 
 
+@struct
 class PasteLines(NamedTuple):
     """L lines of a text with N tokens, and the position for the label of each token."""
 
-    data: np.ndarray  # u8[]
-    start: np.ndarray  # i64[L]
-    end: np.ndarray  # i64[L]
-    kind: np.ndarray  # u8[L]
-    cut: np.ndarray  # i64[N]     the label replaces the bytes cut..resume
-    resume: np.ndarray  # i64[N]
+    data: Bytes  # []
+    start: I64  # [L]
+    end: I64  # [L]
+    kind: U8  # [L]
+    cut: I64  # [N]     the label replaces the bytes cut..resume
+    resume: I64  # [N]
 
 
 @kernel
-def paste_labels(
-    lines: PasteLines, labels: np.ndarray, text: np.ndarray, offset: np.ndarray, separator: int, mark_label: int
-) -> np.ndarray:
+def paste_labels(lines: PasteLines, labels: I32, text: Bytes, offset: I64, separator: int, mark_label: int) -> U8:
     """The lines, each token line with the text of its label in place of the bytes cut..resume.
 
     labels i32[N] number the strings text[offset[k]:offset[k+1]]; `separator` (0: none) is written before the label.
@@ -245,7 +245,7 @@ def paste_labels(
 
 
 @kernel
-def join_types(data: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def join_types(data: Bytes, start: I64, end: I64) -> tuple[U8, I64]:
     """The byte strings data[start[t]:end[t]] one after the other, and their offsets i64[T+1]."""
     offset = np.zeros(start.size + 1, np.int64)
     for t in range(start.size):

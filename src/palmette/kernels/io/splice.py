@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel
+from palmette.kernels.core.types import I64, U8, Bytes
 
 
 @kernel
-def splice(
-    data: np.ndarray, start: np.ndarray, end: np.ndarray, piece: np.ndarray, text: np.ndarray, offset: np.ndarray
-) -> np.ndarray:
+def splice(data: Bytes, start: I64, end: I64, piece: I64, text: Bytes, offset: I64) -> U8:
     """data u8[] with the ranges start[k]..end[k] (i64[K], sorted, disjoint) replaced by the strings
     text[offset[p]:offset[p + 1]] of p = piece[k]."""
     size = data.size

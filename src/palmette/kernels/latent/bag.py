@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel
+from palmette.kernels.core.types import F64, I32, I64
 
 
 @inline
@@ -30,7 +31,7 @@ def _move(w: np.ndarray, squares: np.ndarray, k: int, slope: float, rate: float)
 
 @kernel
 def bag_pass(
-    ids: np.ndarray, offset: np.ndarray, label: np.ndarray, order: np.ndarray, w: np.ndarray, squares: np.ndarray,
+    ids: I32, offset: I64, label: F64, order: I64, w: F64, squares: F64,
     rate: float,
 ) -> None:  # fmt: skip
     """One pass over the sentences `order` i64[]; label f64[S] is 0 or 1; w, squares f64[T+1] are updated, the bias is
@@ -46,7 +47,7 @@ def bag_pass(
 
 
 @kernel
-def bag_scores(ids: np.ndarray, offset: np.ndarray, w: np.ndarray) -> np.ndarray:
+def bag_scores(ids: I32, offset: I64, w: F64) -> F64:
     """The score of each sentence, f64[S]."""
     out = np.empty(offset.size - 1, np.float64)
     for s in range(out.size):

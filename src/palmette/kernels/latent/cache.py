@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.types import I16_2D, I64
 from palmette.kernels.latent.forms import Store
 
 
@@ -19,7 +20,7 @@ def _is_entry(store: Store, entry: int, states: np.ndarray, lo: int, n: int) -> 
 
 
 @kernel
-def add_new(store: Store, states: np.ndarray, offset: np.ndarray, sentences: np.ndarray) -> int:
+def add_new(store: Store, states: I16_2D, offset: I64, sentences: I64) -> int:
     """Add the structures states i16[R, N] of some sentences, except those that are already stored. Returns the
     number of new ones. The store must be large enough for all."""
     found = 0

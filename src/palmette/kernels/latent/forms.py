@@ -12,6 +12,22 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Active, FeatureWeights
+from palmette.kernels.core.types import (
+    F32,
+    F32_2D,
+    F32_4D,
+    F64,
+    F64_2D,
+    I8,
+    I16,
+    I32,
+    I32_2D,
+    I32_3D,
+    I64,
+    Bool,
+    Bool_2D,
+    struct,
+)
 from palmette.kernels.learning.rule import CandidateList, Rule, candidate_list
 
 ADD, VOTE, COTRAIN = 0, 1, 2  # how views are combined
@@ -23,53 +39,58 @@ STARTS, ENDS, AFTER, BEFORE = (
 )  # position of a token in its chunk; AFTER, BEFORE: next to a chunk of the same type
 
 
+@struct
 class Views(NamedTuple):
     """Everything about the views except their weights."""
 
-    size: np.ndarray  # i64[R]      H of each
-    stride: np.ndarray  # i64[R]    W of each
-    column: np.ndarray  # i64[R+1]  the first column of its states in a row
-    edge: np.ndarray  # i64[R+1]    the start of its pairs in a flat table
-    kind: np.ndarray  # i32[C]      the chunk type of a state, -1 outside of chunks
-    opens: np.ndarray  # bool[C]    whether a chunk always begins with it,
-    closes: np.ndarray  # bool[C]   or always ends with it
-    written: np.ndarray  # i32[R, types + 1, 16]  the state for a token of that type (the last: outside) and part
-    forbid: np.ndarray  # f32[pairs]  0 or -inf
-    first: np.ndarray  # f32[C]       0 or -inf
-    last: np.ndarray  # f32[C]
+    size: I64  # [R]      H of each
+    stride: I64  # [R]    W of each
+    column: I64  # [R+1]  the first column of its states in a row
+    edge: I64  # [R+1]    the start of its pairs in a flat table
+    kind: I32  # [C]      the chunk type of a state, -1 outside of chunks
+    opens: Bool  # [C]    whether a chunk always begins with it,
+    closes: Bool  # [C]   or always ends with it
+    written: I32_3D  # [R, types + 1, 16]  the state for a token of that type (the last: outside) and part
+    forbid: F32  # [pairs]  0 or -inf
+    first: F32  # [C]       0 or -inf
+    last: F32  # [C]
     pairs: bool  # whether pairs of states, and the first and last state, have weights
 
 
+@struct
 class Weights(NamedTuple):
     """The weights of all views, and for averaging the sums of (time * change), of size 0 without averaging."""
 
-    end: np.ndarray  # f32[2, C]   start and end
-    pair: np.ndarray  # f32[pairs]
-    end_a: np.ndarray  # f64, as end
-    pair_a: np.ndarray  # f64, as pair
+    end: F32_2D  # [2, C]   start and end
+    pair: F32  # [pairs]
+    end_a: F64_2D  # f64, as end
+    pair_a: F64  # f64, as pair
     one: FeatureWeights  # w f32[rows, C]
     state: (
-        np.ndarray
-    )  # f32[rows * C + 2 * C + pairs]  learner state: of rows, ends, pairs; of size 0 unless the rule is adaptive
+        F32  # f32[rows * C + 2 * C + pairs]  learner state: of rows, ends, pairs; of size 0 unless the rule is adaptive
+    )
 
 
+@struct
 class Sentences(NamedTuple):
     """Encoded sentences. `earlier` links an attribute to its previous occurrence in the sentence (-1: none), which the
     length of a feature vector depends on."""
 
-    offset: np.ndarray  # i64[S+1]
+    offset: I64  # [S+1]
     one: Active
-    earlier: np.ndarray  # i64[z]
-    token: np.ndarray  # i32[z]  the token in its sentence
+    earlier: I64  # [z]
+    token: I32  # [z]  the token in its sentence
 
 
+@struct
 class Labelled(NamedTuple):
     """Encoded sentences with their classes."""
 
     x: Sentences
-    y: np.ndarray  # i8[S]  1 or -1
+    y: I8  # [S]  1 or -1
 
 
+@struct
 class Decoding(NamedTuple):
     """How the structure and the score of a sentence are found."""
 
@@ -77,6 +98,7 @@ class Decoding(NamedTuple):
     normalise: bool  # feature vectors are divided by their length
 
 
+@struct
 class Training(NamedTuple):
     """How weights are learnt."""
 
@@ -85,23 +107,24 @@ class Training(NamedTuple):
     cap: int  # a negative sentence is decoded at most so many times in a row
 
 
+@struct
 class Store(NamedTuple):
     """K fixed structures; those of one sentence are a linked list, newest first."""
 
-    head: np.ndarray  # i64[S]   the newest entry of a sentence, -1: none
-    link: np.ndarray  # i64[K]   the one before it
-    owner: np.ndarray  # i64[K]  its sentence
-    start: np.ndarray  # i64[K]  the start of its states
-    states: np.ndarray  # i16[]  of all views, one view after the other
-    size: np.ndarray  # i64[2]   entries, and states in use
+    head: I64  # [S]   the newest entry of a sentence, -1: none
+    link: I64  # [K]   the one before it
+    owner: I64  # [K]  its sentence
+    start: I64  # [K]  the start of its states
+    states: I16  # []  of all views, one view after the other
+    size: I64  # [2]   entries, and states in use
 
 
 class Rival(NamedTuple):
     """Weights to compare with, as they were at the start of an epoch: attributes with later rows have weight 0."""
 
-    end: np.ndarray  # f32[2, C]
-    pair: np.ndarray  # f32[pairs]
-    w: np.ndarray  # f32[rows, C]; no rows: no comparison
+    end: F32_2D  # [2, C]
+    pair: F32  # [pairs]
+    w: F32_2D  # [rows, C]; no rows: no comparison
 
 
 # Indexes into the counts of an epoch
@@ -110,32 +133,34 @@ UPDATES, WRONG_POSITIVES, WRONG_NEGATIVES, DECODED, CAPPED, SQUARED_LOSS, RIVAL_
 VECTORS, EXAMPLES = range(2)
 
 
+@struct
 class Tally(NamedTuple):
     """Counts of training, and scratch space of a step."""
 
-    clock: np.ndarray  # f64[2]       number of the next weight vector in the mean, and of the next example, from 1
-    counts: np.ndarray  # f64[N_COUNTS]
-    again: np.ndarray  # i64[cap]     negative sentences that were decoded again 0, 1, 2, ... times
+    clock: F64  # [2]       number of the next weight vector in the mean, and of the next example, from 1
+    counts: F64  # [N_COUNTS]
+    again: I64  # [cap]     negative sentences that were decoded again 0, 1, 2, ... times
     rival: Rival
     list: CandidateList  # the structure found and the empty one
-    done: np.ndarray  # bool[z, R]    features that are counted already; false between two sentences
+    done: Bool_2D  # [z, R]    features that are counted already; false between two sentences
 
 
+@struct
 class Workspace(NamedTuple):
     """Arrays for the search of one sentence. Each call copies their addresses; arrays for a step are in `Tally`."""
 
-    U: np.ndarray  # f32[n, C]     scores of all states
-    own: np.ndarray  # f32[n * W]  those of one view
-    E: np.ndarray  # f32[pairs]
-    S: np.ndarray  # f32[1, 0, 1, 1]  no triples
-    D: np.ndarray  # f32[n * W]
-    best: np.ndarray  # i32[R, n]  the best path of each view
-    path: np.ndarray  # i32[R, n]  after the views have been combined
-    kind: np.ndarray  # i32[R, n]  the chunks of each view: types,
-    starts: np.ndarray  # bool[R, n]  and where they begin
-    won: np.ndarray  # i32[n]      the chunks of a vote: types,
-    begins: np.ndarray  # bool[n]  and where they begin
-    times: np.ndarray  # i32[pairs]  occurrences of a pair; zeros between two sentences
+    U: F32_2D  # [n, C]     scores of all states
+    own: F32  # [n * W]  those of one view
+    E: F32  # [pairs]
+    S: F32_4D  # [1, 0, 1, 1]  no triples
+    D: F32  # [n * W]
+    best: I32_2D  # [R, n]  the best path of each view
+    path: I32_2D  # [R, n]  after the views have been combined
+    kind: I32_2D  # [R, n]  the chunks of each view: types,
+    starts: Bool_2D  # [R, n]  and where they begin
+    won: I32  # [n]      the chunks of a vote: types,
+    begins: Bool  # [n]  and where they begin
+    times: I32  # [pairs]  occurrences of a pair; zeros between two sentences
 
 
 def make_tally(v: Views, how: Training, clock: np.ndarray, rival: Rival, occurrences: int = 0) -> Tally:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.types import F64, I16_2D, I64
 from palmette.kernels.latent.forms import (
     CAPPED,
     DECODED,
@@ -93,7 +94,7 @@ def _copy_structure(v: Views, store: Store, entry: int, n: int, workspace: Works
 
 @kernel
 def train_latent(
-    v: Views, w: Weights, data: Labelled, store: Store, examples: np.ndarray, how: Training, workspace: Workspace,
+    v: Views, w: Weights, data: Labelled, store: Store, examples: I64, how: Training, workspace: Workspace,
     tally: Tally,
 ) -> None:  # fmt: skip
     """Learn from the sentences `examples` i64[] in their order; if the store has structures, from its entries
@@ -130,8 +131,8 @@ def train_latent(
 
 @kernel
 def decide(
-    v: Views, w: Weights, x: Sentences, examples: np.ndarray, how: Decoding, workspace: Workspace, scores: np.ndarray,
-    states: np.ndarray,
+    v: Views, w: Weights, x: Sentences, examples: I64, how: Decoding, workspace: Workspace, scores: F64,
+    states: I16_2D,
 ) -> None:  # fmt: skip
     """The scores f64[S] of the sentences `examples`, and unless it is empty their structures into states i16[R, N]."""
     for k in range(examples.size):

@@ -12,11 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.types import I32, I64
 from palmette.kernels.latent.forms import Rival, Sentences, Views, Weights, Workspace
 
 
 @kernel
-def link_repeats(offset: np.ndarray, ptr: np.ndarray, att: np.ndarray, n_attributes: int) -> tuple:
+def link_repeats(offset: I64, ptr: I64, att: I32, n_attributes: int) -> tuple[I64, I32]:
     """(earlier i64[z], token i32[z]) of encoded sentences; see Sentences."""
     seen = np.full(n_attributes, -1, np.int64)
     earlier = np.empty(att.size, np.int64)

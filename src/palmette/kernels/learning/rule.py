@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from palmette.kernels.core.types import F64, F64_2D, struct
+
 if TYPE_CHECKING:
-    import numpy as np  # imported only for types: options import this module, and `--help` should not load NumPy
+    pass  # imported only for types: options import this module, and `--help` should not load NumPy
 
 # Kinds of rules
 PERCEPTRON, PROBPERC, PA, MIRA, AROW = range(5)
@@ -23,6 +25,7 @@ STANDARD, EARLY, MAX_VIOLATION, LATEST, HYBRID, LASO = range(6)
 SOFTMAX, LINEAR, POLYNOMIAL = range(3)
 
 
+@struct
 class Rule(NamedTuple):
     """A learner as numbers: compiled loops branch on `kind` once per example."""
 
@@ -42,12 +45,12 @@ class Rule(NamedTuple):
 class CandidateList(NamedTuple):
     """Numbers of one example; index 0 is gold, 1..K are candidates, best first."""
 
-    score: np.ndarray  # f64[K+1]
-    cost: np.ndarray  # f64[K+1]        0 for gold; filled if `asks_for_costs`
-    gram: np.ndarray  # f64[K, K]       inner products of (gold - candidate); filled if `asks_for_products`
-    coefficient: np.ndarray  # f64[K+1] the result: sums to zero, gold up and candidates down
-    loss: np.ndarray  # f64[K]          scratch
-    alpha: np.ndarray  # f64[K+1]       scratch
+    score: F64  # [K+1]
+    cost: F64  # [K+1]        0 for gold; filled if `asks_for_costs`
+    gram: F64_2D  # [K, K]       inner products of (gold - candidate); filled if `asks_for_products`
+    coefficient: F64  # [K+1] the result: sums to zero, gold up and candidates down
+    loss: F64  # [K]          scratch
+    alpha: F64  # [K+1]       scratch
 
 
 def candidate_list(K: int) -> CandidateList:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel
+from palmette.kernels.core.types import F64, I32, I64, U64, Bool, struct
 from palmette.kernels.lm.score import BEGIN, END, ROOT, Grams, longest_gram
 from palmette.kernels.lm.text import extended
 
@@ -19,14 +20,15 @@ KEPT, EMPTY, TOO_LONG, OTHER_WORD, NO_LENGTH, SEEN = 0, 1, 2, 3, 4, 5
 N_REASONS = 6
 
 
+@struct
 class Conditions(NamedTuple):
     """Which sentences are kept."""
 
-    allowed: np.ndarray  # bool[V]  a sentence with any other word is rejected at once
+    allowed: Bool  # [V]  a sentence with any other word is rejected at once
     longest: int
-    quota: np.ndarray  # i64[]      sentences still wanted of each length; of size 0: any length
+    quota: I64  # []      sentences still wanted of each length; of size 0: any length
     slack: int  # largest difference between the length of a sentence and that of its quota
-    seen: np.ndarray  # u64[]       sorted hashes of sentences to reject
+    seen: U64  # []       sorted hashes of sentences to reject
 
 
 @inline
@@ -87,8 +89,8 @@ def _is_in(sorted_hashes: np.ndarray, h: np.uint64) -> bool:
 
 @kernel
 def sample_sentences(
-    G: Grams, mass: np.ndarray, conditions: Conditions, state: np.ndarray, wanted: int, tries: int
-) -> tuple:
+    G: Grams, mass: F64, conditions: Conditions, state: U64, wanted: int, tries: int
+) -> tuple[I32, I64, I64]:
     """Draw until `wanted` sentences are kept or `tries` are made: (words i32[], offset i64[], tries by reason i64[]).
 
     mass f64[M]: cumulative over the n-grams of each context, and over words; state u64[1] of the random generator,

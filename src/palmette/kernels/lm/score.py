@@ -17,19 +17,21 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel
+from palmette.kernels.core.types import F64, I32, I64, struct
 
 ROOT = -1
 UNKNOWN, BEGIN, END = 0, 1, 2  # the words <unk>, <s> and </s>
 
 
+@struct
 class Grams(NamedTuple):
     """The n-grams of a model; M of them, the first V are words."""
 
-    word: np.ndarray  # i32[M]    the last word
-    first: np.ndarray  # i64[M+1]  n-grams with one word more are at first[g]:first[g+1]
-    suffix: np.ndarray  # i32[M]   the n-gram without its first word, ROOT for a word
-    p: np.ndarray  # f64[M]
-    backoff: np.ndarray  # f64[M]
+    word: I32  # [M]    the last word
+    first: I64  # [M+1]  n-grams with one word more are at first[g]:first[g+1]
+    suffix: I32  # [M]   the n-gram without its first word, ROOT for a word
+    p: F64  # [M]
+    backoff: F64  # [M]
 
 
 @inline
@@ -59,7 +61,7 @@ def longest_gram(word: np.ndarray, first: np.ndarray, suffix: np.ndarray, g: int
 
 
 @kernel
-def score_words(G: Grams, ids: np.ndarray, offset: np.ndarray) -> np.ndarray:
+def score_words(G: Grams, ids: I32, offset: I64) -> F64:
     """The probability of each word given those before it in its sentence, and then that of the sentence's end: sentence
     s has offset[s+1] - offset[s] + 1 numbers, from offset[s] + s on."""
     word, first, suffix, p, backoff = G.word, G.first, G.suffix, G.p, G.backoff

@@ -6,6 +6,7 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel
 from palmette.kernels.core.hashing import BASE, mixed
+from palmette.kernels.core.types import I32, I64, U64, Bytes
 from palmette.kernels.io.columns import NEWLINE, SPACE
 
 FIRST_SPACE, LAST_SPACE = 9, 13  # TAB, line feed, vertical TAB, form feed, carriage return
@@ -17,7 +18,7 @@ def _is_space(byte: int) -> bool:
 
 
 @kernel
-def split_words(data: np.ndarray, n_words: int, n_lines: int) -> tuple:
+def split_words(data: Bytes, n_words: int, n_lines: int) -> tuple[I64, I64, I64, I64]:
     """Word starts i64[N] and ends i64[N], sentence offsets i64[S+1], and the line of each sentence i64[S], from 0.
     Lines without a word are skipped. `n_words` and `n_lines` are upper bounds."""
     start = np.empty(n_words, np.int64)
@@ -52,7 +53,7 @@ def extended(h: np.uint64, word: int) -> np.uint64:
 
 
 @kernel
-def sentence_hashes(ids: np.ndarray, offset: np.ndarray) -> np.ndarray:
+def sentence_hashes(ids: I32, offset: I64) -> U64:
     """A hash per sentence, u64[S], from the numbers of its words."""
     out = np.empty(offset.size - 1, np.uint64)
     for s in range(out.size):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.kernels.core.types import F32, F64, I32, I32_2D, I64, U64, U64_2D, struct
 from palmette.kernels.learning.rule import CandidateList, candidate_list
 
 SHIFT, LEFT, RIGHT = 0, 1, 2
@@ -34,90 +35,94 @@ NODE_SIZE = 12
 POPPED = 8  # candidates examined per place of the beam, if many merge
 
 
+@struct
 class Grammar(NamedTuple):
     """Templates and actions as arrays."""
 
-    kind: np.ndarray  # i32[M]    what an atom reads,
-    node: np.ndarray  # i32[M]    of which node,
-    column: np.ndarray  # i32[M]  in which column of cells
-    stack: np.ndarray  # i32[]    the atoms that read the stack, which distinguish states
-    ptr: np.ndarray  # i32[T+1]
-    atom: np.ndarray  # i32[]     the atoms of each template
-    seed: np.ndarray  # u64[T]
-    move: np.ndarray  # i32[A]      SHIFT, LEFT or RIGHT; action 0 is the shift
-    relation: np.ndarray  # i32[A]  of the arc that it makes
-    action: np.ndarray  # i32[3, R] the number of a move with a relation, -1 if it was never seen
-    mark: np.ndarray  # u64[R]      hashes of the relations
+    kind: I32  # [M]    what an atom reads,
+    node: I32  # [M]    of which node,
+    column: I32  # [M]  in which column of cells
+    stack: I32  # []    the atoms that read the stack, which distinguish states
+    ptr: I32  # [T+1]
+    atom: I32  # []     the atoms of each template
+    seed: U64  # [T]
+    move: I32  # [A]      SHIFT, LEFT or RIGHT; action 0 is the shift
+    relation: I32  # [A]  of the arc that it makes
+    action: I32_2D  # [3, R] the number of a move with a relation, -1 if it was never seen
+    mark: U64  # [R]      hashes of the relations
     reads_relations: bool  # whether any stack atom reads relations
 
 
+@struct
 class Words(NamedTuple):
     """Sentences as the parser sees them."""
 
-    offset: np.ndarray  # i64[S+1]
-    cells: np.ndarray  # u64[columns, N]  hashes
-    head: np.ndarray  # i32[N]      the gold head within the sentence, from 0; -1 for the root
-    relation: np.ndarray  # i32[N]  gold; -1 if unknown
+    offset: I64  # [S+1]
+    cells: U64_2D  # [columns, N]  hashes
+    head: I32  # [N]      the gold head within the sentence, from 0; -1 for the root
+    relation: I32  # [N]  gold; -1 if unknown
 
 
+@struct
 class Weights(NamedTuple):
     """A feature owns a list of (action, weight): of some hundred actions it occurs with two or three. See
     weights.py."""
 
-    table: np.ndarray  # u64[2 * places]  key, then place of its list; adjacent, so that both cost one cache miss
-    entry: np.ndarray  # i32[2 * capacity] action, then the bits of its weight
-    value: np.ndarray  # f32[2 * capacity] the same memory as numbers: weights are at odd places
-    sums: np.ndarray  # f64[capacity]     sum of (time * change), for averaging; of size 0 when parsing
-    state: np.ndarray  # f32[capacity]    learner state per weight, for rules that adapt; of size 0 otherwise
-    free: np.ndarray  # i64[CLASSES]      free lists of each size, chained; -1: none
-    used: np.ndarray  # i64[2]            keys in the table, allocated entries
+    table: U64  # [2 * places]  key, then place of its list; adjacent, so that both cost one cache miss
+    entry: I32  # [2 * capacity] action, then the bits of its weight
+    value: F32  # [2 * capacity] the same memory as numbers: weights are at odd places
+    sums: F64  # [capacity]     sum of (time * change), for averaging; of size 0 when parsing
+    state: F32  # [capacity]    learner state per weight, for rules that adapt; of size 0 otherwise
+    free: I64  # [CLASSES]      free lists of each size, chained; -1: none
+    used: I64  # [2]            keys in the table, allocated entries
 
 
 class States(NamedTuple):
     """All states of one sentence's search, by number."""
 
-    score: np.ndarray  # f64[]    of the best derivation
-    inside: np.ndarray  # f64[]   of the part since the top of the stack was shifted
-    shift: np.ndarray  # f64[]    the score of its SHIFT
-    front: np.ndarray  # i32[]    the next word
-    step: np.ndarray  # i32[]     actions so far
-    node: np.ndarray  # i32[, NODE_SIZE]  the top of the stack
-    sets: np.ndarray  # u64[, 2]  its sets of relations to the left and to the right
-    left: np.ndarray  # i32[]     the state whose top is the second of this one; the best of several
-    base: np.ndarray  # i32[]     the state that shifted BEGIN; it has the list of all left states
-    action: np.ndarray  # i32[]   how the state was made: SHIFT, or an arc between the tops
-    under: np.ndarray  # i32[]    of these two states: under -> ours (of a shift: the state before)
-    over: np.ndarray  # i32[]
-    atoms: np.ndarray  # u64[, M]
-    signature: np.ndarray  # u64[]  equal for states with the same continuations
-    first: np.ndarray  # i32[]    links to the states on the left of a base: the first,
-    link: np.ndarray  # i32[, 2]  (state, next link or -1)
-    rival: np.ndarray  # i32[, 4] merged derivations: (state, action, under, over)
-    counts: np.ndarray  # i64[3]  states, links and rivals in use
+    score: F64  # []    of the best derivation
+    inside: F64  # []   of the part since the top of the stack was shifted
+    shift: F64  # []    the score of its SHIFT
+    front: I32  # []    the next word
+    step: I32  # []     actions so far
+    node: I32_2D  # [, NODE_SIZE]  the top of the stack
+    sets: U64_2D  # [, 2]  its sets of relations to the left and to the right
+    left: I32  # []     the state whose top is the second of this one; the best of several
+    base: I32  # []     the state that shifted BEGIN; it has the list of all left states
+    action: I32  # []   how the state was made: SHIFT, or an arc between the tops
+    under: I32  # []    of these two states: under -> ours (of a shift: the state before)
+    over: I32  # []
+    atoms: U64_2D  # [, M]
+    signature: U64  # []  equal for states with the same continuations
+    first: I32  # []    links to the states on the left of a base: the first,
+    link: I32_2D  # [, 2]  (state, next link or -1)
+    rival: I32_2D  # [, 4] merged derivations: (state, action, under, over)
+    counts: I64  # [3]  states, links and rivals in use
 
 
 class Beam(NamedTuple):
     """The items of a search after each step."""
 
-    items: np.ndarray  # i32[steps + 1, width]  states, best first
-    size: np.ndarray  # i32[steps + 1]
-    best: np.ndarray  # f64[steps + 1]
-    gold: np.ndarray  # f64[steps + 1]
-    gold_action: np.ndarray  # i32[steps]
-    gold_item: np.ndarray  # i32[steps + 1]  the gold state, as long as it is in the beam
+    items: I32_2D  # [steps + 1, width]  states, best first
+    size: I32  # [steps + 1]
+    best: F64  # [steps + 1]
+    gold: F64  # [steps + 1]
+    gold_action: I32  # [steps]
+    gold_item: I32  # [steps + 1]  the gold state, as long as it is in the beam
 
 
 class Candidates(NamedTuple):
     """Candidates for the items of the next step."""
 
-    score: np.ndarray  # f64[capacity]
-    inside: np.ndarray  # f64[capacity]
-    item: np.ndarray  # i32[capacity]
-    action: np.ndarray  # i32[capacity]
-    under: np.ndarray  # i32[capacity]
-    heap: np.ndarray  # i32[capacity]
+    score: F64  # [capacity]
+    inside: F64  # [capacity]
+    item: I32  # [capacity]
+    action: I32  # [capacity]
+    under: I32  # [capacity]
+    heap: I32  # [capacity]
 
 
+@struct
 class SearchOptions(NamedTuple):
     width: int  # of the beam
     merge: bool  # whether equal states are merged
@@ -128,34 +133,35 @@ class SearchOptions(NamedTuple):
 class Paths(NamedTuple):
     """The candidates of one sentence for a rule: their states, actions and numbers."""
 
-    states: np.ndarray  # i32[K, steps]
-    actions: np.ndarray  # i32[K, steps]
-    differ: np.ndarray  # i64[K]  the first step at which a candidate differs from gold
+    states: I32_2D  # [K, steps]
+    actions: I32_2D  # [K, steps]
+    differ: I64  # [K]  the first step at which a candidate differs from gold
     list: CandidateList
 
 
 class Differences(NamedTuple):
     """f(gold) - f(candidate k) for K candidates, by weight: a table from a weight's label to its row in `value`."""
 
-    key: np.ndarray  # u64[size]   labels; 0: a free place
-    place: np.ndarray  # i32[size] the row
-    label: np.ndarray  # u64[F]    of each row
-    value: np.ndarray  # i32[F, K]
-    used: np.ndarray  # i64[1]     rows in use
+    key: U64  # [size]   labels; 0: a free place
+    place: I32  # [size] the row
+    label: U64  # [F]    of each row
+    value: I32_2D  # [F, K]
+    used: I64  # [1]     rows in use
 
 
+@struct
 class Workspace(NamedTuple):
     """Arrays for the work on one sentence."""
 
     z: States
     b: Beam
     c: Candidates
-    keys: np.ndarray  # u64[T]
-    out: np.ndarray  # f32[A]        the scores of all actions in a state
-    node: np.ndarray  # i32[NODES]
-    waiting: np.ndarray  # i32[2n+2]
-    heads: np.ndarray  # i32[n]
-    relations: np.ndarray  # i32[n]
+    keys: U64  # [T]
+    out: F32  # [A]        the scores of all actions in a state
+    node: I32  # [NODES]
+    waiting: I32  # [2n+2]
+    heads: I32  # [n]
+    relations: I32  # [n]
     paths: Paths
     differences: Differences
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.types import F64, I32, I32_2D
 from palmette.kernels.tree.forms import SHIFT, WORD, Grammar, SearchOptions, States, Weights, Words, Workspace
 from palmette.kernels.tree.search import score_actions, search_without_gold
 from palmette.kernels.tree.trace import read_arcs
@@ -12,8 +13,8 @@ from palmette.kernels.tree.trace import read_arcs
 
 @kernel
 def list_parses(
-    workspace: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions, heads: np.ndarray,
-    relations: np.ndarray, scores: np.ndarray,
+    workspace: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions, heads: I32_2D,
+    relations: I32_2D, scores: F64,
 ) -> int:  # fmt: skip
     """The trees of the last beam of sentence s, best first: heads and relations i32[width, n], scores f64[width].
     Returns their number. A tree with several derivations is listed once per derivation."""
@@ -26,11 +27,13 @@ def list_parses(
         scores[k] = z.score[x]
         read_arcs(z, g, x, heads[k], relations[k], workspace.waiting)
         heads[k, z.node[x, WORD]], relations[k, z.node[x, WORD]] = -1, -1
-    return int(b.size[last])
+    return int(np.int64(b.size[last]))
 
 
 @kernel
-def forest(workspace: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions) -> tuple:
+def forest(
+    workspace: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions
+) -> tuple[I32_2D, F64, I32, I32, float]:
     """The forest of a search with merging in sentence s: (edges i32[E, 4] as (state, action, under, over), scores
     f64[E], word of each state i32[], the last states i32[], score of the first shift). A shifted word is an edge
     without under and over (-1)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.types import I32, I64, Bool
 
 
 @part
@@ -30,7 +31,7 @@ def _crosses(heads: np.ndarray, first: int, word: int) -> bool:
 
 
 @kernel
-def crossing_arcs(heads: np.ndarray, offset: np.ndarray) -> np.ndarray:
+def crossing_arcs(heads: I32, offset: I64) -> Bool:
     """bool[N]: words whose arc is not projective."""
     found = np.zeros(heads.size, np.bool_)
     for s in range(offset.size - 1):
@@ -41,7 +42,7 @@ def crossing_arcs(heads: np.ndarray, offset: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def lift_arcs(heads: np.ndarray, offset: np.ndarray) -> np.ndarray:
+def lift_arcs(heads: I32, offset: I64) -> I32:
     """New heads i32[N] that make projective trees: as long as an arc crosses, the shortest one (then the leftmost) is
     moved to its head's head (Nivre & Nilsson 2005)."""
     made = heads.copy()
@@ -101,9 +102,7 @@ def _by_depth(heads: np.ndarray, first: int, n: int, depth: np.ndarray, order: n
 
 
 @kernel
-def lower_arcs(
-    heads: np.ndarray, relations: np.ndarray, offset: np.ndarray, base: np.ndarray, wanted: np.ndarray
-) -> np.ndarray:
+def lower_arcs(heads: I32, relations: I32, offset: I64, base: I32, wanted: I32) -> I32:
     """New heads i32[N]: each word whose relation has a `wanted` one (i32[types], -1 for none) is attached to the word
     below its head that has it, from the root down; `base` i32[types] are the relations without marks. If there is no
     such word, it keeps its head."""

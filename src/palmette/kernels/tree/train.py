@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.types import F64, I32, I64
 from palmette.kernels.learning.coefficients import updates_on_right_guesses
 from palmette.kernels.learning.rule import Rule
 from palmette.kernels.learning.violation import LASO, cut
@@ -58,8 +57,8 @@ def _continue_from_gold(workspace: Workspace, at: int, first: int) -> None:
 
 @kernel
 def train_tree(
-    workspace: Workspace, g: Grammar, w: Weights, words: Words, examples: np.ndarray, how: SearchOptions, rule: Rule,
-    counts: np.ndarray,
+    workspace: Workspace, g: Grammar, w: Weights, words: Words, examples: I64, how: SearchOptions, rule: Rule,
+    counts: F64,
 ) -> tuple[int, int]:  # fmt: skip
     """Learn from the sentences `examples` i64[] in their order, as long as the capacity for weights suffices;
     counts f64[N_COUNTS] are added to. Returns (sentences done, what is too small for the next one; see update.py)."""
@@ -105,8 +104,8 @@ def train_tree(
 
 @kernel
 def parse(
-    workspace: Workspace, g: Grammar, w: Weights, words: Words, sentences: np.ndarray, how: SearchOptions,
-    heads: np.ndarray, relations: np.ndarray, scores: np.ndarray,
+    workspace: Workspace, g: Grammar, w: Weights, words: Words, sentences: I64, how: SearchOptions,
+    heads: I32, relations: I32, scores: F64,
 ) -> int:  # fmt: skip
     """The best tree of each of the sentences i64[]: heads i32[N] within the sentence, from 0, -1 for the root;
     relations i32[N], -1 for the root; scores f64[S]. Returns the number of merged states."""

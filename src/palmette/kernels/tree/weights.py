@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.types import I32, I64, U64
 from palmette.kernels.tree.forms import Weights
 
 CLASSES = 16
@@ -123,7 +124,7 @@ def change(w: Weights, e: int, amount: float, clock: float) -> None:
 
 
 @kernel
-def larger_table(table: np.ndarray) -> np.ndarray:
+def larger_table(table: U64) -> U64:
     """A copy of the table with twice the places."""
     out = np.zeros(2 * table.size, np.uint64)
     for k in range(0, table.size, 2):
@@ -135,7 +136,7 @@ def larger_table(table: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def frozen(w: Weights, clock: float) -> tuple:
+def frozen(w: Weights, clock: float) -> tuple[U64, I32]:
     """(table, entry) of the final weights: averaged by the clock (0: the last ones), without zeros and gaps."""
     features, entries = 0, 0
     for k in range(0, w.table.size, 2):
@@ -201,7 +202,7 @@ def restart_from_average(w: Weights, clock: float) -> None:
 
 
 @kernel
-def lists_of(table: np.ndarray) -> tuple:
+def lists_of(table: U64) -> tuple[I64, I64]:
     """For each place of a table: start i64[places] and length i64[places] of its list; 0 for an empty place."""
     start = np.zeros(table.size // 2, np.int64)
     length = np.zeros(table.size // 2, np.int64)

@@ -26,7 +26,7 @@ from palmette.kernels.chain.forms import (
     no_weights,
     stride_of,
 )
-from palmette.kernels.core.room import aligned_zeros
+from palmette.kernels.core.aligned import aligned_zeros
 
 ARITIES = (1, 2, 3)
 TRANSITIONS = ("end", "pair", "triple")  # names of transition weights in files, by arity

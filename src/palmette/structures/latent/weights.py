@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from palmette.kernels.chain.forms import FeatureWeights, no_state
-from palmette.kernels.core.room import aligned_zeros
+from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.latent.forms import VECTORS, Rival, Store, Views, Weights
 
 

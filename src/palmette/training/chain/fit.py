@@ -15,6 +15,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.errors import DataError, UsageError
 from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.core.compile import check_compiled
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.model import ChainModel
@@ -33,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
     """Train a chain on a labelled corpus."""
+    check_compiled("training")
     problem, scheme = prepare(corpus, dev, request)
     latent = problem.settings.latent
     train = train_by_likelihood if problem.settings.chosen_learner.full_batch else train_by_examples

@@ -24,7 +24,7 @@ from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, lo
 from palmette.kernels.chain.gather import Rows, gather, inverted
 from palmette.kernels.chain.gradient import Expected, expectations, make_likelihood_workspace
 from palmette.kernels.chain.local_gradient import local_expectations
-from palmette.kernels.core.room import aligned_zeros
+from palmette.kernels.core.aligned import aligned_zeros
 from palmette.structures.chain.weights import ARITIES, weight_blocks
 from palmette.training.lbfgs.blocks import dot
 

@@ -13,6 +13,7 @@ from palmette.data.corpus import Corpus
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import to_text
+from palmette.kernels.core.compile import check_compiled
 from palmette.kernels.core.table import renumbered
 from palmette.kernels.encode.encode import FeatureIndex
 from palmette.kernels.latent.forms import Labelled, Views, Weights
@@ -54,6 +55,7 @@ class Task(NamedTuple):
 
 def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
     """Train a classifier."""
+    check_compiled("training")
     _check(task)
     settings = task.settings
     old = None if task.chunker is None else {1: task.chunker.feature_indexes[1]}

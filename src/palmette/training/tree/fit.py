@@ -11,6 +11,7 @@ import numpy as np
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError
 from palmette.evaluation.attachment import score_trees
+from palmette.kernels.core.compile import check_compiled
 from palmette.kernels.tree.forms import LEFT, RIGHT, Weights
 from palmette.kernels.tree.weights import MOST_ACTIONS
 from palmette.options.tree import TreeSettings
@@ -37,6 +38,7 @@ def fit_parser(
     progress: Progress | None = None,
 ) -> tuple[ParserModel, TrainResult]:
     """Train a parser. With development data the epoch with the best LAS is kept."""
+    check_compiled("training")
     if not treebank.n_tokens or (treebank.heads < 0).any():
         raise DataError("the training data has no trees", file=treebank.corpus.source)
     projective = made_projective(treebank, settings.non_projective)

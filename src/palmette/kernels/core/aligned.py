@@ -1,4 +1,4 @@
-"""Room for kernels, made in Python. No compiled code."""
+"""Arrays for workspaces, made in Python. No compiled code."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ CACHE_LINE = 64  # bytes
 def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Zeros that begin on a line of the cache: a row of 24 states then takes two lines, otherwise often three."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    room = np.zeros(size + CACHE_LINE, np.uint8)
-    skip = -room.ctypes.data % CACHE_LINE
-    return room[skip : skip + size].view(dtype).reshape(shape)
+    memory = np.zeros(size + CACHE_LINE, np.uint8)
+    skip = -memory.ctypes.data % CACHE_LINE
+    return memory[skip : skip + size].view(dtype).reshape(shape)

@@ -1,0 +1,48 @@
+"""Build hook: the kernels as machine code, in wheels and editable installs, never in source distributions.
+
+PALMETTE_BUILD_LEVELS   processor levels, best first, such as x86-64-v3,x86-64 for a release (default: native)
+PALMETTE_BUILD_CACHE    folder of object files of earlier builds (default: in the user's cache)
+PALMETTE_BUILD=skip     no library: kernels are compiled at run time, with the extra `jit`
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ZIG = "ziglang>=0.13,<0.17"  # links where there is no C compiler
+INSIDE = "palmette/kernels/_library"
+
+
+class KernelHook(BuildHookInterface[Any]):
+    """Compile and link the kernels, and tag the wheel for the platform: any Python 3, since nothing in the library
+    touches Python."""
+
+    def dependencies(self) -> list[str]:
+        has_driver = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
+        return [] if self.target_name != "wheel" or has_driver else [ZIG]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if self.target_name != "wheel" or os.environ.get("PALMETTE_BUILD") == "skip":
+            return
+        source = Path(self.root) / "src"
+        sys.path.insert(0, str(source))
+        os.environ["PALMETTE_KERNELS"] = "python"  # the hook itself runs none of them
+        try:
+            from palmette.kernels.build.library import NATIVE, build
+            from palmette.kernels.build.platform_tag import platform_tag
+        finally:
+            sys.path.remove(str(source))
+        levels = tuple(os.environ.get("PALMETTE_BUILD_LEVELS", NATIVE).split(","))
+        editable = version == "editable"
+        out = source / INSIDE if editable else Path(self.directory) / "kernels"
+        files = build(out, levels, editable=editable, report=self.app.display_info)
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform_tag([file for file in files if file.suffix != '.json'])}"
+        if not editable:
+            build_data["force_include"] |= {str(file): f"{INSIDE}/{file.name}" for file in files}

@@ -1,0 +1,65 @@
+"""Object files of kernels that were built before, by a hash of all that determines them. Plain object files, nothing
+that is run when it is read; a file whose content does not match its name counts as missing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+
+def cache_folder() -> Path | None:
+    """$PALMETTE_BUILD_CACHE, or a folder in the user's cache; None if neither is ours alone."""
+    given = os.environ.get("PALMETTE_BUILD_CACHE")
+    if given:
+        folder = Path(given)
+    elif sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
+        folder = Path(os.environ["LOCALAPPDATA"]) / "palmette" / "build"
+    else:
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        folder = Path(home) / "palmette" / "build"
+    if not folder.is_absolute():  # no home: never a folder beside whatever is the current one
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if hasattr(os, "getuid"):
+            about = folder.stat()
+            if about.st_uid != os.getuid():
+                return None
+            if about.st_mode & 0o022:
+                folder.chmod(0o700)
+    except OSError:
+        return None
+    return folder
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def read(folder: Path | None, key: str) -> bytes | None:
+    """The object of a key."""
+    if folder is None:
+        return None
+    for path in folder.glob(f"{key}-*.o"):
+        try:
+            data = path.read_bytes()
+        except OSError:
+            continue
+        if path.name == f"{key}-{_digest(data)}.o":
+            return data
+    return None
+
+
+def write(folder: Path | None, key: str, data: bytes) -> None:
+    """Keep an object; a full disk is no error."""
+    if folder is None:
+        return
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as beside:
+            beside.write(data)
+        os.replace(beside.name, folder / f"{key}-{_digest(data)}.o")
+    except OSError:
+        Path(beside.name).unlink(missing_ok=True)

@@ -1,0 +1,58 @@
+"""Link object files into a shared library, with the machine's compiler driver or with Zig's."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from palmette.kernels.core.native import SUFFIX
+
+EXPORTS = "{ global: palmette_*; local: *; };\n"
+
+
+class LinkError(RuntimeError):
+    """No linker, or one that failed."""
+
+
+def _flags(folder: Path) -> list[str]:
+    if sys.platform == "darwin":
+        return ["-dynamiclib", "-Wl,-dead_strip", "-Wl,-exported_symbol,_palmette_*"]
+    if sys.platform == "win32":
+        return ["-shared"]
+    (folder / "exports.map").write_text(EXPORTS, encoding="ascii")
+    script = f"-Wl,--version-script={folder / 'exports.map'}"
+    return ["-shared", "-nostartfiles", "-Wl,--gc-sections", "-Wl,-z,defs", "-Wl,--build-id=none", "-s", script]
+
+
+def _link(command: list[str], objects: list[Path], out: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    libraries = [] if sys.platform == "win32" else ["-lm"]
+    words = [*command, *_flags(folder), "-o", str(out), *map(str, objects), *libraries]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def find_linker(trial: bytes) -> list[str] | None:
+    """A command that links a trial object into a library that can be loaded: `cc`, or Zig's if it is installed."""
+    commands = [[found] for name in ("cc", "gcc", "clang") if (found := shutil.which(name))]
+    if importlib.util.find_spec("ziglang") is not None:
+        commands.append([sys.executable, "-m", "ziglang", "cc"])
+    for command in commands:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "trial.o").write_bytes(trial)
+            try:
+                if _link(command, [folder / "trial.o"], folder / f"trial{SUFFIX}", folder).returncode == 0:
+                    return command
+            except OSError:
+                continue
+    return None
+
+
+def link(objects: list[Path], out: Path, command: list[str], folder: Path) -> None:
+    """Link the objects into `out`; `folder` is for temporary files."""
+    done = _link(command, objects, out, folder)
+    if done.returncode:
+        raise LinkError(f"{' '.join(command)} could not link the kernels:\n{done.stderr[-2000:]}")

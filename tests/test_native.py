@@ -1,0 +1,300 @@
+"""Kernels as machine code in a library: the registry, the boundary between Python and the library, and what happens
+where no library fits."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import os
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import palmette
+from palmette.kernels.chain.forward import log_partitions
+from palmette.kernels.chain.label_context import table_of
+from palmette.kernels.core import compile as compiling
+from palmette.kernels.core import native
+from palmette.kernels.core.hashing import hash_pieces, mixed_all
+from palmette.kernels.core.signature import leaves, n_words, signature_of
+from palmette.kernels.core.table import add_all, find_all
+from palmette.kernels.core.types import ArrayType
+from palmette.kernels.registry import KERNELS, find_kernel
+
+KERNEL_FOLDER = Path(native.__file__).parents[1]
+in_library = pytest.mark.skipif(compiling.MODE != compiling.LIBRARY, reason="kernels do not come from the library")
+
+
+# --- the registry -------------------------------------------------------------------------------------------
+
+
+def decorated() -> dict[str, str]:
+    """Every `@kernel` of the sources, and its module."""
+    found = {}
+    for path in KERNEL_FOLDER.rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [getattr(d, "id", "") for d in getattr(node, "decorator_list", [])]
+            if isinstance(node, ast.FunctionDef) and "kernel" in names:
+                found[node.name] = ".".join(path.relative_to(KERNEL_FOLDER).with_suffix("").parts)
+    return found
+
+
+def test_the_registry_lists_every_kernel() -> None:
+    assert decorated() == KERNELS
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_argument_has_one_type(name: str) -> None:
+    kernel = find_kernel(name)
+    signature = signature_of(getattr(kernel, "py_func", kernel))
+    kinds = [kind for _, own in signature.arguments for _, kind in leaves(own)]
+    assert kinds
+    assert all(isinstance(kind, ArrayType) or kind in ("int", "float", "bool") for kind in kinds)
+
+
+def test_words_of_a_signature() -> None:
+    """An array is a pointer and its lengths, a scalar a word."""
+    kernel: Any = log_partitions
+    chain, data, _, log_z, restricted = (kind for _, kind in signature_of(getattr(kernel, "py_func", kernel)).arguments)
+    paths = [path for path, _ in leaves(chain)]
+    assert paths[:3] == ["order", "plain", "states_per_label"]
+    assert "weights.2.slot" in paths
+    assert n_words(log_z) == 2
+    assert n_words(restricted) == 1
+    assert n_words(data) == sum(1 + kind.ndim for _, kind in leaves(data))
+
+
+# --- the boundary -------------------------------------------------------------------------------------------
+
+
+def pieces(*texts: bytes) -> tuple[np.ndarray, np.ndarray]:
+    offset = np.cumsum([0, *map(len, texts)]).astype(np.int64)
+    return np.frombuffer(b"".join(texts), np.uint8), offset
+
+
+WRONG: dict[str, tuple[tuple[Any, ...], str]] = {
+    "an element type": (
+        (np.zeros(2, np.int32), np.zeros(1, np.int64)),
+        r"data.*uint8\[:\] is expected, not int32\[:\]",
+    ),
+    "dimensions": ((np.zeros((1, 2), np.uint8), np.zeros(1, np.int64)), r"not uint8\[:, :\]"),
+    "gaps": ((np.zeros(4, np.uint8)[::2], np.zeros(1, np.int64)), "not contiguous"),
+    "a list": (([1, 2], np.zeros(1, np.int64)), "not list"),
+    "too few": ((np.zeros(4, np.uint8),), "takes 2 arguments, not 1"),
+}
+
+
+@in_library
+@pytest.mark.parametrize("what", WRONG)
+def test_other_types_are_refused(what: str) -> None:
+    """Machine code could not tell."""
+    arguments, message = WRONG[what]
+    with pytest.raises(TypeError, match=message):
+        hash_pieces(*arguments)
+
+
+@in_library
+def test_what_a_kernel_writes_to_must_be_writable() -> None:
+    hashes = np.zeros(3, np.uint64)
+    hashes.flags.writeable = False
+    with pytest.raises(TypeError, match="read-only"):
+        mixed_all(hashes)
+    hash_pieces(*pieces(b"ab", b"c"))  # bytes are declared as read only
+
+
+@in_library
+def test_numbers_of_another_kind_are_refused() -> None:
+    keys, numbers = np.zeros(16, np.uint64), np.full(16, -1, np.int32)
+    with pytest.raises(TypeError, match="add_all"):
+        add_all(keys, numbers, 0.5, np.ones(1, np.uint64))
+    with pytest.raises(TypeError, match="add_all"):
+        add_all(keys, numbers, None, np.ones(1, np.uint64))
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return palmette.Tagger("pos", passes=2).fit([["a", "b"], ["b", "a", "a"]], [["X", "Y"], ["Y", "X", "X"]]).model_
+
+
+@in_library
+def test_structs_are_checked_once_and_keep_their_words(model: Any) -> None:
+    with pytest.raises(TypeError, match="Chain is expected, not tuple"):
+        log_partitions((1, 2), (3,), (4,), np.zeros(1), False)
+    chain = model.chain
+    kind = signature_of(log_partitions.py_func).arguments[0][1]  # type: ignore[attr-defined]
+    address = native.bound(kind, chain, "chain")
+    assert native.bound(kind, chain, "chain") == address
+    other = chain._replace(order=chain.order)
+    assert native.bound(kind, other, "chain") != address  # a copy has its own
+    with pytest.raises(TypeError, match=r"chain\.bias: float32\[:\] is expected, not float64"):
+        native.bound(kind, chain._replace(bias=chain.bias.astype(np.float64)), "chain")
+    wrong = (chain.weights[0], chain.weights[1]._replace(slot=chain.bias), chain.weights[2])
+    with pytest.raises(TypeError, match=r"chain\.weights\.1\.slot"):
+        native.bound(kind, chain._replace(weights=wrong), "chain")
+
+
+@in_library
+def test_arrays_that_a_kernel_made_are_released() -> None:
+    """A gigabyte in all, with a few megabytes at a time."""
+    data, offset = pieces(*[b"x"] * 100_000)
+    hash_pieces(data, offset)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(600):
+        hash_pieces(data, offset)
+    gc.collect()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB
+
+
+@in_library
+def test_a_result_outlives_the_call() -> None:
+    found = [hash_pieces(*pieces(b"a", b"b", b"a")) for _ in range(50)]
+    gc.collect()
+    for hashes, powers in found:
+        assert hashes[0] == hashes[2] != hashes[1]
+        assert powers[0] == powers[1]
+        assert hashes.flags.writeable
+
+
+@in_library
+def test_an_argument_that_comes_back_is_the_same_array() -> None:
+    """The feature index, when a text has no new attributes."""
+    keys, numbers = np.zeros(64, np.uint64), np.full(64, -1, np.int32)
+    kind = signature_of(find_all.py_func).result  # type: ignore[attr-defined]
+    words = iter([0, numbers.__array_interface__["data"][0], 64])
+    assert native._made_array(kind, words, (keys, (numbers,))) is numbers
+
+
+@in_library
+def test_no_memory_is_an_error_and_not_a_crash() -> None:
+    with pytest.raises(MemoryError, match="table_of"):
+        table_of(np.zeros(1, np.int32), np.zeros(1, np.int64), 0, 1 << 58)
+
+
+# --- what is in the library ---------------------------------------------------------------------------------
+
+
+def undefined(library: Path) -> set[str]:
+    """The names that an ELF library expects from others."""
+    data = library.read_bytes()
+    (section_table,) = struct.unpack_from("<Q", data, 0x28)
+    size, count = struct.unpack_from("<HH", data, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, section_table + size * k) for k in range(count)]
+    dynamic = next(section for section in sections if section[1] == 11)  # SHT_DYNSYM
+    names = sections[dynamic[6]][4]
+    found = set()
+    for at in range(dynamic[4], dynamic[4] + dynamic[5], 24):
+        name, _, _, section = struct.unpack_from("<IBBH", data, at)
+        if section == 0 and name:
+            found.add(data[names + name : data.index(b"\0", names + name)].decode())
+    return found
+
+
+@in_library
+@pytest.mark.skipif(sys.platform != "linux", reason="ELF only")
+def test_the_library_needs_the_c_library_and_nothing_else() -> None:
+    for level in native.about()["levels"]:
+        names = undefined(native.FOLDER / f"palmette-{level}{native.SUFFIX}")
+        assert {"malloc", "free"} <= names
+        assert not [name for name in names if name.startswith(("Py", "_Py", "numba", "NRT_"))]
+        assert names <= {"malloc", "free", "memcpy", "memset", "memmove", "exp", "log", "pow", "expf", "logf"}
+
+
+@in_library
+def test_what_was_built_is_recorded() -> None:
+    about = native.about()
+    assert set(about["kernels"]) == set(KERNELS)
+    assert about["versions"]["numba"]
+    assert native.level() in about["levels"]
+
+
+# --- other ways to run --------------------------------------------------------------------------------------
+
+
+def in_package(folder: Path, code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run code with a copy of the package that has no library, and with Numba out of reach."""
+    source = Path(palmette.__file__).parent
+    copy = folder / "copy"
+    if not copy.exists():
+        shutil.copytree(source, copy / "palmette", ignore=shutil.ignore_patterns("_library", "__pycache__"))
+    blocked = "import sys; sys.modules['numba'] = None\n"
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PALMETTE_", "NUMBA_"))}
+    env = kept | {"PYTHONPATH": str(copy)} | variables
+    command = [sys.executable, "-c", blocked + code]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+
+
+SMALL = "a X\nb Y\n\nb Y\na X\n\n"
+
+
+def test_tagging_works_without_library_and_compiler(tmp_path: Path) -> None:
+    tagger = palmette.Tagger("pos", passes=2).fit([["a", "b"], ["b", "a"]], [["X", "Y"], ["Y", "X"]])
+    tagger.save(tmp_path / "m.palm")
+    code = "import palmette; print(palmette.Tagger.load('m.palm').predict([['a', 'b']]))"
+    ran = in_package(tmp_path, code)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert ran.stdout.strip() == "[['X', 'Y']]"
+    assert ran.stderr.count("RuntimeWarning") == 1
+    assert "kernels run as plain Python" in ran.stderr
+
+
+def test_training_asks_for_a_compiler(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text(SMALL, encoding="utf-8")
+    code = "from palmette.cli import main; main(['train', 'x.txt', '-o', 'm.palm', '--features', 'pos'])"
+    ran = in_package(tmp_path, code)
+    assert ran.returncode == 2
+    assert "training needs compiled kernels" in ran.stderr
+    assert "palmette[jit]" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_plain_python_learns_the_same_model(tmp_path: Path) -> None:
+    """Bit for bit: machine code does what its source says."""
+    (tmp_path / "x.txt").write_text(SMALL, encoding="utf-8")
+    options = "'--features', 'pos', '--passes', '3', '--seed', '2', '-q'"
+    code = f"from palmette.cli import main; main(['train', 'x.txt', '-o', 'p.palm', {options}])"
+    ran = in_package(tmp_path, code, PALMETTE_KERNELS="python")
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    words = [sys.executable, "-m", "palmette", "train", "x.txt", "-o", "m.palm", *eval(f"[{options}]")]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    assert (tmp_path / "m.palm").read_bytes() == (tmp_path / "p.palm").read_bytes()
+
+
+def test_the_mode_can_be_asked_for(tmp_path: Path) -> None:
+    ran = in_package(tmp_path, "import palmette.kernels.core.compile as c; print(c.MODE)", PALMETTE_KERNELS="python")
+    assert (ran.stdout.strip(), ran.stderr) == ("python", "")
+    ran = in_package(tmp_path, "import palmette.kernels.core.compile", PALMETTE_KERNELS="fast")
+    assert "PALMETTE_KERNELS is 'fast'" in ran.stderr
+
+
+def test_a_library_for_another_machine_or_older_sources_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    about = native.about()
+    for change, message in (
+        ({"machine": "pdp11"}, "are for pdp11"),
+        ({"editable": True, "sources": "0"}, "older than their sources"),
+        (None, "has no compiled kernels"),
+    ):
+        for function in (native.level, native.is_stale, native.is_usable):
+            function.cache_clear()
+        monkeypatch.setattr(native, "about", lambda change=change: {} if change is None else about | change)
+        assert not native.is_usable()
+        assert message in native.why_not()
+        assert "palmette[jit]" in native.why_not()
+    for function in (native.level, native.is_stale, native.is_usable):
+        function.cache_clear()
+
+
+def test_the_level_is_what_the_processor_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    about = native.about() | {"levels": ["x86-64-v3", "x86-64"]}
+    monkeypatch.setattr(native, "about", lambda: about)
+    for has, level in ((True, "x86-64-v3"), (False, "x86-64")):
+        native.level.cache_clear()
+        monkeypatch.setattr(native, "_has_v3", lambda has=has: has)
+        assert native.level() == level
+    native.level.cache_clear()
