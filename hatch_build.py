@@ -2,6 +2,7 @@
 
 PALMETTE_BUILD_LEVELS   processor levels, best first, such as x86-64-v3,x86-64 for a release (default: native)
 PALMETTE_BUILD_CACHE    folder of object files of earlier builds (default: in the user's cache)
+PALMETTE_BUILD_LINKER   command that links, such as "python -m ziglang cc -target x86_64-linux-gnu.2.17"
 PALMETTE_BUILD=skip     no library: kernels are compiled at run time, with the extra `jit`
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-ZIG = "ziglang>=0.13,<0.17"  # links where there is no C compiler
+ZIG = "ziglang>=0.13,<0.18"  # links where there is no C compiler
 INSIDE = "palmette/kernels/_library"
 
 

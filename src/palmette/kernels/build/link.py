@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 
 from palmette.kernels.core.native import SUFFIX
 
+DRIVERS = ("cc", "gcc", "clang")
 EXPORTS = "{ global: palmette_*; local: *; };\n"
 
 
@@ -35,9 +38,10 @@ def _link(command: list[str], objects: list[Path], out: Path, folder: Path) -> s
 
 
 def find_linker(trial: bytes) -> list[str] | None:
-    """A command that links a trial object into a library that can be loaded: `cc`, or Zig's if it is installed."""
-    commands = [[found] for name in ("cc", "gcc", "clang") if (found := shutil.which(name))]
-    if importlib.util.find_spec("ziglang") is not None:
+    """A command that links a trial object: $PALMETTE_BUILD_LINKER, `cc`, or Zig's if it is installed."""
+    given = shlex.split(os.environ.get("PALMETTE_BUILD_LINKER", ""))
+    commands = [given] if given else [[found] for name in DRIVERS if (found := shutil.which(name))]
+    if not given and importlib.util.find_spec("ziglang") is not None:
         commands.append([sys.executable, "-m", "ziglang", "cc"])
     for command in commands:
         with tempfile.TemporaryDirectory() as name:
