@@ -32,17 +32,18 @@ class KernelHook(BuildHookInterface[Any]):
         if self.target_name != "wheel" or os.environ.get("PALMETTE_BUILD") == "skip":
             return
         source = Path(self.root) / "src"
-        sys.path.insert(0, str(source))
+        editable = version == "editable"
+        out = source / INSIDE if editable else Path(self.directory) / "kernels"
         os.environ["PALMETTE_KERNELS"] = "python"  # the hook itself runs none of them
+        sys.path.insert(0, str(source))  # processes that compile get it too
         try:
             from palmette.kernels.build.library import NATIVE, build
             from palmette.kernels.build.platform_tag import platform_tag
+
+            levels = tuple(os.environ.get("PALMETTE_BUILD_LEVELS", NATIVE).split(","))
+            files = build(out, levels, editable=editable, report=self.app.display_info)
         finally:
             sys.path.remove(str(source))
-        levels = tuple(os.environ.get("PALMETTE_BUILD_LEVELS", NATIVE).split(","))
-        editable = version == "editable"
-        out = source / INSIDE if editable else Path(self.directory) / "kernels"
-        files = build(out, levels, editable=editable, report=self.app.display_info)
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform_tag([file for file in files if file.suffix != '.json'])}"
         if not editable:
