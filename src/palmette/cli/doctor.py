@@ -54,7 +54,8 @@ class Doctor(JsonOptions, Command):
         if MODE == LIBRARY:
             print(f"kernels: {len(KERNELS)} as machine code for {native.level()} in {native.FOLDER}")
             return
-        print(f"kernels: {native.why_not()}")
+        asked = os.environ.get("PALMETTE_KERNELS")
+        print(f"kernels: {f'{asked}, as PALMETTE_KERNELS asks' if asked else native.why_not()}")
         if MODE != JIT:
             print("  they run as plain Python, a thousand times slower; training needs them compiled")
         elif folder is None:

@@ -82,7 +82,7 @@ class BeamLearning(ChainLearning):
         their sentences."""
         n = max(1, self.updates)
         whole = math.hypot(norm(self.chain), contexts_norm(self.contexts))
-        return {"norm": whole, "bad": float(self.bad / n), "cut": float(self.position / n)}
+        return {"norm": whole, "bad": float(self.bad / n), "cut": round(float(self.position / n), 9)}
 
     def saved(self) -> dict[str, np.ndarray]:
         return saved_state(self.chain, self.clock) | saved_contexts(self.contexts)
