@@ -9,6 +9,7 @@ from typing import Any
 from bench import latent
 from bench.measure import HERE, load, median
 
+SIDES = ("palmette", "python-crfsuite")
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 
 
@@ -26,13 +27,17 @@ def speed_rows() -> list[tuple[str, str, str, str]]:
     rows = []
     for what, found in (("train: file to saved model, warm", train), ("tag: file to file, warm", tag)):
         rows.append(_speed_row(what, median(found["warm"]["palmette"]), median(found["warm"]["python-crfsuite"])))
-    for what, found in (("train, whole process", train), ("tag, whole process", tag)):
-        sides = [median(found["whole"][side]["seconds"]) for side in ("palmette", "python-crfsuite")]
-        rows.append(_speed_row(what, *sides))
-    memory = [max(train["whole"][side]["megabytes"]) for side in ("palmette", "python-crfsuite")]
-    rows.append(
-        ("train, peak memory", f"{memory[0]:.0f} MB", f"{memory[1]:.0f} MB", f"{memory[1] / memory[0]:.1f}x less")
-    )
+    start = _result("start")
+    for what, name in (
+        ("tag one sentence, whole process, CPU", "one sentence"),
+        ("tag a test file of 47,000 tokens, whole process, CPU", "the test file"),
+        ("tag ten of them, whole process, CPU", "ten test files"),
+        ("train, whole process, CPU", "training"),
+    ):
+        rows.append(_speed_row(what, *(median(start[name][side]["cpu"]) for side in SIDES)))
+    for what, name in (("tag one sentence, peak memory", "one sentence"), ("train, peak memory", "training")):
+        memory = [max(start[name][side]["megabytes"]) for side in SIDES]
+        rows.append((what, *(f"{size:.0f} MB" for size in memory), f"{memory[1] / memory[0]:.1f}x"))
     crf = _result("crf")["seconds"]
     what = "CRF: one gradient, beside an iteration with equal features"
     rows.append(_speed_row(what, median(crf["gradient"]), median(crf["rival"])))

@@ -1,4 +1,4 @@
-"""Training and tagging CoNLL-2000 beside python-crfsuite: warm in one process, and as whole processes."""
+"""Training and tagging CoNLL-2000 beside python-crfsuite, warm in one process. For whole processes see start.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import rival
-from bench.measure import TEMPLATES, alternating, keep, median, process, processes
+from bench.measure import TEMPLATES, alternating, keep, median
 from palmette import Tagger
 
 CRFPP = TEMPLATES / "crfpp.txt"
@@ -25,7 +25,7 @@ def bench_train(data: Path, times: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         mine, theirs = Path(folder, "mine.palm"), Path(folder, "theirs.crfsuite")
         steps: list[dict[str, float]] = []
-        _palmette_train(train, mine)()  # compile
+        _palmette_train(train, mine)()
         print("training, warm in one process", file=sys.stderr)
         warm = alternating(
             {
@@ -34,18 +34,8 @@ def bench_train(data: Path, times: int) -> None:
             },
             times,
         )
-        print("training, whole processes", file=sys.stderr)
-        command = ["train", str(train), "-o", str(mine), "--template", str(CRFPP), "--passes", "10", "-q"]
-        whole = processes(
-            {
-                "palmette": [sys.executable, "-m", "palmette", *command],
-                "python-crfsuite": [sys.executable, "-m", "bench.rival", "train", str(train), str(theirs)],
-            },
-            times,
-        )
-    keep("train", {"warm": warm, "rival_steps": _medians(steps), "whole": whole})
+    keep("train", {"warm": warm, "rival_steps": _medians(steps)})
     _tell("training, warm", median(warm["palmette"]), median(warm["python-crfsuite"]))
-    _tell_whole("training, whole process", whole)
 
 
 def bench_tag(data: Path, times: int) -> None:
@@ -63,22 +53,8 @@ def bench_tag(data: Path, times: int) -> None:
         tag_mine()
         print("tagging, warm in one process", file=sys.stderr)
         warm = alternating({"palmette": tag_mine, "python-crfsuite": lambda: rival.tag(theirs, big, out[1])}, times)
-        print("tagging, whole processes", file=sys.stderr)
-        whole = processes(
-            {
-                "palmette": [sys.executable, "-m", "palmette", "tag", str(mine), str(big), "-o", str(out[0]), "-q"],
-                "python-crfsuite": [sys.executable, "-m", "bench.rival", "tag", str(theirs), str(big), str(out[1])],
-            },
-            times,
-        )
-        one = Path(folder, "one.txt")
-        one.write_text("Time NN O\nflies VBZ O\n", encoding="utf-8")
-        start = [process([sys.executable, "-m", "palmette", "tag", str(mine), str(one), "-q"])[0] for _ in range(times)]
-        helped = [process([sys.executable, "-m", "palmette", "--help"])[0] for _ in range(times)]
-    keep("tag", {"tokens": tokens, "warm": warm, "whole": whole, "one_sentence": start, "help": helped})
+    keep("tag", {"tokens": tokens, "warm": warm})
     _tell("tagging, warm", median(warm["palmette"]), median(warm["python-crfsuite"]), tokens)
-    _tell_whole("tagging, whole process", whole)
-    print(f"tagging one sentence, whole process: {median(start):.2f} s; --help: {median(helped):.2f} s")
 
 
 def _medians(steps: list[dict[str, float]]) -> dict[str, float]:
@@ -88,9 +64,3 @@ def _medians(steps: list[dict[str, float]]) -> dict[str, float]:
 def _tell(what: str, mine: float, theirs: float, tokens: int | None = None) -> None:
     rate = "" if tokens is None else f" ({tokens / mine:,.0f} against {tokens / theirs:,.0f} tokens/s)"
     print(f"{what}: palmette {mine:.2f} s, python-crfsuite {theirs:.2f} s, {theirs / mine:.1f} times faster{rate}")
-
-
-def _tell_whole(what: str, whole: dict[str, dict[str, list[float]]]) -> None:
-    mine, theirs = whole["palmette"], whole["python-crfsuite"]
-    _tell(what, median(mine["seconds"]), median(theirs["seconds"]))
-    print(f"  peak memory: {max(mine['megabytes']):.0f} MB against {max(theirs['megabytes']):.0f} MB")

@@ -21,6 +21,15 @@ from palmette.errors import UsageError
 
 LIBRARY, JIT, PYTHON = "library", "jit", "python"
 
+NUMBA = "pip install 'palmette[jit]' (Numba has wheels for Python 3.10 to 3.15 on Linux with glibc, macOS and Windows)"
+
+
+def _has_numba() -> bool:
+    try:
+        return importlib.util.find_spec("numba") is not None
+    except ValueError:  # a module without a specification stands in for it
+        return False
+
 
 def _choose() -> str:
     wanted = os.environ.get("PALMETTE_KERNELS", "")
@@ -28,13 +37,15 @@ def _choose() -> str:
         raise ValueError(f"PALMETTE_KERNELS is {wanted!r}: it can be {LIBRARY}, {JIT} or {PYTHON}")
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return PYTHON
-    if wanted:
+    if wanted and (wanted != JIT or _has_numba()):
         return wanted
+    if wanted:
+        raise UsageError(f"PALMETTE_KERNELS={JIT} needs Numba: {NUMBA}")
     from palmette.kernels.core import native
 
     if native.is_usable():
         return LIBRARY
-    if importlib.util.find_spec("numba") is not None:
+    if _has_numba():
         return JIT
     warnings.warn(
         f"{native.why_not()}; kernels run as plain Python, a thousand times slower", RuntimeWarning, stacklevel=2
@@ -50,7 +61,7 @@ def check_compiled(work: str) -> None:
     if MODE == PYTHON and not os.environ.get("PALMETTE_KERNELS") and not os.environ.get("NUMBA_DISABLE_JIT"):
         from palmette.kernels.core.native import why_not
 
-        raise UsageError(f"{work} needs compiled kernels, and {why_not()}")
+        raise UsageError(f"{work} needs compiled kernels, and {why_not()}: {NUMBA}")
 
 
 def kernel(py_func: Callable[..., Any]) -> Callable[..., Any]:

@@ -76,7 +76,7 @@ def is_stale() -> bool:
 def why_not() -> str:
     """Why there is no usable library, for messages."""
     if not about():
-        return "this installation of palmette has no compiled kernels (install a wheel, or the extra palmette[jit])"
+        return "this installation of palmette has no compiled kernels (install a wheel, or palmette[jit])"
     if level() is None:
         return (
             f"the compiled kernels are for {about().get('machine')}, this is {platform.machine()} (try palmette[jit])"
