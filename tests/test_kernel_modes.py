@@ -220,7 +220,7 @@ def test_nobody_waits_for_ever(package: Path, tmp_path: Path) -> None:
     """A process that holds a lock and makes nothing is left alone after a while."""
     import fcntl
 
-    source = package / "kernels" / "core" / "compile.py"
+    source = package / "kernels" / "core" / "jit.py"
     source.write_text(source.read_text().replace("LONGEST_WAIT = 300.0", "LONGEST_WAIT = 0.3"))
     cache = tmp_path / "cache"
     summed(package, PALMETTE_CACHE_DIR=str(cache))
@@ -259,8 +259,8 @@ def test_a_cold_run_counts_what_it_compiles(tmp_path: Path) -> None:
         ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
         assert "x.txt:3: 1 columns where 2 are expected" in ran.stderr
         reports.append([line for line in ran.stderr.splitlines() if "compiling kernel" in line])
-    assert reports[0][0].startswith("compiling kernel 1: ")
-    assert reports[0][1].startswith("compiling kernel 2: ")
+    assert "compiling kernel 1: " in reports[0][0]
+    assert "compiling kernel 2: " in reports[0][1]
     assert reports[1] == []
 
 

@@ -24,12 +24,14 @@ from typing import Any
 
 import numba
 import numba.core.config
+import numpy as np
 from numba.core.caching import CompileResultCacheImpl, NullCache
 from numba.core.serialize import dumps
 
 from palmette.kernels.core.numba_types import compiler_types
-from palmette.kernels.core.signature import signature_of
+from palmette.kernels.core.signature import StructType, leaves, signature_of
 from palmette.kernels.core.sources import source_hash
+from palmette.kernels.core.types import ArrayType
 
 try:
     import fcntl
@@ -214,7 +216,26 @@ class JitKernel:
     def __call__(self, *arguments: Any) -> Any:
         if not self._ready:
             self.compile()
+        kinds = signature_of(self.py_func).arguments
+        if len(kinds) == len(arguments):
+            arguments = tuple(_as_declared(kind, value) for (_, kind), value in zip(kinds, arguments, strict=True))
         return self._dispatcher(*arguments)
+
+
+def _as_declared(kind: Any, value: Any) -> Any:
+    """Arrays that are declared as read-only are so for Numba, inside of structs too."""
+    if isinstance(kind, ArrayType) and kind.readonly and isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    elif isinstance(kind, StructType) and isinstance(value, kind.cls) and _has_readonly(kind):
+        fields = [_as_declared(own, field) for (_, own), field in zip(kind.fields, value, strict=True)]
+        return tuple(fields) if kind.cls is tuple else kind.cls(*fields)
+    return value
+
+
+@cache
+def _has_readonly(kind: StructType) -> bool:
+    return any(isinstance(own, ArrayType) and own.readonly for _, own in leaves(kind))
 
 
 def throw_away(folder: Path | None) -> tuple[int, int]:
