@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,27 +25,36 @@ class KernelHook(BuildHookInterface[Any]):
     """Compile and link the kernels, and tag the wheel for the platform: any Python 3, since nothing in the library
     touches Python."""
 
+    _temporary: Path | None = None
+
     def dependencies(self) -> list[str]:
         has_driver = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
-        return [] if self.target_name != "wheel" or has_driver else [ZIG]
+        builds = self.target_name == "wheel" and os.environ.get("PALMETTE_BUILD") != "skip"
+        return [ZIG] if builds and not has_driver and not os.environ.get("PALMETTE_BUILD_LINKER") else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel" or os.environ.get("PALMETTE_BUILD") == "skip":
             return
         source = Path(self.root) / "src"
         editable = version == "editable"
-        out = source / INSIDE if editable else Path(self.directory) / "kernels"
+        out = source / INSIDE if editable else Path(tempfile.mkdtemp(prefix="palmette-kernels-"))
         os.environ["PALMETTE_KERNELS"] = "python"  # the hook itself runs none of them
         sys.path.insert(0, str(source))  # processes that compile get it too
         try:
             from palmette.kernels.build.library import NATIVE, build
             from palmette.kernels.build.platform_tag import platform_tag
 
-            levels = tuple(os.environ.get("PALMETTE_BUILD_LEVELS", NATIVE).split(","))
+            names = [name.strip() for name in os.environ.get("PALMETTE_BUILD_LEVELS", "").split(",")]
+            levels = tuple(name for name in names if name) or (NATIVE,)
             files = build(out, levels, editable=editable, report=self.app.display_info)
         finally:
             sys.path.remove(str(source))
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform_tag([file for file in files if file.suffix != '.json'])}"
         if not editable:
+            self._temporary = out
             build_data["force_include"] |= {str(file): f"{INSIDE}/{file.name}" for file in files}
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)

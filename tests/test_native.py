@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import ast
 import gc
+import json
 import os
+import platform
 import resource
 import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -129,12 +133,16 @@ def test_structs_are_checked_once_and_keep_their_words(model: Any) -> None:
         log_partitions((1, 2), (3,), (4,), np.zeros(1), False)
     chain = model.chain
     kind = signature_of(log_partitions.py_func).arguments[0][1]  # type: ignore[attr-defined]
-    address = native.bound(kind, chain, "chain")
-    assert native.bound(kind, chain, "chain") == address
+    words = native.bound(kind, chain, "chain")
+    assert native.bound(kind, chain, "chain") is words
     other = chain._replace(order=chain.order)
-    assert native.bound(kind, other, "chain") != address  # a copy has its own
+    assert native.bound(kind, other, "chain")[1] != words[1]  # a copy has its own
     with pytest.raises(TypeError, match=r"chain\.bias: float32\[:\] is expected, not float64"):
         native.bound(kind, chain._replace(bias=chain.bias.astype(np.float64)), "chain")
+    with pytest.raises(TypeError, match=r"chain\.plain: bool is expected, not str"):
+        native.bound(kind, chain._replace(plain="no"), "chain")
+    with pytest.raises(TypeError, match="chain: required argument is not an integer"):
+        native.bound(kind, chain._replace(order=0.5), "chain")
     wrong = (chain.weights[0], chain.weights[1]._replace(slot=chain.bias), chain.weights[2])
     with pytest.raises(TypeError, match=r"chain\.weights\.1\.slot"):
         native.bound(kind, chain._replace(weights=wrong), "chain")
@@ -199,8 +207,8 @@ def undefined(library: Path) -> set[str]:
 @in_library
 @pytest.mark.skipif(sys.platform != "linux", reason="ELF only")
 def test_the_library_needs_the_c_library_and_nothing_else() -> None:
-    for level in native.about()["levels"]:
-        names = undefined(native.FOLDER / f"palmette-{level}{native.SUFFIX}")
+    for file in native.about()["levels"].values():
+        names = undefined(native.FOLDER / file["file"])
         assert {"malloc", "free"} <= names
         assert not [name for name in names if name.startswith(("Py", "_Py", "numba", "NRT_"))]
         assert names <= {"malloc", "free", "memcpy", "memset", "memmove", "exp", "log", "pow", "expf", "logf"}
@@ -274,28 +282,84 @@ def test_the_mode_can_be_asked_for(tmp_path: Path) -> None:
         assert message in ran.stderr
 
 
-def test_a_library_for_another_machine_or_older_sources_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    about = native.about()
-    for change, message in (
-        ({"machine": "pdp11"}, "are for pdp11"),
-        ({"editable": True, "sources": "0"}, "older than their sources"),
-        (None, "has no compiled kernels"),
-    ):
-        for function in (native.level, native.is_stale, native.is_usable):
-            function.cache_clear()
-        monkeypatch.setattr(native, "about", lambda change=change: {} if change is None else about | change)
-        assert not native.is_usable()
-        assert message in native.why_not()
-        assert "palmette[jit]" in native.why_not()
-    for function in (native.level, native.is_stale, native.is_usable):
+CACHES = (native.level, native.is_stale, native._opened)
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """What was found about the library is looked for again, before the test and after it."""
+    for function in CACHES:
+        function.cache_clear()
+    yield
+    for function in CACHES:
         function.cache_clear()
 
 
-def test_the_level_is_what_the_processor_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    about = native.about() | {"levels": ["x86-64-v3", "x86-64"]}
+def changed(**changes: Any) -> dict[str, Any]:
+    about = json.loads(json.dumps(native.about()))
+    for file in about["levels"].values():
+        file.update({key: changes.pop(key) for key in ("size", "file", "flags") if key in changes})
+    return about | changes
+
+
+UNUSABLE: dict[str, tuple[dict[str, Any], str]] = {
+    "another machine": ({"machine": "pdp11"}, "are for pdp11"),
+    "another processor": ({"flags": ["avx9000"]}, "are for"),
+    "older than the sources": ({"editable": True, "sources": "0"}, "older than their sources"),
+    "cut off": ({"size": 4096}, "expected 4096"),
+    "gone": ({"file": "gone.so"}, "cannot be loaded: "),
+}
+
+
+@in_library
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_a_library_that_does_not_fit_is_not_used(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes, message = UNUSABLE[what]
+    about = changed(**changes)
     monkeypatch.setattr(native, "about", lambda: about)
-    for has, level in ((True, "x86-64-v3"), (False, "x86-64")):
+    assert not native.is_usable()
+    assert message in native.why_not()
+    assert "palmette[jit]" in native.why_not()
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"abi": 0}', '{"abi": 1, "levels": null, "kernels": {}}'])
+def test_a_damaged_description_counts_as_none(text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "library.json").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(native, "FOLDER", tmp_path)
+    native.about.cache_clear()
+    try:
+        assert native.about() == {}
+        assert not native.is_usable()
+        assert "has no compiled kernels" in native.why_not()
+    finally:
+        monkeypatch.undo()
+        native.about.cache_clear()
+
+
+@in_library
+@pytest.mark.usefixtures("fresh")
+def test_the_level_is_what_the_processor_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    levels = {"x86-64-v3": {"flags": ["avx2", "fma"]}, "x86-64": {"flags": []}}
+    monkeypatch.setattr(native, "about", lambda: {"machine": platform.machine(), "levels": levels})
+    for flags, level in (({"avx2", "fma", "sse"}, "x86-64-v3"), ({"sse", "fma"}, "x86-64")):
         native.level.cache_clear()
-        monkeypatch.setattr(native, "_has_v3", lambda has=has: has)
+        monkeypatch.setattr(native, "processor_flags", lambda flags=flags: frozenset(flags))
         assert native.level() == level
-    native.level.cache_clear()
+
+
+@in_library
+def test_threads_share_the_words_of_a_struct(model: Any) -> None:
+    """Whoever comes second uses what the first has made."""
+    kind = signature_of(log_partitions.py_func).arguments[0][1]  # type: ignore[attr-defined]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(50):
+            chain = model.chain._replace(order=model.chain.order)
+            with ThreadPoolExecutor(4) as pool:
+                found = list(pool.map(lambda _, chain=chain: native.bound(kind, chain, "chain"), range(8)))
+            assert len({id(words) for words in found}) == 1
+    finally:
+        sys.setswitchinterval(interval)

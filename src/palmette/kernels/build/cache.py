@@ -11,28 +11,30 @@ from pathlib import Path
 
 
 def cache_folder() -> Path | None:
-    """$PALMETTE_BUILD_CACHE, or a folder in the user's cache; None if neither is ours alone."""
+    """$PALMETTE_BUILD_CACHE, or a folder in the user's cache; None if it is not ours alone."""
     given = os.environ.get("PALMETTE_BUILD_CACHE")
     if given:
         folder = Path(given)
     elif sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
         folder = Path(os.environ["LOCALAPPDATA"]) / "palmette" / "build"
     else:
-        home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME") or "", ".cache")
         folder = Path(home) / "palmette" / "build"
     if not folder.is_absolute():  # no home: never a folder beside whatever is the current one
         return None
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if hasattr(os, "getuid"):
-            about = folder.stat()
-            if about.st_uid != os.getuid():
-                return None
-            if about.st_mode & 0o022:
-                folder.chmod(0o700)
+        return folder if _is_ours(folder) else None
     except OSError:
         return None
-    return folder
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether nobody else can have written to it."""
+    if not hasattr(os, "getuid"):
+        return True
+    about = path.stat()
+    return about.st_uid == os.getuid() and not about.st_mode & 0o022
 
 
 def _digest(data: bytes) -> str:
@@ -45,7 +47,7 @@ def read(folder: Path | None, key: str) -> bytes | None:
         return None
     for path in folder.glob(f"{key}-*.o"):
         try:
-            data = path.read_bytes()
+            data = path.read_bytes() if _is_ours(path) else b""
         except OSError:
             continue
         if path.name == f"{key}-{_digest(data)}.o":
@@ -57,9 +59,12 @@ def write(folder: Path | None, key: str, data: bytes) -> None:
     """Keep an object; a full disk is no error."""
     if folder is None:
         return
+    beside = None
     try:
-        with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as beside:
-            beside.write(data)
-        os.replace(beside.name, folder / f"{key}-{_digest(data)}.o")
+        with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as file:
+            beside = Path(file.name)
+            file.write(data)
+        os.replace(beside, folder / f"{key}-{_digest(data)}.o")
     except OSError:
-        Path(beside.name).unlink(missing_ok=True)
+        if beside is not None:
+            beside.unlink(missing_ok=True)

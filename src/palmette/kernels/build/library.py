@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
@@ -23,13 +23,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from palmette.kernels.build import cache as objects
-from palmette.kernels.build.link import LinkError, find_linker, link
-from palmette.kernels.core.native import SUFFIX
+from palmette.kernels.build.link import find_linker, link
+from palmette.kernels.core.native import ABI, SUFFIX, processor_flags
 from palmette.kernels.core.signature import signature_of
 from palmette.kernels.core.sources import FOLDER, all_sources_hash, source_hash
 from palmette.kernels.registry import KERNELS, find_kernel
 
 NATIVE = "native"
+# What a level has beyond the baseline, as Linux names it
+LEVELS = {
+    "x86-64-v3": ["abm", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"],
+    "x86-64": [],
+    "generic": [],
+}
 PACKAGES = ("numba", "llvmlite", "numpy")
 
 
@@ -42,11 +48,15 @@ class Target(NamedTuple):
 
 
 def target_of(level: str) -> Target:
-    """`native` is the machine's own processor, any other level a name of LLVM, such as x86-64-v3."""
+    """`native` is the machine's own processor, the others are names of LLVM."""
     import llvmlite.binding as llvm
 
     if level == NATIVE:
         return Target(level, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    if level not in LEVELS or level.startswith("x86") != (platform.machine().lower() in ("x86_64", "amd64")):
+        raise ValueError(
+            f"there is no processor level {level!r} on {platform.machine()}: {NATIVE}, {', '.join(LEVELS)}"
+        )
     return Target(level, level, "")
 
 
@@ -58,20 +68,19 @@ def _compiling_for(target: Target) -> Iterator[None]:
         "NUMBA_CPU_NAME": target.cpu,
         "NUMBA_CPU_FEATURES": target.features,
         "NUMBA_DISABLE_INTEL_SVML": "1",
-        "NUMBA_DISABLE_JIT": "0",
-        "NUMBA_BOUNDSCHECK": "0",
+        "NUMBA_OPT": "3",
         "PYTHONPATH": os.pathsep.join([str(FOLDER.parents[1]), os.environ.get("PYTHONPATH", "")]),
     }
-    before = {name: os.environ.get(name) for name in own}
+    before = dict(os.environ)
+    for name in before:
+        if name.startswith("NUMBA_"):
+            del os.environ[name]
     os.environ.update(own)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @cache
@@ -111,9 +120,9 @@ def _objects(target: Target, jobs: int, report: Callable[[str], None]) -> dict[s
         return made
     with _compiling_for(target), ProcessPoolExecutor(min(jobs, len(missing)), get_context("spawn")) as pool:
         waiting = [pool.submit(_compile, name, target) for name in missing]
-        from concurrent.futures import as_completed
-
         for number, done in enumerate(as_completed(waiting), 1):
+            if done.exception() is not None:
+                pool.shutdown(cancel_futures=True)
             name, data, seconds = done.result()
             made[name] = data
             objects.write(folder, _key(name, target), data)
@@ -133,45 +142,52 @@ def build(
     report: Callable[[str], None] = print,
 ) -> list[Path]:  # fmt: skip
     """Build the library into folder `out`; its files. Levels are best first."""
-    jobs = jobs or os.cpu_count() or 1
+    jobs = jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     targets = [target_of(level) for level in levels]
     linker = find_linker(_shim(targets[0]))
-    if linker is None:
-        raise LinkError("no C compiler driver (cc) is here to link the kernels, and no `ziglang` package either")
     out.mkdir(parents=True, exist_ok=True)
-    files = []
+    libraries = {}
     for target in targets:
         made = _objects(target, jobs, report)
-        with tempfile.TemporaryDirectory() as name:
+        with tempfile.TemporaryDirectory(dir=out) as name:
             folder = Path(name)
             paths = []
             for kernel, data in [("shim", _shim(target)), *sorted(made.items())]:
                 paths.append(folder / f"{kernel}.o")
                 paths[-1].write_bytes(data)
             link(paths, folder / "out", linker, folder)
-            library = out / f"palmette-{target.level}{SUFFIX}"
-            beside = library.with_suffix(".tmp")
-            beside.write_bytes((folder / "out").read_bytes())
-            os.replace(beside, library)
-            files.append(library)
-    files.append(_write_about(out, levels, editable))
-    return files
+            content = hashlib.sha256((folder / "out").read_bytes()).hexdigest()[:12]
+            libraries[target.level] = out / f"palmette-{target.level}-{content}{SUFFIX}"
+            os.replace(folder / "out", libraries[target.level])
+    about = _write_about(out, libraries, editable)
+    for old in out.glob(f"palmette-*{SUFFIX}"):
+        if old not in libraries.values():
+            old.unlink(missing_ok=True)
+    return [*libraries.values(), about]
 
 
-def _write_about(out: Path, levels: tuple[str, ...], editable: bool) -> Path:
+def _write_about(out: Path, libraries: dict[str, Path], editable: bool) -> Path:
+    """What loading has to know. The name of a library tells its content, so that no other one is taken for it."""
+    flags = {NATIVE: sorted(processor_flags()), **LEVELS}
     about: dict[str, Any] = {
+        "abi": ABI,
         "machine": platform.machine(),
-        "levels": list(levels),
+        "levels": {
+            level: {"file": path.name, "size": path.stat().st_size, "flags": flags[level]}
+            for level, path in libraries.items()
+        },
         "editable": editable,
         "sources": all_sources_hash(),
         "versions": {package: version(package) for package in PACKAGES},
         "kernels": {name: str(signature_of(_plain(find_kernel(name)))) for name in KERNELS},
     }
     path = out / "library.json"
-    path.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    beside = path.with_suffix(f".{os.getpid()}.tmp")
+    beside.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    os.replace(beside, path)
     return path
 
 
 def _plain(kernel: Any) -> Callable[..., Any]:
-    function: Callable[..., Any] = getattr(kernel, "py_func", kernel)
+    function: Callable[..., Any] = getattr(kernel, "py_func", None) or kernel.__wrapped__
     return function

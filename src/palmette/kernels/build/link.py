@@ -37,22 +37,27 @@ def _link(command: list[str], objects: list[Path], out: Path, folder: Path) -> s
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
-def find_linker(trial: bytes) -> list[str] | None:
+def find_linker(trial: bytes) -> list[str]:
     """A command that links a trial object: $PALMETTE_BUILD_LINKER, `cc`, or Zig's if it is installed."""
     given = shlex.split(os.environ.get("PALMETTE_BUILD_LINKER", ""))
     commands = [given] if given else [[found] for name in DRIVERS if (found := shutil.which(name))]
     if not given and importlib.util.find_spec("ziglang") is not None:
         commands.append([sys.executable, "-m", "ziglang", "cc"])
+    failures = []
     for command in commands:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "trial.o").write_bytes(trial)
             try:
-                if _link(command, [folder / "trial.o"], folder / f"trial{SUFFIX}", folder).returncode == 0:
-                    return command
-            except OSError:
+                done = _link(command, [folder / "trial.o"], folder / f"trial{SUFFIX}", folder)
+            except OSError as error:
+                failures.append(f"{shlex.join(command)}: {error}")
                 continue
-    return None
+            if done.returncode == 0 and (folder / f"trial{SUFFIX}").exists():
+                return command
+            failures.append(f"{shlex.join(command)}: {done.stderr.strip()[-500:] or 'nothing was linked'}")
+    tried = "".join(f"\n  {failure}" for failure in failures)
+    raise LinkError(f"no linker for the kernels: install a C compiler (cc) or the package `ziglang`{tried}")
 
 
 def link(objects: list[Path], out: Path, command: list[str], folder: Path) -> None:

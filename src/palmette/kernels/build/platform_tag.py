@@ -25,6 +25,8 @@ def platform_tag(libraries: list[Path]) -> str:
         return here
     needed = [version for library in libraries if (version := needed_glibc(library)) is not None]
     machine = here.removeprefix("linux_")
+    if not libraries:
+        raise ValueError("no library was built")
     if not needed:
         return f"musllinux_1_1_{machine}"
     major, minor = max([OLDEST, *needed])

@@ -11,7 +11,7 @@ if it is installed; then plain Python. PALMETTE_KERNELS=library|jit|python asks 
 from __future__ import annotations
 
 import functools
-import importlib.util
+import importlib
 import os
 import warnings
 from collections.abc import Callable
@@ -25,31 +25,40 @@ NUMBA = "pip install 'palmette[jit]' (Numba has wheels for Python 3.10 to 3.15 o
 
 
 def _has_numba() -> bool:
+    """Whether Numba can be imported, not only found."""
     try:
-        return importlib.util.find_spec("numba") is not None
-    except ValueError:  # a module without a specification stands in for it
+        importlib.import_module("numba")
+    except ImportError:
         return False
+    return True
+
+
+def _asked() -> str:
+    """The mode that a variable asks for; empty if none does."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return PYTHON
+    wanted = os.environ.get("PALMETTE_KERNELS", "")
+    if wanted not in ("", LIBRARY, JIT, PYTHON):
+        raise UsageError(f"PALMETTE_KERNELS is {wanted!r}: it can be {LIBRARY}, {JIT} or {PYTHON}")
+    return wanted
 
 
 def _choose() -> str:
-    wanted = os.environ.get("PALMETTE_KERNELS", "")
-    if wanted not in ("", LIBRARY, JIT, PYTHON):
-        raise ValueError(f"PALMETTE_KERNELS is {wanted!r}: it can be {LIBRARY}, {JIT} or {PYTHON}")
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return PYTHON
-    if wanted and (wanted != JIT or _has_numba()):
-        return wanted
-    if wanted:
-        raise UsageError(f"PALMETTE_KERNELS={JIT} needs Numba: {NUMBA}")
     from palmette.kernels.core import native
 
+    wanted = _asked()
+    if wanted == LIBRARY and not native.is_usable():
+        raise UsageError(f"PALMETTE_KERNELS={LIBRARY}, but {native.why_not()}")
+    if wanted == JIT and not _has_numba():
+        raise UsageError(f"PALMETTE_KERNELS={JIT} needs Numba: {NUMBA}")
+    if wanted:
+        return wanted
     if native.is_usable():
         return LIBRARY
     if _has_numba():
         return JIT
-    warnings.warn(
-        f"{native.why_not()}; kernels run as plain Python, a thousand times slower", RuntimeWarning, stacklevel=2
-    )
+    slow = "kernels run as plain Python, a thousand times slower"
+    warnings.warn(f"{native.why_not()}; {slow}", RuntimeWarning, stacklevel=2)
     return PYTHON
 
 
@@ -58,7 +67,7 @@ MODE = _choose()
 
 def check_compiled(work: str) -> None:
     """Long work stops if kernels run as plain Python because nothing else is installed."""
-    if MODE == PYTHON and not os.environ.get("PALMETTE_KERNELS") and not os.environ.get("NUMBA_DISABLE_JIT"):
+    if MODE == PYTHON and not _asked():
         from palmette.kernels.core.native import why_not
 
         raise UsageError(f"{work} needs compiled kernels, and {why_not()}: {NUMBA}")

@@ -12,7 +12,6 @@ import json
 import platform
 import struct
 import sys
-import weakref
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -20,13 +19,17 @@ from typing import Any
 
 import numpy as np
 
+from palmette.errors import UsageError
 from palmette.kernels.core.signature import BOOL, FLOAT, StructType, n_words, signature_of
 from palmette.kernels.core.types import ArrayType
 
 FOLDER = Path(__file__).parents[1] / "_library"
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-# What x86-64-v3 has beyond the baseline, as Linux names it
-V3_FLAGS = {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
+ABI = 1  # of the words that kernels take and return; to be raised with every change of build/entry.py or of this module
+INSTRUCTIONS = (
+    "avx", "sse", "ssse", "bmi", "fma", "f16c", "abm", "movbe", "aes", "pclmul", "vaes", "vpclmul", "gfni", "sha",
+    "adx", "amx", "popcnt", "asimd", "sve", "bf16", "i8mm",
+)  # fmt: skip
 
 
 # --- which library -------------------------------------------------------------------------------------------
@@ -34,31 +37,35 @@ V3_FLAGS = {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
 
 @cache
 def about() -> dict[str, Any]:
-    """What the build recorded: levels, source hash, signatures. Empty if there is no library."""
+    """What the build recorded: files by level, source hash, signatures. Empty if there is no library, or not one whose
+    calling convention we know."""
     try:
-        found: dict[str, Any] = json.loads((FOLDER / "library.json").read_text(encoding="utf-8"))
+        found: Any = json.loads((FOLDER / "library.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found
+    fits = isinstance(found, dict) and found.get("abi") == ABI
+    fits = fits and isinstance(found.get("levels"), dict) and isinstance(found.get("kernels"), dict)
+    return found if fits else {}
 
 
-def _has_v3() -> bool:
+@cache
+def processor_flags() -> frozenset[str]:
+    """Instruction sets of this processor, as Linux names them; empty if unknown."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-            flags = next((line for line in file if line.startswith("flags")), "")
+            line = next((line for line in file if line.startswith(("flags", "Features"))), "")
     except OSError:
-        return False
-    return set(flags.split()) >= V3_FLAGS
+        line = ""
+    return frozenset(flag for flag in line.partition(":")[2].split() if flag.startswith(INSTRUCTIONS))
 
 
 @cache
 def level() -> str | None:
     """The best processor level in the package that this machine has."""
-    levels = about().get("levels", [])
     if about().get("machine") != platform.machine():
         return None
-    for name in levels:  # best first
-        if name != "x86-64-v3" or _has_v3():
+    for name, file in about()["levels"].items():  # best first
+        if processor_flags().issuperset(file["flags"]):
             return str(name)
     return None
 
@@ -73,33 +80,46 @@ def is_stale() -> bool:
     return about().get("sources") != all_sources_hash()
 
 
+@cache
+def _opened() -> tuple[Any, str]:
+    """The library, or None and why it cannot be loaded."""
+    if level() is None or is_stale():
+        return None, ""
+    file = about()["levels"][level()]
+    try:
+        size = (FOLDER / file["file"]).stat().st_size
+        if size != file["size"]:  # reading beyond the end of a mapped file would kill the process
+            return None, f"{file['file']} has {size} bytes, expected {file['size']}"
+        handle = ctypes.CDLL(str(FOLDER / file["file"]))
+        handle.palmette_release.argtypes, handle.palmette_release.restype = [ctypes.c_void_p], None
+    except (OSError, AttributeError) as error:
+        return None, str(error)
+    return handle, ""
+
+
+def is_usable() -> bool:
+    """Whether there is a library for this machine that is as new as the sources and can be loaded."""
+    return _opened()[0] is not None
+
+
 def why_not() -> str:
     """Why there is no usable library, for messages."""
     if not about():
         return "this installation of palmette has no compiled kernels (install a wheel, or palmette[jit])"
     if level() is None:
-        return (
-            f"the compiled kernels are for {about().get('machine')}, this is {platform.machine()} (try palmette[jit])"
-        )
+        theirs = f"{about().get('machine')} ({', '.join(about()['levels'])})"
+        return f"the compiled kernels are for {theirs}, not for this {platform.machine()} (try palmette[jit])"
     if is_stale():
         return (
             "the compiled kernels are older than their sources (run `pip install -e .` again, or install palmette[jit])"
         )
-    return "the library of compiled kernels cannot be loaded"
+    return f"the compiled kernels cannot be loaded: {_opened()[1]} (install palmette again, or palmette[jit])"
 
 
-@cache
-def is_usable() -> bool:
-    return level() is not None and not is_stale() and (FOLDER / f"palmette-{level()}{SUFFIX}").exists()
-
-
-@cache
 def _library() -> Any:
-    if not is_usable():
-        raise RuntimeError(why_not())
-    handle = ctypes.CDLL(str(FOLDER / f"palmette-{level()}{SUFFIX}"))
-    handle.palmette_release.argtypes = [ctypes.c_void_p]
-    handle.palmette_release.restype = None
+    handle, _ = _opened()
+    if handle is None:
+        raise UsageError(why_not())
     return handle
 
 
@@ -138,7 +158,9 @@ def _words(kind: Any, value: Any, name: str, words: list[Any]) -> None:
         for (own, inner), field in zip(kind.fields, value, strict=True):
             _words(inner, field, f"{name}.{own}", words)
     elif kind == BOOL:
-        words.append(1 if value else 0)
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(f"{name}: bool is expected, not {type(value).__name__}")
+        words.append(int(value))
     else:
         words.append(value)
 
@@ -157,21 +179,24 @@ def _packer(kind: StructType) -> struct.Struct:
     return struct.Struct("=" + _format(kind))
 
 
-def bound(kind: StructType, value: Any, name: str) -> int:
-    """The address of the words of a struct. They are made at the first call and kept in the struct, which keeps its
-    arrays alive."""
+def bound(kind: StructType, value: Any, name: str) -> tuple[StructType, int, Any]:
+    """The words of a struct: (type, their address, the buffer that holds them, to be kept during the call). They are
+    made at the first call and kept in the struct, which keeps its arrays alive."""
     try:
         kept = value.__dict__.get("_words")
     except AttributeError:
         raise TypeError(f"{name}: {kind.cls.__name__} is expected, not {type(value).__name__}") from None
-    if kept is None or kept[0] is not kind:
+    if kept is None or kept[0].cls is not kind.cls:
         words: list[Any] = []
         _words(kind, value, name, words)
         packer = _packer(kind)
         buffer = ctypes.create_string_buffer(packer.size)
-        packer.pack_into(buffer, 0, *words)
-        kept = value.__dict__["_words"] = (kind, ctypes.addressof(buffer), buffer)
-    return int(kept[1])
+        try:
+            packer.pack_into(buffer, 0, *words)
+        except struct.error as error:
+            raise TypeError(f"{name}: {error}") from None
+        kept = value.__dict__.setdefault("_words", (kind, ctypes.addressof(buffer), buffer))  # of the first thread
+    return kept
 
 
 # --- results -------------------------------------------------------------------------------------------------
@@ -183,6 +208,19 @@ def _arrays(value: Any) -> Iterator[np.ndarray]:
     elif isinstance(value, tuple):
         for field in value:
             yield from _arrays(field)
+
+
+class _Made:
+    """Memory that a kernel has allocated: the base of the array that it becomes, released with it."""
+
+    __slots__ = ("__array_interface__", "_owner", "_release")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], address: int, owner: int) -> None:
+        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": dtype.str, "data": (address, False)}
+        self._owner, self._release = owner, _library().palmette_release
+
+    def __del__(self) -> None:
+        self._release(self._owner)
 
 
 def _made_array(kind: ArrayType, words: Iterator[int], arguments: tuple[Any, ...]) -> np.ndarray:
@@ -198,9 +236,8 @@ def _made_array(kind: ArrayType, words: Iterator[int], arguments: tuple[Any, ...
             if given.__array_interface__["data"][0] == address and given.shape == shape and given.dtype == dtype:
                 return given
         return np.frombuffer(ctypes.string_at(address, size), dtype).reshape(shape).copy()
-    buffer: Any = (ctypes.c_char * size).from_address(address)
-    weakref.finalize(buffer, _library().palmette_release, owner).atexit = False
-    return np.frombuffer(buffer, dtype).reshape(shape) if size else np.empty(shape, dtype)
+    made = _Made(shape, dtype, address, owner)
+    return np.asarray(made) if size else np.empty(shape, dtype)
 
 
 def _result(kind: Any, words: Iterator[int], arguments: tuple[Any, ...]) -> Any:
@@ -231,7 +268,7 @@ class NativeKernel:
         self._function: Any = None
 
     def _bind(self) -> None:
-        recorded = about()["kernels"].get(self.__name__)
+        library, recorded = _library(), about()["kernels"].get(self.__name__)
         signature = signature_of(self.py_func)
         if recorded != str(signature):
             raise RuntimeError(
@@ -243,7 +280,7 @@ class NativeKernel:
         formats = ("Q" if isinstance(kind, StructType) else _format(kind) for _, kind in signature.arguments)
         self._pack = struct.Struct("=" + "".join(formats)).pack
         self._n_results = _result_words(signature.result)
-        function = getattr(_library(), f"palmette_{self.__name__}")
+        function = getattr(library, f"palmette_{self.__name__}")
         function.argtypes, function.restype = [ctypes.c_char_p, ctypes.c_void_p], ctypes.c_int32
         self._function = function
 
@@ -254,9 +291,11 @@ class NativeKernel:
         if len(arguments) != len(kinds):
             raise TypeError(f"{self.__name__} takes {len(kinds)} arguments, not {len(arguments)}")
         words: list[Any] = []
+        structs = []  # alive until the call is over
         for (_, kind), value, name in zip(kinds, arguments, self._names, strict=True):
             if type(kind) is StructType:
-                words.append(bound(kind, value, name))
+                structs.append(bound(kind, value, name))
+                words.append(structs[-1][1])
             else:
                 _words(kind, value, name, words)
         try:
@@ -265,5 +304,5 @@ class NativeKernel:
             raise TypeError(f"{self.__name__}: {error}") from None
         out = (ctypes.c_int64 * self._n_results)()
         if self._function(packed, out):
-            raise MemoryError(f"not enough memory in kernel {self.__name__}")
+            raise MemoryError(f"kernel {self.__name__}: not enough memory, or lengths that do not fit together")
         return None if self._signature.result is None else _result(self._signature.result, iter(out), arguments)

@@ -38,9 +38,8 @@ def source_hash(source: Path) -> str:
 
 @cache
 def all_sources_hash() -> str:
-    """A hash of what all kernels are made of."""
-    from palmette.kernels.registry import KERNELS
-
-    modules = sorted(set(KERNELS.values()))
-    hashes = [source_hash(FOLDER / f"{module.replace('.', '/')}.py") for module in modules]
-    return hashlib.sha256("".join(hashes).encode()).hexdigest()
+    """A hash of everything in this folder: kernels, and what builds and calls them."""
+    digest = hashlib.sha256()
+    for path in sorted(FOLDER.rglob("*.py")):
+        digest.update(path.relative_to(FOLDER).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
