@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from palmette.kernels.build import cache as objects
 from palmette.kernels.build.link import find_linker, link
 from palmette.kernels.core.native import ABI, SUFFIX, processor_flags
-from palmette.kernels.core.signature import signature_of
+from palmette.kernels.core.signature import signature_hash, signature_of
 from palmette.kernels.core.sources import FOLDER, all_sources_hash, source_hash
 from palmette.kernels.registry import KERNELS, find_kernel
 
@@ -87,7 +87,7 @@ def _compiling_for(target: Target) -> Iterator[None]:
 def _builder_hash() -> str:
     """Of what makes objects, apart from the kernels' own sources."""
     digest = hashlib.sha256()
-    for name in ("build/entry.py", "core/jit.py", "core/signature.py", "core/numba_types.py"):
+    for name in ("build/entry.py", "core/jit.py", "core/numba_types.py"):
         digest.update((FOLDER / name).read_bytes())
     return digest.hexdigest()
 
@@ -179,7 +179,7 @@ def _write_about(out: Path, libraries: dict[str, Path], editable: bool) -> Path:
         "editable": editable,
         "sources": all_sources_hash(),
         "versions": {package: version(package) for package in PACKAGES},
-        "kernels": {name: str(signature_of(_plain(find_kernel(name)))) for name in KERNELS},
+        "kernels": {name: signature_hash(signature_of(_plain(find_kernel(name)))) for name in KERNELS},
     }
     path = out / "library.json"
     beside = path.with_suffix(f".{os.getpid()}.tmp")

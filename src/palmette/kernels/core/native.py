@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from palmette.errors import UsageError
-from palmette.kernels.core.signature import BOOL, FLOAT, StructType, n_words, signature_of
+from palmette.kernels.core.signature import BOOL, FLOAT, StructType, n_words, signature_hash, signature_of
 from palmette.kernels.core.types import ArrayType
 
 FOLDER = Path(__file__).parents[1] / "_library"
@@ -270,7 +270,7 @@ class NativeKernel:
     def _bind(self) -> None:
         library, recorded = _library(), about()["kernels"].get(self.__name__)
         signature = signature_of(self.py_func)
-        if recorded != str(signature):
+        if recorded != signature_hash(signature):
             raise RuntimeError(
                 f"kernel {self.__name__} of {self.__module__} is not in the compiled library with these types: "
                 "build it again with `pip install`"

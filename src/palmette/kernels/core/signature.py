@@ -7,6 +7,7 @@ lengths, a struct its fields side by side.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import typing
 from collections.abc import Callable, Iterator
@@ -68,6 +69,11 @@ def signature_of(py_func: Callable[..., Any]) -> Signature:
     hints = dict(py_func.__annotations__)
     result = _type_of(hints.pop("return"), py_func.__module__)
     return Signature(tuple((name, _type_of(hint, py_func.__module__)) for name, hint in hints.items()), result)
+
+
+def signature_hash(signature: Signature) -> str:
+    """Of the names and types of all leaves, in order."""
+    return hashlib.sha256(str(signature).encode()).hexdigest()[:16]
 
 
 def leaves(kind: Any, name: str = "") -> Iterator[tuple[str, Any]]:
