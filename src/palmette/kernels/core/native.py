@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import platform
 import struct
 import sys
 import weakref
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ import numpy as np
 from palmette.kernels.core.signature import BOOL, FLOAT, StructType, n_words, signature_of
 from palmette.kernels.core.types import ArrayType
 
-FOLDER = Path(__file__).parents[1] / "_library"
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_library")
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 # What x86-64-v3 has beyond the baseline, as Linux names it
 V3_FLAGS = {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
@@ -36,7 +36,8 @@ V3_FLAGS = {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
 def about() -> dict[str, Any]:
     """What the build recorded: levels, source hash, signatures. Empty if there is no library."""
     try:
-        found: dict[str, Any] = json.loads((FOLDER / "library.json").read_text(encoding="utf-8"))
+        with open(os.path.join(FOLDER, "library.json"), encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
     except (OSError, ValueError):
         return {}
     return found
@@ -88,16 +89,20 @@ def why_not() -> str:
     return "the library of compiled kernels cannot be loaded"
 
 
+def _path() -> str:
+    return os.path.join(FOLDER, f"palmette-{level()}{SUFFIX}")
+
+
 @cache
 def is_usable() -> bool:
-    return level() is not None and not is_stale() and (FOLDER / f"palmette-{level()}{SUFFIX}").exists()
+    return level() is not None and not is_stale() and os.path.exists(_path())
 
 
 @cache
 def _library() -> Any:
     if not is_usable():
         raise RuntimeError(why_not())
-    handle = ctypes.CDLL(str(FOLDER / f"palmette-{level()}{SUFFIX}"))
+    handle = ctypes.CDLL(_path())
     handle.palmette_release.argtypes = [ctypes.c_void_p]
     handle.palmette_release.restype = None
     return handle

@@ -26,8 +26,6 @@ from palmette.data.array_specs import (
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import stride_of
-from palmette.kernels.chain.label_context import LABEL_BITS, table_of
-from palmette.structures.chain.label_context import table_size
 from palmette.structures.chain.weights import Shape
 from palmette.structures.stored_features import index_specs, name_specs
 
@@ -161,6 +159,9 @@ class LabelCodes:
     def fault(self, array: NDArray[Any], found: Found) -> str | None:
         if not array.size:
             return None
+        from palmette.kernels.chain.label_context import LABEL_BITS, table_of
+        from palmette.structures.chain.label_context import table_size
+
         owner, template = found.arrays[self.owner], found.arrays["past.template"]
         reads = np.array(self.reads, np.int64)[template[owner]]
         rest = array.copy()
