@@ -7,9 +7,9 @@ training. What a file holds depends on its `Layout`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,8 +34,7 @@ BLOCKS: dict[str, tuple[int | str, ...]] = {"end": (2, "W"), "pair": ("H", "W"),
 CHECKPOINT = "checkpoint."
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """Which arrays the file of a chain model holds."""
 
     arities: tuple[int, ...]  # of its features; LABEL_CONTEXT: features that read earlier labels
@@ -149,8 +148,7 @@ def _row_specs(head: str, rows: str, reads: tuple[int, ...]) -> tuple[ArraySpec,
     )
 
 
-@dataclass(frozen=True)
-class LabelCodes:
+class LabelCodes(msgspec.Struct, frozen=True):
     """Codes of as many labels as the template of the row's attribute reads; no pair of attribute and code twice."""
 
     owner: str

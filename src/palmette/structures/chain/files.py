@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.files import FilePath
@@ -20,11 +21,10 @@ from palmette.structures.chain.model import CAP, ChainModel, Decoded
 SMALLEST_BLOCK = 1 << 12
 
 
-@dataclass(frozen=True, kw_only=True)
-class TagRequest:
+class TagRequest(msgspec.Struct, frozen=True, kw_only=True):
     """How a file is read, how its labels are found, and what is written."""
 
-    spec: FormatSpec = FormatSpec()  # noqa: RUF009 (immutable)
+    spec: FormatSpec = FormatSpec()
     helpers: Sequence[ChainModel] = ()  # they make the columns that the input lacks
     known: str | None = None  # the column that has what is known about the labels: a label, `A|B`, or `?`
     bias: Mapping[str, float] | None = None
