@@ -106,7 +106,7 @@ def test_the_platform_follows_the_symbols(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.skipif(native.about() == {}, reason="there is no library")
 def test_the_library_runs_on_older_systems() -> None:
     for file in native.about()["levels"].values():
-        assert (needed_glibc(native.FOLDER / file["file"]) or (2, 0)) <= (2, 34)
+        assert (needed_glibc(Path(native.FOLDER) / file["file"]) or (2, 0)) <= (2, 34)
 
 
 @pytest.mark.jit

@@ -208,7 +208,7 @@ def undefined(library: Path) -> set[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="ELF only")
 def test_the_library_needs_the_c_library_and_nothing_else() -> None:
     for file in native.about()["levels"].values():
-        names = undefined(native.FOLDER / file["file"])
+        names = undefined(Path(native.FOLDER) / file["file"])
         assert {"malloc", "free"} <= names
         assert not [name for name in names if name.startswith(("Py", "_Py", "numba", "NRT_"))]
         assert names <= {"malloc", "free", "memcpy", "memset", "memmove", "exp", "log", "pow", "expf", "logf"}

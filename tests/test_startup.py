@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from palmette.cli import COMMANDS
+from palmette.kernels.core.compile import LIBRARY, MODE
 
 HEAVY = ("numba", "llvmlite", "numpy", "scipy", "rich", "msgspec")
 RUN = """
@@ -44,7 +47,7 @@ def test_scoring_a_tagged_file_does_not_wait_for_numba(tmp_path: Path) -> None:
     for style in ("table", "conlleval", "json"):
         modules = loaded(tmp_path, "eval", "--guess", "tagged.txt", "--style", style)
         assert "palmette.evaluation.scores" in modules or "palmette.evaluation.spans" in modules
-        assert not modules & {"numba", "llvmlite", "scipy"}
+        assert not modules & {"numba", "llvmlite", "scipy", "numpy.ma"}
 
 
 def test_scoring_and_comparing_parsed_files_does_not_wait_for_numba(tmp_path: Path) -> None:
@@ -69,3 +72,32 @@ def test_no_command_needs_numba(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("a X\n", encoding="utf-8")
     assert not loaded(tmp_path, "train", "x.txt", "-o", "x.palm", "--features", "pos") & {"numba", "llvmlite", "scipy"}
     assert not loaded(tmp_path, "tag", "x.palm", "x.txt") & {"numba", "llvmlite"}
+
+
+# What tagging a file by exact search must not wait for
+NOT_FOR_TAGGING = (
+    "concurrent.futures", "difflib", "pathlib", "rich", "scipy", "tempfile", "unicodedata",
+    "palmette.cli.help", "palmette.data.items", "palmette.data.subset", "palmette.data.formats.nbest",
+    "palmette.data.tokeniser", "palmette.datasets", "palmette.evaluation", "palmette.features.named",
+    "palmette.features.wordforms", "palmette.kernels.chain.beam", "palmette.kernels.chain.exact",
+    "palmette.kernels.chain.forward", "palmette.kernels.chain.label_context", "palmette.kernels.chain.marginals",
+    "palmette.kernels.chain.nbest", "palmette.kernels.chain.posteriors", "palmette.kernels.core.jit",
+    "palmette.kernels.core.sources", "palmette.kernels.latent", "palmette.kernels.lm", "palmette.kernels.tree",
+    "palmette.options.version1", "palmette.reports", "palmette.structures.chain.beam",
+    "palmette.structures.chain.calibrate", "palmette.structures.chain.label_context",
+    "palmette.structures.chain.nbest", "palmette.structures.chain.posteriors", "palmette.structures.chain.prune",
+    "palmette.structures.hmm", "palmette.structures.latent", "palmette.structures.tree", "palmette.training",
+)  # fmt: skip
+
+
+@pytest.mark.skipif(MODE != LIBRARY, reason="Numba imports much by itself")
+def test_tagging_imports_what_tagging_needs(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("a X\n", encoding="utf-8")
+    (tmp_path / "template").write_text("U:%x[0,0]\nB\n", encoding="utf-8")
+    loaded(tmp_path, "train", "x.txt", "-o", "x.palm", "--template", "template")
+    modules = loaded(tmp_path, "tag", "x.palm", "x.txt")
+    assert sorted(modules & set(NOT_FOR_TAGGING)) == []
+
+
+def test_help_does_without_inspect(tmp_path: Path) -> None:
+    assert not loaded(tmp_path, "--help") & {"inspect", "dataclasses"}

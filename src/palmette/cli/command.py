@@ -15,7 +15,6 @@ it is a long flag of the command itself.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -163,6 +162,8 @@ class _Parser:
             raise UsageError(f"too many arguments: {' '.join(plain)}")
 
     def _unknown(self, name: str) -> str:
+        import difflib
+
         near = difflib.get_close_matches(name, self.flags, 1, 0.6)
         return f"there is no option {name}" + (f"; did you mean {near[0]}?" if near else "")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from palmette.cli.command import Command, Flag
 from palmette.options.declare import Option
@@ -65,7 +64,7 @@ def _grouped(flags: Sequence[Flag], chosen: Mapping[str, str]) -> dict[str, list
         option = flag.option
         if flag.outer is not None and flag.variant is not None:
             if chosen.get(flag.outer.name, flag.variant) == flag.variant:
-                shown = replace(option, default=getattr(flag.outer.default_of(flag.variant), option.name))
+                shown = option._replace(default=getattr(flag.outer.default_of(flag.variant), option.name))
                 variants.setdefault(f"Options of the {flag.outer.name} {flag.variant}", []).append(shown)
         elif option.argument:
             titles["Arguments"].append(option)

@@ -13,9 +13,9 @@ dtype and shape of what is saved, so that a file cannot be written that its own 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,8 +45,7 @@ class Rule(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class ArraySpec:
+class ArraySpec(msgspec.Struct, frozen=True):
     """One array of a model file."""
 
     name: str
@@ -146,8 +145,7 @@ def _damaged(name: str, fault: str, file: str) -> NoReturn:
 # --- rules that several kinds of models share ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Offsets:
+class Offsets(msgspec.Struct, frozen=True):
     """Cuts a length of `end` into pieces: 0 first, never falling, `end` last."""
 
     end: Size
@@ -158,8 +156,7 @@ class Offsets:
         return None if fits else f"does not rise from 0 to {end}"
 
 
-@dataclass(frozen=True)
-class RisingWithin:
+class RisingWithin(msgspec.Struct, frozen=True):
     """Strictly rising within each group; `offsets` names the array that has the first place of each group."""
 
     offsets: str
@@ -173,16 +170,14 @@ class RisingWithin:
         return None
 
 
-@dataclass(frozen=True)
-class ZeroRow:
+class ZeroRow(msgspec.Struct, frozen=True):
     """Row 0 exists and is zero: all attributes without a row of their own share it."""
 
     def fault(self, array: NDArray[Any], found: Found) -> str | None:
         return None if array.shape[0] and not array[0].any() else "has a row 0 that is not zero"
 
 
-@dataclass(frozen=True)
-class OneOwnerPerRow:
+class OneOwnerPerRow(msgspec.Struct, frozen=True):
     """Each row but row 0 belongs to one attribute, so that more training finds room for the others."""
 
     rows: str
@@ -194,8 +189,7 @@ class OneOwnerPerRow:
         return None
 
 
-@dataclass(frozen=True)
-class HashTable:
+class HashTable(msgspec.Struct, frozen=True):
     """Keys of an open-addressing table, 0 in an empty place; see kernels/core/table.py.
 
     The number of places is a power of two and one of them is empty, or a search would not end. Each key has a number

@@ -7,10 +7,10 @@ and become Python strings only on demand. N tokens, S sentences, T types.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 
 from palmette.errors import DataError
@@ -18,8 +18,7 @@ from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.io import columns as kernels
 
 
-@dataclass(eq=False)
-class Column:
+class Column(msgspec.Struct, eq=False, dict=True):
     """The cells of one column of N tokens."""
 
     ids: np.ndarray  # i32[N]  the type of each cell, numbered by first occurrence
@@ -71,8 +70,7 @@ def bytes_of(strings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     return np.frombuffer(b"".join(pieces) + b"\n", np.uint8), offset
 
 
-@dataclass
-class Attributes:
+class Attributes(msgspec.Struct, eq=False):
     """Ready-made attributes, from CRFsuite files or Python dictionaries, instead of columns."""
 
     ptr: np.ndarray  # i64[N+1]
@@ -80,8 +78,7 @@ class Attributes:
     val: np.ndarray  # f32[z], or of size 0 when all are 1
 
 
-@dataclass
-class Lines:
+class Lines(msgspec.Struct, eq=False):
     """The text that a corpus was read from, to be written back with labels."""
 
     data: np.ndarray  # u8[]
@@ -97,20 +94,18 @@ class Lines:
     between: int = kernels.TAB  # follow in a stream must look the same
 
 
-@dataclass
-class Surface:
+class Surface(msgspec.Struct, eq=False):
     """The raw text that a tokeniser cut into tokens."""
 
     sentences: list[str]
     span: np.ndarray  # i64[N, 2]  characters of each token in its sentence
 
 
-@dataclass
-class Corpus:
+class Corpus(msgspec.Struct, eq=False):
     """Sentences as columns (or as ready-made attributes), with labels if they are known."""
 
     offset: np.ndarray  # i64[S+1]
-    columns: list[Column] = field(default_factory=list)
+    columns: list[Column] = []
     labels: Column | None = None
     # The set of labels that a cell of the labels stands for, if some are only partly known; the empty set allows
     # all labels. None: every cell is a label

@@ -6,12 +6,13 @@ at all.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from palmette.data.files import FilePath, read_blocks, write_whole
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 BLOCK = 1 << 20
 """Bytes of a block, about."""
@@ -124,6 +125,9 @@ def map_in_order(work: Callable[[_Block], _Result], blocks: Iterable[_Block], th
     if threads <= 1:
         yield from map(work, blocks)
         return
+    from collections import deque
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads) as pool:
         pending: deque[Future[_Result]] = deque()
         for block in blocks:

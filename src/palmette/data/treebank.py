@@ -6,9 +6,10 @@ The cells that a parser sees are the columns of the corpus, in the order of FIEL
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from palmette.data.corpus import Column, Corpus, column_of_strings, column_of_types
 from palmette.data.subset import picked, take
@@ -19,8 +20,7 @@ FIELDS = ("form", "lemma", "upos", "xpos", "feats")
 NOTHING = "_"
 
 
-@dataclass
-class Treebank:
+class Treebank(msgspec.Struct, eq=False):
     """Sentences with trees; heads that are not known are UNKNOWN (-1)."""
 
     corpus: Corpus  # its columns are FIELDS

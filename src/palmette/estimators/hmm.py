@@ -10,11 +10,11 @@ probabilities come from the tables themselves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.files import FilePath

@@ -10,33 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palmette.data.candidate import Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import known_gold, label_names, mark_partial_labels, mask_from_items
-from palmette.data.subset import split
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger_confidence import Confidences
-from palmette.evaluation.scores import Scores, score
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.files import TagRequest, nbest_file, tag_file
 from palmette.structures.chain.model import CAP, ChainModel
-from palmette.structures.chain.nbest import nbest_lists, of_no_token
-from palmette.structures.chain.prune import pruned
 from palmette.structures.chain.serialise import load_chain
-from palmette.training.chain.request import TrainRequest
-from palmette.training.chain.templates import choose_templates
-from palmette.training.result import Progress
+
+if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the other ways to use a model
+    from palmette.data.candidate import Labelling
+    from palmette.data.items import Items
+    from palmette.evaluation.scores import Scores
+    from palmette.training.result import Progress
 
 
 class Tagger(Confidences, TaggerOptions, Estimator):
@@ -67,6 +64,8 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         """Learn from sentences X and their labels y; `dev` is a pair (X, y) of development data that chooses the pass.
 
         sample_weight: a number per sentence that scales its updates."""
+        from palmette.data.items import corpus_from_items
+
         items = corpus_from_items(X, y, mode=self._wanted())
         corpus = items.corpus
         if sample_weight is not None:
@@ -113,8 +112,11 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         """Learn from a corpus. `checkpoint` keeps what an exact resumption needs, `names` the attributes' names;
         `threads` make L-BFGS faster and change nothing else."""
         settings = self.settings()
-        from palmette.training.chain.dev import check_labelled  # tagging does not wait for what training needs
+        from palmette.data.subset import split
+        from palmette.training.chain.dev import check_labelled
         from palmette.training.chain.fit import fit_chain
+        from palmette.training.chain.request import TrainRequest
+        from palmette.training.chain.templates import choose_templates
         from palmette.training.hmm import check_no_features, fit_hmm
 
         check_labelled(corpus, "training")
@@ -139,7 +141,12 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         return self
 
     def _corpus(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Corpus:
-        return corpus_from_items(X, y, mode=self._mode()).corpus
+        return self._items(X, y).corpus
+
+    def _items(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Items:
+        from palmette.data.items import corpus_from_items
+
+        return corpus_from_items(X, y, mode=self._mode())
 
     def _mode(self) -> str:
         """Whether a list as a token means columns or attributes."""
@@ -191,7 +198,7 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         self, X: Iterable[Any], allowed: Iterable[Any] | None, decode: str, cap: int
     ) -> tuple[list[list[str]], list[float], list[bool]]:
         model = self._fitted()
-        items = corpus_from_items(X, None, mode=self._mode())
+        items = self._items(X)
         known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
         found = model.decode(items.corpus, decode, known=known, cap=cap)
         labels = [model.labels[i] for i in found.labels.tolist()]
@@ -203,8 +210,10 @@ class Tagger(Confidences, TaggerOptions, Estimator):
     def nbest(self, X: Iterable[Any], n: int = 5, *, allowed: Iterable[Any] | None = None) -> list[list[Labelling]]:
         """Of each sentence the n best label sequences as (labels, score, probability), best first; fewer where there
         are no more. The probability is None unless the model has been learnt as a distribution (crf, dplvm)."""
+        from palmette.structures.chain.nbest import nbest_lists, of_no_token
+
         model = self._fitted()
-        items = corpus_from_items(X, None, mode=self._mode())
+        items = self._items(X)
         known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
         found = list(nbest_lists(model, items.corpus, n, known=known))
         return items.with_empty(found, lambda: [of_no_token(model)])
@@ -216,7 +225,7 @@ class Tagger(Confidences, TaggerOptions, Estimator):
 
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Sequence[float] | None = None) -> float:
         """Token accuracy; sample_weight: a number per sentence that weighs its tokens."""
-        items = corpus_from_items(X, y, mode=self._mode())
+        items = self._items(X, y)
         if sample_weight is None:
             return self.evaluate(items.corpus).accuracy
         weight = np.repeat(_weights(sample_weight, items), np.diff(items.corpus.offset)).astype(np.float64)
@@ -229,6 +238,8 @@ class Tagger(Confidences, TaggerOptions, Estimator):
 
     def evaluate(self, corpus: Corpus, bias: dict[str, float] | None = None) -> Scores:
         """All scores on a labelled corpus."""
+        from palmette.evaluation.scores import score
+
         gold, guess, labels = self.gold_and_guess(corpus, bias)
         return score(gold, guess, corpus.offset, labels, self.unseen(corpus), known=self.certain(corpus))
 
@@ -321,7 +332,11 @@ class Tagger(Confidences, TaggerOptions, Estimator):
     def save(self, path: FilePath, *, prune: bool = False, strip: bool = False) -> None:
         """Write the model file, whole or not at all."""
         model = self._fitted()
-        (pruned(model, rows=prune, names=strip) if prune or strip else model).save(str(path))
+        if prune or strip:
+            from palmette.structures.chain.prune import pruned
+
+            model = pruned(model, rows=prune, names=strip)
+        model.save(str(path))
 
     @classmethod
     def load(cls, path: FilePath) -> Tagger:

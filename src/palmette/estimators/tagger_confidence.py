@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import ConfidenceOutput, confidence_records
-from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import mark_partial_labels, mask_from_items, training_mask
 from palmette.errors import DataError
-from palmette.structures.chain.calibrate import Watch, fit_temperature
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.posteriors import are_probabilities, check_probabilities, confidence_of, log_posterior
-from palmette.structures.chain.temperature import Calibration
+
+if TYPE_CHECKING:
+    from palmette.data.items import Items
+    from palmette.structures.chain.calibrate import Watch
+    from palmette.structures.chain.temperature import Calibration
 
 
 class Confidences:
@@ -25,7 +26,7 @@ class Confidences:
     learner makes it one, or `calibrate` has."""
 
     _fitted: Callable[[], ChainModel]
-    _mode: Callable[[], str]
+    _items: Callable[..., Items]
     model_: ChainModel
 
     @property
@@ -36,6 +37,8 @@ class Confidences:
     @property
     def calibrated_(self) -> bool:
         """Whether confidences are probabilities."""
+        from palmette.structures.chain.posteriors import are_probabilities
+
         return are_probabilities(self._fitted())
 
     def predict_marginals(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[list[dict]]:
@@ -47,6 +50,8 @@ class Confidences:
 
     def predict_proba(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[np.ndarray]:
         """For each sentence the probabilities of labels f64[n, Y], in the order of `classes_`; calibrated models."""
+        from palmette.structures.chain.posteriors import check_probabilities
+
         check_probabilities(self._fitted(), "predict_proba")
         items, found = self._marginals(X, allowed)
         Y = found.shape[1]
@@ -54,8 +59,10 @@ class Confidences:
         return items.with_empty(parts, lambda: np.zeros((0, Y)))
 
     def _marginals(self, X: Iterable[Any], allowed: Iterable[Any] | None) -> tuple[Items, np.ndarray]:
+        from palmette.structures.chain.posteriors import confidence_of
+
         model = self._fitted()
-        items = corpus_from_items(X, None, mode=self._mode())
+        items = self._items(X)
         known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
         nothing = np.zeros(items.corpus.n_tokens, np.int32)
         found = confidence_of(model, items.corpus, nothing, known=known, marginals=True, whole=False)
@@ -67,8 +74,10 @@ class Confidences:
     ) -> list[dict[str, Any]]:
         """Labels and how sure they are, for each sentence: `tags`, `confidence` (of all of them together),
         `token_confidence`, and for labels of spans `span_confidence`, a list of {type, start, end, confidence}."""
+        from palmette.structures.chain.posteriors import confidence_of
+
         model = self._fitted()
-        items = corpus_from_items(X, None, mode=self._mode())
+        items = self._items(X)
         known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
         labels = model.decode(items.corpus, decode, known=known).labels
         found = confidence_of(model, items.corpus, labels, known=known)
@@ -82,8 +91,10 @@ class Confidences:
     def log_confidence(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
         """log of the confidence of whole label sequences; a latent model sums over their states. Labels may be partly
         known (sets, None): then of all sequences that fit. -inf where a sequence is impossible."""
+        from palmette.structures.chain.posteriors import log_posterior
+
         model = self._fitted()
-        items = corpus_from_items(X, y, mode=self._mode())
+        items = self._items(X, y)
         if not items.corpus.n_tokens:
             return [0.0] * items.size
         found = log_posterior(model, items.corpus, training_mask(items.corpus, model.labels))
@@ -91,24 +102,30 @@ class Confidences:
 
     def log_probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
         """log P(labels | sentence), for calibrated models; otherwise as `log_confidence`."""
+        from palmette.structures.chain.posteriors import check_probabilities
+
         check_probabilities(self._fitted(), "log_probability")
         return self.log_confidence(X, y)
 
     def probability(self, X: Iterable[Any], y: Iterable[Any]) -> list[float]:
         """P(labels | sentence), likewise."""
+        from palmette.structures.chain.posteriors import check_probabilities
+
         check_probabilities(self._fitted(), "probability")
         return np.exp(self.log_confidence(X, y)).tolist()
 
     def calibrate(self, X: Iterable[Any], y: Iterable[Any]) -> Calibration:
         """Fit the temperature on labelled sentences that were not trained on; what was found. Labels stay as they
         are, only confidences change."""
-        return self.calibrate_corpus(corpus_from_items(X, y, mode=self._mode()).corpus)
+        return self.calibrate_corpus(self._items(X, y).corpus)
 
     def calibrate_corpus(
         self, corpus: Corpus, watch: Watch | None = None, *, partial: bool | None = None
     ) -> Calibration:
         """The same with a corpus; `watch` is called with each temperature that is tried, and the loss there. `partial`:
         its labels may be partly known; None: as in training."""
+        from palmette.structures.chain.calibrate import fit_temperature
+
         model = self._fitted()
         if corpus.labels is None or not corpus.n_tokens:
             raise DataError("no labelled sentence to calibrate on", file=corpus.source)

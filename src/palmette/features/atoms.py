@@ -37,43 +37,13 @@ A flag that is set gives its own name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from palmette.errors import TemplateError
-from palmette.features import wordforms
 from palmette.features.resources import Resources
 from palmette.features.wapiti import compile_regex
 
 Atom = Callable[[str], str | None]
-
-
-def _prefix(n: int) -> Atom:
-    return lambda word: word[:n] if len(word) >= n else None
-
-
-def _suffix(n: int) -> Atom:
-    return lambda word: word[-n:] if len(word) >= n else None
-
-
-WORD_ATOMS: dict[str, Atom] = {
-    "lower": str.lower,
-    "normal": wordforms.normal,
-    "shape": wordforms.shape,
-    "short_shape": wordforms.short_shape,
-    **{f"prefix{n}": _prefix(n) for n in range(1, 6)},
-    **{f"suffix{n}": _suffix(n) for n in range(1, 6)},
-    "capital": wordforms.capital,
-    "allcaps": wordforms.allcaps,
-    "digits": wordforms.digits,
-    "hyphen": wordforms.hyphen,
-    "punctuation": wordforms.punctuation,
-    "greek": wordforms.greek,
-    "number": wordforms.number,
-    "date": wordforms.date,
-    "length": wordforms.length,
-    "orthography": wordforms.orthography,
-    "type": wordforms.script_type,
-}
 
 
 # --- families -----------------------------------------------------------------------------------------------
@@ -150,12 +120,20 @@ def _cluster_argument(argument: str) -> tuple[str, int | None]:
 # --- by name ------------------------------------------------------------------------------------------------
 
 
+def word_atoms() -> Mapping[str, Atom]:
+    """The atoms that are functions of a word alone."""
+    from palmette.features.wordforms import WORD_ATOMS  # templates of plain cells do not wait for it
+
+    return WORD_ATOMS
+
+
 def atom_function(name: str, resources: Resources | None = None) -> Atom:
     """The function of an atom, of a chain of atoms, or (for the empty name) of the cell itself."""
     before, last = _split_chain(name)
-    functions = [WORD_ATOMS[word_atom] for word_atom in before]
-    if last in WORD_ATOMS:
-        functions.append(WORD_ATOMS[last])
+    known = word_atoms()
+    functions = [known[word_atom] for word_atom in before]
+    if last in known:
+        functions.append(known[last])
     elif last:
         family, _, argument = last.partition(":")
         functions.append(FAMILIES[family](argument, resources or Resources()))
@@ -164,6 +142,8 @@ def atom_function(name: str, resources: Resources | None = None) -> Atom:
 
 def check_atom(name: str, *, file: str | None = None, line: int | None = None) -> None:
     """Raise a TemplateError with the place if there is no such atom (or its file is not given)."""
+    if not name:
+        return
     try:
         before, last = _split_chain(name)
         family, _, argument = last.partition(":")
@@ -187,9 +167,10 @@ def _split_chain(name: str) -> tuple[list[str], str]:
     """`lower.normal.cluster:brown` -> ([lower, normal], cluster:brown)"""
     before: list[str] = []
     last = name
-    while last and last not in WORD_ATOMS and not _is_family(last):
+    known = word_atoms()
+    while last and last not in known and not _is_family(last):
         head, _, last = last.partition(".")
-        if head not in WORD_ATOMS or not last:
+        if head not in known or not last:
             raise _unknown(name)
         before.append(head)
     return before, last
@@ -213,7 +194,7 @@ def _chain(functions: list[Atom]) -> Atom:
 
 
 def _unknown(name: str) -> TemplateError:
-    known = ", ".join([*WORD_ATOMS, *(f"{family}:..." for family in FAMILIES)])
+    known = ", ".join([*word_atoms(), *(f"{family}:..." for family in FAMILIES)])
     return TemplateError(f"unknown atom `{name}`", hint=f"known atoms: {known}; and chains, lower.suffix3")
 
 

@@ -17,14 +17,14 @@ from functools import cached_property
 
 import msgspec
 
-from palmette.features.wordforms import orthography
-
 UNKNOWN = "<unknown>"
 SUFFIXES = (3, 2, 1)
 
 
 def word_classes(word: str) -> Iterator[str]:
     """The classes of a word, from the narrowest to the widest."""
+    from palmette.features.wordforms import orthography
+
     form = orthography(word)
     for n in SUFFIXES:
         suffix = word[-n:].lower()

@@ -15,10 +15,10 @@ four characters. Both are saved with the model, so that tagging needs no other f
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -161,7 +161,7 @@ def _cluster_row(fields: list[str], n_fields: int, file: str, line: int) -> tupl
 
 
 def _resource_name(path: FilePath, name: str | None) -> str:
-    name = name or Path(path).name.partition(".")[0]
+    name = name or os.path.basename(path).partition(".")[0]
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} cannot name a lexicon or clusters: templates need a name without space : , ]")
     return name

@@ -167,12 +167,12 @@ def _parse_line(text: str, line: int, file: str, rules: _Syntax) -> Template:
     return Template(text, orders, (*literals, text[start:]), tuple(macros), line, tuple(earlier))
 
 
-_EARLIER_LABEL = re.compile(r"%y\[-([0-9]{1,3})\]")
+_EARLIER_LABEL = r"%y\[-([0-9]{1,3})\]"
 
 
 def _read_earlier_label(text: str, position: int, file: str, line: int) -> tuple[int, int]:
     """How far back the label of a `%y` is, and where its text ends."""
-    found = _EARLIER_LABEL.match(text, position)
+    found = re.compile(_EARLIER_LABEL).match(text, position)
     if found is None or not 1 <= int(found[1]) <= MOST_BACK:
         raise TemplateError(
             f"not an earlier label: {text[position : position + 30]!r}",
@@ -264,8 +264,8 @@ def _rules(syntax: str) -> _Syntax:
 
 
 # Lines that are valid in only one of the two. Wapiti also accepts U and B, so those alone decide nothing.
-_ONLY_WAPITI = re.compile(r"%[XtTmM]\[|%x\[@")
-_ONLY_CRFPP = re.compile(r"%x\[[^],]*,[^],]*,")
+_ONLY_WAPITI = r"%[XtTmM]\[|%x\[@"
+_ONLY_CRFPP = r"%x\[[^],]*,[^],]*,"
 
 
 def _guess_syntax(lines: list[str]) -> str:
@@ -276,9 +276,9 @@ def _guess_syntax(lines: list[str]) -> str:
     """
     capital = False
     for line in filter(None, map(_clean_crfpp, lines)):
-        if line[0] == "T" or _ONLY_CRFPP.search(line):
+        if line[0] == "T" or re.search(_ONLY_CRFPP, line):
             return "crfpp"
-        if _ONLY_WAPITI.search(line) or (line[0] in "ub" and not capital):
+        if re.search(_ONLY_WAPITI, line) or (line[0] in "ub" and not capital):
             return "wapiti"
         capital = capital or line[0] in "UB"
     return "crfpp"

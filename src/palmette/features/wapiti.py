@@ -17,7 +17,6 @@ An offset after `@` counts from the edges of the sentence: `@1` is the first tok
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from functools import cache
 
@@ -42,8 +41,8 @@ RawMacro = tuple[int, int, str, str]
 # Wapiti reads numbers with scanf, which skips spaces before a number but not after it; its own example
 # files have `%x[ 0,0]`. A leading zero would be octal there: numbers that the two would read differently are errors.
 _NUMBER = r"0|[1-9][0-9]{0,2}"
-_HEAD = re.compile(rf"%([a-zA-Z])\[(@?)\s*([-+]?(?:{_NUMBER})),\s*({_NUMBER})")
-_REGEX = re.compile(r',"((?:[^"\\]|\\.)*)"')
+_HEAD = rf"%([a-zA-Z])\[(@?)\s*([-+]?(?:{_NUMBER})),\s*({_NUMBER})"
+_REGEX = r',"((?:[^"\\]|\\.)*)"'
 _FORMS = 'the forms are %x[row,column], %t[row,column,"regex"], %m[row,column,"regex"]; % has no other use'
 
 
@@ -62,13 +61,13 @@ def boundary(distance: int) -> str:
 def read_macro(text: str, position: int, file: str | None, line: int) -> tuple[RawMacro, int]:
     """The macro that starts at `position`, and where it ends."""
     found = repr(text[position : position + 30])
-    head = _HEAD.match(text, position)
+    head = re.compile(_HEAD).match(text, position)
     if head is None or head[1] not in COMMANDS:
         raise TemplateError(f"not a Wapiti macro: {found}", file=file, line=line, hint=_FORMS)
     name, has_regex = COMMANDS[head[1]]
     end = head.end()
     if has_regex:
-        regex = _REGEX.match(text, end)
+        regex = re.compile(_REGEX).match(text, end)
         if regex is None:
             hint = f"{_FORMS}; a # starts a comment even inside the quotes"
             raise TemplateError(f"no regular expression in {found}", file=file, line=line, hint=hint)
@@ -166,6 +165,8 @@ def _escaped(character: str) -> str:
 
 def _is_punctuation(character: str) -> bool:
     # C's ispunct takes symbols such as $ and + as well
+    import unicodedata
+
     return unicodedata.category(character)[0] in "PS"
 
 

@@ -1,7 +1,7 @@
 """Properties of one word: its shape, its case, whether it is a number or a date, and its script.
 
-Plain functions from a string to a string, or to None if they do not apply. `atoms` gives them the
-names that templates use. They run once per distinct word of a corpus, in about a microsecond per call.
+Plain functions from a string to a string, or to None if they do not apply. The table at the end gives them the names
+that templates use. They run once per distinct word of a corpus, in about a microsecond per call.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 # --- form ---------------------------------------------------------------------------------------------------
@@ -147,22 +147,26 @@ def _table(*rows: tuple[str, str]) -> _Table:
     return tuple((name, re.compile(regex, re.IGNORECASE)) for name, regex in rows)
 
 
-_NUMBERS = _table(
-    ("integer", _INTEGER),
-    ("decimal", _DECIMAL),
-    ("percent", f"{_ANY}[%\u2030]|%{_ANY}"),
-    ("ordinal", "\\d[\\d,]*(?:st|nd|rd|th|\u00ba|\u00aa)"),
-    ("fraction", f"\\d+[/\u2044]\\d+|\\d*{_VULGAR}|\\d+-\\d+/\\d+"),
-    ("range", f"{_ANY}[-\u2013\u2212]{_ANY}"),
-    ("money", f"(?:[A-Z]{{1,3}})?{_CURRENCY}{_ANY}|{_ANY}{_CURRENCY}"),
-)
+@cache
+def _numbers() -> _Table:
+    return _table(
+        ("integer", _INTEGER),
+        ("decimal", _DECIMAL),
+        ("percent", f"{_ANY}[%\u2030]|%{_ANY}"),
+        ("ordinal", "\\d[\\d,]*(?:st|nd|rd|th|\u00ba|\u00aa)"),
+        ("fraction", f"\\d+[/\u2044]\\d+|\\d*{_VULGAR}|\\d+-\\d+/\\d+"),
+        ("range", f"{_ANY}[-\u2013\u2212]{_ANY}"),
+        ("money", f"(?:[A-Z]{{1,3}})?{_CURRENCY}{_ANY}|{_ANY}{_CURRENCY}"),
+    )
+
+
 _HAS_NUMBER = re.compile(f"\\d|{_VULGAR}")
 _ROMAN = re.compile(r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 
 
 def number(word: str) -> str | None:
     if _HAS_NUMBER.search(word):
-        return _first_match(_NUMBERS, word)
+        return _first_match(_numbers(), word)
     return "roman" if _is_roman(word) else None
 
 
@@ -171,12 +175,16 @@ def _is_roman(word: str) -> bool:
     return 2 <= len(word) <= 15 and _ROMAN.fullmatch(word) is not None
 
 
-_DATES = _table(
-    ("year", "1[0-9]\\d\\d|20\\d\\d|['\u2019]\\d\\d"),
-    ("decade", "(?:(?:1[0-9]|20)\\d|['\u2019]?[1-9])0['\u2019]?s"),
-    ("day", r"\d{4}([-/.])\d\d?\1\d\d?|\d\d?([-/.])\d\d?\2\d\d(?:\d\d)?"),
-    ("time", "\\d\\d?[:.]\\d\\d(?::\\d\\d)?(?:[ap]\\.?m\\.?)?|\\d\\d?[ap]\\.?m\\.?"),
-)
+@cache
+def _dates() -> _Table:
+    return _table(
+        ("year", "1[0-9]\\d\\d|20\\d\\d|['\u2019]\\d\\d"),
+        ("decade", "(?:(?:1[0-9]|20)\\d|['\u2019]?[1-9])0['\u2019]?s"),
+        ("day", r"\d{4}([-/.])\d\d?\1\d\d?|\d\d?([-/.])\d\d?\2\d\d(?:\d\d)?"),
+        ("time", "\\d\\d?[:.]\\d\\d(?::\\d\\d)?(?:[ap]\\.?m\\.?)?|\\d\\d?[ap]\\.?m\\.?"),
+    )
+
+
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august", "september", "october"),
     *(
@@ -206,7 +214,7 @@ _DATE_WORDS = {**dict.fromkeys(_MONTHS, "month"), **dict.fromkeys(_WEEKDAYS, "we
 def date(word: str) -> str | None:
     if _DIGIT.search(word):
         # 12.30 is a decimal number more often than a time of day.
-        return None if _first_match(_NUMBERS[1:2], word) else _first_match(_DATES, word)
+        return None if _first_match(_numbers()[1:2], word) else _first_match(_dates(), word)
     # "may", "march", "sat" and "sun" are other words unless they are written as names.
     return _DATE_WORDS.get(word.rstrip(".").lower()) if capital(word) else None
 
@@ -293,3 +301,35 @@ def script_type(word: str) -> str | None:
         return None
     first = _script(word[0])
     return first if all(_script(character) == first for character in word[1:]) else "mixed"
+
+
+# --- by name ------------------------------------------------------------------------------------------------
+
+
+def _prefix(n: int) -> Callable[[str], str | None]:
+    return lambda word: word[:n] if len(word) >= n else None
+
+
+def _suffix(n: int) -> Callable[[str], str | None]:
+    return lambda word: word[-n:] if len(word) >= n else None
+
+
+WORD_ATOMS: dict[str, Callable[[str], str | None]] = {
+    "lower": str.lower,
+    "normal": normal,
+    "shape": shape,
+    "short_shape": short_shape,
+    **{f"prefix{n}": _prefix(n) for n in range(1, 6)},
+    **{f"suffix{n}": _suffix(n) for n in range(1, 6)},
+    "capital": capital,
+    "allcaps": allcaps,
+    "digits": digits,
+    "hyphen": hyphen,
+    "punctuation": punctuation,
+    "greek": greek,
+    "number": number,
+    "date": date,
+    "length": length,
+    "orthography": orthography,
+    "type": script_type,
+}

@@ -12,15 +12,15 @@ for the class with its defaults: `learner="mira"` is `learner=Mira()`.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
+    TYPE_CHECKING,
     Any,
     ClassVar,
+    NamedTuple,
     Self,
     TypedDict,
     Union,
@@ -32,6 +32,9 @@ from typing import (
 )
 
 from palmette.errors import UsageError
+
+if TYPE_CHECKING:
+    import inspect
 
 
 class _Required:
@@ -52,8 +55,7 @@ class OptionError(UsageError):
         self.flag = flag or option.replace("_", "-")
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """The declaration of one option; see `Details` for the fields."""
 
     default: Any
@@ -75,7 +77,7 @@ class Option:
     python_only: bool = False
     group: str | None = None
     name: str = ""
-    owner: Any = field(default=None, compare=False, repr=False)
+    owner: Any = None  # the class that declares it
 
     @property
     def flag_name(self) -> str:
@@ -245,12 +247,29 @@ def _plain(hint: Any) -> Iterator[type]:
         yield made if isinstance(made, type) else object
 
 
+class _ConstructorSignature:
+    """The parameters of a class for `inspect.signature` and `help`, made when they are asked for."""
+
+    def __get__(self, instance: object, owner: type[Options]) -> inspect.Signature:
+        from inspect import Parameter, Signature
+
+        made = [
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY if option.kw_only else Parameter.POSITIONAL_OR_KEYWORD,
+                default=Parameter.empty if option.required else option.default,
+            )
+            for name, option in owner.__options__.items()
+        ]
+        return Signature(sorted(made, key=lambda parameter: parameter.kind))
+
+
 @dataclass_transform(kw_only_default=True, field_specifiers=(option,))
 class Options:
     """Base of everything that declares options. Instances hold the values under the options' names."""
 
     __options__: ClassVar[dict[str, Option]] = {}
-    __signature__: ClassVar[inspect.Signature]
+    __signature__ = _ConstructorSignature()
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -259,10 +278,9 @@ class Options:
             found |= base.__dict__.get("__options__", {})
         for name, value in list(vars(cls).items()):
             if isinstance(value, Option):
-                found[name] = replace(value, name=name, owner=cls)
+                found[name] = value._replace(name=name, owner=cls)
                 setattr(cls, name, None if value.required else value.default)
         cls.__options__ = found
-        cls.__signature__ = inspect.Signature(_parameters(found))
 
     def __init__(self, *given: Any, **named: Any) -> None:
         positional = [name for name, option in self.__options__.items() if not option.kw_only]
@@ -341,18 +359,6 @@ def _same(value: Any, default: Any, option: Option) -> bool:
 
 class UnknownOption(UsageError, TypeError):
     """A parameter that a class does not have."""
-
-
-def _parameters(options: Mapping[str, Option]) -> list[inspect.Parameter]:
-    made = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY if option.kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=inspect.Parameter.empty if option.required else option.default,
-        )
-        for name, option in options.items()
-    ]
-    return sorted(made, key=lambda parameter: parameter.kind)
 
 
 class Value(Options):

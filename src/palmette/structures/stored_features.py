@@ -6,7 +6,6 @@ Letters: A attributes. `part` is the prefix of the arrays' names: "label", "pair
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -31,8 +30,7 @@ class StoredTemplates(msgspec.Struct, frozen=True):
     syntax: str
 
 
-@dataclass
-class Names:
+class Names(msgspec.Struct):
     """The strings of the attributes of one arity."""
 
     data: np.ndarray  # u8[]

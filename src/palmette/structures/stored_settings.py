@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 from palmette.errors import ModelError
 from palmette.options.declare import OptionError, Options, Value
-from palmette.options.version1 import params_from_version1
 
 Settings = TypeVar("Settings", bound=Value)
 
@@ -16,6 +15,8 @@ def unpack_settings(data: dict[str, Any], kind: type[Settings], options: type[Op
     try:
         if isinstance(data.get("learner"), dict):
             return kind.from_dict(data)
+        from palmette.options.version1 import params_from_version1
+
         return kind(**params_from_version1(options, data))
     except (OptionError, TypeError) as error:
         raise ModelError(f"damaged model: its settings are wrong ({error})", file=file) from None

@@ -56,7 +56,7 @@ def read_guesses(path: FilePath, separator: str = "auto") -> Guesses:
     if not rows:
         raise DataError("no sentence to score", file=file)
     table = np.array(rows, np.int32)
-    offset = np.unique(np.array([*marks, len(rows)], np.int64))
+    offset = np.array(sorted({*marks, len(rows)}), np.int64)  # np.unique would import numpy.ma
     return Guesses(table[:, 0].copy(), table[:, 1].copy(), offset, list(numbers), words)
 
 
@@ -88,7 +88,7 @@ def certain_only(tagged: Guesses) -> Guesses:
     """These labels with `?`, `_` and `A|B` in gold taken as partial labels, which scores ignore."""
     unsure = np.array([label in ANYTHING or "|" in label for label in tagged.labels], np.bool_)
     known = ~unsure[tagged.gold]
-    used = np.unique(np.concatenate((tagged.gold[known], tagged.guess)))
+    used = np.flatnonzero(np.bincount(np.concatenate((tagged.gold[known], tagged.guess))))
     new = np.zeros(len(tagged.labels), np.int32)
     new[used] = np.arange(used.size, dtype=np.int32)
     labels = [tagged.labels[k] for k in used.tolist()]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+from msgspec.structs import replace
 
 from palmette.data.corpus import Column, Corpus, Lines, bytes_of, column_of_strings, offsets_from_lines
 from palmette.data.files import FilePath, read_all, shown, write_whole

@@ -79,7 +79,7 @@ def read_trees(path: FilePath) -> Trees:
     if not rows:
         raise DataError("no sentence to score", file=file)
     columns = list(zip(*rows, strict=True))
-    offset = np.unique(np.array([0, *ends], np.int64))
+    offset = np.array(sorted({0, *ends}), np.int64)
     heads = _interned(columns[HEAD])
     made = Trees(
         file, offset, heads_of_cells(heads.types)[heads.ids],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
@@ -29,8 +29,7 @@ BREAKING = re.compile(r"[\t\n\r]")
 SCORE = "score"
 
 
-@dataclass(frozen=True)
-class Labelling:
+class Labelling(msgspec.Struct, frozen=True):
     """A corpus with one label per token and, if they are to be written, scores and confidences."""
 
     corpus: Corpus

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import platform
 import struct
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from palmette.errors import UsageError
 from palmette.kernels.core.signature import BOOL, FLOAT, StructType, n_words, signature_hash, signature_of
 from palmette.kernels.core.types import ArrayType
 
-FOLDER = Path(__file__).parents[1] / "_library"
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_library")
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 ABI = 1  # of the words that kernels take and return; to be raised with every change of build/entry.py or of this module
 INSTRUCTIONS = (
@@ -40,7 +40,8 @@ def about() -> dict[str, Any]:
     """What the build recorded: files by level, source hash, signatures. Empty if there is no library, or not one whose
     calling convention we know."""
     try:
-        found: Any = json.loads((FOLDER / "library.json").read_text(encoding="utf-8"))
+        with open(os.path.join(FOLDER, "library.json"), encoding="utf-8") as file:
+            found: Any = json.load(file)
     except (OSError, ValueError):
         return {}
     fits = isinstance(found, dict) and found.get("abi") == ABI
@@ -87,10 +88,11 @@ def _opened() -> tuple[Any, str]:
         return None, ""
     file = about()["levels"][level()]
     try:
-        size = (FOLDER / file["file"]).stat().st_size
+        path = os.path.join(FOLDER, file["file"])
+        size = os.path.getsize(path)
         if size != file["size"]:  # reading beyond the end of a mapped file would kill the process
             return None, f"{file['file']} has {size} bytes, expected {file['size']}"
-        handle = ctypes.CDLL(str(FOLDER / file["file"]))
+        handle = ctypes.CDLL(path)
         handle.palmette_release.argtypes, handle.palmette_release.restype = [ctypes.c_void_p], None
     except (OSError, AttributeError) as error:
         return None, str(error)

@@ -7,9 +7,9 @@ training. What a file holds depends on its `Layout`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,8 +26,6 @@ from palmette.data.array_specs import (
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import stride_of
-from palmette.kernels.chain.label_context import LABEL_BITS, table_of
-from palmette.structures.chain.label_context import table_size
 from palmette.structures.chain.weights import Shape
 from palmette.structures.stored_features import index_specs, name_specs
 
@@ -36,8 +34,7 @@ BLOCKS: dict[str, tuple[int | str, ...]] = {"end": (2, "W"), "pair": ("H", "W"),
 CHECKPOINT = "checkpoint."
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """Which arrays the file of a chain model holds."""
 
     arities: tuple[int, ...]  # of its features; LABEL_CONTEXT: features that read earlier labels
@@ -151,8 +148,7 @@ def _row_specs(head: str, rows: str, reads: tuple[int, ...]) -> tuple[ArraySpec,
     )
 
 
-@dataclass(frozen=True)
-class LabelCodes:
+class LabelCodes(msgspec.Struct, frozen=True):
     """Codes of as many labels as the template of the row's attribute reads; no pair of attribute and code twice."""
 
     owner: str
@@ -161,6 +157,9 @@ class LabelCodes:
     def fault(self, array: NDArray[Any], found: Found) -> str | None:
         if not array.size:
             return None
+        from palmette.kernels.chain.label_context import LABEL_BITS, table_of
+        from palmette.structures.chain.label_context import table_size
+
         owner, template = found.arrays[self.owner], found.arrays["past.template"]
         reads = np.array(self.reads, np.int64)[template[owner]]
         rest = array.copy()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.files import FilePath
 from palmette.data.formats.confidence import ConfidenceOutput
-from palmette.data.formats.nbest import NBestWriter
 from palmette.data.formats.registry import stream_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.formats.write import Writer
@@ -17,17 +17,14 @@ from palmette.data.labels.mask import LabelMask, mask_from_column
 from palmette.data.stream import BLOCK, Processed, Progress, process_file
 from palmette.errors import UsageError
 from palmette.structures.chain.model import CAP, ChainModel, Decoded
-from palmette.structures.chain.nbest import check_count, nbest_lists, of_no_token
-from palmette.structures.chain.posteriors import confidence_of
 
 SMALLEST_BLOCK = 1 << 12
 
 
-@dataclass(frozen=True, kw_only=True)
-class TagRequest:
+class TagRequest(msgspec.Struct, frozen=True, kw_only=True):
     """How a file is read, how its labels are found, and what is written."""
 
-    spec: FormatSpec = FormatSpec()  # noqa: RUF009 (immutable)
+    spec: FormatSpec = FormatSpec()
     helpers: Sequence[ChainModel] = ()  # they make the columns that the input lacks
     known: str | None = None  # the column that has what is known about the labels: a label, `A|B`, or `?`
     bias: Mapping[str, float] | None = None
@@ -90,6 +87,9 @@ def nbest_file(
 ) -> int:  # fmt: skip
     """Write the n best label sequences of each sentence, and return the number of tokens. `output` of the request is
     crfpp, columns or jsonl."""
+    from palmette.data.formats.nbest import NBestWriter
+    from palmette.structures.chain.nbest import check_count, nbest_lists, of_no_token
+
     check_count(n)
     _check_listed(request)
     bias = request.biases
@@ -131,6 +131,8 @@ def _tag_block(model: ChainModel, writer: Writer, corpus: Corpus, request: TagRe
         found = model.decode(corpus, request.decode, bias, mask, request.cap)
     sure = None
     if any(request.confidences):
+        from palmette.structures.chain.posteriors import confidence_of
+
         sure = confidence_of(
             model, corpus, found.labels, bias, mask, marginals=request.marginals, whole=request.confidence
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,22 +13,18 @@ from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import Transitions
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
-from palmette.kernels.chain.beam import BeamWeights
-from palmette.kernels.chain.exact import decode_exact, make_exact_workspace
 from palmette.kernels.chain.forms import Active, Chain, Data, make_trellis, stride_of
-from palmette.kernels.chain.forward import make_sum_workspace
-from palmette.kernels.chain.label_context import LabelContextWeights
-from palmette.kernels.chain.marginals import decode_marginal
 from palmette.kernels.chain.train import decode
 from palmette.kernels.encode.encode import FeatureIndex
 from palmette.options.chain import ChainSettings
-from palmette.structures.chain.beam import beam_labels
 from palmette.structures.chain.data import allow_table, encode_contexts, encode_corpus
-from palmette.structures.chain.label_context import no_context_weights
 from palmette.structures.chain.search import Searching
-from palmette.structures.chain.temperature import with_temperature
 from palmette.structures.chain.weights import Shape
-from palmette.structures.stored_features import Names
+
+if TYPE_CHECKING:  # the best path does not wait for the other ways to decode
+    from palmette.kernels.chain.beam import BeamWeights
+    from palmette.kernels.chain.label_context import LabelContextWeights
+    from palmette.structures.stored_features import Names
 
 MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
 MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
@@ -85,6 +81,8 @@ class ChainModel(Searching):
         biased, temperature = self.with_bias(self.bias if bias is None else bias), self.temperature
         if temperature == 1.0:
             return biased
+        from palmette.structures.chain.temperature import with_temperature
+
         kept = self._at_temperature
         if kept is None or kept[0] != temperature or kept[1] is not self.chain:
             kept = self._at_temperature = temperature, self.chain, with_temperature(self.chain, temperature)
@@ -105,6 +103,9 @@ class ChainModel(Searching):
 
     def weights(self, bias: dict[str, float] | None = None) -> BeamWeights:
         """All weights for a beam, with the model's own bias or another."""
+        from palmette.kernels.chain.beam import BeamWeights
+        from palmette.structures.chain.label_context import no_context_weights
+
         chain = self.with_bias(self.bias if bias is None else bias)
         contexts = self.label_contexts
         return BeamWeights(chain, no_context_weights(chain.bias.size) if contexts is None else contexts)
@@ -130,6 +131,8 @@ class ChainModel(Searching):
         check_memory(corpus.offset, self.shape, self.encoder)
         data = self.encode(corpus, known)
         if self.beam:
+            from palmette.structures.chain.beam import beam_labels
+
             seen = self.encode_contexts(corpus)
             found, scores = beam_labels(self.weights(bias), data, seen, self.beam, restricted=known is not None)
         else:
@@ -157,6 +160,8 @@ class ChainModel(Searching):
         chain, data = self.for_posteriors(bias), self.encode(corpus, known)
         labels, posterior = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_sentences)
         if how == "exact":
+            from palmette.kernels.chain.exact import decode_exact, make_exact_workspace
+
             proven = np.zeros(corpus.n_sentences, np.bool_)
             workspace = make_exact_workspace(chain, data, cap)
             decode_exact(chain, data, workspace, labels, proven, posterior, known is not None)
@@ -164,6 +169,9 @@ class ChainModel(Searching):
                 scores = np.log(posterior)
             check_feasible(scores, corpus)
             return Decoded(labels, scores, proven)
+        from palmette.kernels.chain.forward import make_sum_workspace
+        from palmette.kernels.chain.marginals import decode_marginal
+
         confidence, log_z = np.zeros(corpus.n_tokens), np.zeros(corpus.n_sentences)
         decode_marginal(
             chain, data, make_sum_workspace(chain, data, both=True), labels, confidence, log_z, known is not None

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -29,10 +29,8 @@ from palmette.kernels.chain.forms import (
     no_weights,
     stride_of,
 )
-from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, chain_sizes, chain_specs, layout_of
-from palmette.structures.chain.label_context import no_context_weights, stored_context_weights
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import (
@@ -52,6 +50,9 @@ from palmette.structures.stored_features import (
 )
 from palmette.structures.stored_settings import unpack_settings
 from palmette.structures.training_log import without_times
+
+if TYPE_CHECKING:
+    from palmette.kernels.chain.label_context import LabelContextWeights
 
 # --- saving -------------------------------------------------------------------------------------------------
 
@@ -241,7 +242,11 @@ def _unpack_weights(arrays: Arrays, part: str) -> FeatureWeights:
 def _unpack_contexts(
     arrays: Arrays, layout: Layout, shape: Shape, encoder: Encoder | None
 ) -> LabelContextWeights | None:
+    if not layout.beam:
+        return None
+    from palmette.structures.chain.label_context import no_context_weights, stored_context_weights
+
     if LABEL_CONTEXT in layout.arities:
         names = ("past.template", "past.owner", "past.code", "past.weights")
         return stored_context_weights(encoder, *(arrays[name] for name in names))
-    return no_context_weights(stride_of(shape.n_states)) if layout.beam else None
+    return no_context_weights(stride_of(shape.n_states))

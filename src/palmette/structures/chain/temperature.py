@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, Data, FeatureWeights
-from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+if TYPE_CHECKING:
+    from palmette.kernels.chain.forms import Chain, Data, FeatureWeights
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 PRECISION = 5e-4  # of the temperature's logarithm
@@ -52,6 +52,8 @@ def _scaled(rows: FeatureWeights, by: np.floating) -> FeatureWeights:
 
 def gold_likelihood(chain: Chain, data: Data, temperature: float) -> np.ndarray:
     """log of the share of what `data` knows about its labels among all paths, f64[S]; -inf where it is impossible."""
+    from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+
     chain = with_temperature(chain, temperature)
     every, known = np.zeros(data.offset.size - 1), np.zeros(data.offset.size - 1)
     workspace = make_sum_workspace(chain, data)
