@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from stored_models import FILES, unpacked
@@ -76,7 +77,7 @@ def mentions(spec: ArraySpec, size: str) -> bool:
     """Whether the length of an array, or a rule of it, depends on a size. A bound does not: more is right."""
     name = size.partition("+")[0]
     own = [str(other).partition("+")[0] for other in spec.shape]
-    return name in own or any(name in vars(rule).values() for rule in spec.rules)
+    return name in own or any(name in msgspec.structs.asdict(rule).values() for rule in spec.rules)
 
 
 def form_damages(
@@ -287,7 +288,12 @@ def test_every_declaration_is_checked(tmp_path: Path) -> None:
                 refused(bad, arrays | {spec.name: array}, meta, {spec.name})
             for rule, damage in rule_damages(spec):
                 if (damaged := damaged_by(damage, arrays, spec, rule)) is not None:
-                    refused(bad, damaged, meta, {spec.name, *(str(value) for value in vars(rule).values())})
+                    refused(
+                        bad,
+                        damaged,
+                        meta,
+                        {spec.name, *(str(value) for value in msgspec.structs.asdict(rule).values())},
+                    )
                     done.add((type(rule), damage))
     never = [(rule.__name__, k) for rule, all_ in DAMAGES.items() for k, d in enumerate(all_) if (rule, d) not in done]
     assert never == []

@@ -14,10 +14,10 @@ from fitting import flat_tagger
 from naive_chain import Model, path_score
 
 from palmette import Tagger, load_demo
+from palmette.data.items import corpus_from_items
 from palmette.data.labels.schemes import Span, spans
 from palmette.data.model_file import load, save
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.estimators import tagger as tagging
 
 CHUNKS = ["O", "B-X", "I-X"]
 ORDERS = {
@@ -129,7 +129,7 @@ def test_posterior_labels_are_those_with_the_largest_marginals(tagger: Tagger) -
 
 def test_the_exact_search_and_the_confidence_of_its_labels_agree(tagger: Tagger) -> None:
     labels, _ = tagger.predict_exact(SENTENCES)
-    corpus = tagging.corpus_from_items(SENTENCES).corpus
+    corpus = corpus_from_items(SENTENCES).corpus
     log_shares = tagger.model_.decode(corpus, "exact").scores
     assert tagger.log_confidence(SENTENCES, labels) == pytest.approx(log_shares.tolist(), abs=1e-6)
     for sentence, own, log_share in zip(SENTENCES, labels, log_shares, strict=True):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from palmette.cli import COMMANDS
+from palmette.kernels.core import native
 from palmette.kernels.core.compile import LIBRARY, MODE
 
 HEAVY = ("numba", "llvmlite", "numpy", "scipy", "rich", "msgspec")
@@ -96,7 +97,8 @@ def test_tagging_imports_what_tagging_needs(tmp_path: Path) -> None:
     (tmp_path / "template").write_text("U:%x[0,0]\nB\n", encoding="utf-8")
     loaded(tmp_path, "train", "x.txt", "-o", "x.palm", "--template", "template")
     modules = loaded(tmp_path, "tag", "x.palm", "x.txt")
-    assert sorted(modules & set(NOT_FOR_TAGGING)) == []
+    checked = {"palmette.kernels.core.sources", "pathlib"} if native.about().get("editable") else set()
+    assert sorted(modules & (set(NOT_FOR_TAGGING) - checked)) == []
 
 
 def test_help_does_without_inspect(tmp_path: Path) -> None:
