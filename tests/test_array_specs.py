@@ -48,7 +48,8 @@ LOADERS: dict[str, Callable[[Path], Any]] = {
 
 def fields_of(rule: object) -> list[Any]:
     """The values that a rule was declared with."""
-    return [getattr(rule, name) for name in getattr(rule, "__struct_fields__", None) or vars(rule)]
+    names = getattr(rule, "__struct_fields__", None)
+    return [getattr(rule, name) for name in (vars(rule) if names is None else names)]
 
 
 def declarations(path: Path) -> tuple[tuple[ArraySpec, ...], dict[str, int]]:
