@@ -70,7 +70,7 @@ def _call() -> float:
     model: Any = tagger.model_
     from palmette.data.items import corpus_from_items
 
-    encoded = model.encode(corpus_from_items([["a"]]))
+    encoded = model.encode(corpus_from_items([["a"]]).corpus)
     workspace, out = make_sum_workspace(model.chain, encoded, False), np.zeros(1)
     call: Callable[[], Any] = lambda: log_partitions(model.chain, encoded, workspace, out, False)  # noqa: E731
     call()

@@ -128,6 +128,12 @@ def _library() -> Any:
 # --- arguments -----------------------------------------------------------------------------------------------
 
 
+DTYPES = {
+    name: np.dtype(name)
+    for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "uint64", "float32", "float64")
+}
+
+
 def _wrong(kind: ArrayType, value: Any, name: str) -> TypeError:
     if not isinstance(value, np.ndarray):
         return TypeError(f"{name}: {kind} is expected, not {type(value).__name__}")
@@ -144,7 +150,7 @@ def _array_words(kind: ArrayType, value: Any, name: str, words: list[Any]) -> No
         raise _wrong(kind, value, name)
     flags = value.flags
     fits = flags.c_contiguous and flags.aligned if kind.readonly else flags.carray
-    if not fits or value.ndim != kind.ndim or value.dtype != kind.dtype:
+    if not fits or value.ndim != kind.ndim or value.dtype != DTYPES[kind.dtype]:
         raise _wrong(kind, value, name)
     words.append(value.__array_interface__["data"][0])
     words.extend(value.shape)
@@ -278,7 +284,9 @@ class NativeKernel:
                 "build it again with `pip install`"
             )
         self._signature = signature
-        self._names = [f"{self.__name__}({name})" for name, _ in signature.arguments]
+        kinds = [kind for _, kind in signature.arguments]
+        classes = [kind.cls if isinstance(kind, StructType) else None for kind in kinds]
+        self._plan = kinds, classes, [f"{self.__name__}({name})" for name, _ in signature.arguments]
         formats = ("Q" if isinstance(kind, StructType) else _format(kind) for _, kind in signature.arguments)
         self._pack = struct.Struct("=" + "".join(formats)).pack
         self._n_results = _result_words(signature.result)
@@ -294,10 +302,15 @@ class NativeKernel:
             raise TypeError(f"{self.__name__} takes {len(kinds)} arguments, not {len(arguments)}")
         words: list[Any] = []
         structs = []  # alive until the call is over
-        for (_, kind), value, name in zip(kinds, arguments, self._names, strict=True):
-            if type(kind) is StructType:
-                structs.append(bound(kind, value, name))
-                words.append(structs[-1][1])
+        for kind, cls, name, value in zip(*self._plan, arguments, strict=True):
+            if cls is not None:
+                kept = value.__dict__.get("_words") if type(value) is cls else None
+                if kept is None or kept[0] is not kind:
+                    kept = bound(kind, value, name)
+                structs.append(kept)
+                words.append(kept[1])
+            elif type(kind) is ArrayType:
+                _array_words(kind, value, name, words)
             else:
                 _words(kind, value, name, words)
         try:
