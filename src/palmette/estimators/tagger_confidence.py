@@ -122,8 +122,8 @@ class Confidences:
     def calibrate_corpus(
         self, corpus: Corpus, watch: Watch | None = None, *, partial: bool | None = None
     ) -> Calibration:
-        """The same with a corpus; `watch` is called with each temperature that is tried, and the loss there. `partial`:
-        its labels may be partly known; None: as in training."""
+        """Fit the temperature on a labelled corpus; `watch` is called with each temperature that is tried and its loss.
+        `partial`: whether labels may be partly known; None: as in training."""
         from palmette.structures.chain.calibrate import fit_temperature
 
         model = self._fitted()

@@ -43,7 +43,7 @@ def _candidate(one: Labelling, states: list[str] | None) -> dict[str, Any]:
 
 
 def print_explanation(found: Explanation, top: int, console: Console | None = None) -> None:
-    """The same for people: the two sequences side by side, then the largest contributions."""
+    """Print an explanation: the two sequences side by side, then the largest contributions."""
     console = console or OutputConsole(100)
     first, second = found.first_states or found.first.output, found.second_states or found.second.output
     table = Table(box=None, padding=(0, 2, 0, 0))

@@ -185,7 +185,7 @@ def _names(model: ChainModel) -> list[str]:
 
 
 def print_inspection(about: dict[str, Any], all_labels: bool, console: Console | None = None) -> None:
-    """The same for people."""
+    """Print what `palmette inspect --json` reports, as tables."""
     console = console or OutputConsole(110)
     settings = about["settings"]
     console.print(

@@ -63,7 +63,7 @@ def tagged_text(
 def nbest_text(
     tagger: Tagger, helpers: list[Tagger], text: str, n: int, bias: dict[str, float] | None = None, **tokens: Any
 ) -> str:
-    """The same with a column for each of the n best label sequences; above it its score (and probability)."""
+    """A tagged sentence with a column per label sequence of the n best; above it its score (and probability)."""
     corpus = typed_sentence(tagger, helpers, text, **tokens)
     (candidates,) = nbest_lists(tagger.model_, corpus, n, bias)
     blank = [""] * (len(corpus.columns) - 1)

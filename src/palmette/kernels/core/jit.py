@@ -1,10 +1,10 @@
 """Kernels that Numba compiles at their first call, kept on disk in a cache of our own.
 
-Numba's own cache keeps an index file that two cold processes can overwrite for each other, keeps a
-damaged entry for ever, and does not see that a called function in another file has changed. Ours is
-one file an entry, named by a hash of everything that matters (the kernel's sources with all that they import, the
-signature, the machine, the versions), written beside and renamed. An entry that cannot be read counts as missing.
-A kernel that another process is compiling is waited for, within reason.
+Numba's cache has an index file that two processes without a cache can overwrite for each other, keeps damaged entries
+for ever, and does not detect changes of called functions in other files. This cache has one file per entry, named by a
+hash of the kernel's sources with all that they import, the signature, the machine and the versions; a file is written
+under a temporary name and renamed. An entry that cannot be read counts as missing. If another process is compiling a
+kernel, this one waits for it for a limited time.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from palmette.kernels.core.types import ArrayType
 
 try:
     import fcntl
-except ImportError:  # Windows: two cold processes compile the same kernel twice
+except ImportError:  # Windows: two processes without a cache compile the same kernel twice
     fcntl = None  # type: ignore[assignment]
 
 logger = logging.getLogger(__name__)
 
-LONGEST_WAIT = 300.0  # seconds for what another process compiles
+LONGEST_WAIT = 300.0  # seconds to wait for another process that compiles
 
-config: Any = numba.core.config  # its settings are made at import, so that no checker sees them
+config: Any = numba.core.config  # its settings are created at import, invisible to type checkers
 njit: Any = numba.njit
 
 # Options of pieces of kernels. Divisions follow NumPy (inf, nan; whole numbers by 0 are 0): kernels never raise.

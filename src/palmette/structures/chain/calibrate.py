@@ -49,7 +49,7 @@ def reliabilities(
 def reliability_on(
     model: ChainModel, corpus: Corpus, guess: np.ndarray | None = None, bias: dict[str, float] | None = None
 ) -> Reliabilities:
-    """The same on a labelled corpus, for the labels of the best paths or others i32[N]."""
+    """Reliability of confidences on a labelled corpus, for the labels of the best paths or others i32[N]."""
     guess = model.tag(corpus, bias)[0] if guess is None else guess
     labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
     gold, known = known_gold(corpus, labels)
