@@ -64,6 +64,7 @@ KERNELS = {
     "larger_table": "tree.weights",
     "lists_of": "tree.weights",
     "restart_from_average": "tree.weights",
+    "spread_lists": "tree.rows",
 }
 
 

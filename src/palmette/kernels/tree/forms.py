@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.core.types import F32, F64, I32, I32_2D, I64, U64, U64_2D, struct
+from palmette.kernels.core.vector_rows import ROW_STEP
 from palmette.kernels.learning.rule import CandidateList, candidate_list
 
 SHIFT, LEFT, RIGHT = 0, 1, 2
@@ -32,6 +34,7 @@ N_LEFT, N_RIGHT = 9, 10
 BEGIN = 11  # the first word that the top of the stack covers
 NODE_SIZE = 12
 
+MEMO_PLACES, MEMO_ENTRIES = 1 << 14, 1 << 14  # of a memo: the features of some sentences, their short lists
 POPPED = 8  # candidates examined per place of the beam, if many merge
 
 
@@ -65,8 +68,7 @@ class Words(NamedTuple):
 
 @struct
 class Weights(NamedTuple):
-    """A feature owns a list of (action, weight): of some hundred actions it occurs with two or three. See
-    weights.py."""
+    """A feature owns a list of (action, weight), two entries on average; see weights.py, and rows.py for long ones."""
 
     table: U64  # [2 * places]  key, then place of its list; adjacent, so that both cost one cache miss
     entry: I32  # [2 * capacity] action, then the bits of its weight
@@ -75,6 +77,9 @@ class Weights(NamedTuple):
     state: F32  # [capacity]    learner state per weight, for rules that adapt; of size 0 otherwise
     free: I64  # [CLASSES]      free lists of each size, chained; -1: none
     used: I64  # [2]            keys in the table, allocated entries
+    rows: F32  # [R * W]        long lists as rows of all actions; of size 0 in training
+    long: U64  # [2 * places]   place of a long list, then its row
+    least: int  # entries of a long list
 
 
 class States(NamedTuple):
@@ -130,6 +135,16 @@ class SearchOptions(NamedTuple):
     augment: bool = False  # cost-augmented search in training: 1 is added to the scores of actions that are not gold's
 
 
+class Memo(NamedTuple):
+    """Features that a search has looked up before; see memo.py."""
+
+    table: U64  # [2 * places]  key, then place of its list or row
+    entry: I32  # [2 * capacity]  short lists: action, then the bits of its weight
+    value: F32  # [2 * capacity]  the same memory as numbers
+    missing: I64  # [2 T]  scratch space
+    used: I64  # [2]       keys in the table, entries
+
+
 class Paths(NamedTuple):
     """The candidates of one sentence for a rule: their states, actions and numbers."""
 
@@ -157,7 +172,8 @@ class Workspace(NamedTuple):
     b: Beam
     c: Candidates
     keys: U64  # [T]
-    out: F32  # [A]        the scores of all actions in a state
+    out: F32  # [A, and more for whole vectors]  the scores of all actions in a state
+    memo: Memo
     node: I32  # [NODES]
     waiting: I32  # [2n+2]
     heads: I32  # [n]
@@ -187,6 +203,27 @@ def _differences(features: int, K: int) -> Differences:
     )  # fmt: skip
 
 
+def row_width(actions: int) -> int:
+    """The size of a row of scores of all actions: rounded up to whole vectors."""
+    return -(-actions // ROW_STEP) * ROW_STEP
+
+
+def long_list(width: int) -> int:
+    """The number of entries from which a list is faster as a row of this width."""
+    return max(8, width // 8)
+
+
+def make_memo(g: Grammar) -> Memo:
+    """An empty memo, with room for the features of some states at least."""
+    features, longest = g.seed.size, long_list(row_width(g.move.size))
+    places = max(MEMO_PLACES, 4 << features.bit_length())
+    entry = aligned_zeros((2 * max(MEMO_ENTRIES, 2 * features * longest),), np.int32)
+    return Memo(
+        aligned_zeros((2 * places,), np.uint64), entry, entry.view(np.float32), np.zeros(2 * features, np.int64),
+        np.zeros(2, np.int64),
+    )  # fmt: skip
+
+
 def make_workspace(g: Grammar, longest: int, how: SearchOptions, K: int = 0, differences: bool = False) -> Workspace:
     """A workspace for sentences of at most `longest` words; in training with K candidates, and with a table of their
     feature differences if the rule needs it. Large arrays are virtual memory until they are used."""
@@ -204,7 +241,8 @@ def make_workspace(g: Grammar, longest: int, how: SearchOptions, K: int = 0, dif
             np.zeros(n_next), np.zeros(n_next), np.zeros(n_next, np.int32), np.zeros(n_next, np.int32),
             np.zeros(n_next, np.int32), np.zeros(n_next, np.int32),
         ),
-        np.zeros(g.seed.size, np.uint64), np.zeros(g.move.size, np.float32), np.zeros(NODES, np.int32),
+        np.zeros(g.seed.size, np.uint64), aligned_zeros((row_width(g.move.size),), np.float32), make_memo(g),
+        np.zeros(NODES, np.int32),
         np.zeros(steps + 2, np.int32), np.zeros(longest, np.int32), np.zeros(longest, np.int32),
         Paths(
             np.zeros((K, steps), np.int32), np.zeros((K, steps), np.int32), np.zeros(K, np.int64), candidate_list(K)

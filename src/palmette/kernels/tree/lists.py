@@ -7,6 +7,7 @@ import numpy as np
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.types import F64, I32, I32_2D
 from palmette.kernels.tree.forms import SHIFT, WORD, Grammar, SearchOptions, States, Weights, Words, Workspace
+from palmette.kernels.tree.memo import forget
 from palmette.kernels.tree.search import score_actions, search_without_gold
 from palmette.kernels.tree.trace import read_arcs
 
@@ -18,6 +19,7 @@ def list_parses(
 ) -> int:  # fmt: skip
     """The trees of the last beam of sentence s, best first: heads and relations i32[width, n], scores f64[width].
     Returns their number. A tree with several derivations is listed once per derivation."""
+    forget(workspace.memo)
     search_without_gold(workspace, g, w, words, s, how)
     z, b = workspace.z, workspace.b
     n = words.offset[s + 1] - words.offset[s]
@@ -37,15 +39,16 @@ def forest(
     """The forest of a search with merging in sentence s: (edges i32[E, 4] as (state, action, under, over), scores
     f64[E], word of each state i32[], the last states i32[], score of the first shift). A shifted word is an edge
     without under and over (-1)."""
+    forget(workspace.memo)
     search_without_gold(workspace, g, w, words, s, how)
-    z, b, keys, out = workspace.z, workspace.b, workspace.keys, workspace.out
+    z, b, out = workspace.z, workspace.b, workspace.out
     n = words.offset[s + 1] - words.offset[s]
     ways = _ways(z)
     edges, scores = np.zeros((_n_edges(g, ways), 4), np.int32), np.zeros(_n_edges(g, ways))
     e = 0
     for way in range(ways.shape[0]):
         if ways[way, 1] != SHIFT:
-            score_actions(z, g, w, ways[way, 3], keys, out)
+            score_actions(workspace, g, w, ways[way, 3])
         for action in range(g.move.size):
             if _stands_for(g, ways[way, 1], action):
                 for k in range(4):

@@ -34,28 +34,38 @@ from palmette.kernels.tree.forms import (
     Words,
     Workspace,
 )
-from palmette.kernels.tree.state import depth, feature_key, read_atoms, reduced, shifted, sign, start
+from palmette.kernels.tree.memo import add_features
+from palmette.kernels.tree.state import depth, feature_keys, read_atoms, reduced, shifted, sign, start
 from palmette.kernels.tree.weights import add_list, find_key, list_start
 
 NO_ARC = -2
 
 
 @part
-def score_actions(z: States, g: Grammar, w: Weights, x: int, keys: np.ndarray, out: np.ndarray) -> None:
-    """out[action] = w . f(state x, action). keys u64[T] is scratch space."""
-    table, entry, value = w.table, w.entry, w.value
-    ptr, atom, seed, atoms = g.ptr, g.atom, g.seed, z.atoms
-    mask = np.uint64(table.size // 2 - 1)
+def score_actions(workspace: Workspace, g: Grammar, w: Weights, x: int) -> None:
+    """workspace.out[action] = w . f(state x, action)."""
+    keys, out = workspace.keys, workspace.out
     for a in range(out.size):
         out[a] = np.float32(0.0)
-    for t in range(seed.size):
-        keys[t] = feature_key(ptr, atom, seed, atoms, x, t)
+    feature_keys(g, workspace.z.atoms[x], keys)
+    if w.sums.size > 0:  # weights that change
+        _add_lists(w, keys, out)
+    else:
+        add_features(workspace.memo, w, keys, out)
+
+
+@part
+def _add_lists(w: Weights, keys: np.ndarray, out: np.ndarray) -> None:
+    """out[action] += weight of each feature of keys u64[T], in their order; the keys are replaced by places."""
+    table, entry, value = w.table, w.entry, w.value
+    mask = np.uint64(table.size // 2 - 1)
+    for t in range(keys.size):
         fetch_item(table, np.int64(keys[t] & mask) * 2)
-    for t in range(seed.size):
+    for t in range(keys.size):
         k = find_key(table, keys[t])
         keys[t] = table[k + 1]  # place of its list; 0 for a feature without weights
         fetch_item(entry, list_start(keys[t]) * 2)
-    for t in range(seed.size):
+    for t in range(keys.size):
         add_list(entry, value, keys[t], out)
 
 
@@ -87,11 +97,11 @@ def _add_costs(out: np.ndarray, gold: int) -> None:
 def _collect(workspace: Workspace, g: Grammar, w: Weights, i: int, n: int, how: SearchOptions) -> tuple[int, float]:
     """Collect the best candidates after step i, sorted, without merging. Returns their number and the score of gold's
     next action (NaN if gold is not in the beam)."""
-    z, b, c, keys, out, width = workspace.z, workspace.b, workspace.c, workspace.keys, workspace.out, how.width
+    z, b, c, out, width = workspace.z, workspace.b, workspace.c, workspace.out, how.width
     count, gold_step = 0, np.nan
     for k in range(b.size[i]):
         x = b.items[i, k]
-        score_actions(z, g, w, x, keys, out)
+        score_actions(workspace, g, w, x)
         if how.augment:
             _add_costs(out, b.gold_action[i])
         z.shift[x] = out[0]
@@ -102,7 +112,7 @@ def _collect(workspace: Workspace, g: Grammar, w: Weights, i: int, n: int, how: 
             count = _offer(c, count, width, before + out[0], x, SHIFT, x)
         if depth(z, x) >= 2:
             under = z.left[x]
-            for a in range(1, out.size):
+            for a in range(1, g.move.size):
                 score = before + out[a]
                 if count < width or score > c.score[width - 1]:
                     count = _offer(c, count, width, score, x, a, under)
@@ -133,11 +143,11 @@ def _candidates_to_merge(z: States, g: Grammar, b: Beam, i: int, c: Candidates) 
 def _collect_all(workspace: Workspace, g: Grammar, w: Weights, i: int, n: int, c: Candidates) -> tuple[int, float]:
     """Collect all candidates after step i, for merging. If no template reads relations, all arcs of one direction would
     merge, so that only the best one is a candidate."""
-    z, b, keys, out = workspace.z, workspace.b, workspace.keys, workspace.out
+    z, b, out = workspace.z, workspace.b, workspace.out
     count, gold_step = 0, np.nan
     for k in range(b.size[i]):
         x = b.items[i, k]
-        score_actions(z, g, w, x, keys, out)
+        score_actions(workspace, g, w, x)
         z.shift[x] = out[0]
         if x == b.gold_item[i]:
             gold_step = out[b.gold_action[i]]
@@ -149,14 +159,14 @@ def _collect_all(workspace: Workspace, g: Grammar, w: Weights, i: int, n: int, c
             continue
         best = np.full(3, -1)
         if not g.reads_relations:
-            for a in range(1, out.size):
+            for a in range(1, g.move.size):
                 if best[g.move[a]] < 0 or out[a] > out[best[g.move[a]]]:
                     best[g.move[a]] = a
         link = z.first[z.base[x]]
         while link >= 0:
             p = z.link[link, 0]
             since = z.shift[p] + z.inside[x]
-            for a in range(1, out.size):
+            for a in range(1, g.move.size):
                 if g.reads_relations or best[g.move[a]] == a:
                     c.score[count] = z.score[p] + since + out[a]
                     c.inside[count] = z.inside[p] + since + out[a]
@@ -372,7 +382,7 @@ def search(
             count, gold_step = _collect(workspace, g, w, i, n, how)
         if with_gold:
             if np.isnan(gold_step):
-                score_actions(z, g, w, i, workspace.keys, workspace.out)
+                score_actions(workspace, g, w, i)
                 gold_step = workspace.out[b.gold_action[i]]
             b.gold[i + 1] = b.gold[i] + gold_step
         merges += _advance(workspace, g, words, s, i, how, c, count)

@@ -152,17 +152,35 @@ def sign(z: States, g: Grammar, x: int) -> None:
 
 
 @inline
+def _finished(h: np.uint64) -> np.uint64:
+    h *= _NONE
+    h ^= h >> _32
+    return h if h != np.uint64(0) else np.uint64(1)  # 0 marks an empty place
+
+
+@inline
 def feature_key(ptr: np.ndarray, atom: np.ndarray, seed: np.ndarray, atoms: np.ndarray, x: int, t: int) -> np.uint64:
     """The table key of template t in state x."""
     h = seed[t]
     for k in range(ptr[t], ptr[t + 1]):
         h = (h ^ atoms[x, atom[k]]) * _ODD
         h ^= h >> _32
-    h *= _NONE
-    h ^= h >> _32
-    if h == np.uint64(0):
-        return np.uint64(1)
-    return h
+    return _finished(h)
+
+
+@part
+def feature_keys(g: Grammar, row: np.ndarray, keys: np.ndarray) -> None:
+    """The keys u64[T] of all templates in a state with the atoms u64[M]. The atoms of the templates follow each other;
+    places are unsigned, since compiled code checks others for being negative."""
+    ptr, atom, seed = g.ptr, g.atom, g.seed
+    k = np.uint64(0)
+    for t in range(np.uint64(seed.size)):
+        h, end = seed[t], np.uint64(ptr[t + np.uint64(1)])
+        while k < end:
+            h = (h ^ row[np.uint64(atom[k])]) * _ODD
+            h ^= h >> _32
+            k += np.uint64(1)
+        keys[t] = _finished(h)
 
 
 @inline

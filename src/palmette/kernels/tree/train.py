@@ -8,6 +8,7 @@ from palmette.kernels.learning.coefficients import updates_on_right_guesses
 from palmette.kernels.learning.rule import Rule
 from palmette.kernels.learning.violation import LASO, cut
 from palmette.kernels.tree.forms import WORD, Grammar, SearchOptions, Weights, Words, Workspace
+from palmette.kernels.tree.memo import forget
 from palmette.kernels.tree.search import begin_search, make_gold, oracle, search, search_without_gold
 from palmette.kernels.tree.trace import read_arcs
 from palmette.kernels.tree.update import NOTHING, lacking, learn
@@ -111,6 +112,7 @@ def parse(
     relations i32[N], -1 for the root; scores f64[S]. Returns the number of merged states."""
     z, b = workspace.z, workspace.b
     merges = 0
+    forget(workspace.memo)  # other weights may have been there
     for k in range(sentences.size):
         s = sentences[k]
         lo, hi = words.offset[s], words.offset[s + 1]

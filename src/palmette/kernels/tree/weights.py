@@ -19,6 +19,7 @@ CLASSES = 16
 _START = np.uint64((1 << 40) - 1)
 _LENGTH = np.uint64(0xFFF)
 _ONE = np.uint64(1)
+_TWO = np.uint64(2)
 _40 = np.uint64(40)
 _52 = np.uint64(52)
 MOST_ACTIONS = 4095
@@ -32,11 +33,11 @@ def _packed(start: int, length: int, size: int) -> np.uint64:
 @inline
 def find_key(table: np.ndarray, key: np.uint64) -> np.int64:
     """The place of the key in the table, or the empty place for it."""
-    mask = np.uint64(table.size // 2 - 1)
-    k = key & mask
-    while table[np.int64(k) * 2] != key and table[np.int64(k) * 2] != np.uint64(0):
-        k = (k + _ONE) & mask
-    return np.int64(k) * 2
+    mask = np.uint64(table.size - 1)
+    k = (key + key) & mask
+    while table[k] != key and table[k] != np.uint64(0):
+        k = (k + _TWO) & mask
+    return np.int64(k)
 
 
 @inline
@@ -52,11 +53,11 @@ def list_length(packed: np.uint64) -> np.int64:
 @inline
 def add_list(entry: np.ndarray, value: np.ndarray, packed: np.uint64, out: np.ndarray) -> None:
     """out[action] += weight for each action of a list."""
-    e = list_start(packed) * 2
-    end = e + list_length(packed) * 2
+    e = np.uint64(list_start(packed) * 2)
+    end = e + np.uint64(list_length(packed) * 2)
     while e < end:
-        out[entry[e]] += value[e + 1]
-        e += 2
+        out[np.uint32(entry[e])] += value[e + _ONE]
+        e += _TWO
 
 
 @part

@@ -14,7 +14,17 @@ from palmette.data.corpus import bytes_of, column_of_types
 from palmette.data.treebank import Treebank
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.learning.violation import STANDARD
-from palmette.kernels.tree.forms import SHIFT, Grammar, SearchOptions, Weights, Words, make_workspace
+from palmette.kernels.tree.forms import (
+    SHIFT,
+    Grammar,
+    SearchOptions,
+    Weights,
+    Words,
+    long_list,
+    make_workspace,
+    row_width,
+)
+from palmette.kernels.tree.rows import spread_lists
 from palmette.kernels.tree.train import parse
 from palmette.kernels.tree.weights import CLASSES
 from palmette.options.tree import TreeSettings
@@ -132,7 +142,10 @@ def _shares(offset: np.ndarray, parts: int) -> list[tuple[int, int]]:
     return list(pairwise(marks))
 
 
-def frozen_weights(table: np.ndarray, entry: np.ndarray) -> Weights:
-    """Weights for parsing, without space for training."""
+def frozen_weights(table: np.ndarray, entry: np.ndarray, actions: int) -> Weights:
+    """Weights for parsing, without space for training; long lists become rows."""
     free, used = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
-    return Weights(table, entry, entry.view(np.float32), np.zeros(0), np.zeros(0, np.float32), free, used)
+    width = row_width(actions)
+    rows, long = spread_lists(table, entry, width, long_list(width))
+    none, value = np.zeros(0, np.float32), entry.view(np.float32)
+    return Weights(table, entry, value, np.zeros(0), none, free, used, rows, long, long_list(width))

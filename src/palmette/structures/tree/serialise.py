@@ -134,7 +134,7 @@ def load_parser(path: FilePath) -> ParserModel:
         templates,
         stored.actions,
         stored.root,
-        frozen_weights(found["table"], found["entry"]),
+        frozen_weights(found["table"], found["entry"], len(stored.actions)),
         settings,
         {key: about[key] for key in ABOUT_TRAINING if key in about},
     )

@@ -26,7 +26,8 @@ def new_weights(adaptive: bool = False) -> Weights:
     entry, table = np.zeros(2 * CAPACITY, np.int32), np.zeros(2 * PLACES, np.uint64)
     state = np.zeros(CAPACITY if adaptive else 0, np.float32)
     free, used = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
-    return Weights(table, entry, entry.view(np.float32), np.zeros(CAPACITY), state, free, used)
+    rows, long = np.zeros(0, np.float32), np.zeros(0, np.uint64)
+    return Weights(table, entry, entry.view(np.float32), np.zeros(CAPACITY), state, free, used, rows, long, 0)
 
 
 # Kernel parts as plain Python functions
@@ -104,7 +105,9 @@ class ParserLearning(Learning):
         self.weights = w._replace(table=larger_table(w.table)) if lacks == MORE_PLACES else enlarged(w)
 
     def snapshot(self) -> Weights:
-        return frozen_weights(*frozen(self.weights, 0.0 if self.settings.estimator == "last" else self.clock))
+        clock = 0.0 if self.settings.estimator == "last" else self.clock
+        table, entry = frozen(self.weights, clock)
+        return frozen_weights(table, entry, self.grammar.move.size)
 
     def figures(self) -> dict[str, float]:
         """Fraction of updates that were no violation, mean position of the cut, and merged states per sentence."""
