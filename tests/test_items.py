@@ -54,9 +54,9 @@ def test_attributes_as_python_crfsuite_has_them(X: list[list[Any]]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """python-crfsuite refuses some of NumPy's numbers, which we take."""
+    """python-crfsuite refuses some of NumPy's numbers, and keeps attributes of value 0."""
     if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
+        return {k: _plain(v) for k, v in value.items() if isinstance(v, str | dict | list | set) or np.float32(v) != 0}
     if isinstance(value, list):
         return [_plain(v) for v in value]
     return value.item() if isinstance(value, np.generic) else value

@@ -15,6 +15,7 @@ import numpy as np
 
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
+from palmette.kernels.encode.encode import FeatureIndex
 from palmette.kernels.io import columns as kernels
 
 
@@ -78,6 +79,15 @@ class Attributes(msgspec.Struct, eq=False):
     val: np.ndarray  # f32[z], or of size 0 when all are 1
 
 
+class FoundAttributes(msgspec.Struct, eq=False):
+    """Ready-made attributes as numbers of a feature index; those that it lacks are left out."""
+
+    ptr: np.ndarray  # i64[N+1]
+    att: np.ndarray  # i32[z]
+    val: np.ndarray  # f32[z], or of size 0 when all are 1
+    index: FeatureIndex
+
+
 class Lines(msgspec.Struct, eq=False):
     """The text that a corpus was read from, to be written back with labels."""
 
@@ -115,6 +125,7 @@ class Corpus(msgspec.Struct, eq=False):
     lines: Lines | None = None
     surface: Surface | None = None
     source: str = "the input"
+    found: FoundAttributes | None = None  # instead of attributes, for the model whose index has looked them up
 
     @property
     def n_tokens(self) -> int:

@@ -111,7 +111,7 @@ class LinearClassifier(TrainingOptions, Estimator):
 
     def _scores(self, rows: list[list[Any]]) -> np.ndarray:
         model = self._fitted().model_
-        items = corpus_from_items(rows, None, mode="attributes")
+        items = corpus_from_items(rows, None, mode="attributes", index=model.feature_indexes[1])
         if not items.size:
             return np.zeros((0, len(model.labels)))
         data = model.encode(items.corpus)

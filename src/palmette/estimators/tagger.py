@@ -141,12 +141,18 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         return self
 
     def _corpus(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Corpus:
-        return self._items(X, y).corpus
-
-    def _items(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Items:
+        """A corpus with the names of its attributes, to learn from."""
         from palmette.data.items import corpus_from_items
 
-        return corpus_from_items(X, y, mode=self._mode())
+        return corpus_from_items(X, y, mode=self._mode()).corpus
+
+    def _items(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Items:
+        """A corpus for the model, which looks ready-made attributes up."""
+        from palmette.data.items import corpus_from_items
+
+        model = self._fitted()
+        index = model.feature_indexes[1] if model.encoder is None else None
+        return corpus_from_items(X, y, mode=self._mode(), index=index)
 
     def _mode(self) -> str:
         """Whether a list as a token means columns or attributes."""

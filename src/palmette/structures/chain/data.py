@@ -36,7 +36,7 @@ def encode_corpus(
     """A corpus for tagging: attributes that the feature indexes lack are left out."""
     actives = {}
     if encoder is None:
-        actives[1] = _known_attributes(_attributes_of(corpus), feature_indexes[1])
+        actives[1] = _known_attributes(corpus, feature_indexes[1])
     else:
         cells = encoder.cells(corpus)
         for order in encoder.programs:
@@ -77,7 +77,11 @@ def _data(corpus: Corpus, known: np.ndarray, allow: np.ndarray, actives: Mapping
     return Data(corpus.offset, known, allow, weight.astype(np.float32), (one, two, three))
 
 
-def _known_attributes(given: Attributes, feature_index: FeatureIndex) -> Active:
+def _known_attributes(corpus: Corpus, feature_index: FeatureIndex) -> Active:
+    found = corpus.found
+    if found is not None and found.index is feature_index:
+        return Active(found.ptr, found.att, found.val)
+    given = _attributes_of(corpus)
     numbers = find_all(feature_index.keys, feature_index.numbers, mixed_all(given.names.hash))
     ptr, att, val = given.ptr.copy(), given.names.ids.copy(), given.val.copy()
     z = keep_attributes(ptr, att, val, numbers)
