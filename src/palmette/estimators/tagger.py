@@ -33,7 +33,10 @@ if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the 
     from palmette.data.candidate import Labelling
     from palmette.data.items import Items
     from palmette.evaluation.scores import Scores
+    from palmette.structures.chain.session import Session
     from palmette.training.result import Progress
+
+FEW = 4  # sentences that are tagged one by one
 
 
 class Tagger(Confidences, TaggerOptions, Estimator):
@@ -185,6 +188,13 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         (anything), a label, or a set of labels. `decode`: viterbi, marginal or exact."""
         return self._predicted(X, allowed, decode, CAP)[0]
 
+    def session(self) -> Session:
+        """For one sentence after another: `session.tag(tokens)` keeps its arrays from call to call, in each thread that
+        uses it. It stays with the model of this moment, whatever the tagger learns afterwards."""
+        from palmette.structures.chain.session import Session
+
+        return Session(self._fitted())
+
     def predict_scored(
         self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None
     ) -> tuple[list[list[str]], list[float]]:
@@ -204,6 +214,10 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         self, X: Iterable[Any], allowed: Iterable[Any] | None, decode: str, cap: int
     ) -> tuple[list[list[str]], list[float], list[bool]]:
         model = self._fitted()
+        if allowed is None and decode == "viterbi" and type(X) is list and 0 < len(X) <= FEW:
+            quick = [found for found in map(model.session().quick, X) if found is not None]
+            if len(quick) == len(X):
+                return [labels for labels, _ in quick], [score for _, score in quick], [True] * len(quick)
         items = self._items(X)
         known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
         found = model.decode(items.corpus, decode, known=known, cap=cap)

@@ -144,6 +144,14 @@ class Encoder:
             np.concatenate(hashes or empty), np.concatenate(powers or empty),
         )  # fmt: skip
 
+    def hashes_of(self, column: int, cells: Sequence[str]) -> tuple[list[int], np.ndarray, np.ndarray]:
+        """The views of a column by number, and the hash and power of each cell in each of them: u64[cells, views]. For
+        views that look at single cells, not lexicons."""
+        views = [k for k, view in enumerate(self.views) if view.column == column]
+        atoms = [self._atoms[self.views[k]] for k in views]
+        hash, power = hash_optional([cell if atom is None else atom(cell) for cell in cells for atom in atoms])
+        return views, hash.reshape(len(cells), -1), power.reshape(len(cells), -1)
+
     def _values(self, view: View, column: Column) -> list[str | None]:
         atom = self._atoms[view]
         assert atom is not None

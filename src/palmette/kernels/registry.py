@@ -34,6 +34,7 @@ KERNELS = {
     "decide": "latent.train",
     "sample_sentences": "lm.sample",
     "split_attributes": "io.attributes",
+    "encode_sentence": "encode.sentence",
     "find_items": "io.items",
     "read_items": "io.items",
     "number_items": "io.items",

@@ -294,14 +294,15 @@ class NativeKernel:
         function.argtypes, function.restype = [ctypes.c_char_p, ctypes.c_void_p], ctypes.c_int32
         self._function = function
 
-    def __call__(self, *arguments: Any) -> Any:
+    def _packed(self, arguments: tuple[Any, ...]) -> tuple[bytes, list[Any]]:
+        """The words of the arguments, and what must stay alive until the call is over."""
         if self._function is None:
             self._bind()
         kinds = self._signature.arguments
         if len(arguments) != len(kinds):
             raise TypeError(f"{self.__name__} takes {len(kinds)} arguments, not {len(arguments)}")
         words: list[Any] = []
-        structs = []  # alive until the call is over
+        structs = []
         for kind, cls, name, value in zip(*self._plan, arguments, strict=True):
             if cls is not None:
                 kept = value.__dict__.get("_words") if type(value) is cls else None
@@ -314,10 +315,31 @@ class NativeKernel:
             else:
                 _words(kind, value, name, words)
         try:
-            packed = self._pack(*words)
+            return self._pack(*words), structs
         except struct.error as error:
             raise TypeError(f"{self.__name__}: {error}") from None
+
+    def __call__(self, *arguments: Any) -> Any:
+        packed, alive = self._packed(arguments)
         out = (ctypes.c_int64 * self._n_results)()
         if self._function(packed, out):
-            raise MemoryError(f"kernel {self.__name__}: not enough memory, or lengths that do not fit together")
+            raise self._out_of_memory()
+        del alive
         return None if self._signature.result is None else _result(self._signature.result, iter(out), arguments)
+
+    def _out_of_memory(self) -> MemoryError:
+        return MemoryError(f"kernel {self.__name__}: not enough memory, or lengths that do not fit together")
+
+    def prepare(self, *arguments: Any) -> Callable[[], None]:
+        """A call on these arguments, whose arrays may change but not move: a microsecond instead of five. For kernels
+        that return nothing."""
+        packed, alive = self._packed(arguments)
+        if self._signature.result is not None:
+            raise TypeError(f"{self.__name__} returns a value: it cannot be prepared")
+        function = self._function
+
+        def call(alive: Any = (arguments, alive)) -> None:
+            if function(packed, None):
+                raise self._out_of_memory()
+
+        return call

@@ -24,6 +24,7 @@ from palmette.structures.chain.weights import Shape
 if TYPE_CHECKING:  # the best path does not wait for the other ways to decode
     from palmette.kernels.chain.beam import BeamWeights
     from palmette.kernels.chain.label_context import LabelContextWeights
+    from palmette.structures.chain.session import Session
     from palmette.structures.stored_features import Names
 
 MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
@@ -68,6 +69,7 @@ class ChainModel(Searching):
     beam: int = 0  # prefixes that the search keeps; 0: exact search
     settings: ChainSettings = field(default_factory=ChainSettings)
     _at_temperature: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
+    _session: Session | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def temperature(self) -> float:
@@ -178,6 +180,14 @@ class ChainModel(Searching):
         )
         check_feasible(log_z, corpus)
         return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
+
+    def session(self) -> Session:
+        """The session in which `Tagger.predict` tags short lists of sentences."""
+        if self._session is None:
+            from palmette.structures.chain.session import Session
+
+            self._session = Session(self)
+        return self._session
 
     def save(self, path: str) -> None:
         """Write a model file; see serialise.py."""

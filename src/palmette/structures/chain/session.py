@@ -1,0 +1,153 @@
+"""One sentence at a time: a session keeps what a call would make anew, and calls kernels on arguments that stay where
+they are.
+
+    tokens -> attribute numbers (session_rooms.py) -> best path -> labels
+
+Each thread that uses a session has a room of its own, so that sessions are safe to share, and to use after a fork. A
+room grows with the longest sentence, up to a limit; longer sentences, and models that search by a beam or read
+lexicons, are tagged as `ChainModel.tag` does it, with the same result.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from palmette.kernels.chain.forms import Active, Chain, Data, make_trellis
+from palmette.kernels.chain.train import decode
+from palmette.kernels.core.compile import prepared
+from palmette.structures.chain.data import ONES, allow_table
+from palmette.structures.chain.session_rooms import GENERAL, GROW, VALUED, AttributeReader, CellReader, reader_for
+
+if TYPE_CHECKING:
+    from palmette.structures.chain.model import ChainModel
+
+FIRST_ROOM = 32  # tokens
+MOST_ROOM = 1024
+MOST_BYTES = 1 << 24  # of the tables of a search
+
+
+class SearchRoom:
+    """The arrays of a search in sentences of up to `most` tokens."""
+
+    def __init__(self, chain: Chain, n_labels: int, actives: Sequence[Active], most: int) -> None:
+        offset, states, scores = np.zeros(2, np.int64), np.zeros(most, np.int32), np.zeros(1)
+        known, allow = np.full(most, n_labels, np.int32), allow_table(n_labels)
+        one, two, three = actives
+        plain = Data(offset, known, allow, np.ones(1, np.float32), (one._replace(val=ONES), two, three))
+        valued = plain._replace(features=(one, two, three))
+        trellis = make_trellis(chain, plain, most)
+        self.size = sum(table.nbytes for table in trellis)
+        self.run = prepared(decode, chain, plain, trellis, states, scores, False)
+        self.run_valued = prepared(decode, chain, valued, trellis, states, scores, False)
+        self.offset, self.states, self.scores = offset.data, states.data, scores.data
+
+
+class Room:
+    """What one thread needs to tag sentences of up to `most` tokens with a model as it is now."""
+
+    def __init__(self, model: ChainModel, reader: AttributeReader | CellReader, most: int) -> None:
+        self.of, self.bias, self.beam = model.chain, dict(model.bias), model.beam
+        self.chain = model.with_bias(model.bias)
+        self.names = [model.labels[label] for label in self.chain.label_of.tolist()]
+        self.n_labels = len(model.labels)
+        self.reader = reader
+        self._resize(most)
+
+    def _resize(self, most: int) -> None:
+        self.most = most
+        self.reader.resize(most)
+        self.search = SearchRoom(self.chain, self.n_labels, self.reader.actives, most)
+
+    def fits(self, model: ChainModel) -> bool:
+        """Whether the model is still as it was."""
+        return self.of is model.chain and self.beam == model.beam and self.bias == model.bias
+
+    def _grown(self, n: int) -> bool:
+        """Make room for n tokens, if that is not too much."""
+        most = 1 << (n - 1).bit_length()
+        if most > MOST_ROOM or self.search.size // self.most * most > MOST_BYTES:
+            return False
+        self._resize(most)
+        return True
+
+    def tag(self, tokens: Sequence[Any]) -> tuple[list[str], float] | None:
+        """Labels and score; None if this is not the way to find them, or to say what is wrong."""
+        n = len(tokens)
+        if n > self.most and not self._grown(n):
+            return None
+        read = self.reader.read(tokens)
+        while read == GROW:
+            self._resize(self.most)
+            read = self.reader.read(tokens)
+        if read == GENERAL:
+            return None
+        search = self.search
+        search.offset[1] = n
+        if read == VALUED:
+            search.run_valued()
+        else:
+            search.run()
+        score = search.scores[0]
+        if not isfinite(score):
+            return None
+        names = self.names
+        return [names[state] for state in search.states[:n].tolist()], score
+
+
+class Session:
+    """Tags one sentence after another with a fitted tagger: `session.tag(tokens)`."""
+
+    def __init__(self, model: ChainModel) -> None:
+        self._model = model
+        self._local = threading.local()
+
+    def tag(self, tokens: Any) -> list[str]:
+        """The labels of a sentence, as `Tagger.predict([tokens])[0]` has them."""
+        return self.tag_scored(tokens)[0]
+
+    def tag_scored(self, tokens: Any) -> tuple[list[str], float]:
+        """The labels of a sentence and the score of its best path."""
+        found = self.quick(tokens)
+        return self._general(tokens) if found is None else found
+
+    def quick(self, tokens: Any) -> tuple[list[str], float] | None:
+        """As `tag_scored`; None if the sentence takes the general way."""
+        kind = type(tokens)
+        if (kind is not list and kind is not tuple) or not tokens:
+            return None
+        room = getattr(self._local, "room", None)
+        if room is None or not room.fits(self._model):
+            room = self._new_room()
+            if room is None:
+                return None
+        found: tuple[list[str], float] | None = room.tag(tokens)
+        return found
+
+    def _new_room(self) -> Room | None:
+        """A room for this thread; None if the model has no use for one."""
+        model, room = self._model, None
+        reader = None if model.beam else reader_for(model.encoder, model.feature_indexes)
+        if reader is not None:
+            room = Room(model, reader, FIRST_ROOM)
+            if room.search.size > MOST_BYTES:
+                room = None
+        self._local.room = room
+        return room
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rooms are made again where they are needed."""
+        return Session, (self._model,)
+
+    def _general(self, tokens: Any) -> tuple[list[str], float]:
+        from palmette.data.items import corpus_from_items
+
+        model = self._model
+        mode, index = ("attributes", model.feature_indexes[1]) if model.encoder is None else ("columns", None)
+        corpus = corpus_from_items([tokens], mode=mode, index=index).corpus
+        labels, scores = model.tag(corpus)
+        return [model.labels[label] for label in labels.tolist()], float(scores.sum())

@@ -1,0 +1,172 @@
+"""From the tokens of one sentence to attribute numbers, in arrays that are kept: ready-made attributes from bytes, and
+words or columns by way of a table of the cells met so far."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from palmette.data.item_blocks import encode, holds_sets
+from palmette.data.item_plain import is_unicode
+from palmette.features.encode import LEXICON, Encoder
+from palmette.features.templates import LABEL_CONTEXT
+from palmette.kernels.chain.forms import Active, no_active
+from palmette.kernels.core.compile import prepared
+from palmette.kernels.encode.encode import FeatureIndex
+from palmette.kernels.encode.sentence import SentenceCells, encode_sentence
+from palmette.kernels.io import items
+from palmette.kernels.io.items import find_items, make_item_room
+from palmette.structures.chain.data import ONES
+from palmette.structures.chain.weights import ARITIES
+
+PLAIN, VALUED, GROW, GENERAL = (
+    0,
+    1,
+    2,
+    3,
+)  # of a sentence: all values are 1; some are not; ask for more room and read it
+# again; the general way must read it, or say what is wrong
+MOST_BYTES = 1 << 22  # of an encoded sentence
+CELL_BYTES = 1 << 24  # of the table of cells
+MOST_CELLS = 1 << 16
+_TOKENS = frozenset((dict, list, tuple))
+_ROWS = frozenset((tuple, list))
+_STRINGS = frozenset((str,))
+
+
+def reader_for(
+    encoder: Encoder | None, feature_indexes: Mapping[int, FeatureIndex]
+) -> AttributeReader | CellReader | None:
+    """What reads the sentences of a model; None if its templates look at more than single cells."""
+    if encoder is None:
+        return AttributeReader(feature_indexes[1])
+    if LABEL_CONTEXT in encoder.programs or any(view.atom.startswith(LEXICON) for view in encoder.views):
+        return None
+    return CellReader(encoder, feature_indexes)
+
+
+class AttributeReader:
+    """Ready-made attributes: encoded, read and looked up."""
+
+    def __init__(self, index: FeatureIndex) -> None:
+        self.index = index
+        self.bytes, self.attributes = 1 << 13, 1 << 10
+
+    def resize(self, most: int) -> None:
+        """Make room for so many tokens."""
+        data, room = np.zeros(self.bytes, np.uint8), make_item_room(most, self.attributes, spans=False)
+        att = np.zeros(self.attributes, np.int32)
+        self.find = prepared(find_items, data, room, self.index, att)
+        self.data, self.counts = data.data, room.counts.data
+        self.actives = Active(room.ptr, att, room.val), no_active(), no_active()
+
+    def read(self, tokens: Sequence[Any]) -> int:
+        """Read a sentence: one of the numbers above."""
+        if not _TOKENS.issuperset(map(type, tokens)):
+            return GENERAL
+        try:
+            data = encode((tokens,))
+        except Exception:  # of the encoder, or of a type of the user's
+            return GENERAL
+        size, counts = len(data), self.counts
+        if size > self.bytes:
+            if size > MOST_BYTES:
+                return GENERAL
+            self.bytes = 1 << (size - 1).bit_length()
+            return GROW
+        self.data[:size] = data
+        counts[items.SIZE] = size
+        self.find()
+        if counts[items.STATUS] == items.NO_ROOM:
+            self.attributes *= 2  # as many as bytes at most
+            return GROW
+        if counts[items.STATUS] != items.FINE or (counts[items.NESTED] and any(map(holds_sets, tokens))):
+            return GENERAL
+        return VALUED if counts[items.VALUED] else PLAIN
+
+
+class CellReader:
+    """Words or columns: each cell is hashed in all its views when it is met first. A table that is full starts anew."""
+
+    def __init__(self, encoder: Encoder, feature_indexes: Mapping[int, FeatureIndex]) -> None:
+        self.encoder, self.indexes = encoder, feature_indexes
+        self.n_columns, views = encoder.n_columns, encoder.views
+        self.rows: list[dict[str, int]] = [{} for _ in range(self.n_columns)]
+        self.used, self.most_cells = 0, min(MOST_CELLS, CELL_BYTES // (16 * max(1, len(views))))
+        self.hash = np.zeros((self.most_cells, max(1, len(views))), np.uint64)
+        self.power = np.zeros_like(self.hash)
+        self.column = np.array([view.column for view in views], np.int32)
+
+    def resize(self, most: int) -> None:
+        """Make room for so many tokens."""
+        self.most = most
+        size, ids = np.zeros(1, np.int64), np.zeros((max(1, self.n_columns), most), np.int32)
+        cells = SentenceCells(size, ids, self.column, self.hash, self.power)
+        self.size, self.ids = size.data, ids.reshape(-1).data
+        self.encoders, actives = [], {1: Active(np.zeros(most + 1, np.int64), np.zeros(0, np.int32), ONES)}
+        for order, program in self.encoder.programs.items():
+            T = program.macro.size - 1
+            active = actives[order] = Active(np.zeros(most + 1, np.int64), np.zeros(most * T + 1, np.int32), ONES)
+            scratch = np.zeros((most, T), np.uint64)
+            call = prepared(encode_sentence, program, cells, self.indexes[order], scratch, active.ptr, active.att)
+            self.encoders.append(call)
+        one, two, three = (actives.get(arity, no_active()) for arity in ARITIES)
+        self.actives = one, two, three
+
+    def read(self, tokens: Sequence[Any]) -> int:
+        """Read a sentence: PLAIN or GENERAL."""
+        if _STRINGS.issuperset(map(type, tokens)):
+            columns: Sequence[Sequence[str]] = (tokens,)
+        elif _ROWS.issuperset(map(type, tokens)):
+            try:
+                columns = tuple(zip(*tokens, strict=True))
+            except ValueError:  # not as many cells in all rows
+                return GENERAL
+        else:
+            return GENERAL
+        others = columns[self.n_columns :]
+        if len(columns) < max(1, self.n_columns) or not all(_STRINGS.issuperset(map(type, cells)) for cells in others):
+            return GENERAL
+        if not self._number(columns):
+            return GENERAL
+        self.size[0] = len(tokens)
+        for encode_order in self.encoders:
+            encode_order()
+        return PLAIN
+
+    def _number(self, columns: Sequence[Sequence[str]], again: bool = True) -> bool:
+        """Write the rows of the cells; False if some are not strings, or too many. A full table is emptied, once."""
+        at, ids = 0, self.ids
+        for column, rows in enumerate(self.rows):
+            cells = columns[column]
+            try:
+                found = array("i", map(rows.__getitem__, cells))
+            except KeyError:
+                new = list(dict.fromkeys(cell for cell in cells if cell not in rows))
+                if not all(type(cell) is str and is_unicode(cell) for cell in new):
+                    return False
+                if self.used + len(new) > self.most_cells:
+                    self._forget()
+                    return again and self._number(columns, again=False)
+                self._add(column, new)
+                found = array("i", map(rows.__getitem__, cells))
+            except TypeError:
+                return False
+            ids[at : at + len(found)] = found
+            at += self.most
+        return True
+
+    def _forget(self) -> None:
+        self.used = 0
+        for rows in self.rows:
+            rows.clear()
+
+    def _add(self, column: int, cells: list[str]) -> None:
+        views, hash, power = self.encoder.hashes_of(column, cells)
+        last = self.used + len(cells)
+        self.hash[self.used : last, views], self.power[self.used : last, views] = hash, power
+        self.rows[column].update(zip(cells, range(self.used, last), strict=True))
+        self.used = last
