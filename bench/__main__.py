@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import classify, crf, latent, lm, nbest, parse, quality, scale, sparse, speed, start
+from bench import classify, crf, latent, lm, nbest, parse, quality, scale, serve, sparse, speed, start
 from bench.fuzz import bench_fuzz
 from bench.measure import data_folder
 from bench.report import write_report
@@ -15,6 +15,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "train": speed.bench_train,
     "tag": speed.bench_tag,
     "start": start.bench_start,
+    "serve": serve.bench_serve,
     "chunking": lambda data, times: quality.bench_chunking(data),
     "np": lambda data, times: quality.bench_np(data),
     "ewt": lambda data, times: quality.bench_ewt(data),

@@ -6,11 +6,12 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from bench import latent
+from bench import latent, serve
 from bench.measure import HERE, load, median
 
 SIDES = ("palmette", "python-crfsuite")
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+SERVE = "<!-- serve: begin -->", "<!-- serve: end -->"
 
 
 def _result(name: str) -> dict[str, Any]:
@@ -38,9 +39,32 @@ def speed_rows() -> list[tuple[str, str, str, str]]:
     for what, name in (("tag one sentence, peak memory", "one sentence"), ("train, peak memory", "training")):
         memory = [max(start[name][side]["megabytes"]) for side in SIDES]
         rows.append((what, *(f"{size:.0f} MB" for size in memory), f"{memory[1] / memory[0]:.1f}x"))
+    rows += _python_rows(_result("serve"))
     crf = _result("crf")["seconds"]
     what = "CRF: one gradient, beside an iteration with equal features"
     rows.append(_speed_row(what, median(crf["gradient"]), median(crf["rival"])))
+    return rows
+
+
+def _python_rows(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """One sentence, a list of sentences and training from Python, of the forms of data that a user of python-crfsuite
+    has; bench/serve.py has all of them."""
+    rows = []
+    names = (
+        ("dicts", "dicts"),
+        ("lists", "lists"),
+        ("columns, features ready", "columns (theirs: features ready-made)"),
+    )
+    for name, words in names:
+        mine, theirs = (found["single"][name][side]["cpu"] for side in ("predict", SIDES[1]))
+        what = f"one sentence of {found['length']} tokens from Python, {words}"
+        rows.append((what, f"{mine:.0f} µs", f"{theirs:.0f} µs", f"**{theirs / mine:.1f}x**"))
+    for name in ("dicts", "lists"):
+        mine, theirs = (1e6 / found["batch"][name][side] for side in ("predict", SIDES[1]))
+        what = f"a list of sentences from Python, {name}, a token"
+        rows.append((what, f"{mine:.1f} µs", f"{theirs:.1f} µs", f"**{theirs / mine:.1f}x**"))
+    fit = found["fit"]["dicts"]
+    rows.append(_speed_row("train from dicts in Python, CPU", *(fit[side]["all"] for side in ("predict", SIDES[1]))))
     return rows
 
 
@@ -71,18 +95,20 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def _fill(page: Path, made: str) -> None:
+def _fill(page: Path, made: str, marks: tuple[str, str] = (BEGIN, END)) -> None:
     """Put a table between the marks of a page."""
+    begin, end = marks
     text = page.read_text(encoding="utf-8")
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    page.write_text(f"{head}{BEGIN}\n{made}\n{END}{tail}", encoding="utf-8")
+    head, _, rest = text.partition(begin)
+    _, _, tail = rest.partition(end)
+    page.write_text(f"{head}{begin}\n{made}\n{end}{tail}", encoding="utf-8")
 
 
 def write_report() -> None:
     """Put the tables between the marks of the pages, and draw the chart."""
     _fill(HERE.parent / "README.md", table())
     _fill(HERE.parent / "docs" / "latent.md", latent.table(_result("latent")))
+    _fill(HERE.parent / "docs" / "usage.md", "\n".join(serve.table(_result("serve"))), SERVE)
     draw(HERE.parent / "docs" / "images" / "bench.png")
     print(table())
 

@@ -20,6 +20,7 @@ from palmette.features.encode import Encoder, new_feature_index
 from palmette.features.resources import Clusters, Lexicon, Resources
 from palmette.features.templates import TemplateSet, parse
 from palmette.structures.chain.data import Collected, allow_table, encode_corpus
+from palmette.structures.chain.session_rooms import PLAIN, reader_for
 from palmette.structures.stored_features import Names
 
 Sentences = list[list[list[str]]]
@@ -148,6 +149,31 @@ def test_a_locked_feature_index_drops_what_it_does_not_know(
     known = set(names_of(collected))
     expected = [[text for text in token if text in known] for token in expanded(templates, others, 1)]
     assert [sorted(token) for token in locked(collected, column_corpus(others))] == [sorted(t) for t in expected]
+
+
+@few(2)
+@given(template_sets(), SENTENCES, SENTENCES)
+def test_one_sentence_at_a_time(templates: TemplateSet, sentences: Sentences, others: Sentences) -> None:
+    """The strings of the twin, in the order of the corpus kernel."""
+    collected = collect(templates, sentences)
+    assert collected.encoder is not None
+    reader = reader_for(collected.encoder, collected.feature_indexes)
+    if reader is None:
+        assert any(macro.atom.startswith("lexicon:") for t in templates.templates for macro in t.macros)
+        return
+    reader.resize(6)
+    for sentence in sentences + others:
+        corpus, n = column_corpus([sentence]), len(sentence)
+        assert reader.read([tuple(cells) for cells in sentence]) == PLAIN
+        free, allow = np.full(n, 1, np.int32), allow_table(1)
+        whole = encode_corpus(corpus, collected.encoder, collected.feature_indexes, free, allow)
+        for order in collected.encoder.programs:
+            active, expected = reader.actives[order - 1], whole.features[order - 1]
+            assert active.ptr[: n + 1].tolist() == expected.ptr.tolist()
+            assert active.att[: active.ptr[n]].tolist() == expected.att.tolist()
+            known = set(names_of(collected, order))
+            strings = [[text for text in token if text in known] for token in expanded(templates, [sentence], order)]
+            assert np.diff(active.ptr[: n + 1]).tolist() == [len(token) for token in strings]
 
 
 def test_boundaries_are_those_of_each_sentence() -> None:

@@ -30,6 +30,7 @@ from palmette.kernels.core.hashing import hash_pieces, mixed_all
 from palmette.kernels.core.signature import leaves, n_words, signature_of
 from palmette.kernels.core.table import add_all, find_all
 from palmette.kernels.core.types import ArrayType
+from palmette.kernels.io.items import FINE, FOUND, ODD, SIZE, STATUS, make_item_room, read_items
 from palmette.kernels.registry import KERNELS, find_kernel
 
 KERNEL_FOLDER = Path(native.__file__).parents[1]
@@ -363,3 +364,42 @@ def test_threads_share_the_words_of_a_struct(model: Any) -> None:
             assert len({id(words) for words in found}) == 1
     finally:
         sys.setswitchinterval(interval)
+
+
+# --- prepared calls -----------------------------------------------------------------------------------------
+
+
+def test_a_prepared_call_sees_arrays_as_they_are_now() -> None:
+    data, room = np.frombuffer(bytearray(b"\x91\x91\x91\xa1a"), np.uint8), make_item_room(2, 2, spans=False)
+    call = compiling.prepared(read_items, data, room)
+    for size, status, found in ((5, FINE, 1), (4, ODD, 0), (5, FINE, 1)):
+        room.counts[SIZE] = size
+        call()
+        assert room.counts[STATUS] == status
+        assert room.counts[FOUND] == found
+    first = room.hash[0]
+    data[4] = ord("b")
+    call()
+    assert room.hash[0] != first
+
+
+def test_a_prepared_call_keeps_its_arrays() -> None:
+    def made() -> Any:
+        room = make_item_room(4, 4, spans=False)
+        room.counts[SIZE] = 5
+        return compiling.prepared(read_items, np.frombuffer(b"\x91\x91\x91\xa1a", np.uint8), room)
+
+    calls = [made() for _ in range(50)]
+    gc.collect()
+    for call in calls:
+        call()
+
+
+@in_library
+def test_what_cannot_be_prepared() -> None:
+    with pytest.raises(TypeError, match="returns a value"):
+        compiling.prepared(mixed_all, np.zeros(1, np.uint64))
+    with pytest.raises(TypeError, match="uint8"):
+        compiling.prepared(read_items, np.zeros(1), make_item_room(1, 1, spans=False))
+    with pytest.raises(TypeError, match="takes 2 arguments"):
+        compiling.prepared(read_items, np.zeros(1, np.uint8))
