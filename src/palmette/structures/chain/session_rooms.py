@@ -97,7 +97,7 @@ class CellReader:
         self.rows: list[dict[str, int]] = [{} for _ in range(self.n_columns)]
         self.used, self.most_cells = 0, min(MOST_CELLS, CELL_BYTES // (16 * max(1, len(views))))
         self.hash = np.zeros((self.most_cells, max(1, len(views))), np.uint64)
-        self.power = np.zeros_like(self.hash)
+        self.power = np.zeros(self.hash.shape, np.uint64)
         self.column = np.array([view.column for view in views], np.int32)
 
     def resize(self, most: int) -> None:
