@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from strategies import few
 
 from palmette.data import item_blocks
 from palmette.data.corpus import Corpus
@@ -123,7 +124,7 @@ def by_definition(X: Any) -> Any:
         return result(X)
 
 
-@settings(max_examples=300)
+@few(5)
 @given(usual, st.integers(1, 8))
 def test_the_kernel_reads_what_the_definition_says(X: list[list[Any]], block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -134,13 +135,13 @@ def test_the_kernel_reads_what_the_definition_says(X: list[list[Any]], block: in
     assert found == by_definition(X)
 
 
-@settings(max_examples=600)
+@few(10)
 @given(odd)
 def test_odd_values_come_out_alike(X: list[list[Any]]) -> None:
     assert result(X) == by_definition(X)
 
 
-@settings(max_examples=200)
+@few(3)
 @given(usual, st.data())
 def test_look_up_is_numbering_and_dropping(X: list[list[Any]], data: st.DataObject) -> None:
     named = corpus_from_items(X, mode="attributes").corpus
@@ -195,6 +196,17 @@ def test_many_attributes_and_long_names() -> None:
     assert result(X) == by_definition(X)
 
 
+def test_long_sentences_are_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    X: list[list[Any]] = [[{"a": f"{k}"} for k in range(3000)], [{"b": 1}]]
+    assert result(X) == by_definition(X)
+    X[0][2500] = {"a": None}
+    assert result(X).startswith("X[0][2500]['a'] is None")
+    monkeypatch.setattr(item_blocks, "MOST_BYTES", 3000)
+    assert result([[{"b": "c"}], [{"a": "x" * 3000}]]).startswith(
+        "the attributes of 2 tokens from X[0][0] on have names"
+    )
+
+
 def test_deep_nesting() -> None:
     for depth in (15, 16, 17, 40):
         token: Any = "end"
@@ -246,7 +258,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(good)
 
 
-@settings(max_examples=500)
+@few(8)
 @given(st.one_of(damaged(), st.binary(max_size=60)), st.booleans(), st.integers(0, 6), st.integers(0, 12))
 def test_any_bytes_stay_within_the_arrays(data: bytes, spans: bool, tokens: int, attributes: int) -> None:
     room, around = guarded(make_item_room(tokens, attributes, spans=spans))
@@ -264,7 +276,7 @@ def test_any_bytes_stay_within_the_arrays(data: bytes, spans: bool, tokens: int,
         assert twin.hash[:z].tolist() == room.hash[:z].tolist()
 
 
-@settings(max_examples=400)
+@few(7)
 @given(damaged())
 def test_bytes_that_are_fine_mean_what_they_say(data: bytes) -> None:
     room = make_item_room(500, 500, spans=True)

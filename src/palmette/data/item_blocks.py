@@ -15,6 +15,7 @@ import numpy as np
 
 from palmette.data.corpus import Attributes, Column, Corpus, FoundAttributes, bytes_of
 from palmette.data.item_plain import GROUPS, as_own, attributes_of
+from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.core.table import renumbered
 from palmette.kernels.encode.encode import FeatureIndex
@@ -38,6 +39,7 @@ from palmette.kernels.io.items import (
 )  # fmt: skip
 
 BLOCK = 1024  # tokens that are read together
+MOST_BYTES = (1 << 31) - 1  # of a block: places are numbers of 32 bits
 encode = msgspec.msgpack.Encoder(enc_hook=as_own, decimal_format="number").encode
 _SIMPLE = frozenset((str, int, float, bool, list, tuple))
 
@@ -143,7 +145,7 @@ class AttributeBlocks:
     def __init__(self, names: NewNames | KnownNames) -> None:
         self.names = names
         self.waiting: list[Sequence[Any]] = []
-        self.places: list[int] = []
+        self.places: list[tuple[int, int]] = []  # sentence and first token
         self.size = 0
         self.ptr, self.att = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)]
         self.val: list[np.ndarray | int] = []  # of a block; or how many, if all are 1
@@ -155,15 +157,17 @@ class AttributeBlocks:
         self.numbers = np.empty(attributes, np.int32)
 
     def add(self, tokens: Sequence[Any], s: int) -> None:
-        self.waiting.append(tokens)
-        self.places.append(s)
-        self.size += len(tokens)
-        if self.size >= BLOCK:
-            self._flush()
+        for first in range(0, len(tokens), BLOCK):
+            part = tokens if len(tokens) <= BLOCK else tokens[first : first + BLOCK]
+            self.waiting.append(part)
+            self.places.append((s, first))
+            self.size += len(part)
+            if self.size >= BLOCK:
+                self._flush()
 
     def _flush(self) -> None:
         data = encoded(self.waiting)
-        if data is None or not self._read(data):
+        if data is None or len(data) > MOST_BYTES or not self._read(data):
             self._read_plain()
         count = self.room.counts.tolist()
         n, z = count[TOKENS], count[FOUND]
@@ -200,14 +204,17 @@ class AttributeBlocks:
     def _read_plain(self) -> None:
         found = [
             attributes_of(token, f"X[{s}][{i}]")
-            for s, tokens in zip(self.places, self.waiting, strict=True)
-            for i, token in enumerate(tokens)
+            for (s, first), tokens in zip(self.places, self.waiting, strict=True)
+            for i, token in enumerate(tokens, first)
         ]
         names, values = [name for own in found for name, _ in own], [value for own in found for _, value in own]
         n, z = len(found), len(names)
         if n > self.room.ptr.size - 1 or z > self.room.hash.size:
             self._make_room(max(n, self.room.ptr.size), max(z, self.room.hash.size))
         text, offset = bytes_of(names)
+        if text.size > MOST_BYTES:
+            s, i = self.places[0]
+            raise DataError(f"the attributes of {n} tokens from X[{s}][{i}] on have names of {text.size:,} bytes")
         room = self.room
         np.cumsum([len(own) for own in found], out=room.ptr[1 : n + 1])
         room.hash[:z], room.val[:z] = hash_pieces(text, offset)[0], values

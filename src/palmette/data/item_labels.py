@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from palmette.data.item_columns import Places, check_sentences, column_of, token
 from palmette.data.item_plain import type_of
 from palmette.errors import DataError
 
+_STRINGS = frozenset((str,))
+
 
 class Labels:
     """The labels y beside the sentences X."""
@@ -19,7 +23,7 @@ class Labels:
     def __init__(self, y: Iterable[Any]) -> None:
         check_sentences(y, "y")
         self.rest = iter(y)
-        self.numbers: dict[Any, int] = {}
+        self.numbers: defaultdict[Any, int] = defaultdict(count().__next__)
         self.ids: list[int] = []
         self.sets: dict[str, frozenset[str]] = {}  # of partial labels, by their name
 
@@ -31,9 +35,9 @@ class Labels:
         tags = tokens_of(given, f"y[{s}]")
         if len(tags) != size:
             raise DataError(f"y[{s}] has {len(tags)} labels, but X[{s}] has {size} tokens")
-        if not all(isinstance(tag, str) for tag in tags):
+        if not _STRINGS.issuperset(map(type, tags)):
             tags = [tag if isinstance(tag, str) else self._set(tag, f"y[{s}][{i}]") for i, tag in enumerate(tags)]
-        self.ids += [self.numbers.setdefault(tag, len(self.numbers)) for tag in tags]
+        self.ids.extend(map(self.numbers.__getitem__, tags))
 
     def _set(self, tag: Any, place: str) -> Any:
         """A partial label as a frozen set; the empty set allows all labels. Others are an error."""
