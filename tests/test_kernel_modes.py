@@ -58,7 +58,7 @@ def test_the_core_with_every_index_checked(tmp_path: Path) -> None:
     """An index out of range is silent otherwise. A warm cache would hide it: this one is new, so that every kernel is
     compiled again. These files have the loops that all others are made of."""
     out = run_tests(
-        ["test_viterbi.py", "test_training.py", "test_encode.py", "test_forward.py"],
+        ["test_viterbi.py", "test_training.py", "test_encode.py", "test_forward.py", "test_item_blocks.py"],
         NUMBA_BOUNDSCHECK="1",
         PALMETTE_TEST_EXAMPLES="15",
         PALMETTE_CACHE_DIR=str(tmp_path),
