@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,8 +13,9 @@ from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import Transitions
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
-from palmette.kernels.chain.forms import Active, Chain, Data, make_trellis, stride_of
+from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, make_trellis, stride_of
 from palmette.kernels.chain.train import decode
+from palmette.kernels.core.compile import prepared
 from palmette.kernels.encode.encode import FeatureIndex
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.data import allow_table, encode_contexts, encode_corpus
@@ -180,6 +181,17 @@ class ChainModel(Searching):
         )
         check_feasible(log_z, corpus)
         return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
+
+    @property
+    def searched(self) -> Chain:
+        """The chain that the best path is searched in, without the bias."""
+        return self.chain
+
+    def prepared_search(
+        self, data: Data, trellis: Trellis, states: np.ndarray, scores: np.ndarray
+    ) -> Callable[[], None]:
+        """A call that searches the best path of what is in the arrays then, with the bias of now."""
+        return prepared(decode, self.with_bias(self.bias), data, trellis, states, scores, False)
 
     def session(self) -> Session:
         """The session in which `Tagger.predict` tags short lists of sentences."""

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, make_trellis
-from palmette.kernels.chain.train import decode
-from palmette.kernels.core.compile import prepared
+from palmette.kernels.chain.forms import Active, Data, make_trellis
 from palmette.structures.chain.data import ONES, allow_table
 from palmette.structures.chain.session_rooms import GENERAL, GROW, VALUED, AttributeReader, CellReader, reader_for
 
@@ -34,16 +32,16 @@ MOST_BYTES = 1 << 24  # of the tables of a search
 class SearchRoom:
     """The arrays of a search in sentences of up to `most` tokens."""
 
-    def __init__(self, chain: Chain, n_labels: int, actives: Sequence[Active], most: int) -> None:
+    def __init__(self, model: ChainModel, actives: Sequence[Active], most: int) -> None:
         offset, states, scores = np.zeros(2, np.int64), np.zeros(most, np.int32), np.zeros(1)
-        known, allow = np.full(most, n_labels, np.int32), allow_table(n_labels)
+        known, allow = np.full(most, len(model.labels), np.int32), allow_table(len(model.labels))
         one, two, three = actives
         plain = Data(offset, known, allow, np.ones(1, np.float32), (one._replace(val=ONES), two, three))
         valued = plain._replace(features=(one, two, three))
-        trellis = make_trellis(chain, plain, most)
+        trellis = make_trellis(model.searched, plain, most)
         self.size = sum(table.nbytes for table in trellis)
-        self.run = prepared(decode, chain, plain, trellis, states, scores, False)
-        self.run_valued = prepared(decode, chain, valued, trellis, states, scores, False)
+        self.run = model.prepared_search(plain, trellis, states, scores)
+        self.run_valued = model.prepared_search(valued, trellis, states, scores)
         self.offset, self.states, self.scores = offset.data, states.data, scores.data
 
 
@@ -51,21 +49,20 @@ class Room:
     """What one thread needs to tag sentences of up to `most` tokens with a model as it is now."""
 
     def __init__(self, model: ChainModel, reader: AttributeReader | CellReader, most: int) -> None:
-        self.of, self.bias, self.beam = model.chain, dict(model.bias), model.beam
-        self.chain = model.with_bias(model.bias)
-        self.names = [model.labels[label] for label in self.chain.label_of.tolist()]
-        self.n_labels = len(model.labels)
-        self.reader = reader
+        self.model, self.reader = model, reader
+        self.searched, self.bias, self.beam = model.searched, dict(model.bias), model.beam
+        self.names = [model.labels[label] for label in self.searched.label_of.tolist()]
         self._resize(most)
 
     def _resize(self, most: int) -> None:
         self.most = most
         self.reader.resize(most)
-        self.search = SearchRoom(self.chain, self.n_labels, self.reader.actives, most)
+        self.search = SearchRoom(self.model, self.reader.actives, most)
 
-    def fits(self, model: ChainModel) -> bool:
+    def fits(self) -> bool:
         """Whether the model is still as it was."""
-        return self.of is model.chain and self.beam == model.beam and self.bias == model.bias
+        model = self.model
+        return self.searched is model.searched and self.beam == model.beam and self.bias == model.bias
 
     def _grown(self, n: int) -> bool:
         """Make room for n tokens, if that is not too much."""
@@ -121,7 +118,7 @@ class Session:
         if (kind is not list and kind is not tuple) or not tokens:
             return None
         room = getattr(self._local, "room", None)
-        if room is None or not room.fits(self._model):
+        if room is None or not room.fits():
             room = self._new_room()
             if room is None:
                 return None
