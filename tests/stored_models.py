@@ -1,4 +1,5 @@
-"""Models of file version 1, one of every kind, as tests/fixtures/v1 keeps them; see index.json there."""
+"""Models of file version 1, one of every kind, as tests/fixtures/v1 keeps them (see index.json there), and the chains
+among them in the forms of version 2, full and compact."""
 
 from __future__ import annotations
 
@@ -12,8 +13,23 @@ _INDEX = json.loads((FOLDER / "index.json").read_text())
 FILES: dict[str, dict[str, Any]] = {row["name"]: row for row in _INDEX["files"]}
 
 
+FULL, COMPACT = "2 ", "compact "
+# Chains only; an HMM has weights of minus infinity, which a compact model cannot have.
+OTHERS = ("parser", "classifier", "language_model")
+CHAINS = [name for name in FILES if not name.startswith(OTHERS)]
+FORMS = [*FILES, *(FULL + name for name in CHAINS), *(COMPACT + name for name in CHAINS if "hmm" not in name)]
+
+
 def unpacked(name: str, folder: Path) -> Path:
-    """The model file `name` in a folder."""
-    path = folder / f"{name}.palm"
-    path.write_bytes(gzip.decompress((FOLDER / f"{name}.palm.gz").read_bytes()))
+    """The model file `name` in a folder; `name` is one of FORMS."""
+    from palmette.structures.chain.compact import compact_chain
+    from palmette.structures.chain.serialise import load_chain
+
+    first = name.removeprefix(FULL).removeprefix(COMPACT)
+    path = folder / f"{first}.palm"
+    path.write_bytes(gzip.decompress((FOLDER / f"{first}.palm.gz").read_bytes()))
+    if name != first:
+        model = load_chain(path)
+        model.checkpoint = {}
+        (compact_chain(model)[0] if name.startswith(COMPACT) else model).save(str(path))
     return path

@@ -200,7 +200,7 @@ def tampered(good: bytes) -> dict[str, tuple[bytes, str]]:
         "empty": (b"", "the file is empty"),
         "a flipped bit": (good[:-9] + bytes([good[-9] ^ 1]) + good[-8:], "checksum"),
         "more behind it": (good + b"!", "1 bytes follow"),
-        "of a newer version": (good.replace(b'"version":"1"', b'"version":"2"'), "made by a newer palmette"),
+        "of a newer version": (good.replace(b'"version":"2"', b'"version":"3"'), "made by a newer palmette"),
         "random": (bytes(range(7, 256)) * 99, "not a palmette model"),
         "a pickle": (pickle.dumps(list(range(99))), "pickle"),
         "text": (b"the DT B-NP\n", "not a palmette model"),

@@ -120,7 +120,7 @@ def test_a_copy_by_the_safetensors_library_is_a_model(arrays: dict[str, Any]) ->
         save(ours, arrays, META)
         with safetensors.safe_open(ours, framework="np") as file:
             metadata = file.metadata()
-        assert (metadata["format"], metadata["version"]) == ("palmette", "1")
+        assert (metadata["format"], metadata["version"]) == ("palmette", "2")
         assert json.loads(metadata["meta"]) == META
         safetensors.numpy.save_file(arrays, theirs, metadata=metadata)
         loaded, meta = load(theirs)  # with our checksum, so the data are the same byte for byte
@@ -288,7 +288,7 @@ def test_versions(model: Path) -> None:
     meta = header["__metadata__"]
     meta["version"] = "12"
     del meta["meta"]
-    refuse(model, packed(header, data), r"newer palmette \(format 12, this one reads up to 1\): upgrade")
+    refuse(model, packed(header, data), r"newer palmette \(format 12, this one reads up to 2\): upgrade")
     for version in ("", "0", "-1", "1.0", "x", "²", "9" * 5000, 2):
         refuse(model, packed(header | {"__metadata__": meta | {"version": version}}, data), "damaged")
     refuse(model, packed(header | {"__metadata__": meta | {"version": "1"}}, data), "no `meta`")

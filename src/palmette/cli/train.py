@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import check_threads, forbidden_pairs, format_spec
+from palmette.cli.compact import MOST_LOSS, log_compact
 from palmette.cli.output import report_training
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
@@ -48,6 +49,10 @@ class Train(JsonOptions, Command):
     threads: int = option(
         default=1, low=1, group="training", help="Threads of lbfgs; the result is the same for any number."
     )
+    compact: bool = option(
+        default=False, group="output",
+        help="Write a compact model: weights of 8 bits, and without weights that the development data does not miss.",
+    )  # fmt: skip
     prune: bool = option(default=False, group="output", help="Leave out attributes whose weights are all zero.")
     strip: bool = option(default=False, group="output", help="Leave out the attributes' names, used by `inspect` only.")
 
@@ -68,10 +73,13 @@ class Train(JsonOptions, Command):
             tagger.fit_file(
                 self.data, self.dev, spec=spec, resume=None if old is None else old.model_,
                 checkpoint=self.checkpoint, names=not self.strip, threads=self.threads, progress=display,
+                compact=MOST_LOSS if self.compact else None,
             )  # fmt: skip
         tagger.save(self.output, prune=self.prune, strip=self.strip)
         seconds = time.perf_counter() - begun
         report_training(tagger.outcome_, self.output, seconds, lambda: about(tagger), self.json, self.quiet)
+        if self.compact and not silent:
+            log_compact(tagger.compaction_)
         if tagger.outcome_.interrupted:
             raise SystemExit(130)
 
@@ -87,6 +95,8 @@ class Train(JsonOptions, Command):
             raise UsageError(f"{flags}: --resume continues with the features and states of the model")
         if self.prune and self.checkpoint:
             raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
+        if self.compact and self.checkpoint:
+            raise UsageError("--compact drops what --checkpoint must keep: choose one of them")
         check_threads(self.threads)
 
     def _tagger(self, old: Tagger | None) -> Tagger:

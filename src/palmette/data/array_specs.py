@@ -170,6 +170,30 @@ class RisingWithin(msgspec.Struct, frozen=True):
         return None
 
 
+class AddsUpTo(msgspec.Struct, frozen=True):
+    """Sizes of pieces of something whose size is `total`."""
+
+    total: str
+
+    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+        total = int(array.sum(dtype=np.int64))
+        return None if total == found.sizes[self.total] else f"adds up to {total}, not {found.sizes[self.total]}"
+
+
+class RisingInGroups(msgspec.Struct, frozen=True):
+    """As RisingWithin; `sizes` names the array of the sizes of the groups, which add up to that of this array."""
+
+    sizes: str
+
+    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+        ends = np.cumsum(found.arrays[self.sizes], dtype=np.int64)
+        starts = np.zeros(array.size + 1, np.bool_)
+        starts[ends] = True
+        if bool(((array[1:] <= array[:-1]) & ~starts[1 : array.size]).any()):
+            return f"does not rise strictly within the groups of {self.sizes!r}"
+        return None
+
+
 class ZeroRow(msgspec.Struct, frozen=True):
     """Row 0 exists and is zero: all attributes without a row of their own share it."""
 

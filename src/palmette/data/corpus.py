@@ -15,7 +15,7 @@ import numpy as np
 
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
-from palmette.kernels.encode.encode import FeatureIndex
+from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.io import columns as kernels
 
 

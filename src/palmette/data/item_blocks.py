@@ -17,8 +17,8 @@ from palmette.data.corpus import Attributes, Column, Corpus, FoundAttributes, by
 from palmette.data.item_plain import GROUPS, as_own, attributes_of
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
+from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.core.table import renumbered
-from palmette.kernels.encode.encode import FeatureIndex
 from palmette.kernels.io.items import (
     FINE,
     FOUND,

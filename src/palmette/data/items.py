@@ -23,7 +23,7 @@ from palmette.data.item_columns import Columns, Places, check_sentences, tokens_
 from palmette.data.item_labels import Labels
 from palmette.data.item_plain import GROUPS, bad_token
 from palmette.errors import UsageError
-from palmette.kernels.encode.encode import FeatureIndex
+from palmette.kernels.core.index import FeatureIndex
 
 MODES = ("auto", "columns", "attributes")
 _T = TypeVar("_T")

@@ -38,7 +38,7 @@ from palmette.errors import DataError, ModelError
 
 T = TypeVar("T")
 FORMAT = "palmette"
-VERSION = 1
+VERSION = 2
 """The newest layout that this code reads, and the one it writes."""
 
 HEADER_LIMIT = 16 << 20

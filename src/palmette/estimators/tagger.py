@@ -21,6 +21,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import known_gold, label_names, mark_partial_labels, mask_from_items
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
+from palmette.estimators.tagger_compact import Compacting
 from palmette.estimators.tagger_confidence import Confidences
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
@@ -39,7 +40,7 @@ if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the 
 FEW = 4  # sentences that are tagged one by one
 
 
-class Tagger(Confidences, TaggerOptions, Estimator):
+class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
     """A chain model with its features: train it, tag with it, save it, inspect it.
 
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
@@ -110,11 +111,14 @@ class Tagger(Confidences, TaggerOptions, Estimator):
         checkpoint: bool = False,
         names: bool = True,
         threads: int = 1,
+        compact: float | None = None,
         progress: Progress | None = None,
     ) -> Tagger:
         """Learn from a corpus. `checkpoint` keeps what an exact resumption needs, `names` the attributes' names;
-        `threads` make L-BFGS faster and change nothing else."""
+        `threads` make L-BFGS faster and change nothing else; `compact`: the points that a compact model may lose."""
         settings = self.settings()
+        if resume is not None and resume.packed is not None:
+            raise UsageError("a compact model cannot be trained further: use the full model")
         from palmette.data.subset import split
         from palmette.training.chain.dev import check_labelled
         from palmette.training.chain.fit import fit_chain
@@ -141,6 +145,8 @@ class Tagger(Confidences, TaggerOptions, Estimator):
             self.model_.meta["features"] = self.features
         else:
             self.model_.meta |= {name: value for name, value in resume.meta.items() if name in ("features", "reading")}
+        if compact is not None:
+            self.compaction_ = self.compact_corpus(dev, compact)
         return self
 
     def _corpus(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Corpus:

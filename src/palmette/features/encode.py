@@ -19,8 +19,9 @@ from palmette.features.atoms import atom_function, lexicon_name
 from palmette.features.resources import Resources, match
 from palmette.features.templates import LABEL_CONTEXT, Macro, Template, TemplateSet, outside
 from palmette.kernels.core.hashing import hash_pieces
+from palmette.kernels.core.index import FeatureIndex, hash_index
 from palmette.kernels.encode import encode as kernels
-from palmette.kernels.encode.encode import Cells, FeatureIndex, Program
+from palmette.kernels.encode.encode import Cells, Program
 from palmette.kernels.encode.spell import Pieces, Texts, spell
 from palmette.kernels.io.columns import join_types
 
@@ -193,7 +194,7 @@ class Encoder:
         """(ptr, att, feature_index, first) of one order; see the kernel."""
         program = self.programs[order]
         ptr, att, keys, numbers, first = kernels.encode(program, cells, offset, feature_index, grow)
-        return ptr, att, FeatureIndex(keys, numbers, first.size if grow else feature_index.size), first
+        return ptr, att, hash_index(keys, numbers, first.size) if grow else feature_index, first
 
 
 def _view(macro: Macro) -> View:
@@ -210,4 +211,4 @@ def hash_optional(values: Sequence[str | None]) -> tuple[np.ndarray, np.ndarray]
 def new_feature_index(capacity: int = 1 << 12) -> FeatureIndex:
     """An empty feature index with places for about `capacity` attributes."""
     size = 1 << max(12, int(2 * capacity - 1).bit_length())
-    return FeatureIndex(np.zeros(size, np.uint64), np.full(size, -1, np.int32), 0)
+    return hash_index(np.zeros(size, np.uint64), np.full(size, -1, np.int32), 0)

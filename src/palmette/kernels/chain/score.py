@@ -16,18 +16,8 @@ import numpy as np
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Gather, Trellis
 from palmette.kernels.chain.local import normalise
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.core.vector import add_four, add_run, fetch_early
-
-
-@inline
-def _add_ones(out: np.ndarray, w: np.ndarray, slot: np.ndarray, att: np.ndarray, z: int, end: int) -> None:
-    while z < end:
-        a = w[slot[att[z]]]
-        b = w[slot[att[z + 1]] if z + 1 < end else 0]
-        c = w[slot[att[z + 2]] if z + 2 < end else 0]
-        d = w[slot[att[z + 3]] if z + 3 < end else 0]
-        add_four(out, a, b, c, d)
-        z += 4
+from palmette.kernels.core.vector import add_run, fetch_early
+from palmette.kernels.core.vector_states import add_attribute_rows
 
 
 @inline
@@ -108,21 +98,31 @@ def add_rows(out: np.ndarray, r: FeatureWeights, x: Active, lo: int, skip: int) 
             if i + 1 < out.shape[0]:  # rows are scattered over the memory: prefetch those of the next token
                 for k in range(end, ptr[lo + i + 2]):
                     fetch_early(w, np.int64(slot[att[k]]))
-            _add_ones(out[i], w, slot, att, z, end)
+            add_attribute_rows(out, i, w, slot, att, z, end)
 
 
 @part
-def score_states(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
+def fill_bias(T: Trellis, m: Chain, n: int) -> None:
     U, bias = T.U, m.bias
     for i in range(n):
         u = U[i]
         for h in range(u.size):
             u[h] = bias[h]
-    add_rows(U[:n], m.weights[0], x, lo, 0)
-    first, last, ends = m.first, m.last, m.transitions[0].w
-    for h in range(bias.size):
+
+
+@part
+def add_ends(T: Trellis, m: Chain, n: int) -> None:
+    U, first, last, ends = T.U, m.first, m.last, m.transitions[0].w
+    for h in range(first.size):
         U[0, h] += first[h] + ends[0, h]
         U[n - 1, h] += last[h] + ends[1, h]
+
+
+@part
+def score_states(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
+    fill_bias(T, m, n)
+    add_rows(T.U[:n], m.weights[0], x, lo, 0)
+    add_ends(T, m, n)
 
 
 @part
@@ -156,18 +156,24 @@ def _score_triples(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
 
 
 @part
-def score(T: Trellis, m: Chain, x: Data, s: int, changed: bool) -> int:
-    """Fill T for sentence s. Returns its length. Edges that all tokens share are filled again only if weights have
-    changed: a table of triples of fifty labels takes longer to copy than a short sentence to search."""
-    lo = x.offset[s]
-    n = x.offset[s + 1] - lo
-    score_states(T, m, x.features[0], lo, n)
+def score_edges(T: Trellis, m: Chain, x: Data, lo: int, n: int, changed: bool) -> None:
+    """Fill E and S, and normalise if the chain is a local one. Edges that all tokens share are filled again only if
+    weights have changed: a table of triples of fifty labels takes longer to copy than a short sentence to search."""
     if m.order >= 1 and (changed or x.features[1].ptr.size > 0 or T.E.shape[0] > 1):
         _score_pairs(T, m, x.features[1], lo, n)
     if m.order >= 2 and (changed or x.features[2].ptr.size > 0):
         _score_triples(T, m, x.features[2], lo, n)
     if m.local:
         normalise(T, m, n, x.features[1].ptr.size == 0 and x.features[2].ptr.size == 0)
+
+
+@part
+def score(T: Trellis, m: Chain, x: Data, s: int, changed: bool) -> int:
+    """Fill T for sentence s. Returns its length. `changed`: weights have changed since the last call."""
+    lo = x.offset[s]
+    n = x.offset[s + 1] - lo
+    score_states(T, m, x.features[0], lo, n)
+    score_edges(T, m, x, lo, n, changed)
     return n
 
 

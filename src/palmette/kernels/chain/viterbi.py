@@ -17,6 +17,7 @@ import numpy as np
 from palmette.kernels.chain.forms import Chain, Trellis
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.vector import max_four
+from palmette.kernels.core.vector_states import best_previous
 
 RESCALE = 64
 
@@ -44,28 +45,6 @@ def _taken_out(D: np.ndarray, H: int) -> float:
         for h in range(D.shape[1]):
             D[g, h] -= top
     return float(top)
-
-
-@inline
-def _best_previous(before: np.ndarray, e: np.ndarray, u: np.ndarray, out: np.ndarray) -> None:
-    """out[h] = u[h] + max over g of before[g] + e[g, h]"""
-    H = e.shape[0]
-    e0 = e[0]
-    for h in range(out.size):
-        out[h] = before[0] + e0[h]
-    g = 1
-    while g + 4 <= H:
-        a, b, c, d = before[g], before[g + 1], before[g + 2], before[g + 3]
-        max_four(out, (a, b, c, d), e[g], e[g + 1], e[g + 2], e[g + 3])
-        g += 4
-    while g < H:
-        a = before[g]
-        e0 = e[g]
-        for h in range(out.size):
-            out[h] = max(out[h], a + e0[h])
-        g += 1
-    for h in range(out.size):
-        out[h] += u[h]
 
 
 @inline
@@ -112,7 +91,7 @@ def viterbi_pairs(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     for h in range(D.shape[2]):
         D[0, 0, h] = U[0, h]
     for i in range(1, n):
-        _best_previous(D[i - 1, 0], E[i if several else 0], U[i], D[i, 0])
+        best_previous(D, i, E, i if several else 0, U)
         if i % RESCALE == 0:
             total += _taken_out(D[i], H)
     h = _argmax(D[n - 1, 0], H)

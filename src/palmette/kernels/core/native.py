@@ -130,7 +130,7 @@ def _library() -> Any:
 
 DTYPES = {
     name: np.dtype(name)
-    for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "uint64", "float32", "float64")
+    for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "uint32", "uint64", "float32", "float64")
 }
 
 

@@ -68,15 +68,6 @@ def renumbered(keys: U64, numbers: I32, new: I32, kept: int) -> tuple[U64, I32]:
 
 
 @kernel
-def find_all(keys: U64, numbers: I32, wanted: U64) -> I32:
-    """The number of each wanted key, i32[T]; ABSENT if it is not in the table."""
-    out = np.empty(wanted.size, np.int32)
-    for t in range(wanted.size):
-        out[t] = find(keys, numbers, wanted[t])
-    return out
-
-
-@kernel
 def add_all(keys: U64, numbers: I32, size: int, wanted: U64) -> tuple[U64, I32, I32, I64]:
     """(keys, numbers, number of each wanted key i32[T], first i64[A]); `first` is the index in `wanted` of a
     new key, ABSENT for keys that were in the table before."""

@@ -1,4 +1,4 @@
-"""Three inner loops as hand-written vector code, and a prefetch instruction.
+"""Two inner loops as hand-written vector code, and a prefetch instruction.
 
 The compiler vectorises such loops too, but adds checks that rows do not overlap and unrolls for thousands of items,
 while a row of states has about twenty: the hand-written code is twice as fast. It handles rows of any length: whole
@@ -15,12 +15,6 @@ import numpy as np
 from palmette.kernels.core.compile import JIT, MODE
 
 LANES = 8
-
-
-def add_four(out: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> None:
-    """out[h] += (a[h] + b[h]) + (c[h] + d[h])"""
-    for h in range(out.size):
-        out[h] += (a[h] + b[h]) + (c[h] + d[h])
 
 
 def max_four(
@@ -88,18 +82,6 @@ if MODE == JIT:
         one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
         lanes = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
         return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), lanes)
-
-    @intrinsic
-    def add_four(typingctx, out, a, b, c, d):  # type: ignore[no-untyped-def]
-        def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            def step(load, kind):  # type: ignore[no-untyped-def]
-                left, right = builder.fadd(load(1), load(2)), builder.fadd(load(3), load(4))
-                return builder.fadd(load(0), builder.fadd(left, right))
-
-            _over_row(context, builder, list(zip(signature.args, args, strict=True)), step)
-            return context.get_dummy_value()
-
-        return types.void(out, a, b, c, d), code
 
     @intrinsic
     def max_four(typingctx, out, scores, a, b, c, d):  # type: ignore[no-untyped-def]

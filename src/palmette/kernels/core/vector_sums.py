@@ -7,8 +7,7 @@ results do not depend on the machine. The plain Python twins are for runs withou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,59 +64,12 @@ if MODE == JIT:
     from numba.extending import intrinsic
 
     from .vector import spread
+    from .vector_code import INDEX, Rows, accumulators, number, over_strips, vector
 
-    INDEX = ir.IntType(64)
-    STRIPS = 3  # in parallel: rows of up to 24 numbers are processed at once
-
-    def _number(value: int) -> Any:
-        return ir.Constant(INDEX, value)
-
-    class _Rows:
-        """A two-dimensional array with contiguous rows."""
-
-        def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
-            made = context.make_array(kind)(context, builder, value)
-            self.builder, self.data = builder, made.data
-            self.count = builder.extract_value(made.shape, 0)
-            self.width = builder.extract_value(made.shape, 1)
-            self.item = context.get_value_type(kind.dtype)
-            self.align = self.item.get_abi_size(context.target_data)
-
-        def place(self, row: Any, column: Any, lanes: int) -> Any:
-            at = self.builder.add(self.builder.mul(row, self.width), column)
-            kind = ir.VectorType(self.item, lanes) if lanes > 1 else self.item
-            return self.builder.bitcast(self.builder.gep(self.data, [at]), kind.as_pointer())
-
-        def load(self, row: Any, column: Any, lanes: int) -> Any:
-            return self.builder.load(self.place(row, column, lanes), align=self.align)
-
-        def store(self, value: Any, row: Any, column: Any, lanes: int) -> None:
-            self.builder.store(value, self.place(row, column, lanes), align=self.align)
+    PLAN = ((LANES, 3), (LANES, 1), (LANES // 2, 1), (1, 1))  # rows of up to 24 numbers are processed at once
 
     def _double(lanes: int) -> Any:
-        return ir.VectorType(ir.DoubleType(), lanes) if lanes > 1 else ir.DoubleType()
-
-    @contextmanager
-    def _while_whole(builder: Any, column: Any, step: int, width: Any) -> Iterator[Any]:
-        """A loop over columns in steps, as long as a whole step fits."""
-        head, body, after = (builder.append_basic_block(name) for name in ("strip", "strip.body", "strip.end"))
-        builder.branch(head)
-        builder.position_at_end(head)
-        now = builder.load(column)
-        builder.cbranch(builder.icmp_signed("<=", builder.add(now, _number(step)), width), body, after)
-        builder.position_at_end(body)
-        yield now
-        builder.store(builder.add(now, _number(step)), column)
-        builder.branch(head)
-        builder.position_at_end(after)
-
-    def _over_strips(builder: Any, width: Any, body: Callable[[list[Any], int], None]) -> None:
-        """body(columns, lanes) for all strips of a row: several vectors at a time, one, half a one, single items."""
-        column = cgutils.alloca_once_value(builder, _number(0))
-        builder.store(_number(0), column)
-        for lanes, strips in ((LANES, STRIPS), (LANES, 1), (LANES // 2, 1), (1, 1)):
-            with _while_whole(builder, column, lanes * strips, width) as now:
-                body([builder.add(now, _number(k * lanes)) for k in range(strips)], lanes)
+        return vector(ir.DoubleType(), lanes)
 
     def _added_up(builder: Any, value: Any, lanes: int, step: Callable[[Any, Any], Any]) -> Any:
         """Reduce the lanes of a vector, half by half."""
@@ -137,15 +89,8 @@ if MODE == JIT:
             else value
         )
 
-    def _accumulators(builder: Any, values: list[Any]) -> list[Any]:
-        """Variables that the compiler keeps in registers."""
-        made = [cgutils.alloca_once(builder, value.type) for value in values]
-        for value, place in zip(values, made, strict=True):
-            builder.store(value, place)
-        return made
-
     def _add_weighted(
-        builder: Any, held: list[Any], columns: list[Any], lanes: int, count: Any, weight: Any, rows: _Rows, first: Any
+        builder: Any, held: list[Any], columns: list[Any], lanes: int, count: Any, weight: Any, rows: Rows, first: Any
     ) -> None:
         """held[c] += sum over k < count of weight(k) * rows[first + k, c], four rows at a time, since each sum depends
         on the one before it. Rows of weight 0, of which a restricted trellis has many, are skipped."""
@@ -156,10 +101,10 @@ if MODE == JIT:
                 items = [builder.fadd(p, q) for p, q in zip(items[::2], items[1::2], strict=True)]
             return items[0]
 
-        begin, fours = _number(0), builder.and_(count, _number(-4))
+        begin, fours = number(0), builder.and_(count, number(-4))
         for size, end in ((4, fours), (1, count)):
-            with cgutils.for_range_slice(builder, begin, end, _number(size), intp=INDEX) as (k, _):
-                places = [builder.add(k, _number(d)) for d in range(size)]
+            with cgutils.for_range_slice(builder, begin, end, number(size), intp=INDEX) as (k, _):
+                places = [builder.add(k, number(d)) for d in range(size)]
                 weights = [weight(place) for place in places]
                 with builder.if_then(builder.fcmp_unordered("!=", tree(weights), zero)):
                     wide = [spread(builder, one, _double(lanes)) for one in weights]
@@ -174,7 +119,7 @@ if MODE == JIT:
     @intrinsic
     def below_largest(typingctx, out, U, i):  # type: ignore[no-untyped-def]
         def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            to, scores = (_Rows(context, builder, signature.args[k], args[k]) for k in (0, 1))
+            to, scores = (Rows(context, builder, signature.args[k], args[k]) for k in (0, 1))
             lowest = ir.Constant(scores.item, float("-inf"))
             tops = {
                 lanes: cgutils.alloca_once(builder, ir.VectorType(scores.item, lanes)) for lanes in (LANES, LANES // 2)
@@ -190,7 +135,7 @@ if MODE == JIT:
                 for column in columns:
                     builder.store(larger(builder.load(tops[lanes]), scores.load(args[2], column, lanes)), tops[lanes])
 
-            _over_strips(builder, scores.width, look)
+            over_strips(builder, scores.width, PLAN, look)
             top = builder.load(tops[1])
             for lanes in (LANES, LANES // 2):
                 top = larger(top, _added_up(builder, builder.load(tops[lanes]), lanes, larger))
@@ -201,7 +146,7 @@ if MODE == JIT:
                     score = builder.fpext(scores.load(args[2], column, lanes), _double(lanes))
                     to.store(builder.fsub(score, spread(builder, found, _double(lanes))), args[2], column, lanes)
 
-            _over_strips(builder, scores.width, subtract)
+            over_strips(builder, scores.width, PLAN, subtract)
             return found
 
         return types.float64(out, U, types.int64), code
@@ -209,7 +154,7 @@ if MODE == JIT:
     @intrinsic
     def chain_step(typingctx, A, sums, V, i, j, X, scale):  # type: ignore[no-untyped-def]
         def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            paths, raw, own, table = (_Rows(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 5))
+            paths, raw, own, table = (Rows(context, builder, signature.args[k], args[k]) for k in (0, 1, 2, 5))
             i, j, scale = args[3], args[4], args[6]
             zero = ir.Constant(ir.DoubleType(), 0.0)
             totals = {lanes: cgutils.alloca_once(builder, _double(lanes)) for lanes in (LANES, LANES // 2, 1)}
@@ -218,9 +163,9 @@ if MODE == JIT:
 
             def step(columns, lanes):  # type: ignore[no-untyped-def]
                 kind = _double(lanes)
-                held = _accumulators(builder, [spread(builder, zero, kind) for _ in columns])
+                held = accumulators(builder, [spread(builder, zero, kind) for _ in columns])
                 _add_weighted(
-                    builder, held, columns, lanes, table.count, lambda g: paths.load(j, g, 1), table, _number(0)
+                    builder, held, columns, lanes, table.count, lambda g: paths.load(j, g, 1), table, number(0)
                 )
                 for column, place in zip(columns, held, strict=True):
                     total = builder.load(place)
@@ -230,7 +175,7 @@ if MODE == JIT:
                     paths.store(scaled, i, column, lanes)
                     builder.store(builder.fadd(builder.load(totals[lanes]), scaled), totals[lanes])
 
-            _over_strips(builder, paths.width, step)
+            over_strips(builder, paths.width, PLAN, step)
             found = builder.load(totals[1])
             for lanes in (LANES, LANES // 2):
                 found = builder.fadd(found, _added_up(builder, builder.load(totals[lanes]), lanes, builder.fadd))
@@ -241,19 +186,17 @@ if MODE == JIT:
     @intrinsic
     def add_neighbours(typingctx, O, A, B, n):  # type: ignore[no-untyped-def]
         def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            to, left, right = (_Rows(context, builder, signature.args[k], args[k]) for k in (0, 1, 2))
+            to, left, right = (Rows(context, builder, signature.args[k], args[k]) for k in (0, 1, 2))
             with cgutils.for_range(builder, to.count, intp=INDEX) as outer:
 
                 def step(columns, lanes, g=outer.index):  # type: ignore[no-untyped-def]
-                    held = _accumulators(builder, [to.load(g, column, lanes) for column in columns])
-                    before = builder.sub(args[3], _number(1))
-                    _add_weighted(
-                        builder, held, columns, lanes, before, lambda i: left.load(i, g, 1), right, _number(1)
-                    )
+                    held = accumulators(builder, [to.load(g, column, lanes) for column in columns])
+                    before = builder.sub(args[3], number(1))
+                    _add_weighted(builder, held, columns, lanes, before, lambda i: left.load(i, g, 1), right, number(1))
                     for column, place in zip(columns, held, strict=True):
                         to.store(builder.load(place), g, column, lanes)
 
-                _over_strips(builder, to.width, step)
+                over_strips(builder, to.width, PLAN, step)
             return context.get_dummy_value()
 
         return types.void(O, A, B, types.int64), code
@@ -261,15 +204,15 @@ if MODE == JIT:
     @intrinsic
     def sum_listed(typingctx, out, row, base, factor, table, rows, k, end):  # type: ignore[no-untyped-def]
         def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            to, start, tables = (_Rows(context, builder, signature.args[k], args[k]) for k in (0, 2, 4))
+            to, start, tables = (Rows(context, builder, signature.args[k], args[k]) for k in (0, 2, 4))
             numbers = context.make_array(signature.args[5])(context, builder, args[5]).data
             row, factor = args[1], args[3]
 
             def step(columns, lanes):  # type: ignore[no-untyped-def]
                 kind = _double(lanes)
                 wide = spread(builder, factor, kind)
-                held = _accumulators(builder, [builder.fmul(wide, start.load(row, c, lanes)) for c in columns])
-                with cgutils.for_range_slice(builder, args[6], args[7], _number(1), intp=INDEX) as (k, _):
+                held = accumulators(builder, [builder.fmul(wide, start.load(row, c, lanes)) for c in columns])
+                with cgutils.for_range_slice(builder, args[6], args[7], number(1), intp=INDEX) as (k, _):
                     token = builder.sext(builder.load(builder.gep(numbers, [k])), INDEX)
                     for column, place in zip(columns, held, strict=True):
                         found = builder.fpext(tables.load(token, column, lanes), kind)
@@ -277,7 +220,7 @@ if MODE == JIT:
                 for column, place in zip(columns, held, strict=True):
                     to.store(builder.load(place), row, column, lanes)
 
-            _over_strips(builder, to.width, step)
+            over_strips(builder, to.width, PLAN, step)
             return context.get_dummy_value()
 
         return types.void(out, types.int64, base, types.float64, table, rows, types.int64, types.int64), code

@@ -12,15 +12,17 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import mixed
+from palmette.kernels.core.index import FeatureIndex, bucket_of, fetch_early, find_sorted
+from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.core.table import ABSENT, find, find_or_add, grown
 from palmette.kernels.core.types import F32, I32, I32_2D, I64, U64, U64_2D, struct
-from palmette.kernels.core.vector import fetch_early
 
 HERE, FIRST, LAST = 0, 1, 2  # the token that a macro's row is relative to
 UNKNOWN = -2
 CHUNK = 1024  # tokens that are encoded together
 QUICK = 3  # most cells of a template for the fast path
 NOWHERE = 1 << 60
+AHEAD = 4  # keys whose places are prefetched
 MEMO = 1 << 17  # most combinations of cells in the memo of a template
 
 
@@ -50,15 +52,6 @@ class Cells(NamedTuple):
     start: I64  # [V+1]   start of a view's types in hash and power
     hash: U64  # [sum of types]
     power: U64  # [sum of types]  0 where the atom is absent
-
-
-@struct
-class FeatureIndex(NamedTuple):
-    """Attribute key -> number."""
-
-    keys: U64  # [size]
-    numbers: I32  # [size]
-    size: int
 
 
 class Memo(NamedTuple):
@@ -166,7 +159,7 @@ def _from_memo(p: Program, c: Cells, text: Range, t: int, memo: Memo, r: Chunk) 
 
 
 @part
-def _compose_keys(p: Program, c: Cells, text: Range, t: int, memo: Memo, keys: np.ndarray, n: int, r: Chunk) -> int:
+def _compose_keys(p: Program, c: Cells, text: Range, t: int, memo: Memo, x: FeatureIndex, n: int, r: Chunk) -> int:
     """Compute the keys of the n remaining tokens of template t, with their places in the memo. Tokens with an absent
     cell, or with memoised cells (at the edges of a sentence), are finished. Returns the number of the others, whose
     places in the table are prefetched."""
@@ -175,7 +168,7 @@ def _compose_keys(p: Program, c: Cells, text: Range, t: int, memo: Memo, keys: n
     hash, power, factors, known = c.hash, c.power, memo.factor, memo.attribute
     offset, base, own = text.offset, text.offset[text.first], memo.start[t]
     m0, m1, tail_hash, tail_power = p.macro[t], p.macro[t + 1], p.tail_hash[t], p.tail_power[t]
-    R, mask, table = edge_hash.shape[1] // 2, np.uint64(keys.size - 1), keys.reshape(keys.size, 1)
+    R, keys, buckets, bits = edge_hash.shape[1] // 2, x.keys, x.first, x.bits
     out, token, sentence, key, places = r.out, r.token, r.sentence, r.key, r.place
     waiting = 0
     for k in range(n):
@@ -197,7 +190,7 @@ def _compose_keys(p: Program, c: Cells, text: Range, t: int, memo: Memo, keys: n
         a = known[place] if own >= 0 else UNKNOWN
         if a == UNKNOWN and fires:
             h = mixed(h * tail_power + tail_hash)
-            fetch_early(table, np.int64(h & mask))
+            fetch_early(keys, buckets, bits, h)
             token[waiting], key[waiting], places[waiting] = i, h, place if own >= 0 else -1
             waiting += 1
             continue
@@ -214,13 +207,21 @@ def _look_up(x: FeatureIndex, first: np.ndarray, base: int, t: int, memo: Memo, 
     """Look up the n keys of template t. Returns the new number of attributes. The index grows if `first` is not
     empty."""
     keys, numbers, A, T, grow = x.keys, x.numbers, x.size, r.out.shape[1], first.size > 0
+    buckets, low, bits = x.first, x.low, x.bits
     out, token, key, places, known = r.out, r.token, r.key, r.place, memo.attribute
     for k in range(n):
         i = token[k]
-        a = find_or_add(keys, numbers, key[k], A) if grow else find(keys, numbers, key[k])
-        if a == A and grow:
-            first[a] = i * T + t
-            A += 1
+        if buckets.size > 0:
+            if k + AHEAD < n:
+                fetch_item(low, np.int64(buckets[bucket_of(bits, key[k + AHEAD])]))
+            a = find_sorted(buckets, low, bits, key[k])
+        elif grow:
+            a = find_or_add(keys, numbers, key[k], A)
+            if a == A:
+                first[a] = i * T + t
+                A += 1
+        else:
+            a = find(keys, numbers, key[k])
         out[i - base, t] = a
         if places[k] >= 0:
             known[places[k]] = a
@@ -238,8 +239,16 @@ def _encode_chunk(p: Program, c: Cells, text: Range, x: FeatureIndex, first: np.
     for t in range(p.macro.size - 1):
         n = _from_memo(p, c, text, t, memo, r)
         if n > 0:
-            n = _compose_keys(p, c, text, t, memo, x.keys, n, r)
-            A = _look_up(FeatureIndex(x.keys, x.numbers, A), first, text.offset[text.first], t, memo, n, r)
+            n = _compose_keys(p, c, text, t, memo, x, n, r)
+            A = _look_up(
+                FeatureIndex(x.keys, x.numbers, A, x.first, x.low, x.bits, x.rest),
+                first,
+                text.offset[text.first],
+                t,
+                memo,
+                n,
+                r,
+            )
     return A
 
 
@@ -257,14 +266,14 @@ def encode(
     p: Program, c: Cells, offset: I64, feature_index: FeatureIndex, grow: bool
 ) -> tuple[I64, I32, U64, I32, I64]:
     """(ptr i64[N+1], att i32[z], keys, numbers, first i64[A]): the attributes of each token, and the feature index,
-    which grows with `grow`. `first`: the first occurrence of an attribute (token * T + template; -1: it was in the
-    index before)."""
+    which grows with `grow` (then it is a hash table). `first`: the first occurrence of an attribute (token * T +
+    template; -1: it was in the index before)."""
     T = p.macro.size - 1
     N = offset[-1]
     ptr = np.empty(N + 1, np.int64)
     att = np.empty(N * T + 1, np.int32)  # one more: an absent attribute is written and then overwritten
     memo = _make_memo(p, c)
-    keys, numbers, A = feature_index.keys, feature_index.numbers, feature_index.size
+    keys, numbers, A, buckets, low, bits, rest = feature_index
     first = np.full(max(1024, A * 2) if grow else 0, -1, np.int64)
     r = _make_chunk(CHUNK, T)
     z = 0
@@ -280,7 +289,9 @@ def encode(
                 keys, numbers = grown(keys, numbers)
             while A + n * T > first.size:
                 first = np.concatenate((first, np.full(first.size, -1, np.int64)))
-        A = _encode_chunk(p, c, Range(offset, s0, s1), FeatureIndex(keys, numbers, A), first, memo, r)
+        A = _encode_chunk(
+            p, c, Range(offset, s0, s1), FeatureIndex(keys, numbers, A, buckets, low, bits, rest), first, memo, r
+        )
         chunk = r.out
         for i in range(n):
             for t in range(T):

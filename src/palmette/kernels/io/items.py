@@ -22,10 +22,10 @@ import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import BASE, RANDOM, mixed
+from palmette.kernels.core.index import FeatureIndex, fetch_early, find_sorted
 from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.core.table import ABSENT, find, find_or_add
 from palmette.kernels.core.types import F32, F64, I32, I32_2D, I64, I64_2D, U8, U64, Bytes, struct
-from palmette.kernels.encode.encode import FeatureIndex
 
 FINE, ODD, NO_ROOM = 0, 1, 2  # ODD: not of the form above; NO_ROOM: more tokens or attributes than the arrays take
 DEPTH = 16  # of maps within maps
@@ -272,22 +272,22 @@ def read_items(data: Bytes, room: ItemRoom) -> None:
 
 
 @part
-def _look_up(room: ItemRoom, keys: np.ndarray, numbers: np.ndarray, att: np.ndarray) -> None:
+def _look_up(room: ItemRoom, x: FeatureIndex, att: np.ndarray) -> None:
     """Write the numbers of the attributes of all tokens to att, with the values at the same places of room.val;
-    attributes that are not in the table are dropped."""
-    count, ptr, hashes, val = room.counts, room.ptr, room.hash, room.val
-    total, mask = count[FOUND], np.uint64(keys.size - 1)
+    attributes that are not in the index are dropped."""
+    count, ptr, hashes, val, total = room.counts, room.ptr, room.hash, room.val, room.counts[FOUND]
+    keys, numbers, first, low, bits = x.keys, x.numbers, x.first, x.low, x.bits
     for k in range(total):
         hashes[k] = mixed(hashes[k])
     for k in range(min(AHEAD, total)):
-        fetch_item(keys, np.int64(hashes[k] & mask))
+        fetch_early(keys, first, bits, hashes[k])
     kept, k = 0, 0
     for i in range(count[TOKENS]):
         end = ptr[i + 1]
         while k < end:
             if k + AHEAD < total:
-                fetch_item(keys, np.int64(hashes[k + AHEAD] & mask))
-            a = find(keys, numbers, hashes[k])
+                fetch_early(keys, first, bits, hashes[k + AHEAD])
+            a = find_sorted(first, low, bits, hashes[k]) if first.size > 0 else find(keys, numbers, hashes[k])
             att[kept], val[kept] = a, val[k]
             kept += a != ABSENT
             k += 1
@@ -302,14 +302,14 @@ def find_items(data: Bytes, room: ItemRoom, index: FeatureIndex, att: I32) -> No
         if att.size < room.counts[FOUND]:
             room.counts[STATUS] = NO_ROOM
         else:
-            _look_up(room, index.keys, index.numbers, att)
+            _look_up(room, index, att)
 
 
 @kernel
 def look_up_items(room: ItemRoom, index: FeatureIndex, att: I32) -> None:
     """As find_items, for attributes whose hashes, values and ptr are in the room already."""
     if room.counts[FOUND] <= min(att.size, room.hash.size, room.val.size) and room.counts[TOKENS] < room.ptr.size:
-        _look_up(room, index.keys, index.numbers, att)
+        _look_up(room, index, att)
 
 
 @struct

@@ -14,24 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palmette.data.array_specs import (
+    AddsUpTo,
     Arrays,
     ArraySpec,
     Found,
     Offsets,
     OneOwnerPerRow,
+    RisingInGroups,
     RisingWithin,
     ZeroRow,
-    if_present,
 )
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import stride_of
-from palmette.structures.chain.weights import Shape
+from palmette.structures.chain.weights import ARITIES, Shape
 from palmette.structures.stored_features import index_specs, name_specs
+from palmette.structures.stored_weights import Form, form_of, row_specs, type_of
 
 PARTS = {1: "label", 2: "pair", 3: "triple", LABEL_CONTEXT: "past"}
 BLOCKS: dict[str, tuple[int | str, ...]] = {"end": (2, "W"), "pair": ("H", "W"), "triple": ("cubes", "H", "W")}
 CHECKPOINT = "checkpoint."
+SEEN = ("first", "combo", "seen", "ngram")  # names of arrays that only seen label n-grams have
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -43,6 +46,7 @@ class Layout(msgspec.Struct, frozen=True):
     reads: tuple[int, ...] = ()  # how many labels each template of arity LABEL_CONTEXT reads
     checkpoint: bool = False
     random_start: bool = False  # whether the checkpoint has the random start of a latent chain
+    forms: tuple[tuple[int, Form], ...] = ()  # arities whose rows are stored without padding (stored_weights.py)
 
 
 def arities_of(encoder: Encoder | None) -> tuple[int, ...]:
@@ -60,11 +64,12 @@ def layout_of(arrays: Arrays, encoder: Encoder | None, beam: bool) -> Layout:
     arities = arities_of(encoder)
     return Layout(
         arities,
-        frozenset(k for k in (2, 3) if k in arities and arrays.keys() & {f"{PARTS[k]}.first", f"{PARTS[k]}.combo"}),
+        frozenset(k for k in (2, 3) if k in arities and arrays.keys() & {f"{PARTS[k]}.{name}" for name in SEEN}),
         beam,
         reads_of(encoder),
         any(name.startswith(CHECKPOINT) for name in arrays),
         any(name.startswith(f"{CHECKPOINT}start.") for name in arrays),
+        tuple((k, form) for k in ARITIES if k in arities and (form := form_of(arrays, PARTS[k])) is not None),
     )
 
 
@@ -73,7 +78,7 @@ def chain_sizes(shape: Shape, attributes: dict[str, int]) -> dict[str, int]:
     H = shape.n_states
     sizes = {"Y": shape.n_labels, "H": H, "W": stride_of(H), "cubes": H if shape.order >= 2 else 0, "past.A": 0}
     for k in (1, 2, 3):
-        own = {"width": shape.width(k), "combinations": shape.combinations(k), "block": shape.block(k)}
+        own = {"width": shape.width(k), "combinations": shape.combinations(k), "block": shape.block(k), "cells": H**k}
         sizes |= {f"{PARTS[k]}.{name}": size for name, size in own.items()}
     return sizes | {f"{part}.A": size for part, size in attributes.items()}
 
@@ -81,13 +86,17 @@ def chain_sizes(shape: Shape, attributes: dict[str, int]) -> dict[str, int]:
 def chain_specs(layout: Layout, arrays: Arrays) -> tuple[ArraySpec, ...]:
     """All arrays of a layout; `arrays` shows which attributes have names."""
     specs = [*_transition_specs("bare.", np.float32), *ALLOWED_SPECS, ArraySpec("vocabulary", np.uint64, ("words",))]
+    forms = dict(layout.forms)
     for arity in layout.arities:
         part = PARTS[arity]
-        specs += [*index_specs(part), *if_present(name_specs(part), arrays)]
+        specs += [*index_specs(part, arrays), *name_specs(part, arrays)]
         if arity == LABEL_CONTEXT:
             specs += context_specs(layout.reads)
+        elif arity in forms:
+            specs += row_specs(part, forms[arity])
         elif arity in layout.seen:
-            specs += seen_specs(part)
+            counted = f"{part}.seen" in arrays or f"{part}.ngram" in arrays
+            specs += counted_specs(part, arrays) if counted else seen_specs(part)
         else:
             specs += dense_specs(part)
     return tuple(specs) + (checkpoint_specs(layout) if layout.checkpoint else ())
@@ -128,6 +137,18 @@ def seen_specs(part: str) -> tuple[ArraySpec, ...]:
             high=f"{part}.combinations",
             rules=(RisingWithin(f"{part}.first"),),
         ),
+    )
+
+
+def counted_specs(part: str, arrays: Arrays) -> tuple[ArraySpec, ...]:
+    """As seen_specs, with the number of n-grams of each attribute, in small types."""
+    ngrams = f"{part}.ngrams"
+    count, ngram = (type_of(arrays, f"{part}.{name}") for name in ("seen", "ngram"))
+    rising = RisingInGroups(f"{part}.seen")
+    return (
+        ArraySpec(f"{part}.weights", np.float32, (ngrams, f"{part}.block"), high=np.inf),
+        ArraySpec(f"{part}.seen", count, (f"{part}.A",), rules=(AddsUpTo(ngrams),)),
+        ArraySpec(f"{part}.ngram", ngram, (ngrams,), high=f"{part}.combinations", rules=(rising,)),
     )
 
 

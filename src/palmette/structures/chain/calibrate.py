@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from copy import copy
 from typing import NamedTuple
 
 import msgspec
@@ -104,7 +104,8 @@ def fit_temperature(model: ChainModel, corpus: Corpus, watch: Watch | None = Non
         temperature=temperature, bias=model.bias, data=str(corpus.source), sentences=used.n_sentences,
         tokens=used.n_tokens,
     )  # fmt: skip
-    calibrated = replace(model, meta=model.meta | {"calibration": msgspec.to_builtins(fitted)})
+    calibrated = copy(model)
+    calibrated.meta = model.meta | {"calibration": msgspec.to_builtins(fitted)}
     figures = [_figures(which, used, value) for which, value in ((model, loss(model.temperature)), (calibrated, after))]
     fitted = msgspec.structs.replace(fitted, before=figures[0], after=figures[1])
     calibrated.meta["calibration"] = msgspec.to_builtins(fitted)

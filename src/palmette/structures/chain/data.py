@@ -9,11 +9,13 @@ import numpy as np
 from palmette.data.corpus import Attributes, Corpus
 from palmette.errors import DataError
 from palmette.features.encode import Encoder, new_feature_index
+from palmette.features.index import growing
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
 from palmette.kernels.core.hashing import mixed_all
-from palmette.kernels.core.table import add_all, find_all, renumbered
-from palmette.kernels.encode.encode import Cells, FeatureIndex, keep_attributes
+from palmette.kernels.core.index import FeatureIndex, find_all, hash_index
+from palmette.kernels.core.table import add_all, renumbered
+from palmette.kernels.encode.encode import Cells, keep_attributes
 from palmette.kernels.io.columns import join_types
 from palmette.structures.chain.weights import ARITIES, Seen, Shape
 
@@ -82,7 +84,7 @@ def _known_attributes(corpus: Corpus, feature_index: FeatureIndex) -> Active:
     if found is not None and found.index is feature_index:
         return Active(found.ptr, found.att, found.val)
     given = _attributes_of(corpus)
-    numbers = find_all(feature_index.keys, feature_index.numbers, mixed_all(given.names.hash))
+    numbers = find_all(feature_index, mixed_all(given.names.hash))
     ptr, att, val = given.ptr.copy(), given.names.ids.copy(), given.val.copy()
     z = keep_attributes(ptr, att, val, numbers)
     return Active(ptr, att[:z], val[:z] if val.size else val)
@@ -115,8 +117,9 @@ class Collected:
         if self.encoder is None:
             given = _attributes_of(self.corpus)
             old = self.feature_indexes.get(1, new_feature_index(given.names.hash.size))
+            old = growing(old) if old.first.size else old
             keys, numbers, of_type, first = add_all(old.keys, old.numbers, old.size, mixed_all(given.names.hash))
-            self.feature_indexes[1] = FeatureIndex(keys, numbers, first.size)
+            self.feature_indexes[1] = hash_index(keys, numbers, first.size)
             self.actives[1] = Active(given.ptr.copy(), of_type[given.names.ids], given.val.copy())
             self.first[1] = first
             return
@@ -125,7 +128,7 @@ class Collected:
         empty = new_feature_index(self.corpus.n_tokens * T // 8)
         old = self.feature_indexes.get(order, empty)
         if old is not empty:  # the kernel adds in place, and the old model may still be in use
-            old = FeatureIndex(old.keys.copy(), old.numbers.copy(), old.size)
+            old = growing(old)
         ptr, att, feature_index, first = self.encoder.encode(order, self.cells, self.corpus.offset, old, grow=True)
         self.feature_indexes[order], self.first[order] = feature_index, first
         self.actives[order] = Active(ptr, att, ONES)
@@ -148,7 +151,7 @@ class Collected:
         kept = int(np.count_nonzero(keep))
         keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, kept)
         z = keep_attributes(ptr, att, val, new)
-        self.feature_indexes[order] = FeatureIndex(keys, numbers, kept)
+        self.feature_indexes[order] = hash_index(keys, numbers, kept)
         self.actives[order] = Active(ptr, att[:z], val[:z] if val.size else val)
         self.first[order] = first[keep]
 
@@ -170,7 +173,7 @@ class Collected:
         new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
         n = int(np.count_nonzero(kept))
         keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, n)
-        self.feature_indexes[order] = FeatureIndex(keys, numbers, n)
+        self.feature_indexes[order] = hash_index(keys, numbers, n)
         self.moved[order], self.first[order] = kept, self.first[order][kept]
         return new
 

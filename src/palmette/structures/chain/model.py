@@ -16,7 +16,7 @@ from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, make_trellis, stride_of
 from palmette.kernels.chain.train import decode
 from palmette.kernels.core.compile import prepared
-from palmette.kernels.encode.encode import FeatureIndex
+from palmette.kernels.core.index import FeatureIndex
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.data import allow_table, encode_contexts, encode_corpus
 from palmette.structures.chain.search import Searching
@@ -25,6 +25,7 @@ from palmette.structures.chain.weights import Shape
 if TYPE_CHECKING:  # the best path does not wait for the other ways to decode
     from palmette.kernels.chain.beam import BeamWeights
     from palmette.kernels.chain.label_context import LabelContextWeights
+    from palmette.kernels.chain.packed import PackedRows
     from palmette.structures.chain.session import Session
     from palmette.structures.stored_features import Names
 
@@ -91,8 +92,18 @@ class ChainModel(Searching):
             kept = self._at_temperature = temperature, self.chain, with_temperature(self.chain, temperature)
         return kept[2]._replace(bias=biased.bias * np.float32(1.0 / temperature))
 
+    @property
+    def packed(self) -> PackedRows | None:
+        """Weights of 8 bits, of a compact model; see packed.py."""
+        return None
+
     def with_bias(self, bias: dict[str, float]) -> Chain:
         """The chain with a number added to the scores of some labels."""
+        return self.chain._replace(bias=self.bias_row(bias))
+
+    def bias_row(self, bias: dict[str, float] | None) -> np.ndarray:
+        """What is added to the score of each state, f32[W]; None: the model's own bias."""
+        bias = self.bias if bias is None else bias
         row = np.zeros(stride_of(self.shape.n_states), np.float32)
         states_per_label = self.shape.states_per_label
         for label, value in bias.items():
@@ -102,7 +113,7 @@ class ChainModel(Searching):
                 raise UsageError(f"bias: {value} for {label} is not a number between -{MOST_BIAS:g} and {MOST_BIAS:g}")
             state = self.labels.index(label) * states_per_label
             row[state : state + states_per_label] = value
-        return self.chain._replace(bias=row)
+        return row
 
     def weights(self, bias: dict[str, float] | None = None) -> BeamWeights:
         """All weights for a beam, with the model's own bias or another."""
@@ -139,10 +150,19 @@ class ChainModel(Searching):
             seen = self.encode_contexts(corpus)
             found, scores = beam_labels(self.weights(bias), data, seen, self.beam, restricted=known is not None)
         else:
-            chain = self.with_bias(self.bias if bias is None else bias)
-            found, scores = (best_states if states else best_labels)(chain, data, restricted=known is not None)
+            found, scores = self.best_path(data, bias, known is not None)
+            found = found if states or self.shape.states_per_label == 1 else self.label_of[found]
         check_feasible(scores, corpus, self.beam)
         return found, scores
+
+    def best_path(self, data: Data, bias: dict[str, float] | None, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The state of each token on the best path i32[N] and the score of each sentence f64[S]."""
+        return best_states(self.with_bias(self.bias if bias is None else bias), data, restricted=restricted)
+
+    @property
+    def label_of(self) -> np.ndarray:
+        """The label of each state, i32[H]."""
+        return (np.arange(self.shape.n_states) // self.shape.states_per_label).astype(np.int32)
 
     def decode(
         self,

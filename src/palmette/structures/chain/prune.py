@@ -2,49 +2,62 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from palmette.features.index import kept_attributes
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.kernels.chain.label_context import LabelContextWeights
-from palmette.kernels.core.table import renumbered
-from palmette.kernels.encode.encode import FeatureIndex
+from palmette.kernels.chain.packed import PackedRows
+from palmette.kernels.core.index import FeatureIndex
 from palmette.structures.chain.label_context import kept_rows
 from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.packed import CompactModel
 from palmette.structures.chain.weights import ARITIES
-from palmette.structures.stored_features import Names
+from palmette.structures.stored_features import Names, some_names
 
 
 def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
     """Drop zero rows (`rows`) and the attributes' names (`names`, which only inspection needs)."""
     if rows:
-        parts: dict[int, tuple[FeatureIndex, Any, Names | None]] = {
-            o: _prune_contexts(model) if o == LABEL_CONTEXT else _prune_order(model, o) for o in model.feature_indexes
-        }
-        one, two, three = (parts[o][1] if o in parts else model.chain.weights[o - 1] for o in ARITIES)
-        chain = model.chain._replace(weights=(one, two, three))
-        model = replace(
-            model,
-            feature_indexes={o: part[0] for o, part in parts.items()},
-            chain=chain,
-            names={o: part[2] for o, part in parts.items() if part[2] is not None},
-            label_contexts=parts[LABEL_CONTEXT][1] if LABEL_CONTEXT in parts else model.label_contexts,
-            checkpoint={},  # its rows are numbered by the full feature indexes
-        )
-    return replace(model, names={}) if names else model
+        model = _without_zero_rows(model)
+    if names:
+        model = copy(model)
+        model.names = {}
+    return model
 
 
-def _prune_order(model: ChainModel, order: int) -> tuple[FeatureIndex, FeatureWeights, Names | None]:
-    part = model.chain.weights[order - 1]
+def _without_zero_rows(model: ChainModel) -> ChainModel:
+    parts: dict[int, tuple[FeatureIndex, Any, Names | None]] = {
+        o: _prune_contexts(model) if o == LABEL_CONTEXT else _prune_order(model, o) for o in model.feature_indexes
+    }
+    changes: dict[str, Any] = {
+        "feature_indexes": {o: part[0] for o, part in parts.items()},
+        "names": {o: part[2] for o, part in parts.items() if part[2] is not None},
+        "label_contexts": parts[LABEL_CONTEXT][1] if LABEL_CONTEXT in parts else model.label_contexts,
+        "checkpoint": {},  # its rows are numbered by the full feature indexes
+    }
+    chain = model.bare if isinstance(model, CompactModel) else model.chain
+    one, two, three = (parts[o][1] if o in parts else chain.weights[o - 1] for o in ARITIES)
+    if isinstance(model, CompactModel):
+        packed: PackedRows = parts[1][1] if 1 in parts else model.packed
+        return model.replaced(packed=packed, chain=chain._replace(weights=(chain.weights[0], two, three)), **changes)
+    return replace(model, chain=chain._replace(weights=(one, two, three)), **changes)
+
+
+def _prune_order(model: ChainModel, order: int) -> tuple[FeatureIndex, FeatureWeights | PackedRows, Names | None]:
     feature_index, strings = model.feature_indexes[order], model.names.get(order)
-    small, keep = _small_seen(part) if part.first.size else _small_dense(part)
-    new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
-    kept = int(np.count_nonzero(keep))
-    keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, kept)
-    return FeatureIndex(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
+    small: FeatureWeights | PackedRows
+    if isinstance(model, CompactModel) and order == 1:
+        small, keep = _small_packed(model.packed)
+    else:
+        part = (model.bare if isinstance(model, CompactModel) else model.chain).weights[order - 1]
+        small, keep = _small_seen(part) if part.first.size else _small_dense(part)
+    return kept_attributes(feature_index, keep), small, None if strings is None else some_names(strings, keep)
 
 
 def _prune_contexts(model: ChainModel) -> tuple[FeatureIndex, LabelContextWeights, Names | None]:
@@ -55,10 +68,13 @@ def _prune_contexts(model: ChainModel) -> tuple[FeatureIndex, LabelContextWeight
     keep = np.zeros(feature_index.size, np.bool_)
     keep[contexts.owner[full]] = True
     new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
-    kept = int(np.count_nonzero(keep))
-    keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, kept)
     small = kept_rows(contexts, full, keep, new)
-    return FeatureIndex(keys, numbers, kept), small, None if strings is None else some_names(strings, keep)
+    return kept_attributes(feature_index, keep), small, None if strings is None else some_names(strings, keep)
+
+
+def _small_packed(packed: PackedRows) -> tuple[PackedRows, np.ndarray]:
+    keep: np.ndarray = np.asarray(packed.number.any(axis=1))
+    return PackedRows(packed.number[keep], packed.scale[keep]), keep
 
 
 def _small_dense(part: FeatureWeights) -> tuple[FeatureWeights, np.ndarray]:
@@ -79,9 +95,3 @@ def _small_seen(part: FeatureWeights) -> tuple[FeatureWeights, np.ndarray]:
     first = np.concatenate(([0], np.cumsum(count[keep]))).astype(np.int64)
     slot = np.zeros(int(keep.sum()), np.int32)
     return part._replace(slot=slot, first=first, combo=part.combo[full], w=part.w[full]), keep
-
-
-def some_names(names: Names, keep: np.ndarray) -> Names:
-    sizes = np.diff(names.offset)
-    data = names.data[np.repeat(keep, sizes)]
-    return Names(data, np.concatenate(([0], np.cumsum(sizes[keep]))).astype(np.int64))

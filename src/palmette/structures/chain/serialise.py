@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,6 +20,7 @@ from palmette.data.labels.automaton import checked_automaton
 from palmette.data.labels.schemes import Transitions, scheme_named
 from palmette.errors import ModelError, UsageError
 from palmette.features.encode import Encoder
+from palmette.features.index import in_order_of_keys, without_keys
 from palmette.features.resources import Resources
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import (
@@ -29,10 +32,13 @@ from palmette.kernels.chain.forms import (
     no_weights,
     stride_of,
 )
+from palmette.kernels.chain.packed import PackedRows
+from palmette.kernels.core.aligned import aligned_zeros
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
 from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.packed import CompactModel, scale_of, scaled
 from palmette.structures.chain.weights import (
     ARITIES,
     Shape,
@@ -42,13 +48,16 @@ from palmette.structures.chain.weights import (
     used_rows,
 )
 from palmette.structures.stored_features import (
-    pack_attributes,
+    ordered_names,
     pack_encoder,
+    pack_index,
+    pack_names,
     unpack_encoder,
     unpack_index,
     unpack_names,
 )
 from palmette.structures.stored_settings import unpack_settings
+from palmette.structures.stored_weights import Form, check_growth, pack_rows, smallest, unpack_rows
 from palmette.structures.training_log import without_times
 
 if TYPE_CHECKING:
@@ -75,22 +84,68 @@ def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
     tables = as_stored((t.w for t in model.chain.transitions), model.shape.n_states)
     parts |= {f"bare.{name}": table for name, table in tables.items()}
     parts |= {f"allowed.{name}": block for name, block in model.allowed._asdict().items()}
-    for arity, index in model.feature_indexes.items():
-        part = PARTS[arity]
-        parts |= pack_attributes(part, index, model.names.get(arity))
-        parts |= (
-            _pack_contexts(model.label_contexts)
-            if arity == LABEL_CONTEXT
-            else _pack_weights(part, model.chain.weights[arity - 1])
-        )
+    for arity in model.feature_indexes:
+        numbered = arity == LABEL_CONTEXT or bool(model.checkpoint)
+        parts |= (_pack_numbered if numbered else _pack_sorted)(model, arity)
     return parts | {f"{CHECKPOINT}{name}": array for name, array in _checkpoint(model).items()}
 
 
-def _pack_weights(part: str, rows: FeatureWeights) -> dict[str, np.ndarray]:
-    weights = {f"{part}.weights": rows.w[: used_rows(rows)]}  # a loaded model counts all of them as given out
+def _pack_numbered(model: ChainModel, arity: int) -> dict[str, np.ndarray]:
+    """The attributes of one arity with the numbers and the rows that they have: a checkpoint goes by them."""
+    part = PARTS[arity]
+    parts = pack_index(part, model.feature_indexes[arity]) | pack_names(part, model.names.get(arity), packed=False)
+    if arity == LABEL_CONTEXT:
+        return parts | _pack_contexts(model.label_contexts)
+    rows = model.chain.weights[arity - 1]
+    parts[f"{part}.weights"] = rows.w[: used_rows(rows)]  # a loaded model counts all of them as given out
     if rows.first.size:
-        return weights | {f"{part}.first": rows.first, f"{part}.combo": rows.combo}
-    return weights | {f"{part}.slot": rows.slot}
+        return parts | {f"{part}.first": rows.first, f"{part}.combo": rows.combo}
+    return parts | {f"{part}.slot": rows.slot}
+
+
+def _pack_sorted(model: ChainModel, arity: int) -> dict[str, np.ndarray]:
+    """The attributes of one arity in the order of their keys, without padding."""
+    part, index, names = PARTS[arity], model.feature_indexes[arity], model.names.get(arity)
+    made = in_order_of_keys(index)
+    index, order = (index, np.arange(index.size)) if made is None else made
+    names = None if names is None else ordered_names(names, order)
+    compact = model.packed is not None
+    parts = pack_index(part, without_keys(index) if compact else index) | pack_names(part, names, packed=compact)
+    if compact and arity == 1:
+        assert model.packed is not None
+        number, scale = model.packed
+        H = model.shape.n_states
+        return parts | pack_rows(part, lambda rows: number[order[rows], :H], index.size, scale[order])
+    weights = model.chain.weights[arity - 1]
+    if weights.first.size:
+        return parts | _sorted_seen(part, weights, order)
+    slot = weights.slot[order]
+
+    def cells(rows: slice) -> np.ndarray:
+        return _cells(weights.w[slot[rows]], model.shape, arity)
+
+    if not compact:
+        return parts | pack_rows(part, cells, index.size, None)
+    scale = scale_of(weights.w[slot])
+    return parts | pack_rows(part, lambda rows: scaled(cells(rows), scale[rows]), index.size, scale)
+
+
+def _cells(rows: np.ndarray, shape: Shape, arity: int) -> np.ndarray:
+    """Padded rows [n, width] without their padding, [n, H ** arity]."""
+    H = shape.n_states
+    return rows.reshape(rows.shape[0], *(H,) * (arity - 1), stride_of(H))[..., :H].reshape(rows.shape[0], H**arity)
+
+
+def _sorted_seen(part: str, weights: FeatureWeights, order: np.ndarray) -> dict[str, np.ndarray]:
+    """Seen label n-grams of attributes in another order."""
+    sizes = np.diff(weights.first)[order]
+    first = np.cumsum(sizes) - sizes
+    places = np.arange(weights.combo.size) + np.repeat(weights.first[:-1][order] - first, sizes)
+    return {
+        f"{part}.weights": weights.w[places],
+        f"{part}.seen": sizes.astype(smallest(int(sizes.max(initial=0)))),
+        f"{part}.ngram": weights.combo[places].astype(smallest(int(weights.combo.max(initial=0)))),
+    }
 
 
 def _pack_contexts(contexts: LabelContextWeights | None) -> dict[str, np.ndarray]:
@@ -158,16 +213,23 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     sizes = {PARTS[arity]: _attributes(stored, PARTS[arity], file) for arity in layout.arities}
     found = array_specs.unpack(arrays, chain_specs(layout, arrays), chain_sizes(shape, sizes), file)
     allowed = Transitions(*(found[f"allowed.{name}"] for name in Transitions._fields))
-    names = {arity: unpack_names(found, PARTS[arity]) for arity in layout.arities}
+    for arity, _ in layout.forms:
+        check_growth(found, PARTS[arity], 4 * (sizes[PARTS[arity]] + 1) * shape.width(arity), file)
+    indexes = {arity: unpack_index(found, PARTS[arity], sizes[PARTS[arity]]) for arity in layout.arities}
+    names = {arity: unpack_names(found, PARTS[arity], index, file) for arity, index in indexes.items()}
     about = msgspec.to_builtins(stored)
-    return ChainModel(
+    form = dict(layout.forms).get(1)
+    make: Callable[..., ChainModel] = ChainModel
+    if form is not None and form.scaled:
+        make = partial(CompactModel, packed=_unpack_packed(found, form, shape))
+    return make(
         stored.labels,
         shape,
         allowed,
         stored.scheme,
         encoder,
-        {arity: unpack_index(found, PARTS[arity], sizes[PARTS[arity]]) for arity in layout.arities},
-        _unpack_chain(found, layout, shape, allowed),
+        indexes,
+        _unpack_chain(found, layout, shape, allowed, sizes),
         {arity: own for arity, own in names.items() if own is not None},
         found["vocabulary"],
         stored.bias,
@@ -221,9 +283,14 @@ def _attributes(stored: ChainMeta, part: str, file: str) -> int:
     return stored.sizes[part]
 
 
-def _unpack_chain(arrays: Arrays, layout: Layout, shape: Shape, allowed: Transitions) -> Chain:
+def _unpack_chain(arrays: Arrays, layout: Layout, shape: Shape, allowed: Transitions, sizes: dict[str, int]) -> Chain:
     rows = {arity: no_weights() for arity in ARITIES}
-    rows |= {arity: _unpack_weights(arrays, PARTS[arity]) for arity in layout.arities if arity != LABEL_CONTEXT}
+    forms = dict(layout.forms)
+    for arity in layout.arities:
+        if arity not in forms and arity != LABEL_CONTEXT:
+            rows[arity] = _unpack_weights(arrays, PARTS[arity])
+        elif arity in forms and not (arity == 1 and forms[arity].scaled):
+            rows[arity] = _unpack_cells(arrays, arity, forms[arity], shape, sizes[PARTS[arity]])
     tables = from_stored(arrays, "bare.")
     ends, pairs, triples = (TransitionWeights(table, no_sums(), no_state()) for table in tables)
     blank = new_chain(shape, {}, allowed, {})
@@ -234,9 +301,32 @@ def _unpack_weights(arrays: Arrays, part: str) -> FeatureWeights:
     w = arrays[f"{part}.weights"]
     if f"{part}.slot" in arrays:
         return no_weights()._replace(slot=arrays[f"{part}.slot"], used=np.array([w.shape[0]], np.int64), w=w)
-    first = arrays[f"{part}.first"]
-    slot = np.zeros(first.size - 1, np.int32)
-    return no_weights()._replace(slot=slot, first=first, combo=arrays[f"{part}.combo"], w=w)
+    if f"{part}.seen" in arrays:
+        first = np.concatenate(([0], np.cumsum(arrays[f"{part}.seen"], dtype=np.int64)))
+        combo = arrays[f"{part}.ngram"].astype(np.int32)
+    else:
+        first, combo = arrays[f"{part}.first"], arrays[f"{part}.combo"]
+    return no_weights()._replace(slot=np.zeros(first.size - 1, np.int32), first=first, combo=combo, w=w)
+
+
+def _unpack_cells(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) -> FeatureWeights:
+    """Padded rows, row 0 being zero, from those of a file."""
+    part, H = PARTS[arity], shape.n_states
+    w = aligned_zeros((A + 1, shape.width(arity)), np.float32)
+    padded = w.reshape(A + 1, *(H,) * (arity - 1), stride_of(H))
+    unpack_rows(arrays, part, form, padded[1:, ..., :H])
+    if form.scaled:
+        w[1:] *= arrays[f"{part}.scale"][:, None]
+    slot = np.arange(1, A + 1, dtype=np.int32)
+    return no_weights()._replace(slot=slot, used=np.array([A + 1], np.int64), w=w)
+
+
+def _unpack_packed(arrays: Arrays, form: Form, shape: Shape) -> PackedRows:
+    part, H = PARTS[1], shape.n_states
+    scale = arrays[f"{part}.scale"]
+    number = aligned_zeros((scale.size, stride_of(H)), np.int8)
+    unpack_rows(arrays, part, form, number[:, :H])
+    return PackedRows(number, scale)
 
 
 def _unpack_contexts(

@@ -8,7 +8,7 @@ from palmette.data.corpus import Corpus
 from palmette.errors import UsageError
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active
-from palmette.kernels.encode.encode import FeatureIndex
+from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.latent.forms import Sentences
 from palmette.kernels.latent.update import link_repeats
 from palmette.structures.chain.data import encode_corpus

@@ -13,7 +13,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.features.encode import Encoder
-from palmette.kernels.encode.encode import FeatureIndex
+from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.latent.forms import Sentences, Views, Weights, make_workspace
 from palmette.kernels.latent.train import decide
 from palmette.options.latent import LatentSettings

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from palmette.data import array_specs, model_file
-from palmette.data.array_specs import Arrays, ArraySpec, ZeroRow, if_present
+from palmette.data.array_specs import Arrays, ArraySpec, ZeroRow
 from palmette.data.files import FilePath, shown
 from palmette.errors import ModelError
 from palmette.features.encode import Encoder
@@ -29,8 +29,9 @@ from palmette.structures.stored_features import (
     StoredTemplates,
     index_specs,
     name_specs,
-    pack_attributes,
     pack_encoder,
+    pack_index,
+    pack_names,
     unpack_encoder,
     unpack_index,
     unpack_names,
@@ -66,8 +67,8 @@ ABOUT_TRAINING = ("history", "best_pass", "ended", "sentences", "start", "tagger
 def classifier_specs(arrays: Arrays) -> tuple[ArraySpec, ...]:
     """All arrays of a classifier's file; `arrays` shows whether attributes have names."""
     return (
-        *index_specs(PART),
-        *if_present(name_specs(PART), arrays),
+        *index_specs(PART, arrays),
+        *name_specs(PART, arrays),
         ArraySpec("weights", np.float32, ("rows", "C"), finite=True, rules=(ZeroRow(),)),
         ArraySpec("slot", np.int32, (f"{PART}.A",), low=0, high="rows"),
         ArraySpec("end", np.float32, (2, "C"), finite=True),
@@ -85,7 +86,7 @@ def classifier_sizes(views: Views, attributes: int) -> dict[str, int]:
 def save_classifier(model: ClassifierModel, path: FilePath) -> None:
     """Write a model file, whole or not at all."""
     weights = model.weights
-    parts = pack_attributes(PART, model.feature_index, model.names)
+    parts = pack_index(PART, model.feature_index) | pack_names(PART, model.names, packed=False)
     parts |= {"slot": weights.one.slot, "weights": weights.one.w, "end": weights.end, "pair": weights.pair}
     sizes = classifier_sizes(model.packed, model.feature_index.size)
     model_file.save(path, array_specs.pack(parts, classifier_specs(parts), sizes), _pack_meta(model))
@@ -124,13 +125,14 @@ def load_classifier(path: FilePath) -> ClassifierModel:
     sizes = classifier_sizes(views, stored.attributes)
     found = array_specs.unpack(arrays, classifier_specs(arrays), sizes, file)
     about = msgspec.to_builtins(stored)
+    index = unpack_index(found, PART, stored.attributes)
     return ClassifierModel(
         stored.classes,
         settings,
         encoder,
-        unpack_index(found, PART, stored.attributes),
+        index,
         _unpack_weights(found),
-        unpack_names(found, PART),
+        unpack_names(found, PART, index, file),
         {key: about[key] for key in ABOUT_TRAINING if key in about},
     )
 

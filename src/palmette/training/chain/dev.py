@@ -16,7 +16,7 @@ from palmette.errors import DataError, UsageError
 from palmette.evaluation.scores import Scores, score
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Data
-from palmette.kernels.encode.encode import FeatureIndex
+from palmette.kernels.core.index import FeatureIndex
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.beam import beam_labels
 from palmette.structures.chain.data import Collected, allow_table, encode_contexts, encode_corpus

@@ -19,9 +19,8 @@ from palmette.kernels.core.compile import check_compiled
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.prune import some_names
 from palmette.structures.chain.weights import forget_forbidden
-from palmette.structures.stored_features import Names
+from palmette.structures.stored_features import Names, some_names
 from palmette.training.chain.batch import train_by_likelihood
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.online import dev_score, train_by_examples

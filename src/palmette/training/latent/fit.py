@@ -14,18 +14,18 @@ from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import to_text
 from palmette.kernels.core.compile import check_compiled
+from palmette.kernels.core.index import FeatureIndex, hash_index
 from palmette.kernels.core.table import renumbered
-from palmette.kernels.encode.encode import FeatureIndex
 from palmette.kernels.latent.forms import Labelled, Views, Weights
 from palmette.options.latent import LatentSettings
 from palmette.options.learners import Lclr
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel, check_columns
-from palmette.structures.chain.prune import some_names
 from palmette.structures.latent.data import check_templates, encode, sentences
 from palmette.structures.latent.model import NO_POS, ClassifierModel, scores_of
 from palmette.structures.latent.views import make_views, packed
 from palmette.structures.latent.weights import largest, new_weights, used
+from palmette.structures.stored_features import some_names
 from palmette.training.chain.fit import attribute_names
 from palmette.training.chain.prepare import LARGE
 from palmette.training.latent.batch import BatchLearning
@@ -152,4 +152,4 @@ def _moved_only(feature_index: FeatureIndex, weights: Weights) -> tuple[FeatureI
     kept = int(np.count_nonzero(keep))
     keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, kept)
     rows = weights.one._replace(slot=weights.one.slot[keep], w=weights.one.w[: used(weights)])
-    return FeatureIndex(keys, numbers, kept), weights._replace(one=rows)
+    return hash_index(keys, numbers, kept), weights._replace(one=rows)

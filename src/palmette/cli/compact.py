@@ -1,0 +1,80 @@
+"""`palmette compact`: a small model from a full one."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import HelperOptions, input_spec, load_tagger
+from palmette.cli.output import print_json
+from palmette.data.formats.spec import FormatSpec
+from palmette.options.declare import option
+
+if TYPE_CHECKING:
+    from palmette.structures.chain.compact import CompactReport
+
+logger = logging.getLogger(__name__)
+MOST_LOSS = 0.05  # points
+
+
+class Compact(HelperOptions, JsonOptions, Command):
+    """Make a model small: weights of 8 bits, and without the weights that development data does not miss. The loss on
+    the development data is reported. A compact model is used like any other; it cannot be trained further."""
+
+    owners = (FormatSpec,)
+    hidden = ("unit", "penn-quotes")
+
+    model: str = option(argument=True, help="The model file of a tagger.")
+    output: str = option(short="o", metavar="FILE", help="The model file to write.")
+    dev: str | None = option(
+        default=None, metavar="FILE",
+        help="Labelled sentences that the model was not trained on. Without them no weight is dropped.",
+    )  # fmt: skip
+    most_loss: float = option(
+        default=MOST_LOSS, low=0.0, high=100.0,
+        help="The most points of F1 or accuracy, of 100, that may be lost on the development data.",
+    )  # fmt: skip
+
+    def run(self) -> None:
+        from palmette.data import model_file
+        from palmette.data.formats.registry import read_corpus
+        from palmette.structures.chain.files import with_columns
+
+        model_file.check_output(self.output)
+        tagger = load_tagger(self.model, self.quiet)
+        corpus = None
+        if self.dev is not None:
+            corpus = read_corpus(self.dev, input_spec(self, tagger, self.dev, labelled=True))
+            corpus = with_columns(corpus, [helper.model_ for helper in self.helpers(self.quiet)], tagger.model_)
+        before = os.path.getsize(self.model)
+        report = tagger.compact_corpus(corpus, self.most_loss)
+        tagger.save(self.output)
+        after = os.path.getsize(self.output)
+        if self.json:
+            print_json({"model": self.output, "bytes": [before, after], **about_compact(report)})
+            return
+        log_compact(report)
+        logger.info("wrote %s: %.2f MB instead of %.2f", self.output, after / 1e6, before / 1e6)
+
+
+def about_compact(report: CompactReport) -> dict[str, Any]:
+    """What --json prints."""
+    return {
+        "attributes": list(report.attributes), "weights": list(report.weights), "dropped": report.dropped,
+        "dev": [report.before, report.after], "loss": report.loss,
+    }  # fmt: skip
+
+
+def log_compact(report: CompactReport) -> None:
+    """Report what became of the model."""
+    attributes, weights = (f"{old:,} -> {new:,}" for old, new in (report.attributes, report.weights))
+    logger.info("compact: weights of 8 bits; attributes %s; weights %s", attributes, weights)
+    if report.before is None or report.after is None:
+        logger.info("no development data (--dev): no weight was dropped, and the loss is not known")
+    else:
+        logger.info(
+            "on the development data %.2f -> %.2f (%+.2f points)",
+            100 * report.before, 100 * report.after, 100 * (report.after - report.before),
+        )  # fmt: skip

@@ -1,0 +1,56 @@
+"""Small models: what `palmette compact` does, for taggers in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from palmette.data.corpus import Corpus
+from palmette.errors import UsageError
+from palmette.structures.chain.model import ChainModel
+
+if TYPE_CHECKING:
+    from palmette.data.items import Items
+    from palmette.evaluation.scores import Scores
+    from palmette.structures.chain.compact import CompactReport
+
+
+class Compacting:
+    """Making a tagger small; part of the class Tagger."""
+
+    _fitted: Callable[[], ChainModel]
+    _items: Callable[..., Items]
+    evaluate: Callable[..., Scores]
+    model_: ChainModel
+
+    def compact(
+        self, X: Iterable[Any] | None = None, y: Iterable[Any] | None = None, *, most_loss: float = 0.05
+    ) -> CompactReport:
+        """Make the model small: weights of 8 bits, and without those that the sentences X and y, which were not trained
+        on, do not miss: at most `most_loss` points of F1 or accuracy are lost on them. Without X no weight is dropped.
+        A compact model tags as fast or faster; it cannot be trained further."""
+        if (X is None) != (y is None):
+            raise UsageError("compact: give both X and y, or neither")
+        return self.compact_corpus(None if X is None else self._items(X, y).corpus, most_loss)
+
+    def compact_corpus(self, dev: Corpus | None, most_loss: float = 0.05) -> CompactReport:
+        """Make the model small, with a labelled corpus to measure the loss; see `compact`."""
+        from palmette.structures.chain.compact import compact_chain
+
+        if not 0 <= most_loss <= 100:
+            raise UsageError(f"most_loss: {most_loss} is not a number of points between 0 and 100")
+        full = self._fitted()
+
+        def figure(model: ChainModel) -> float:
+            """F1 of spans, or else accuracy, with this model."""
+            self.model_ = model
+            found = self.evaluate(dev)
+            return found.f1 if found.f1 is not None else found.accuracy
+
+        try:
+            small, report = compact_chain(full, None if dev is None else figure, most_loss)
+        except BaseException:
+            self.model_ = full
+            raise
+        self.model_ = small
+        return report

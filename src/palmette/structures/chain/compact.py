@@ -1,0 +1,88 @@
+"""A small model from a full one: weights of 8 bits, without the weights that development data does not miss.
+
+Weights are dropped by size. The shares of `SHARES` are tried one after the other, and the last one before the loss on
+development data exceeds what is allowed is taken. Attributes without weights are dropped with their keys and names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from palmette.errors import UsageError
+from palmette.kernels.chain.forms import FeatureWeights
+from palmette.kernels.chain.packed import PackedRows
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.packed import CompactModel, compact_model
+from palmette.structures.chain.prune import pruned
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+Figure = Callable[[ChainModel], float]  # on development data, a fraction of 1
+
+
+class CompactReport(msgspec.Struct, frozen=True):
+    """What became of a model."""
+
+    before: float | None  # the figure on development data
+    after: float | None
+    dropped: float  # the share of weights that was dropped
+    attributes: tuple[int, int]  # before and after
+    weights: tuple[int, int]
+
+    @property
+    def loss(self) -> float | None:
+        """In points, of 100."""
+        return None if self.before is None or self.after is None else 100 * (self.before - self.after)
+
+
+def compact_chain(
+    model: ChainModel, figure: Figure | None = None, most_loss: float = 0.05
+) -> tuple[CompactModel, CompactReport]:
+    """The compact form of a model; without `figure` no weight is dropped. UsageError if 8 bits alone lose too much."""
+    _check(model)
+    full = model if isinstance(model, CompactModel) else compact_model(model)
+    before = None if figure is None else figure(model)
+    small, after, dropped = full, before, 0.0
+    if figure is not None and before is not None:
+        after = figure(full)
+        if _loses(before, after, most_loss):
+            raise UsageError(
+                f"weights of 8 bits lose {100 * (before - after):.2f} points on the development data, and at most "
+                f"{most_loss:g} may be lost: allow more with --most-loss, or give more development data"
+            )
+        for share in SHARES:
+            trial = _without_smallest(full, share)
+            found = figure(trial)
+            if _loses(before, found, most_loss):
+                break
+            small, after, dropped = trial, found, share
+    made = pruned(small, rows=True, names=False)
+    assert isinstance(made, CompactModel)
+    sizes = [sum(index.size for index in one.feature_indexes.values()) for one in (model, made)]
+    counts = [int(np.count_nonzero(one.packed.number)) for one in (full, made)]
+    return made, CompactReport(before, after, dropped, (sizes[0], sizes[1]), (counts[0], counts[1]))
+
+
+def _check(model: ChainModel) -> None:
+    if not isinstance(model, CompactModel) and not np.isfinite(model.chain.weights[0].w).all():
+        raise UsageError("the model has weights of minus infinity (an HMM without smoothing), which need 32 bits")
+
+
+def _loses(before: float, after: float, most: float) -> bool:
+    return 100 * (before - after) > most + 1e-9
+
+
+def _without_smallest(model: CompactModel, share: float) -> CompactModel:
+    """The model without the smallest weights: this share of all weights of attributes on states."""
+    number, scale = model.packed
+    size = np.abs(number.astype(np.int16)) * scale[:, None]
+    least = np.quantile(size[number != 0], share) if number.any() else 0.0
+    one, two, three = model.bare.weights
+    bare = model.bare._replace(weights=(one, _larger(two, least), _larger(three, least)))
+    return model.replaced(packed=PackedRows(np.where(size >= least, number, np.int8(0)), scale), chain=bare)
+
+
+def _larger(weights: FeatureWeights, least: float) -> FeatureWeights:
+    return weights._replace(w=np.where(np.abs(weights.w) >= least, weights.w, np.float32(0)))

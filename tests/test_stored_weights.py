@@ -1,0 +1,66 @@
+"""Rows of weights in a file: what is stored comes back, in the smaller of two forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from palmette.data import array_specs
+from palmette.errors import ModelError
+from palmette.structures.stored_weights import CHUNK, check_growth, form_of, pack_rows, row_specs, unpack_rows
+
+
+def _stored(w: np.ndarray, scale: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    return pack_rows("label", lambda rows: w[rows], w.shape[0], scale)
+
+
+def _checked(arrays: dict[str, np.ndarray], A: int, cells: int) -> None:
+    form = form_of(arrays, "label")
+    assert form is not None
+    array_specs.unpack(arrays, row_specs("label", form), {"label.A": A, "label.cells": cells}, "test")
+
+
+@settings(deadline=None)
+@given(
+    st.integers(0, 40), st.integers(1, 300), st.sampled_from([0.0, 0.02, 0.3, 1.0]), st.sampled_from(["f4", "i1"]),
+    st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_rows_come_back(A: int, cells: int, density: float, kind: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    w = np.where(rng.random((A, cells)) < density, rng.integers(-127, 128, (A, cells)), 0).astype(kind)
+    scale = None if kind == "f4" else rng.random(A).astype(np.float32)
+    arrays = _stored(w, scale)
+    _checked(arrays, A, cells)
+    form = form_of(arrays, "label")
+    assert form is not None
+    assert form.scaled == (kind == "i1")
+    out = np.zeros((A, cells + 3), kind)  # padded
+    unpack_rows(arrays, "label", form, out[:, :cells])
+    assert np.array_equal(out[:, :cells], w)
+    assert not out[:, cells:].any()
+    entries = int(np.count_nonzero(w))
+    state = 1 if cells < 256 else 2
+    count = 1 if np.count_nonzero(w, axis=1).max(initial=0) < 256 else 2
+    smallest = min(w.nbytes, A * count + entries * (state + w.itemsize))
+    assert sum(array.nbytes for name, array in arrays.items() if name != "label.scale") == smallest
+
+
+def test_rows_of_several_chunks_and_of_label_pairs() -> None:
+    w = np.zeros((CHUNK + 5, 9), np.float32)
+    w[0, 3], w[CHUNK - 1, 8], w[CHUNK, 0], w[CHUNK + 4, 8] = 1, 2, 3, 4
+    arrays = _stored(w)
+    form = form_of(arrays, "label")
+    assert form is not None
+    assert form.sparse
+    out = np.zeros((CHUNK + 5, 3, 8), np.float32)
+    unpack_rows(arrays, "label", form, out[..., :3])
+    assert np.array_equal(out[..., :3].reshape(w.shape), w)
+
+
+def test_a_small_file_cannot_ask_for_all_memory() -> None:
+    arrays = _stored(np.eye(4, dtype=np.float32))
+    check_growth(arrays, "label", 1 << 20, "test")
+    with pytest.raises(ModelError, match=r"would take 10\.0 GB"):
+        check_growth(arrays, "label", 10 << 30, "test")
