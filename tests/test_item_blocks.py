@@ -24,7 +24,7 @@ from palmette.data.item_plain import attributes_of
 from palmette.data.items import corpus_from_items
 from palmette.errors import DataError
 from palmette.kernels.core.compile import LIBRARY, MODE
-from palmette.kernels.encode.encode import FeatureIndex
+from palmette.kernels.core.index import hash_index
 from palmette.kernels.io.items import FINE, FOUND, ODD, SIZE, STATUS, TOKENS, ItemRoom, make_item_room, read_items
 from palmette.structures.chain.data import Collected, allow_table, encode_corpus
 
@@ -165,7 +165,7 @@ def test_look_up_is_numbering_and_dropping(X: list[list[Any]], data: st.DataObje
 
 
 def test_an_index_of_another_model_is_not_used() -> None:
-    index = FeatureIndex(np.zeros(16, np.uint64), np.full(16, -1, np.int32), 0)
+    index = hash_index(np.zeros(16, np.uint64), np.full(16, -1, np.int32), 0)
     corpus = corpus_from_items([[{"a": 1}]], index=index).corpus
     with pytest.raises(DataError, match="ready-made attributes"):
         encode_corpus(corpus, None, {1: index._replace(size=1)}, np.zeros(1, np.int32), allow_table(1))
