@@ -151,7 +151,7 @@ def test_what_a_compact_model_cannot_do(tmp_path: Path) -> None:
         hmm.compact()
 
 
-def test_without_development_data_no_weight_is_dropped() -> None:
+def test_without_development_data_no_attribute_is_dropped() -> None:
     tagger = _tagger()
     report = tagger.compact()
     assert (report.before, report.after, report.loss, report.dropped) == (None, None, None, 0.0)

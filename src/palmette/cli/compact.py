@@ -20,7 +20,7 @@ MOST_LOSS = 0.05  # points
 
 
 class Compact(HelperOptions, JsonOptions, Command):
-    """Make a model small: weights of 8 bits, and without the weights that development data does not miss. The loss on
+    """Make a model small: weights of 8 bits, and without the attributes that development data does not miss. The loss on
     the development data is reported. A compact model is used like any other; it cannot be trained further."""
 
     owners = (FormatSpec,)
@@ -30,7 +30,7 @@ class Compact(HelperOptions, JsonOptions, Command):
     output: str = option(short="o", metavar="FILE", help="The model file to write.")
     dev: str | None = option(
         default=None, metavar="FILE",
-        help="Labelled sentences that the model was not trained on. Without them no weight is dropped.",
+        help="Labelled sentences that the model was not trained on. Without them no attribute is dropped.",
     )  # fmt: skip
     most_loss: float = option(
         default=MOST_LOSS, low=0.0, high=100.0,
@@ -72,7 +72,7 @@ def log_compact(report: CompactReport) -> None:
     attributes, weights = (f"{old:,} -> {new:,}" for old, new in (report.attributes, report.weights))
     logger.info("compact: weights of 8 bits; attributes %s; weights %s", attributes, weights)
     if report.before is None or report.after is None:
-        logger.info("no development data (--dev): no weight was dropped, and the loss is not known")
+        logger.info("no development data (--dev): no attribute was dropped, and the loss is not known")
     else:
         logger.info(
             "on the development data %.2f -> %.2f (%+.2f points)",
