@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tag": ("tag:Tag", "Tag a file, standard input or a typed sentence with a model."),
     "eval": ("eval:Eval", "Score a tagger on gold labels, or a file that has gold and guess."),
     "calibrate": ("calibrate:Calibrate", "Fit a temperature, so that confidences are probabilities."),
-    "compact": ("compact:Compact", "Make a model small: weights of 8 bits, without attributes that dev data does not miss."),
+    "compact": ("compact:Compact", "Make a model small: weights of 8 bits, fewer attributes."),
     "compare": ("compare:Compare", "Compare taggers, outputs or learners, with significance tests."),
     "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights."),
     "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),

@@ -20,8 +20,8 @@ MOST_LOSS = 0.05  # points
 
 
 class Compact(HelperOptions, JsonOptions, Command):
-    """Make a model small: weights of 8 bits, and without the attributes that development data does not miss. The loss on
-    the development data is reported. A compact model is used like any other; it cannot be trained further."""
+    """Make a model small: weights of 8 bits, and without the attributes that development data does not miss. The loss
+    on the development data is reported. A compact model is used like any other; it cannot be trained further."""
 
     owners = (FormatSpec,)
     hidden = ("unit", "penn-quotes")

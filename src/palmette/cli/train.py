@@ -51,7 +51,7 @@ class Train(JsonOptions, Command):
     )
     compact: bool = option(
         default=False, group="output",
-        help="Write a compact model: weights of 8 bits, and without attributes that the development data does not miss.",
+        help="Write a compact model: weights of 8 bits, without the attributes that development data does not miss.",
     )  # fmt: skip
     prune: bool = option(default=False, group="output", help="Leave out attributes whose weights are all zero.")
     strip: bool = option(default=False, group="output", help="Leave out the attributes' names, used by `inspect` only.")

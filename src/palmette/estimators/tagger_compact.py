@@ -26,8 +26,8 @@ class Compacting:
     def compact(
         self, X: Iterable[Any] | None = None, y: Iterable[Any] | None = None, *, most_loss: float = 0.05
     ) -> CompactReport:
-        """Make the model small: weights of 8 bits, and without the attributes that X and y, which were not trained on, do
-        not miss: at most `most_loss` points of F1 or accuracy are lost on them. Without X no attribute is dropped.
+        """Make the model small: weights of 8 bits, and without the attributes that X and y, which were not trained on,
+        do not miss: at most `most_loss` points of F1 or accuracy are lost on them. Without X no attribute is dropped.
         A compact model tags as fast or faster; it cannot be trained further."""
         if (X is None) != (y is None):
             raise UsageError("compact: give both X and y, or neither")

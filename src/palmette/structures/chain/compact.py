@@ -1,7 +1,8 @@
 """A small model from a full one: weights of 8 bits, without the attributes that development data does not miss.
 
-Attributes are dropped by the size of their largest weight. The shares of `SHARES` are tried one after the other, and the
-last one before the loss on development data exceeds half of what is allowed is taken: the other half is for other data.
+Attributes are dropped by the size of their largest weight. The shares of `SHARES` are tried one after the other, and
+the last one before the loss on development data exceeds half of what is allowed is taken; the other half is for other
+data.
 Dropping single weights instead of attributes loses more and saves less.
 """
 
@@ -41,7 +42,7 @@ class CompactReport(msgspec.Struct, frozen=True):
 def compact_chain(
     model: ChainModel, figure: Figure | None = None, most_loss: float = 0.05
 ) -> tuple[CompactModel, CompactReport]:
-    """The compact form of a model; without `figure` no attribute is dropped. UsageError if 8 bits alone lose too much."""
+    """The compact form of a model; without `figure` no attribute is dropped. UsageError if 8 bits lose too much."""
     _check(model)
     full = model if isinstance(model, CompactModel) else compact_model(model)
     before = None if figure is None else figure(model)
