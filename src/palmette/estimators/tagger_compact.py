@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from palmette.data.corpus import Corpus
 from palmette.errors import UsageError
 from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
     from palmette.data.items import Items
-    from palmette.evaluation.scores import Scores
     from palmette.structures.chain.compact import CompactReport
 
 
@@ -20,7 +21,8 @@ class Compacting:
 
     _fitted: Callable[[], ChainModel]
     _items: Callable[..., Items]
-    evaluate: Callable[..., Scores]
+    gold_and_guess: Callable[..., tuple[np.ndarray, np.ndarray, list[str]]]
+    certain: Callable[[Corpus], np.ndarray | None]
     model_: ChainModel
 
     def compact(
@@ -35,17 +37,20 @@ class Compacting:
 
     def compact_corpus(self, dev: Corpus | None, most_loss: float = 0.05) -> CompactReport:
         """Make the model small, with a labelled corpus to measure the loss; see `compact`."""
+        from palmette.evaluation.scores import score
         from palmette.structures.chain.compact import compact_chain
 
         if not 0 <= most_loss <= 100:
             raise UsageError(f"most_loss: {most_loss} is not a number of points between 0 and 100")
         full = self._fitted()
 
-        def figure(model: ChainModel) -> float:
-            """F1 of spans, or else accuracy, with this model."""
+        def figure(model: ChainModel) -> tuple[float, np.ndarray]:
+            """F1 of spans, or else accuracy, with this model; and the labels that it finds."""
+            assert dev is not None
             self.model_ = model
-            found = self.evaluate(dev)
-            return found.f1 if found.f1 is not None else found.accuracy
+            gold, guess, labels = self.gold_and_guess(dev)
+            found = score(gold, guess, dev.offset, labels, known=self.certain(dev))
+            return found.f1 if found.f1 is not None else found.accuracy, guess
 
         try:
             small, report = compact_chain(full, None if dev is None else figure, most_loss)
