@@ -2,7 +2,8 @@
 
 Attributes are dropped by the size of their largest weight. The shares of `SHARES` are tried one after the other, and
 the last one is taken before the loss on development data and its standard error exceed what is allowed: other data may
-lose more. The standard error is that of the difference in right tokens, sqrt(changed) / tokens. Dropping single weights instead of attributes loses more and saves less.
+lose more. The standard error is that of the difference in right tokens, sqrt(changed) / tokens. Dropping single weights
+instead of attributes loses more and saves less.
 """
 
 from __future__ import annotations
