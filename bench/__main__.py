@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import classify, crf, latent, lm, nbest, parse, quality, scale, serve, size, sparse, speed, start
+from bench import classify, crf, decode, latent, lm, nbest, parse, quality, scale, serve, size, sparse, speed, start
 from bench.fuzz import bench_fuzz
 from bench.measure import data_folder
 from bench.report import write_report
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "ewt": lambda data, times: quality.bench_ewt(data),
     "jnlpba": lambda data, times: quality.bench_jnlpba(data),
     "crf": crf.bench_crf,
+    "decode": decode.bench_decode,
     "size": size.bench_size,
     "sparse": lambda data, times: sparse.bench_sparse(data),
     "latent": lambda data, times: latent.bench_latent(data),
