@@ -99,6 +99,7 @@ def form_damages(
     if spec.name != "seen" and not spec.name.endswith(OPTIONAL):
         # without its first array, a form looks like another one, which is then reported to lack an array
         instead = {spec.name.replace("name_offset", "name_size"), spec.name.replace(".rows", ".weights")}
+        instead |= {"vocabulary"} if spec.name == "words" else set()
         yield {name: a for name, a in arrays.items() if name != spec.name}, own | instead
     other = np.float64 if array.dtype != np.float64 else np.float32
     yield arrays | {spec.name: array.astype(other)}, own

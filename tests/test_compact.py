@@ -112,6 +112,8 @@ def test_a_compact_tagger_is_saved_loaded_and_used(tmp_path: Path) -> None:
     assert again.score(DEV_X, DEV_Y) > before - 0.02
     assert [best[0][0] for best in again.nbest(DEV_X[:20], 2)] == wanted[:20]  # by unpacked weights
     assert len(again.predict_marginals(DEV_X[:1])[0]) == len(DEV_X[0])
+    unseen = [one.unseen(one._items(DEV_X).corpus).tolist() for one in (again, Tagger.load(tmp_path / "full.palm"))]
+    assert unseen[0] == unseen[1]
     again.calibrate(DEV_X, DEV_Y)
     assert isinstance(again.model_, CompactModel)
     again.save(tmp_path / "calibrated.palm")

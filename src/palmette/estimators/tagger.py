@@ -298,7 +298,7 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         model = self._fitted()
         if not corpus.columns or not model.vocabulary.size:
             return None
-        return ~np.isin(corpus.columns[0].hash, model.vocabulary)[corpus.columns[0].ids]
+        return ~model.knows(corpus.columns[0].hash)[corpus.columns[0].ids]
 
     def tag_file(
         self,

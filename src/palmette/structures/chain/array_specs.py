@@ -85,7 +85,11 @@ def chain_sizes(shape: Shape, attributes: dict[str, int]) -> dict[str, int]:
 
 def chain_specs(layout: Layout, arrays: Arrays) -> tuple[ArraySpec, ...]:
     """All arrays of a layout; `arrays` shows which attributes have names."""
-    specs = [*_transition_specs("bare.", np.float32), *ALLOWED_SPECS, ArraySpec("vocabulary", np.uint64, ("words",))]
+    specs = [
+        *_transition_specs("bare.", np.float32),
+        *ALLOWED_SPECS,
+        VOCABULARY if "vocabulary" in arrays else FEW_BITS,
+    ]
     forms = dict(layout.forms)
     for arity in layout.arities:
         part = PARTS[arity]
@@ -102,6 +106,8 @@ def chain_specs(layout: Layout, arrays: Arrays) -> tuple[ArraySpec, ...]:
     return tuple(specs) + (checkpoint_specs(layout) if layout.checkpoint else ())
 
 
+VOCABULARY = ArraySpec("vocabulary", np.uint64, ("words",))  # hashes of training words
+FEW_BITS = ArraySpec("words", np.uint32, ("words",))  # their first halves, in a compact model
 ALLOWED_SPECS = (
     ArraySpec("allowed.start", np.bool_, ("Y",)),
     ArraySpec("allowed.pair", np.bool_, ("Y", "Y")),

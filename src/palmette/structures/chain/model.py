@@ -63,7 +63,8 @@ class ChainModel(Searching):
     feature_indexes: dict[int, FeatureIndex]
     chain: Chain
     names: dict[int, Names] = field(default_factory=dict)
-    vocabulary: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))  # hashes of training words
+    # Hashes of training words; in a compact model their first 32 bits
+    vocabulary: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
     bias: dict[str, float] = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)  # settings, training log: see metadata.py
     checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # state of training, for an exact resumption
@@ -158,6 +159,11 @@ class ChainModel(Searching):
     def best_path(self, data: Data, bias: dict[str, float] | None, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
         """The state of each token on the best path i32[N] and the score of each sentence f64[S]."""
         return best_states(self.with_bias(self.bias if bias is None else bias), data, restricted=restricted)
+
+    def knows(self, hashes: np.ndarray) -> np.ndarray:
+        """Which words were in the training data, bool[words], by their hashes."""
+        words = hashes if self.vocabulary.dtype == np.uint64 else hashes >> np.uint64(32)
+        return np.isin(words, self.vocabulary)
 
     @property
     def label_of(self) -> np.ndarray:

@@ -80,7 +80,9 @@ def pack_chain(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]
 
 
 def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
-    parts: dict[str, np.ndarray] = {"vocabulary": model.vocabulary}
+    words = model.vocabulary
+    few = words if words.dtype == np.uint32 else np.unique(words >> np.uint64(32)).astype(np.uint32)
+    parts: dict[str, np.ndarray] = {"vocabulary": words} if model.packed is None else {"words": few}
     tables = as_stored((t.w for t in model.chain.transitions), model.shape.n_states)
     parts |= {f"bare.{name}": table for name, table in tables.items()}
     parts |= {f"allowed.{name}": block for name, block in model.allowed._asdict().items()}
@@ -231,7 +233,7 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
         indexes,
         _unpack_chain(found, layout, shape, allowed, sizes),
         {arity: own for arity, own in names.items() if own is not None},
-        found["vocabulary"],
+        found["vocabulary"] if "vocabulary" in found else found["words"],
         stored.bias,
         {key: about[key] for key in ABOUT_TRAINING if key in about},
         {name.removeprefix(CHECKPOINT): found[name] for name in found if name.startswith(CHECKPOINT)},
