@@ -38,22 +38,24 @@ class Compacting:
     def compact_corpus(self, dev: Corpus | None, most_loss: float = 0.05) -> CompactReport:
         """Make the model small, with a labelled corpus to measure the loss; see `compact`."""
         from palmette.evaluation.scores import score
-        from palmette.structures.chain.compact import compact_chain
+        from palmette.structures.chain.compact import Found, compact_chain
 
         if not 0 <= most_loss <= 100:
             raise UsageError(f"most_loss: {most_loss} is not a number of points between 0 and 100")
         full = self._fitted()
 
-        def figure(model: ChainModel) -> tuple[float, np.ndarray]:
-            """F1 of spans, or else accuracy, with this model; and the labels that it finds."""
+        def trial(model: ChainModel) -> Found:
+            """F1 of spans, or else accuracy, with this model."""
             assert dev is not None
             self.model_ = model
             gold, guess, labels = self.gold_and_guess(dev)
             found = score(gold, guess, dev.offset, labels, known=self.certain(dev))
-            return found.f1 if found.f1 is not None else found.accuracy, guess
+            if found.f1 is None:
+                return Found(found.accuracy, guess, found.tokens)
+            return Found(found.f1, guess, sum(row.gold for row in found.by_type.values()))
 
         try:
-            small, report = compact_chain(full, None if dev is None else figure, most_loss)
+            small, report = compact_chain(full, None if dev is None else trial, most_loss)
         except BaseException:
             self.model_ = full
             raise

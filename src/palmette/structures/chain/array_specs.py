@@ -88,7 +88,7 @@ def chain_specs(layout: Layout, arrays: Arrays) -> tuple[ArraySpec, ...]:
     specs = [
         *_transition_specs("bare.", np.float32),
         *ALLOWED_SPECS,
-        VOCABULARY if "vocabulary" in arrays else FEW_BITS,
+        FEW_BITS if "words" in arrays else VOCABULARY,
     ]
     forms = dict(layout.forms)
     for arity in layout.arities:

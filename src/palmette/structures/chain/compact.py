@@ -2,13 +2,14 @@
 
 Attributes are dropped by the size of their largest weight. The shares of `SHARES` are tried one after the other, and
 the last one is taken before the loss on development data and its standard error exceed what is allowed: other data may
-lose more. The standard error is that of the difference in right tokens, sqrt(changed) / tokens. Dropping single weights
-instead of attributes loses more and saves less.
+lose more. The standard error is about sqrt(changed tokens) / size, the size being the number of spans that F1 is about,
+or of tokens. Dropping single weights instead of attributes loses more and saves less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,7 +23,17 @@ from palmette.structures.chain.prune import pruned
 
 ROUNDING = 1e-9
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-Figure = Callable[[ChainModel], tuple[float, np.ndarray]]  # on development data: a fraction of 1, and the labels
+
+
+class Found(NamedTuple):
+    """What a model does on development data."""
+
+    figure: float  # F1 or accuracy, a fraction of 1
+    labels: np.ndarray  # i32[N]
+    size: int  # spans or tokens that the figure is about
+
+
+Trial = Callable[[ChainModel], Found]
 
 
 class CompactReport(msgspec.Struct, frozen=True):
@@ -41,27 +52,27 @@ class CompactReport(msgspec.Struct, frozen=True):
 
 
 def compact_chain(
-    model: ChainModel, figure: Figure | None = None, most_loss: float = 0.05
+    model: ChainModel, trial: Trial | None = None, most_loss: float = 0.05
 ) -> tuple[CompactModel, CompactReport]:
-    """The compact form of a model; without `figure` no attribute is dropped. UsageError if 8 bits lose too much."""
+    """The compact form of a model; without `trial` no attribute is dropped. UsageError if 8 bits lose too much."""
     _check(model)
     full = model if isinstance(model, CompactModel) else compact_model(model)
     small, before, after, dropped = full, None, None, 0.0
-    if figure is not None:
-        before, labels = figure(model)
-        after, _ = figure(full)
+    if trial is not None:
+        first = trial(model)
+        before, after = first.figure, trial(full).figure
         if 100 * (before - after) > most_loss + ROUNDING:
             raise UsageError(
                 f"weights of 8 bits lose {100 * (before - after):.2f} points on the development data, and at most "
                 f"{most_loss:g} may be lost: allow more with --most-loss, or give more development data"
             )
         for share in SHARES:
-            trial = _without_smallest(full, share)
-            found, others = figure(trial)
-            error = np.sqrt(np.count_nonzero(labels != others)) / labels.size
-            if 100 * (before - found + error) > most_loss + ROUNDING:
+            less = _without_smallest(full, share)
+            found = trial(less)
+            error = np.sqrt(np.count_nonzero(found.labels != first.labels)) / max(1, first.size)
+            if 100 * (before - found.figure + error) > most_loss + ROUNDING:
                 break
-            small, after, dropped = trial, found, share
+            small, after, dropped = less, found.figure, share
     made = pruned(small, rows=True, names=False)
     assert isinstance(made, CompactModel)
     sizes = [sum(index.size for index in one.feature_indexes.values()) for one in (model, made)]
