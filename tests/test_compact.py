@@ -108,6 +108,8 @@ def test_a_compact_tagger_is_saved_loaded_and_used(tmp_path: Path) -> None:
     for one in (again, copy):
         assert isinstance(one.model_, CompactModel)
         assert one.predict(DEV_X) == wanted
+        session = one.session()
+        assert [session.tag(tokens) for tokens in DEV_X] == wanted
         assert "chain" not in vars(one.model_)  # nothing was unpacked
     assert again.score(DEV_X, DEV_Y) > before - 0.02
     assert [best[0][0] for best in again.nbest(DEV_X[:20], 2)] == wanted[:20]  # by unpacked weights

@@ -10,10 +10,10 @@ import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.hashing import mixed
-from palmette.kernels.core.prefetch import fetch_item
+from palmette.kernels.core.index import FeatureIndex, fetch_early, find_sorted
 from palmette.kernels.core.table import find
 from palmette.kernels.core.types import I32, I32_2D, I64, U64_2D, struct
-from palmette.kernels.encode.encode import FIRST, HERE, FeatureIndex, Program
+from palmette.kernels.encode.encode import FIRST, HERE, Program
 
 NONE = np.uint64(0)  # of a template that does not fire; `mixed` is never 0
 
@@ -31,12 +31,12 @@ class SentenceCells(NamedTuple):
 
 
 @part
-def _compose(p: Program, c: SentenceCells, n: int, t: int, mask: np.uint64, keys: np.ndarray, key: np.ndarray) -> None:
-    """Write the keys of template t to key[.., t], and fetch their places in the table."""
+def _compose(p: Program, c: SentenceCells, n: int, t: int, x: FeatureIndex, key: np.ndarray) -> None:
+    """Write the keys of template t to key[.., t], and prefetch their places in the index."""
     row, anchor, sight, before_hash, before_power = p.row, p.anchor, p.sight, p.before_hash, p.before_power
     edge_hash, edge_power, ids, column, hash, power = p.edge_hash, p.edge_power, c.ids, c.column, c.hash, c.power
     m0, m1, tail_hash, tail_power, skip = p.macro[t], p.macro[t + 1], p.tail_hash[t], p.tail_power[t], p.skip
-    R = edge_hash.shape[1] // 2
+    R, keys, first, bits = edge_hash.shape[1] // 2, x.keys, x.first, x.bits
     for i in range(n):
         h, fires = np.uint64(0), i >= skip
         for m in range(m0, m1):
@@ -52,7 +52,7 @@ def _compose(p: Program, c: SentenceCells, n: int, t: int, mask: np.uint64, keys
             h = (h * before_power[m] + before_hash[m]) * by + piece
         if fires:
             h = mixed(h * tail_power + tail_hash)
-            fetch_item(keys, np.int64(h & mask))
+            fetch_early(keys, first, bits, h)
             key[i, t] = h
         else:
             key[i, t] = NONE
@@ -62,16 +62,15 @@ def _compose(p: Program, c: SentenceCells, n: int, t: int, mask: np.uint64, keys
 def encode_sentence(p: Program, c: SentenceCells, index: FeatureIndex, key: U64_2D, ptr: I64, att: I32) -> None:
     """ptr i64[n+1] and att i32[z] of a sentence; key u64[most, T] is scratch space, att has room for most * T."""
     T, n = p.macro.size - 1, min(c.size[0], c.ids.shape[1], key.shape[0], ptr.size - 1)
-    keys, numbers = index.keys, index.numbers
-    mask = np.uint64(keys.size - 1)
+    keys, numbers, first, low, bits = index.keys, index.numbers, index.first, index.low, index.bits
     for t in range(T):
-        _compose(p, c, n, t, mask, keys, key)
+        _compose(p, c, n, t, index, key)
     z = 0
     ptr[0] = 0
     for i in range(n):
         for t in range(T):
             if key[i, t] != NONE:
-                a = find(keys, numbers, key[i, t])
+                a = find_sorted(first, low, bits, key[i, t]) if first.size > 0 else find(keys, numbers, key[i, t])
                 if a >= 0:
                     att[z] = a
                     z += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import NamedTuple
 
 import msgspec
@@ -104,8 +103,7 @@ def fit_temperature(model: ChainModel, corpus: Corpus, watch: Watch | None = Non
         temperature=temperature, bias=model.bias, data=str(corpus.source), sentences=used.n_sentences,
         tokens=used.n_tokens,
     )  # fmt: skip
-    calibrated = copy(model)
-    calibrated.meta = model.meta | {"calibration": msgspec.to_builtins(fitted)}
+    calibrated = model.changed(meta=model.meta | {"calibration": msgspec.to_builtins(fitted)})
     figures = [_figures(which, used, value) for which, value in ((model, loss(model.temperature)), (calibrated, after))]
     fitted = msgspec.structs.replace(fitted, before=figures[0], after=figures[1])
     calibrated.meta["calibration"] = msgspec.to_builtins(fitted)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -226,6 +227,14 @@ class ChainModel(Searching):
 
             self._session = Session(self)
         return self._session
+
+    def changed(self, **parts: Any) -> Self:
+        """A copy with other parts, of the same kind."""
+        made = copy(self)
+        made._session = made._at_temperature = None
+        for name, part in parts.items():
+            setattr(made, name, part)
+        return made
 
     def save(self, path: str) -> None:
         """Write a model file; see serialise.py."""

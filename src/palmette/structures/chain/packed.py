@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, make_trellis, no_weights
+from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, Trellis, make_trellis, no_weights
 from palmette.kernels.chain.packed import PackedRows, decode_packed
 from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.core.compile import prepared
 from palmette.structures.chain.model import ChainModel
 
 LARGEST = 127
@@ -75,6 +77,16 @@ class CompactModel(ChainModel):
         """A model with other parts."""
         own = {one.name: getattr(self, one.name) for one in fields(self) if one.init and one.name != "chain"}
         return CompactModel(packed=packed, chain=chain, **(own | parts))
+
+    @property
+    def searched(self) -> Chain:
+        return self.bare
+
+    def prepared_search(
+        self, data: Data, trellis: Trellis, states: np.ndarray, scores: np.ndarray
+    ) -> Callable[[], None]:
+        chain = self.bare._replace(bias=self.bias_row(None))
+        return prepared(decode_packed, chain, self._packed, data, trellis, states, scores, False)
 
     def best_path(self, data: Data, bias: dict[str, float] | None, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
         chain = self.bare._replace(bias=self.bias_row(bias))

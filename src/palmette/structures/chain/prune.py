@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -25,10 +24,7 @@ def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
     """Drop zero rows (`rows`) and the attributes' names (`names`, which only inspection needs)."""
     if rows:
         model = _without_zero_rows(model)
-    if names:
-        model = copy(model)
-        model.names = {}
-    return model
+    return model.changed(names={}) if names else model
 
 
 def _without_zero_rows(model: ChainModel) -> ChainModel:

@@ -15,7 +15,7 @@ from palmette.features.encode import LEXICON, Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, no_active
 from palmette.kernels.core.compile import prepared
-from palmette.kernels.encode.encode import FeatureIndex
+from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.encode.sentence import SentenceCells, encode_sentence
 from palmette.kernels.io import items
 from palmette.kernels.io.items import find_items, make_item_room
