@@ -21,7 +21,7 @@ from palmette.kernels.learning.rule import Rule
 from palmette.kernels.tree.forms import Beam, Differences, Grammar, Paths, SearchOptions, States, Weights, Workspace
 from palmette.kernels.tree.state import feature_key
 from palmette.kernels.tree.trace import trace
-from palmette.kernels.tree.weights import change, entry_for
+from palmette.kernels.tree.weights import change, entry_for, is_full
 
 NOTHING, PLACES, CAPACITY = 0, 1, 2  # results of `lacking`
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -36,7 +36,7 @@ def lacking(w: Weights, calls: int, actions: int) -> int:
     largest = 2
     while largest < actions:
         largest *= 2
-    if (w.used[0] + calls) * 4 > w.table.size:
+    if is_full(w.table, w.used[0] + calls):
         return PLACES
     taken = min(calls * largest, 4 * (w.used[1] + calls))
     return CAPACITY if (w.used[1] + taken) * 2 > w.entry.size else NOTHING
@@ -86,14 +86,31 @@ def _add_features(z: States, g: Grammar, w: Weights, x: int, action: int, amount
 
 
 @part
+def _add_step(
+    z: States, g: Grammar, w: Weights, gold: tuple[int, int], guess: tuple[int, int], amount: float, clock: float
+) -> None:
+    """Add amount * (f(gold) - f(guess)) for one step, each a pair (state, action). A feature of both with the same
+    action is left out: adding and subtracting it would only give it an entry, which one weight in five would be."""
+    ptr, atom, seed, atoms = g.ptr, g.atom, g.seed, z.atoms
+    same = gold[1] == guess[1]
+    for t in range(seed.size):
+        up = feature_key(ptr, atom, seed, atoms, gold[0], t)
+        down = feature_key(ptr, atom, seed, atoms, guess[0], t)
+        if not (same and up == down):
+            change(w, entry_for(w, up, gold[1]), amount, clock)
+            change(w, entry_for(w, down, guess[1]), -amount, clock)
+
+
+@part
 def _add_difference(
     workspace: Workspace, g: Grammar, w: Weights, k: int, cut: int, amount: float, clock: float
 ) -> None:
     """Add amount * (f(gold) - f(candidate k)) to the weights. Gold's states are numbered by their steps."""
     z, b, p = workspace.z, workspace.b, workspace.paths
     for i in range(p.differ[k], cut):
-        _add_features(z, g, w, i, b.gold_action[i], amount, clock)
-        _add_features(z, g, w, p.states[k, i], p.actions[k, i], -amount, clock)
+        gold = (np.int64(i), np.int64(b.gold_action[i]))
+        guess = (np.int64(p.states[k, i]), np.int64(p.actions[k, i]))
+        _add_step(z, g, w, gold, guess, amount, clock)
 
 
 @part

@@ -41,6 +41,12 @@ def find_key(table: np.ndarray, key: np.uint64) -> np.int64:
 
 
 @inline
+def is_full(table: np.ndarray, keys: int) -> bool:
+    """Whether so many keys take more than three quarters of the places."""
+    return keys * 8 > table.size * 3
+
+
+@inline
 def list_start(packed: np.uint64) -> np.int64:
     return np.int64(packed & _START)
 
@@ -80,7 +86,7 @@ def entry_for(w: Weights, key: np.uint64, action: int) -> int:
     place."""
     k = find_key(w.table, key)
     if w.table[k] == np.uint64(0):
-        if (w.used[0] + 1) * 4 > w.table.size:  # at most half of the places are used
+        if is_full(w.table, w.used[0] + 1):
             return -1
         start = _place_for(w, 1)
         if start < 0:
@@ -145,7 +151,7 @@ def frozen(w: Weights, clock: float) -> tuple[U64, I32]:
         features += 1 if kept else 0
         entries += kept
     places = 16
-    while places < 2 * features:
+    while 3 * places < 4 * features:
         places *= 2
     table = np.zeros(2 * places, np.uint64)
     entry = np.zeros(2 * max(entries, 1), np.int32)

@@ -35,11 +35,11 @@ _asks_for_products: Callable[[Rule], bool] = getattr(asks_for_products, "py_func
 _searches_with_costs: Callable[[Rule], bool] = getattr(searches_with_costs, "py_func", searches_with_costs)
 
 
-def enlarged(w: Weights) -> Weights:
-    """A copy of the weights with twice the capacity."""
-    entry = np.concatenate((w.entry, np.zeros_like(w.entry)))
-    sums, state = (np.concatenate((block, np.zeros_like(block))) for block in (w.sums, w.state))
-    return w._replace(entry=entry, value=entry.view(np.float32), sums=sums, state=state)
+def _doubled(array: np.ndarray) -> np.ndarray:
+    """A copy with twice the size. The new half is zeros that take memory when they are first written to."""
+    made = np.zeros(2 * array.size, array.dtype)
+    made[: array.size] = array
+    return made
 
 
 class ParserLearning(Learning):
@@ -100,9 +100,15 @@ class ParserLearning(Learning):
             self._grow(lacks)
 
     def _grow(self, lacks: int) -> None:
-        """Double the table or the lists, whichever may be too small for the next sentence."""
-        w = self.weights
-        self.weights = w._replace(table=larger_table(w.table)) if lacks == MORE_PLACES else enlarged(w)
+        """Double the table or the lists, whichever may be too small for the next sentence. One array after the other,
+        each released before the next is copied."""
+        if lacks == MORE_PLACES:
+            self.weights = self.weights._replace(table=larger_table(self.weights.table))
+            return
+        entry = _doubled(self.weights.entry)
+        self.weights = self.weights._replace(entry=entry, value=entry.view(np.float32))
+        self.weights = self.weights._replace(sums=_doubled(self.weights.sums))
+        self.weights = self.weights._replace(state=_doubled(self.weights.state))
 
     def snapshot(self) -> Weights:
         clock = 0.0 if self.settings.estimator == "last" else self.clock
