@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from chain_arrays import PAD, Case, chain_of, data_of
 from hypothesis import given
 from objectives import by_feature, evaluated
 from strategies import cases, few
 
+from palmette.kernels.chain.gather import inverted, seen_labels
 from palmette.structures.chain.weights import Seen
 from palmette.training.chain.objective import ChainObjective
 
@@ -66,3 +69,17 @@ def test_seen_labels_are_the_only_weights_of_attributes(case: Case) -> None:
     found = by_feature(objective, np.ones(objective.size, np.float32))
     states = {(f[1], int(objective.chain.label_of[f[2]])) for f in found if f[0] == "one"}
     assert states == {(a, int(label)) for a, own in enumerate(lists) for label in own}
+
+
+@few(2)
+@given(cases(learning=True))
+def test_seen_labels_are_those_of_the_tokens(case: Case) -> None:
+    data, labels = data_of(case), chain_of(case).label_of.max() + 1
+    active = data.features[0]
+    attributes = chain_of(case).weights[0].slot.size
+    wanted: list[set[int]] = [set() for _ in range(attributes)]
+    for token, known in enumerate(data.known.tolist()):
+        for a in active.att[active.ptr[token] : active.ptr[token + 1]].tolist():
+            wanted[a] |= {known} if known < labels else set()
+    first, found = seen_labels(inverted(active, attributes, 0, data.known.size), data.known, int(labels))
+    assert [found[a:b].tolist() for a, b in pairwise(first.tolist())] == [sorted(own) for own in wanted]

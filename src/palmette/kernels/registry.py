@@ -54,6 +54,7 @@ KERNELS = {
     "keep_attributes": "encode.encode",
     "inverted": "chain.gather",
     "fill_rows": "chain.gather",
+    "seen_labels": "chain.gather",
     "absorb": "lbfgs.vectors",
     "combine": "lbfgs.vectors",
     "measure": "lbfgs.vectors",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.errors import UsageError
-from palmette.kernels.chain.forms import Chain, FeatureWeights
+from palmette.kernels.chain.forms import Chain, FeatureWeights, no_state, no_sums
 from palmette.options.learners import Likelihood
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.weights import Seen, estimated, physical_memory
@@ -58,7 +58,8 @@ class _Watch:
 def train_likelihood(
     problem: TrainingData, learner: Likelihood, penalty: Penalty, objective: ChainObjective
 ) -> TrainResult:
-    """Weights that minimise the penalised negative log-likelihood, from those of the objective on."""
+    """Weights that minimise the penalised negative log-likelihood, from those of the objective on. The result is in the
+    objective; `best` is another one, or None."""
     settings, request = problem.settings, problem.request
     _check_memory(objective.size)
     log = EpochLog(settings.patience, request.progress, unit="iteration")
@@ -71,9 +72,8 @@ def train_likelihood(
     ended = log.stuck if log.is_stuck else ENDINGS[found.ending]
     if interrupt:
         ended = f"stopped: interrupted after iteration {found.iterations}"
-    best = log.best if log.best is not None else estimated(objective.chain, None)
     best_epoch = log.best_epoch if log.best is not None else found.iterations
-    return TrainResult(_compact(best), best_epoch, log.epochs, bool(interrupt), ended)
+    return TrainResult(log.best, best_epoch, log.epochs, bool(interrupt), ended)
 
 
 def new_objective(problem: TrainingData, penalty: Penalty) -> ChainObjective:
@@ -111,7 +111,9 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
             _report_stage("L2", objective, outcome)
     if learner.l1 and not objective.start().any():
         logger.warning("all weights are zero: l1 %g is too large a penalty for this data", learner.l1)
-    return TrainedChain(outcome, settings, objective.infeasible, dict)
+    infeasible, best = objective.infeasible, outcome.best if outcome.best is not None else objective.chain
+    del objective  # with its tables: the weights remain
+    return TrainedChain(outcome._replace(best=_compact(best)), settings, infeasible, dict)
 
 
 def _report_stage(name: str, objective: ChainObjective, outcome: TrainResult) -> None:
@@ -131,9 +133,10 @@ def _seen_labels(problem: TrainingData) -> Seen | None:
 
 
 def _compact(chain: Chain) -> Chain:
-    """The weights without rows of zeros, which an L1 term leaves."""
-    one, two, three = (_full_rows(rows) for rows in chain.weights)
-    return chain._replace(weights=(one, two, three))
+    """The weights without accumulators, and without rows of zeros, which an L1 term leaves."""
+    ends, pairs, triples = (t._replace(a=no_sums(), state=no_state()) for t in chain.transitions)
+    one, two, three = (_full_rows(rows)._replace(a=no_sums(), state=no_state()) for rows in chain.weights)
+    return chain._replace(transitions=(ends, pairs, triples), weights=(one, two, three))
 
 
 def _full_rows(rows: FeatureWeights) -> FeatureWeights:
@@ -141,6 +144,8 @@ def _full_rows(rows: FeatureWeights) -> FeatureWeights:
         return rows
     full = np.asarray(rows.w.any(axis=1))
     full[0] = True
+    if full.all():
+        return rows
     place = np.cumsum(full) - 1
     slot = np.where(full[rows.slot], place[rows.slot], 0).astype(np.int32)
     return rows._replace(slot=slot, used=np.array([int(full.sum())], np.int64), w=rows.w[full])

@@ -41,7 +41,8 @@ def give_all(rows: FeatureWeights) -> FeatureWeights:
         return rows
     A = rows.slot.size
     w = aligned_zeros((A + 1, rows.w.shape[1]), np.float32)
-    np.take(rows.w, rows.slot, axis=0, out=w[1:])
+    if rows.slot.any():  # otherwise all are zero, and take no memory until they are changed
+        np.take(rows.w, rows.slot, axis=0, out=w[1:], mode="clip")  # other modes make a copy first
     no_sums = np.zeros((0, 1), np.float64)
     slot, used = np.arange(1, A + 1, dtype=np.int32), np.array([A + 1], np.int64)
     return rows._replace(slot=slot, used=used, w=w, a=no_sums)

@@ -88,6 +88,7 @@ def minimise(
     """
     _check(start, l1, memory, iterations, tolerance, gradient_tolerance)
     walk = _Walk(function, start, l1, memory, workers or Workers())
+    del start  # if nobody else has it, its memory is free
     values = [walk.value]
 
     def ended() -> str | None:
