@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from chain_arrays import column_corpus
+from chain_arrays import column_corpus, weights_by_name
 from fitting import flat_tagger
 from objectives import evaluated
 
@@ -78,6 +80,36 @@ def test_the_optimum_does_not_depend_on_threads() -> None:
     models = [flat_tagger(**PLAIN, passes=12).fit_corpus(corpus, None, threads=n).model_ for n in (1, 3)]
     assert np.array_equal(models[0].chain.weights[0].w, models[1].chain.weights[0].w)
     assert np.array_equal(models[0].chain.transitions[1].w, models[1].chain.transitions[1].w)
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.4])
+def test_ctrl_c_leaves_the_weights_of_the_last_iteration(l1: float) -> None:
+    X, y = demo("train", 40)
+    corpus = column_corpus([[list(token) for token in x] for x in X], y)
+
+    def press(number: int, done: int, total: int, finished: Any) -> None:
+        if finished is not None and number == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    broken = flat_tagger(**PLAIN, l1=l1, passes=50).fit_corpus(corpus, None, progress=press)
+    whole = flat_tagger(**PLAIN, l1=l1, passes=3).fit_corpus(corpus, None)
+    assert (broken.outcome_.interrupted, len(broken.training_log_)) == (True, 3)
+    assert weights_by_name(broken.model_) == weights_by_name(whole.model_)
+    assert broken.predict(X) == whole.predict(X)
+
+
+@pytest.mark.parametrize("states", ["all", "seen"])
+def test_training_goes_on_from_a_model(states: str) -> None:
+    """The value falls on, and reaches the optimum of a training in one go."""
+    X, y = demo("train", 40)
+    corpus = column_corpus([[list(token) for token in x] for x in X], y)
+    settings: dict[str, Any] = {**PLAIN, "l2": 0.5, "tolerance": 1e-9, "state_features": states}
+    half = flat_tagger(**settings, passes=8).fit_corpus(corpus, None)
+    rest = flat_tagger(**settings, passes=300).fit_corpus(corpus, None, resume=half.model_)
+    whole = flat_tagger(**settings, passes=300).fit_corpus(corpus, None)
+    values = [row["figures"]["objective"] for row in rest.training_log_]
+    assert values[0] < objective_at_the_end(half)
+    assert values[-1] == pytest.approx(objective_at_the_end(whole), rel=1e-6)
 
 
 @pytest.mark.parametrize("l1", [0.3, 0.4, 0.5])
