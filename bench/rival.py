@@ -76,10 +76,10 @@ def tag(model: str | Path, path: str | Path, out: str | Path) -> float:
     return time.perf_counter() - begun
 
 
-def crf(path: str | Path, model: str | Path, iterations: int) -> None:
-    """File to saved model with L-BFGS, with a weight for every attribute and label, as palmette has."""
+def crf(path: str | Path, model: str | Path, iterations: int, equal: bool) -> None:
+    """File to saved model with L-BFGS, with a weight for every attribute and label, or for those seen together."""
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
-    everything = {"feature.possible_states": True, "feature.possible_transitions": True}
+    everything = {"feature.possible_states": equal, "feature.possible_transitions": equal}
     trainer.set_params({"c1": 0.0, "c2": 1.0, "max_iterations": iterations, **everything})
     for s in read(path):
         trainer.append(attributes(s), [row[2] for row in s])
@@ -90,6 +90,6 @@ if __name__ == "__main__":
     if sys.argv[1] == "train":
         train(sys.argv[2], sys.argv[3])
     elif sys.argv[1] == "crf":
-        crf(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        crf(sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5] == "equal")
     else:
         tag(sys.argv[2], sys.argv[3], sys.argv[4])

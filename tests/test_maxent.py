@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chain_arrays import PAD, Case, chain_of, column_corpus, data_of, decoded, features_of
+from chain_arrays import PAD, Case, chain_of, column_corpus, data_of, decoded
 from fitting import flat_tagger, same_bits
 from hypothesis import assume, given
-from naive_chain import Feature, Model, Token
+from naive_chain import Model, Token
 from naive_local import all_probabilities, expected_less_gold, probability
+from objectives import by_feature, evaluated
 from strategies import cases, few
 
 from palmette import LabelHistory, Latent, MaxEnt, Tagger, load_demo
@@ -129,7 +130,7 @@ def objective_of(case: Case, l2: float = 0.0, threads: int = 1) -> ChainObjectiv
 def test_value_and_gradient_by_hand(case: Case) -> None:
     case, golds = with_gold(case)
     objective = objective_of(case)
-    value, gradient = objective(objective.start())
+    value, gradient = evaluated(objective)
     by_hand, expected, infeasible = 0.0, defaultdict(float), 0
     for sentence, gold, weight in zip(case.sentences, golds, case.weights, strict=True):
         p = probability(case.model, sentence, gold)
@@ -141,8 +142,7 @@ def test_value_and_gradient_by_hand(case: Case) -> None:
             expected[feature] += weight * amount
     assert objective.infeasible == infeasible
     assert value == pytest.approx(by_hand, abs=1e-4, rel=1e-5)
-    objective.put(gradient.copy())
-    found: dict[Feature, float] = features_of(objective.chain)
+    found = by_feature(objective, gradient)
     for feature in expected.keys() | found.keys():
         assert found.get(feature, 0.0) == pytest.approx(expected.get(feature, 0.0), abs=2e-5), feature
 
@@ -154,10 +154,10 @@ def test_gradient_against_finite_differences(case: Case) -> None:
     objective = objective_of(with_gold(case._replace(model=model))[0], l2=0.5)
     start = objective.start()
     assume(np.abs(start).max(initial=0.0) < 50)
-    gradient = objective(start)[1].copy()
+    gradient = evaluated(objective, start)[1]
     direction = np.random.default_rng(0).choice([-1.0, 1.0], start.size) * (gradient != 0)
     step = 2.0**-7
-    up, down = objective(start + step * direction)[0], objective(start - step * direction)[0]
+    up, down = (evaluated(objective, start + sign * step * direction)[0] for sign in (1, -1))
     wanted = float(gradient @ direction)
     assert (up - down) / (2 * step) == pytest.approx(wanted, rel=2e-2, abs=2e-2 * (1 + abs(wanted)))
 

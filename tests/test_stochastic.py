@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_chain import Feature, Path, parts
 from naive_forward import Listed, all_paths
+from objectives import evaluated
 from strategies import cases, few
 
 from palmette import Crf, Tagger, load_demo
@@ -147,7 +148,7 @@ def objective_of(tagger: Tagger, X: list, y: list) -> float:
     gold, _ = known_gold(corpus, model.labels)
     data = encode_corpus(corpus, model.encoder, model.feature_indexes, gold, allow_table(len(model.labels)))
     objective = ChainObjective(model.chain, data, l2=1.0)
-    return objective(objective.start())[0]
+    return evaluated(objective)[0]
 
 
 def test_a_seed_gives_one_model_and_a_checkpoint_goes_on() -> None:

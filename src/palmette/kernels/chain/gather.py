@@ -11,8 +11,8 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, FeatureWeights
 from palmette.kernels.chain.score import gather_for
-from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.core.types import F32_2D, F64_2D, struct
+from palmette.kernels.core.compile import inline, kernel, part
+from palmette.kernels.core.types import F32, F32_2D, I32, I64, struct
 from palmette.kernels.core.vector import add_run, fetch_early
 from palmette.kernels.core.vector_sums import sum_listed
 
@@ -41,72 +41,178 @@ def inverted(x: Active, n_attributes: int, first: int, last: int) -> Active:
     return Active(ptr, tokens, val)
 
 
-@struct
-class Rows(NamedTuple):
-    """The target of sums: G = factor * base + sums."""
+@kernel
+def seen_labels(of: Active, known: I32, n_labels: int) -> tuple[I64, I32]:
+    """The labels that the tokens of each attribute have: (places i64[A+1], labels i32[places], ascending for each
+    attribute). Tokens whose label is not fully known are left out. `of` is the result of `inverted` for all tokens."""
+    n_attributes = of.ptr.size - 1
+    first, owner = np.zeros(n_attributes + 1, np.int64), np.full(n_labels, -1, np.int64)
+    for a in range(n_attributes):
+        first[a + 1] = first[a]
+        for k in range(of.ptr[a], of.ptr[a + 1]):
+            label = known[of.att[k]]
+            if label < n_labels and owner[label] != a:
+                owner[label] = a
+                first[a + 1] += 1
+    labels = np.empty(first[n_attributes], np.int32)
+    owner[:] = -1
+    for a in range(n_attributes):
+        size = 0
+        for k in range(of.ptr[a], of.ptr[a + 1]):
+            label = known[of.att[k]]
+            if label < n_labels and owner[label] != a:
+                owner[label] = a
+                at = first[a] + size
+                while at > first[a] and labels[at - 1] > label:
+                    labels[at] = labels[at - 1]
+                    at -= 1
+                labels[at] = label
+                size += 1
+    return first, labels
 
-    G: F64_2D  # [rows, width]
-    base: F64_2D  # [rows, width], may be G itself
+
+@struct
+class Columns(NamedTuple):
+    """Where the weights of attributes of one arity are in the vector of an optimiser, which has no padding. Either all
+    numbers of a row (or block), or those that are listed."""
+
+    start: int  # place of the first weight
+    states: int  # H: numbers of a row of states, without padding
+    ptr: I64  # [A+1] places of each attribute, counted from `start`; of size 0: all numbers
+    column: I32  # [places] the number within the row, or within the blocks, of the attribute
+
+
+@struct
+class Target(NamedTuple):
+    """gradient = factor * weights + sums, at the places of `Columns`; with `more`, gradient += sums."""
+
+    gradient: F32
+    weights: F32
     factor: float
+    more: bool
+
+
+@inline
+def _finish_listed(out: Target, c: Columns, a: int, total: np.ndarray) -> None:
+    gradient, column, start = out.gradient, c.column, c.start
+    base, factor = (gradient, 1.0) if out.more else (out.weights, out.factor)
+    for p in range(c.ptr[a], c.ptr[a + 1]):
+        at = start + p
+        gradient[at] = np.float32(factor * np.float64(base[at]) + total[column[p]])
+
+
+@inline
+def _finish_run(out: Target, at: int, total: np.ndarray, begin: int, size: int) -> None:
+    gradient, sums = out.gradient[at : at + size], total[begin : begin + size]
+    base, factor = (gradient, 1.0) if out.more else (out.weights[at : at + size], out.factor)
+    for k in range(size):
+        gradient[k] = np.float32(factor * np.float64(base[k]) + sums[k])
+
+
+@inline
+def _finish_row(out: Target, c: Columns, a: int, total: np.ndarray, stride: int) -> None:
+    """Write the gradient of an attribute with a dense row."""
+    if c.ptr.size > 0:
+        _finish_listed(out, c, a, total)
+        return
+    contexts, H = total.size // stride, c.states
+    for context in range(contexts):
+        _finish_run(out, c.start + (a * contexts + context) * H, total, context * stride, H)
 
 
 @part
-def _gather_ones(out: Rows, slot: np.ndarray, of: Active, M: np.ndarray, first: int, last: int) -> None:
+def _gather_ones(out: Target, c: Columns, W: int, of: Active, M: np.ndarray, first: int, last: int) -> None:
     """Dense rows, all values 1. Most attributes occur once or twice; of the others AHEAD tables at a time."""
-    G, base, factor, ptr, tokens = out.G, out.base, out.factor, of.ptr, of.att
+    sums, zeros = np.zeros((1, M.shape[1])), np.zeros((1, M.shape[1]))
+    total, ptr, tokens = sums.reshape(-1), of.ptr, of.att
     asked, stop = ptr[first], ptr[last]
     for a in range(first, last):
-        row, k, end = np.int64(slot[a]), ptr[a], ptr[a + 1]
+        k, end = ptr[a], ptr[a + 1]
+        if k == end and out.more:
+            continue
         now = min(k + AHEAD, end)
         while asked < min(now + AHEAD, stop):
             fetch_early(M, np.int64(tokens[asked]))
             asked += 1
-        sum_listed(G, row, base, factor, M, tokens, k, now)
+        sum_listed(sums, np.int64(0), zeros, 0.0, M, tokens, k, now)
         while now < end:
             k, now = now, min(now + AHEAD, end)
             while asked < min(now + AHEAD, stop):
                 fetch_early(M, np.int64(tokens[asked]))
                 asked += 1
-            sum_listed(G, row, G, 1.0, M, tokens, k, now)
+            sum_listed(sums, np.int64(0), sums, 1.0, M, tokens, k, now)
+        _finish_row(out, c, a, total, W)
+
+
+@part
+def _gather_valued(out: Target, c: Columns, W: int, of: Active, M: np.ndarray, first: int, last: int) -> None:
+    """Dense rows, values of any size."""
+    total, tables, width = np.zeros(M.shape[1]), M.reshape(-1), np.int64(M.shape[1])
+    ptr, tokens, val = of.ptr, of.att, of.val
+    for a in range(first, last):
+        if ptr[a] == ptr[a + 1] and out.more:
+            continue
+        total[:] = 0.0
+        for k in range(ptr[a], ptr[a + 1]):
+            add_run(total, np.int64(0), tables, tokens[k] * width, width, np.float64(val[k]))
+        _finish_row(out, c, a, total, W)
 
 
 @part
 def _gather_seen(
-    G: np.ndarray, r: FeatureWeights, m: Chain, arity: int, of: Active, M: np.ndarray, first: int, last: int
+    out: Target, c: Columns, r: FeatureWeights, m: Chain, arity: int, of: Active, M: np.ndarray, first: int, last: int
 ) -> None:
     """Blocks of seen combinations, which are runs of adjacent states in a table."""
-    out, tables, width = G.reshape(-1), M.reshape(-1), np.int64(M.shape[1])
+    tables, width = M.reshape(-1), np.int64(M.shape[1])
     ptr, tokens, val, begins, combo = of.ptr, of.att, of.val, r.first, r.combo
-    place, block, states_per_label = gather_for(m, r, arity).place, np.int64(G.shape[1]), np.int64(m.states_per_label)
+    place, block, states_per_label = gather_for(m, r, arity).place, np.int64(r.w.shape[1]), np.int64(m.states_per_label)
     H, W = m.label_of.size, m.bias.size
+    most = np.int64(0)
     for a in range(first, last):
+        most = max(most, begins[a + 1] - begins[a])
+    total = np.zeros(most * block)
+    for a in range(first, last):
+        if ptr[a] == ptr[a + 1] and out.more:
+            continue
+        total[:] = 0.0
         for k in range(ptr[a], ptr[a + 1]):
-            v = float(val[k]) if val.size > 0 else 1.0
+            v = np.float64(val[k]) if val.size > 0 else 1.0
             table = tokens[k] * width
             for p in range(begins[a], begins[a + 1]):
                 at = table + place[combo[p]]
                 for run in range(block // states_per_label):
                     before, previous = run // states_per_label, run % states_per_label
-                    begin = p * block + run * states_per_label
-                    add_run(out, begin, tables, at + (before * H + previous) * W, states_per_label, v)
+                    begin = (p - begins[a]) * block + run * states_per_label
+                    add_run(total, begin, tables, at + (before * H + previous) * W, states_per_label, v)
+        if c.ptr.size > 0:
+            _finish_listed(out, c, a, total)
+        else:
+            _finish_run(out, c.start + begins[a] * block, total, 0, (begins[a + 1] - begins[a]) * block)
 
 
 @kernel
-def gather(out: Rows, r: FeatureWeights, m: Chain, arity: int, of: Active, M: F32_2D, first: int, last: int) -> None:
-    """Sum the tables M f32[tokens, width] of the tokens of the attributes first..last into their rows. `of` is the
-    result of `inverted`."""
-    G, base, factor = out.G, out.base, out.factor
-    ptr, tokens, val, slot = of.ptr, of.att, of.val, r.slot
+def gather(
+    out: Target, c: Columns, r: FeatureWeights, m: Chain, arity: int, of: Active, M: F32_2D, first: int, last: int
+) -> None:
+    """Sum the tables M f32[tokens, width] of the tokens of the attributes first..last. `of` is the result of
+    `inverted`; rows of dense weights are in the order of their attributes."""
     if r.first.size > 0:
-        for p in range(r.first[first], r.first[last]):
-            sum_listed(G, np.int64(p), base, factor, M, tokens, 0, 0)
-        _gather_seen(G, r, m, arity, of, M, first, last)
-    elif val.size == 0:
-        _gather_ones(out, slot, of, M, first, last)
+        _gather_seen(out, c, r, m, arity, of, M, first, last)
+    elif of.val.size == 0:
+        _gather_ones(out, c, m.bias.size, of, M, first, last)
     else:
-        flat, tables, width = G.reshape(-1), M.reshape(-1), np.int64(M.shape[1])
-        for a in range(first, last):
-            row = np.int64(slot[a])
-            sum_listed(G, row, base, factor, M, tokens, 0, 0)
-            for k in range(ptr[a], ptr[a + 1]):
-                add_run(flat, row * width, tables, tokens[k] * width, width, float(val[k]))
+        _gather_valued(out, c, m.bias.size, of, M, first, last)
+
+
+@kernel
+def fill_rows(vector: F32, c: Columns, w: F32_2D, stride: int, first: int, last: int) -> None:
+    """Copy the weights of the attributes first..last from the vector, which has all of them, to their dense rows: row
+    a + 1 for attribute a, as row 0 stays zero."""
+    contexts, H = w.shape[1] // stride, c.states
+    for a in range(first, last):
+        row = w[a + 1]
+        for context in range(contexts):
+            at = c.start + (a * contexts + context) * H
+            source, target = vector[at : at + H], row[context * stride : context * stride + H]
+            for h in range(H):
+                target[h] = source[h]

@@ -12,6 +12,7 @@ from palmette.features.encode import Encoder, new_feature_index
 from palmette.features.index import growing
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
+from palmette.kernels.chain.gather import inverted, seen_labels
 from palmette.kernels.core.hashing import mixed_all
 from palmette.kernels.core.index import FeatureIndex, find_all, hash_index
 from palmette.kernels.core.table import add_all, renumbered
@@ -198,6 +199,8 @@ class Collected:
 def seen_combinations(data: Data, shape: Shape, order: int, n_attributes: int) -> Seen:
     """Which labels (order 1), label pairs (2) or triples (3) each attribute occurred with in the known labels."""
     active = data.features[order - 1]
+    if order == 1:
+        return Seen(*seen_labels(inverted(active, n_attributes, 0, data.known.size), data.known, shape.n_labels))
     combo = _combinations(data, order, shape)
     tokens = np.repeat(np.arange(data.known.size), np.diff(active.ptr))
     there = combo[tokens] >= 0

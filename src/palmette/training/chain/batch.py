@@ -13,21 +13,20 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.errors import UsageError
-from palmette.kernels.chain.forms import Chain, FeatureWeights
+from palmette.kernels.chain.forms import Chain, FeatureWeights, no_state, no_sums
 from palmette.options.learners import Likelihood
 from palmette.structures.chain.data import seen_combinations
-from palmette.structures.chain.weights import estimated, physical_memory
+from palmette.structures.chain.weights import Seen, estimated, physical_memory
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.dev import Dev
-from palmette.training.chain.objective import ChainObjective, give_all
+from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.start import starting_weights
 from palmette.training.interrupt import Interrupt, interruptible
-from palmette.training.lbfgs.minimise import ENDINGS, minimise
+from palmette.training.lbfgs.minimise import ENDINGS, bytes_needed, minimise
 from palmette.training.result import EpochLog, TrainResult
 
 logger = logging.getLogger(__name__)
-VECTORS = 26  # of L-BFGS, besides the weights themselves
 
 
 class Penalty(NamedTuple):
@@ -47,7 +46,6 @@ class _Watch:
 
     def __call__(self, number: int, value: float, norm: float, evaluations: int, point: np.ndarray) -> bool:
         now = time.perf_counter()
-        self.objective.put(point)  # the last evaluated point may be a different one
         dev = None if self.dev is None else self.dev.figure(self.objective.chain)
         wrong = int(self.objective.wrong)
         figures = {"objective": float(value), "gradient": float(norm)}
@@ -58,37 +56,40 @@ class _Watch:
 
 
 def train_likelihood(
-    problem: TrainingData, learner: Likelihood, penalty: Penalty, only: np.ndarray | None = None
-) -> tuple[ChainObjective, TrainResult]:
-    """Weights that minimise the penalised negative log-likelihood; only those of `only` move, if it is given."""
+    problem: TrainingData, learner: Likelihood, penalty: Penalty, objective: ChainObjective
+) -> TrainResult:
+    """Weights that minimise the penalised negative log-likelihood, from those of the objective on. The result is in the
+    objective; `best` is another one, or None."""
     settings, request = problem.settings, problem.request
-    chain, _, _ = starting_weights(problem)
-    _check_memory(
-        sum(rows.slot.size * rows.w.shape[-1] if not rows.first.size else rows.w.size for rows in chain.weights)
-    )
-    objective = ChainObjective(chain, problem.data, penalty.l2, request.threads, only)
+    _check_memory(objective.size)
     log = EpochLog(settings.patience, request.progress, unit="iteration")
     with interruptible() as interrupt:
         found = minimise(
             objective, objective.start(), l1=penalty.l1, iterations=settings.n_passes(), tolerance=learner.tolerance,
-            report=_Watch(objective, problem.dev, log, interrupt),
+            report=_Watch(objective, problem.dev, log, interrupt), workers=objective.workers,
         )  # fmt: skip
     objective.put(found.point)
     ended = log.stuck if log.is_stuck else ENDINGS[found.ending]
     if interrupt:
         ended = f"stopped: interrupted after iteration {found.iterations}"
-    best = log.best if log.best is not None else estimated(objective.chain, None)
     best_epoch = log.best_epoch if log.best is not None else found.iterations
-    return objective, TrainResult(_compact(best), best_epoch, log.epochs, bool(interrupt), ended)
+    return TrainResult(log.best, best_epoch, log.epochs, bool(interrupt), ended)
+
+
+def new_objective(problem: TrainingData, penalty: Penalty) -> ChainObjective:
+    """The likelihood from the weights on that training starts from."""
+    chain, _, _ = starting_weights(problem)
+    return ChainObjective(chain, problem.data, penalty.l2, problem.request.threads, _seen_labels(problem))
 
 
 def _check_memory(size: int) -> None:
-    """UsageError if L-BFGS, which keeps some 25 numbers of 8 bytes per weight, does not fit into memory."""
-    needed, there = size * VECTORS * 8, physical_memory()
+    """UsageError if L-BFGS does not fit into memory."""
+    needed, there = bytes_needed(size), physical_memory()
     if there is not None and needed > there:
         raise UsageError(
             f"{size:,} weights take {needed / 2**30:.0f} GB in L-BFGS, this machine has {there / 2**30:.0f} GB: use "
-            "--optimiser adagrad, --edge-features seen, --min-count 2, or fewer templates on label pairs and triples"
+            "--optimiser adagrad, --state-features seen, --edge-features seen, --min-count 2, or fewer templates on "
+            "label pairs and triples"
         )
 
 
@@ -99,18 +100,20 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
     assert isinstance(learner, Likelihood)
     if request.checkpoint:
         raise UsageError(f"--checkpoint is for learners that process the data sentence by sentence, not {learner.kind}")
-    l2, there = learner.penalty, _seen_weights(problem)
+    penalty = Penalty(0.0 if learner.l1_then_l2 else learner.penalty, learner.l1)
+    objective = new_objective(problem, penalty)
+    outcome = train_likelihood(problem, learner, penalty, objective)
     if learner.l1_then_l2:
-        objective, outcome = train_likelihood(problem, learner, Penalty(0.0, learner.l1), there)
         _report_stage("L1", objective, outcome)
         if not outcome.interrupted:
-            objective, outcome = train_likelihood(problem, learner, Penalty(l2, 0.0), objective.start() != 0)
+            objective.keep_nonzero(learner.penalty)
+            outcome = train_likelihood(problem, learner, Penalty(learner.penalty, 0.0), objective)
             _report_stage("L2", objective, outcome)
-    else:
-        objective, outcome = train_likelihood(problem, learner, Penalty(l2, learner.l1), there)
     if learner.l1 and not objective.start().any():
         logger.warning("all weights are zero: l1 %g is too large a penalty for this data", learner.l1)
-    return TrainedChain(outcome, settings, objective.infeasible, dict)
+    infeasible, best = objective.infeasible, outcome.best if outcome.best is not None else objective.chain
+    del objective  # with its tables: the weights remain
+    return TrainedChain(outcome._replace(best=_compact(best)), settings, infeasible, dict)
 
 
 def _report_stage(name: str, objective: ChainObjective, outcome: TrainResult) -> None:
@@ -121,28 +124,19 @@ def _report_stage(name: str, objective: ChainObjective, outcome: TrainResult) ->
     logger.info(f"{name}: {np.count_nonzero(objective.start()):,} nonzero weights, {accuracy}{dev}")
 
 
-def _seen_weights(problem: TrainingData) -> np.ndarray | None:
-    """bool[weights]: the weights that exist. With `state_features="seen"` an attribute has weights only for labels that
-    it occurred with in training (CRFsuite's default); None: all weights exist."""
+def _seen_labels(problem: TrainingData) -> Seen | None:
+    """With `state_features="seen"` the labels of each attribute that it occurred with in training (CRFsuite's default);
+    None: it has weights for all labels."""
     if problem.settings.state_features == "all":
         return None
-    shape, data = problem.shape, problem.data
-    n = problem.collected.sizes[1]
-    seen = seen_combinations(data, shape, 1, n)
-    there = np.zeros((n + 1, shape.width(1)), np.bool_)
-    owner = np.repeat(np.arange(n), np.diff(seen.first)) + 1
-    for state in range(shape.states_per_label):
-        there[owner, seen.combo * shape.states_per_label + state] = True
-    chain, _, _ = starting_weights(problem)
-    blocks = [np.ones(t.w.size, np.bool_) for t in chain.transitions]
-    others = (give_all(rows).w.size for rows in chain.weights[1:])
-    return np.concatenate([*blocks, there.reshape(-1), *(np.ones(size, np.bool_) for size in others)])
+    return seen_combinations(problem.data, problem.shape, 1, problem.collected.sizes[1])
 
 
 def _compact(chain: Chain) -> Chain:
-    """The weights without rows of zeros, which an L1 term leaves."""
-    one, two, three = (_full_rows(rows) for rows in chain.weights)
-    return chain._replace(weights=(one, two, three))
+    """The weights without accumulators, and without rows of zeros, which an L1 term leaves."""
+    ends, pairs, triples = (t._replace(a=no_sums(), state=no_state()) for t in chain.transitions)
+    one, two, three = (_full_rows(rows)._replace(a=no_sums(), state=no_state()) for rows in chain.weights)
+    return chain._replace(transitions=(ends, pairs, triples), weights=(one, two, three))
 
 
 def _full_rows(rows: FeatureWeights) -> FeatureWeights:
@@ -150,6 +144,8 @@ def _full_rows(rows: FeatureWeights) -> FeatureWeights:
         return rows
     full = np.asarray(rows.w.any(axis=1))
     full[0] = True
+    if full.all():
+        return rows
     place = np.cumsum(full) - 1
     slot = np.where(full[rows.slot], place[rows.slot], 0).astype(np.int32)
     return rows._replace(slot=slot, used=np.array([int(full.sum())], np.int64), w=rows.w[full])

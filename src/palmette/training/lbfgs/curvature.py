@@ -7,103 +7,89 @@ computes the new dot products, the loops run on scalars, and a second pass sums 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from palmette.training.lbfgs.blocks import TILE, blocks
+from palmette.kernels.core.aligned import aligned_zeros
+from palmette.kernels.lbfgs.vectors import LINE
 
 FLAT = 1e-16  # a pair with s.y below this fraction of y.y has no usable curvature: none, or a negative one
-
-
-class Place(NamedTuple):
-    """A point and the gradient of the smooth part there."""
-
-    point: np.ndarray  # f64[n]
-    gradient: np.ndarray  # f64[n]
 
 
 class History:
     """Up to `memory` pairs: the moves `s` of the point and the changes `y` of the gradient of the smooth part.
 
-    Slot k is the rows 2k (s) and 2k+1 (y). A row is cut into tiles, the last one filled up with zeros;
-    the tiles of all rows at one place lie together, so that sums over the rows stay in the first caches.
+    Slot k is the rows 2k (s) and 2k+1 (y). The rows of the open slot hold the trial and its gradient during a search;
+    the pass that makes the trial the point turns them into the pair (see `kernels/lbfgs/vectors.py`).
     """
 
     def __init__(self, memory: int, n: int) -> None:
-        self.rows = np.empty((-(-n // TILE), 2 * memory, TILE))  # f64[tiles, 2 memory, TILE]
-        self.dots = np.zeros((2 * memory, 2 * memory))  # rows with rows; see `add`
-        self.downhill = np.zeros(2 * memory)  # rows with the (pseudo-)gradient
+        self.n = n
+        self.rows = aligned_zeros((2 * memory, -(-n // LINE) * LINE), np.float32)  # no memory until they are used
+        self.dots = np.zeros((2 * memory, 2 * memory))  # rows with rows; see `close`
+        self.lead = np.zeros(2 * memory)  # rows with the leading vector
         self.slots: list[int] = []  # oldest first
         self.used = 0  # slots that ever held a pair
+        self.slot = -1  # the open one
 
     def forget(self) -> None:
         """Start again without pairs."""
         self.slots.clear()
         self.dots[:] = 0.0
 
-    def add(self, old: Place, new: Place, pseudo: np.ndarray | None) -> None:
-        """Keep the pair of this move in place of the oldest one, if it shows curvature.
-
-        The loops over the pairs need only the products of a `y` with itself and with older rows; the others are not
-        updated, and their coefficients are zero. Without a pseudo-gradient (None) the gradient itself is used, whose
-        products follow from those with its change, so that only those of the new pair are computed. Every move must
-        therefore be added.
-        """
-        slot = self._free_slot()
-        s, y = 2 * slot, 2 * slot + 1
-        fresh = slice(s, s + 2) if pseudo is None else slice(0, 2 * self.used)
-        leads = new.gradient if pseudo is None else pseudo
-        with_y, downhill = np.zeros((2, 2 * self.used))
-        for part in blocks(len(leads)):
-            rows = self._tiles(part)
-            rows[:, s] = _tiled(new.point[part] - old.point[part])
-            rows[:, y] = _tiled(new.gradient[part] - old.gradient[part])
-            with_y += np.einsum("tji,ti->j", rows, rows[:, y])
-            downhill[fresh] += np.einsum("tji,ti->j", rows[:, fresh], _tiled(leads[part]))
-        self.dots[y, : 2 * self.used] = self.dots[: 2 * self.used, y] = with_y
-        self.downhill[: 2 * self.used] += with_y
-        self.downhill[fresh] = downhill[fresh]
-        if with_y[s] > FLAT * with_y[y]:
-            self.slots.append(slot)
-
-    def _free_slot(self) -> int:
+    def open(self) -> None:
+        """Make room for the next pair, in place of the oldest one if there is no other."""
         free = set(range(self.used)).difference(self.slots)
         if free:
-            return min(free)
-        if 2 * self.used == len(self.downhill):
-            return self.slots.pop(0)
-        self.used += 1
-        return self.used - 1
+            self.slot = min(free)
+        elif 2 * self.used == len(self.rows):
+            self.slot = self.slots.pop(0)
+        else:
+            self.used += 1
+            self.slot = self.used - 1
+
+    @property
+    def trial(self) -> np.ndarray:
+        return self.rows[2 * self.slot, : self.n]
+
+    @property
+    def found(self) -> np.ndarray:
+        """The gradient at the trial."""
+        return self.rows[2 * self.slot + 1, : self.n]
+
+    def close(self, with_y: np.ndarray, lead: np.ndarray, lead_is_gradient: bool) -> None:
+        """Keep the pair of the open slot, if it shows curvature, given the products of all used rows with its y and
+        with the leading vector.
+
+        The loops over the pairs need only the products of a `y` with itself and with older rows; the others are not
+        updated, and their coefficients are zero. If the gradient leads, `with_y` holds the products of the open slot
+        alone: those with the other rows are the changes of their products with the gradient."""
+        rows = 2 * self.used
+        s, y = 2 * self.slot, 2 * self.slot + 1
+        if lead_is_gradient:
+            own = with_y[s], with_y[y]
+            with_y = lead - self.lead[:rows]
+            with_y[s], with_y[y] = own
+        self.lead[:rows] = lead
+        self.dots[y, :rows] = self.dots[:rows, y] = with_y
+        if with_y[s] > FLAT * with_y[y]:
+            self.slots.append(self.slot)
 
     def combination(self) -> tuple[np.ndarray, float]:
-        """Coefficients of the rows f64[2 used] and of the (pseudo-)gradient in the quasi-Newton direction."""
-        share = np.zeros(2 * self.used)
+        """Coefficients of the rows f64[2 used], none without pairs, and of the leading vector in the quasi-Newton
+        direction."""
         if not self.slots:
-            return share, -1.0
-        dots, downhill = self.dots[: 2 * self.used, : 2 * self.used], self.downhill
+            return np.zeros(0), -1.0
+        share = np.zeros(2 * self.used)
+        dots, lead = self.dots[: 2 * self.used, : 2 * self.used], self.lead
         alpha = {}
         for slot in reversed(self.slots):
             s, y = 2 * slot, 2 * slot + 1
-            alpha[slot] = (downhill[s] + dots[s] @ share) / dots[s, y]
+            alpha[slot] = (lead[s] + dots[s] @ share) / dots[s, y]
             share[y] -= alpha[slot]
         s, y = 2 * self.slots[-1], 2 * self.slots[-1] + 1
         scale = float(dots[s, y] / dots[y, y])
         share *= scale
         for slot in self.slots:
             s, y = 2 * slot, 2 * slot + 1
-            share[s] += alpha[slot] - (scale * downhill[y] + dots[y] @ share) / dots[s, y]
+            share[s] += alpha[slot] - (scale * lead[y] + dots[y] @ share) / dots[s, y]
         return -share, -scale
-
-    def combine(self, share: np.ndarray, part: slice, out: np.ndarray) -> None:
-        """One part of the linear combination of the rows with these coefficients."""
-        out[:] = np.einsum("j,tji->ti", share, self._tiles(part)).reshape(-1)[: len(out)]
-
-    def _tiles(self, part: slice) -> np.ndarray:
-        return self.rows[part.start // TILE : -(-part.stop // TILE), : 2 * self.used]
-
-
-def _tiled(vector: np.ndarray) -> np.ndarray:
-    if len(vector) % TILE:
-        vector = np.append(vector, np.zeros(-len(vector) % TILE))
-    return vector.reshape(-1, TILE)

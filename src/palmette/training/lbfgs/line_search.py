@@ -19,7 +19,7 @@ EXPAND = 4.0
 BACK_OFF = 0.1  # where the function overflows, a half would take too many trials
 HALVE = 0.5
 UNSEEN = 2.2e-16  # a decrease below this fraction of the value is lost in rounding: the search ends
-NOISE = 1e-8  # values that differ by less than this fraction are equal but for rounding; scores are float32 sums
+NOISE = 1e-7  # values that differ by less than this fraction are equal but for rounding; scores are float32 sums
 MARGIN = 0.1  # least distance of an interpolated step from both ends of the bracket, as a fraction of it
 
 

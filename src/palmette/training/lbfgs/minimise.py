@@ -1,8 +1,13 @@
-"""Batch learning: minimise a function of millions of weights by L-BFGS, and with an L1 term by OWL-QN.
+"""Batch learning: minimise a function of millions of weights by L-BFGS, and with an L1 term by OWL-QN (Andrew & Gao
+2007).
 
-Besides the gradient that the function itself holds, it keeps 2 * memory + 4 vectors: the curvature pairs, the point,
-its gradient, the direction and the trial; OWL-QN also the pseudo-gradient. The result does not depend on the number
-of threads of BLAS.
+`l1 * sum |w|` has a kink at zero. Inside an orthant (fixed signs) it is linear, so each iteration of OWL-QN picks an
+orthant by the pseudo-gradient, moves as if the function were smooth, and sets coordinates that would leave the orthant
+to zero.
+
+Vectors are float32, of which it keeps 2 * memory + 3: the curvature pairs, the point, its gradient and the direction.
+A trial and its gradient are in the place of the next pair. Sums are float64, and do not depend on the number of
+threads.
 """
 
 from __future__ import annotations
@@ -14,11 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.errors import UsageError
-from palmette.training.lbfgs.blocks import absolute_sum, blocks, dot
-from palmette.training.lbfgs.curvature import History, Place
+from palmette.kernels.lbfgs.vectors import Place, absorb, combine, measure, move, survey
+from palmette.training.lbfgs.curvature import History
 from palmette.training.lbfgs.line_search import Trial, backtrack, strong_wolfe
-from palmette.training.lbfgs.orthant import align, project, pseudo_gradient
+from palmette.training.lbfgs.passes import over_blocks
+from palmette.training.workers import Workers
 
+MEMORY = 6  # curvature pairs, as in CRFsuite
 PERIOD = 10  # iterations over which the decrease is measured, as in CRFsuite
 
 ENDINGS = {
@@ -29,16 +36,22 @@ ENDINGS = {
     "no step": "converged: no step decreases the objective at this precision",
 }
 
-# function(w f64[n]) -> value, gradient f64[n]. It must not keep or change w; it may use its gradient's memory again.
-Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
-# report(iteration, value, norm of the (pseudo-)gradient, evaluations so far, point) -> True to stop here.
+# function(w f32[n], gradient f32[n]) -> value; it fills the gradient, and must not keep or change w.
+Function = Callable[[np.ndarray, np.ndarray], float]
+# report(iteration, value, norm of the (pseudo-)gradient, evaluations so far, point) -> True to stop here. The point is
+# the one that the function was called with last.
 Report = Callable[[int, float, float, int, np.ndarray], bool | None]
+
+
+def bytes_needed(n: int, memory: int = MEMORY) -> int:
+    """Memory that the search takes for n weights."""
+    return 4 * n * (2 * memory + 3)
 
 
 class Result(NamedTuple):
     """The best point found, and how it was found."""
 
-    point: np.ndarray  # f64[n]
+    point: np.ndarray  # f32[n]
     value: float  # L1 term included
     norm: float  # of the (pseudo-)gradient
     iterations: int
@@ -57,11 +70,12 @@ def minimise(
     start: np.ndarray,
     *,
     l1: float = 0.0,
-    memory: int = 10,
+    memory: int = MEMORY,
     iterations: int = 500,
     tolerance: float = 1e-5,
     gradient_tolerance: float = 1e-5,
     report: Report | None = None,
+    workers: Workers | None = None,
 ) -> Result:
     """The point where `function(w) + l1 * sum |w|` is smallest; `function` is smooth and holds any L2 term.
 
@@ -73,11 +87,12 @@ def minimise(
     With a tolerance of 0 the first means that there was no decrease at all.
     """
     _check(start, l1, memory, iterations, tolerance, gradient_tolerance)
-    walk = _Walk(function, start, l1, memory)
+    walk = _Walk(function, start, l1, memory, workers or Workers())
+    del start  # if nobody else has it, its memory is free
     values = [walk.value]
 
     def ended() -> str | None:
-        if walk.norm <= gradient_tolerance * max(1.0, math.sqrt(dot(walk.point, walk.point))):
+        if walk.norm <= gradient_tolerance * max(1.0, walk.length):
             return "gradient"
         if len(values) > PERIOD and values[-1 - PERIOD] - values[-1] <= tolerance * abs(values[-1]):
             return "decrease"
@@ -95,20 +110,20 @@ def minimise(
 
 
 class _Walk:
-    """The state of the search: `point`, its `value`, `gradient` of the smooth part and `norm` of the whole."""
+    """The state of the search: `point`, its `value`, `gradient` of the smooth part, `norm` of the whole gradient,
+    `length` and L1 norm (`absolute`) of the point."""
 
-    def __init__(self, function: Function, start: np.ndarray, l1: float, memory: int) -> None:
-        self.function, self.l1 = function, l1
+    def __init__(self, function: Function, start: np.ndarray, l1: float, memory: int, workers: Workers) -> None:
+        self.function, self.l1, self.workers = function, l1, workers
         self.evaluations = 0
-        self.point = np.array(start, dtype=np.float64)
-        self.trial = np.empty_like(self.point)
-        self.direction = np.empty_like(self.point)
-        self.history = History(memory, len(self.point))
-        self.value, self.found = self._evaluate(self.point)
-        self.gradient = self.found.copy()
-        self.pseudo = np.empty_like(self.point) if l1 else self.gradient
-        self._choose_orthant(self.point)
-        self.norm = math.sqrt(dot(self.pseudo, self.pseudo))
+        self.point = np.array(start, dtype=np.float32)
+        self.gradient = np.zeros_like(self.point)
+        self.direction = np.zeros_like(self.point)
+        self.at = Place(self.point, self.gradient, float(l1))
+        self.history = History(memory, self.point.size)
+        self.absolute = float(np.abs(self.point, dtype=np.float64).sum()) if l1 else 0.0
+        self.value = self._evaluate(self.point, self.gradient) + l1 * self.absolute
+        self._note(self._over(lambda sums, a, b: survey(self.at, sums, a, b), 2))
         if not (math.isfinite(self.value) and math.isfinite(self.norm)):
             raise UsageError(
                 f"the objective is {self.value} and the norm of its gradient {self.norm} at the start; "
@@ -123,80 +138,73 @@ class _Walk:
             better = self._search()
         if better is None:
             return False
-        self.value = better.value
-        self._choose_orthant(self.trial)
-        old, new = Place(self.point, self.gradient), Place(self.trial, self.found)
-        self.history.add(old, new, self.pseudo if self.l1 else None)
-        self.point, self.trial = self.trial, self.point
-        self.gradient[:] = self.found
-        self.norm = math.sqrt(dot(self.pseudo, self.pseudo))
+        history = self.history
+        used = history.used
+        sums = self._over(
+            lambda sums, a, b: absorb(self.at, history.rows, used, history.slot, sums, a, b), 4 * used + 2
+        )
+        history.close(sums[: 2 * used], sums[2 * used : 4 * used], self.l1 == 0.0)
+        self.value, self.absolute = better.value, self.looked_at.absolute
+        self._note(sums[4 * used :])
         return True
 
     def _search(self) -> Trial | None:
-        """Move `trial` to a better point, with its gradient in `found`."""
-        slope = self._choose_direction()
+        """Move the trial of the history to a better point, with its gradient."""
+        slope, first = self._choose_direction(), 1.0 if self.history.slots else 1.0 / self.norm
         if not slope < 0.0:
             return None
-        first = 1.0 if self.history.slots else 1.0 / self.norm
+        self.history.open()
         if self.l1:
             return backtrack(self._look_in_orthant, self.value, first)
         better = strong_wolfe(self._look, self.value, slope, first)
-        if better is not None and better.step != self.looked_at:  # the trials ran out: go back to the best one
+        if better is not None and better.step != self.looked_at.step:  # the trials ran out: go back to the best one
             return self._look(better.step)
         return better
 
-    def _choose_orthant(self, point: np.ndarray) -> None:
-        """Fill the pseudo-gradient, from the gradient that was found last."""
-        for part in blocks(len(point)) if self.l1 else ():
-            self.pseudo[part] = pseudo_gradient(point[part], self.found[part], self.l1)
-
     def _choose_direction(self) -> float:
         """Fill `direction`; the slope along it."""
-        share, of_pseudo = self.history.combination()
-        slope = 0.0
-        for part in blocks(len(self.point)):
-            direction, pseudo = self.direction[part], self.pseudo[part]
-            self.history.combine(share, part, out=direction)
-            direction += of_pseudo * pseudo
-            if self.l1:
-                align(direction, pseudo)
-            slope += float(np.einsum("i,i", direction, pseudo))
-        return slope
+        share, of_lead = self.history.combination()
+        rows, direction = self.history.rows, self.direction
+        return float(self._over(lambda sums, a, b: combine(self.at, rows, share, of_lead, direction, sums, a, b), 1)[0])
 
     def _look(self, step: float) -> Trial:
         """The smooth function at a step."""
-        self.looked_at = step
-        for part in blocks(len(self.point)):
-            trial = self.trial[part]
-            np.multiply(self.direction[part], step, out=trial)
-            trial += self.point[part]
-        value, self.found = self._evaluate(self.trial)
-        return Trial(step, value, dot(self.found, self.direction))
+        value, sums = self._try(step)
+        self.looked_at = _Looked(step, 0.0)
+        return Trial(step, value, float(sums[0]))
 
     def _look_in_orthant(self, step: float) -> Trial:
         """The whole function at a step, projected on the orthant, where the L1 term is linear along the move."""
-        for part in blocks(len(self.point)):
-            trial = self.trial[part]
-            np.multiply(self.direction[part], step, out=trial)
-            trial += self.point[part]
-            project(trial, self.point[part])
-        value, self.found = self._evaluate(self.trial)
-        slope, promised = 0.0, 0.0
-        for part in blocks(len(self.point)):
-            trial, point = self.trial[part], self.point[part]
-            move = trial - point
-            promised += float(np.einsum("i,i", move, self.pseudo[part]))
-            slope += float(np.einsum("i,i", move, self.found[part])) + self.l1 * float((abs(trial) - abs(point)).sum())
-        return Trial(step, value if math.isfinite(slope) else math.inf, slope, promised)
+        value, (along, promised, absolute) = self._try(step)
+        self.looked_at = _Looked(step, float(absolute))
+        slope = float(along + self.l1 * (absolute - self.absolute))
+        whole = value + self.l1 * float(absolute)
+        return Trial(step, whole if math.isfinite(slope) else math.inf, slope, float(promised))
 
-    def _evaluate(self, point: np.ndarray) -> tuple[float, np.ndarray]:
-        """The value with the L1 term, and the gradient of the smooth part."""
+    def _try(self, step: float) -> tuple[float, np.ndarray]:
+        """Move the trial: the smooth part there, and the sums of `measure`."""
+        trial, found = self.history.trial, self.history.found
+        self._over(lambda sums, a, b: move(self.at, self.direction, step, trial, a, b), 0)
+        value = self._evaluate(trial, found)
+        sums = self._over(lambda sums, a, b: measure(self.at, self.direction, trial, found, sums, a, b), 3)
+        return value, sums
+
+    def _evaluate(self, point: np.ndarray, gradient: np.ndarray) -> float:
         self.evaluations += 1
-        value, gradient = self.function(point)
-        gradient = np.asarray(gradient, dtype=np.float64)
-        if gradient.shape != point.shape:
-            raise UsageError(f"a gradient of shape {gradient.shape} for {len(point)} weights")
-        return float(value) + (self.l1 * absolute_sum(point) if self.l1 else 0.0), gradient
+        return float(self.function(point, gradient))
+
+    def _note(self, squares: np.ndarray) -> None:
+        self.norm, self.length = (math.sqrt(square) for square in squares)
+
+    def _over(self, work: Callable[[np.ndarray, int, int], None], columns: int) -> np.ndarray:
+        return over_blocks(self.workers, self.point.size, work, columns)
+
+
+class _Looked(NamedTuple):
+    """The last trial of a search."""
+
+    step: float
+    absolute: float  # its L1 norm, if there is an L1 term
 
 
 def _check(
