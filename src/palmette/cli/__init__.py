@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "parser eval": ("parser.eval:EvalParser", "Score a parser on gold trees, or one CoNLL-U file against another."),
     "parser inspect": ("parser.inspect:InspectParser", "Show a parser: settings, training log, actions, templates."),
     "parser compare": ("parser.compare:CompareParsers", "Compare parsers or parsed files, with significance tests."),
+    "parser compact": ("parser.compact:CompactParser", "Make a parser small, and report what is lost."),
     "parser features": ("parser.features:ParserFeatures", "Print a template set of the parser, or check a file."),
     "classifier train": ("classifier.train:TrainClassifier", "Train a classifier of sentences."),
     "classifier classify": ("classifier.classify:Classify", "Classify sentences of a file or standard input."),
@@ -57,7 +58,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("completion:Completion", "Print or install shell completion for bash, zsh or fish."),
 }  # fmt: skip
 GROUPS = {
-    "parser": "Dependency parsers: train, parse, eval, inspect, compare, features.",
+    "parser": "Dependency parsers: train, parse, eval, inspect, compare, compact, features.",
     "classifier": "Sentence classifiers: train, classify, eval, inspect, compare, cues.",
     "lm": "Language models: train, score, sample.",
     "hmm": "Tables of hidden Markov models: count, model.",

@@ -79,6 +79,9 @@ KERNELS = {
     "lists_of": "tree.weights",
     "restart_from_average": "tree.weights",
     "spread_lists": "tree.rows",
+    "spread_small": "tree.small",
+    "small_sizes": "tree.small",
+    "small_lists": "tree.small",
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
@@ -21,7 +20,7 @@ _SHARES = ("bad", "cut")
 def parser_inspection(parser: Parser) -> dict[str, Any]:
     """Everything that `palmette inspect` tells of a parser, as plain JSON types."""
     model = parser.model_
-    weights = model.weights.entry.view(np.float32)[1::2]
+    features, weights = model.counts()
     return {
         "task": "parse",
         "templates": {"name": model.templates.name, "number": len(model.templates.lists)},
@@ -33,8 +32,9 @@ def parser_inspection(parser: Parser) -> dict[str, Any]:
         "left_arcs": [name for move, name in model.actions if move == LEFT],
         "right_arcs": [name for move, name in model.actions if move == RIGHT],
         "lifted_relations": sum(LIFTED in name for name in parser.relations_),
-        "features": int(np.count_nonzero(model.weights.table[::2])),
-        "nonzero_weights": int(np.count_nonzero(weights)),
+        "features": features,
+        "nonzero_weights": weights,
+        "compact": model.is_compact,
         "settings": model.settings.to_dict(),
         "tags": model.meta.get("tags", {}),
         "ignored": model.meta.get("ignored", []),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.output import report_training
 from palmette.cli.parser.common import taggers_of
+from palmette.cli.parser.compact import MOST_LOSS, log_compaction
 from palmette.data.formats.spec import names_from_text
 from palmette.errors import UsageError
 from palmette.options.declare import option
@@ -51,6 +52,11 @@ class TrainParser(JsonOptions, Command):
         default=False, group="data",
         help="Leave out sentences that are not trees (cycles, two roots, heads out of range), and report how many.",
     )  # fmt: skip
+    compact: bool = option(
+        default=False, group="model",
+        help="Write a compact model: weights of 8 or 16 bits, and without weights that the development data does not "
+        "miss; see `palmette parser compact`.",
+    )  # fmt: skip
     threads: int = option(default=1, low=1, group="training", help="Threads to parse development data with.")
 
     def run(self) -> None:
@@ -79,6 +85,10 @@ class TrainParser(JsonOptions, Command):
         with TrainingDisplay(settings.n_passes(), metric, self.quiet or self.json) as display:
             parser.fit(treebank, dev=held_out, threads=self.threads, progress=display)
         parser.model_.meta |= about
+        if self.compact:
+            report = parser.compact(held_out, threads=self.threads, most_loss=MOST_LOSS)
+            if not (self.quiet or self.json):
+                log_compaction(report)
         parser.save(self.output)
         seconds = time.perf_counter() - begun
         report_training(parser.outcome_, self.output, seconds, lambda: _about(parser), self.json, self.quiet, "dev LAS")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.core.aligned import aligned_zeros
-from palmette.kernels.core.types import F32, F64, I32, I32_2D, I64, U64, U64_2D, struct
+from palmette.kernels.core.types import F32, F64, I32, I32_2D, I64, U8, U64, U64_2D, struct
 from palmette.kernels.core.vector_rows import ROW_STEP
 from palmette.kernels.learning.rule import CandidateList, candidate_list
 
@@ -34,7 +34,8 @@ N_LEFT, N_RIGHT = 9, 10
 BEGIN = 11  # the first word that the top of the stack covers
 NODE_SIZE = 12
 
-MEMO_PLACES, MEMO_ENTRIES = 1 << 14, 1 << 14  # of a memo: the features of some sentences, their short lists
+MEMO_PLACES = 1 << 14, 1 << 17  # of a memo, at least and at most: the features of some sentences
+MEMO_WORDS = 16  # places per word that will be parsed
 POPPED = 8  # candidates examined per place of the beam, if many merge
 
 
@@ -67,6 +68,16 @@ class Words(NamedTuple):
 
 
 @struct
+class Small(NamedTuple):
+    """Weights of a compact parser, all arrays of size 0 for any other; see small.py."""
+
+    start: I32  # [buckets + 1]
+    lists: U8  # []
+    step: F32  # [2]  of narrow and of wide lists
+    action_bytes: int  # 1 or 2
+
+
+@struct
 class Weights(NamedTuple):
     """A feature owns a list of (action, weight), two entries on average; see weights.py, and rows.py for long ones."""
 
@@ -80,6 +91,7 @@ class Weights(NamedTuple):
     rows: F32  # [R * W]        long lists as rows of all actions; of size 0 in training
     long: U64  # [2 * places]   place of a long list, then its row
     least: int  # entries of a long list
+    small: Small  # a compact parser has these instead of table and entry
 
 
 class States(NamedTuple):
@@ -203,6 +215,15 @@ def _differences(features: int, K: int) -> Differences:
     )  # fmt: skip
 
 
+def not_small() -> Small:
+    return Small(np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.float32), 1)
+
+
+def action_bytes(actions: int) -> int:
+    """The bytes of an action in compact lists."""
+    return 1 if actions <= 256 else 2
+
+
 def row_width(actions: int) -> int:
     """The size of a row of scores of all actions: rounded up to whole vectors."""
     return -(-actions // ROW_STEP) * ROW_STEP
@@ -213,20 +234,24 @@ def long_list(width: int) -> int:
     return max(8, width // 8)
 
 
-def make_memo(g: Grammar) -> Memo:
-    """An empty memo, with room for the features of some states at least."""
+def make_memo(g: Grammar, words: int) -> Memo:
+    """An empty memo for so many words, with room for the features of some states at least."""
     features, longest = g.seed.size, long_list(row_width(g.move.size))
-    places = max(MEMO_PLACES, 4 << features.bit_length())
-    entry = aligned_zeros((2 * max(MEMO_ENTRIES, 2 * features * longest),), np.int32)
+    places = min(max(MEMO_PLACES[0], 1 << (MEMO_WORDS * words).bit_length()), MEMO_PLACES[1])
+    entry = aligned_zeros((2 * max(places, 2 * features * longest),), np.int32)
+    places = max(places, 4 << features.bit_length())
     return Memo(
         aligned_zeros((2 * places,), np.uint64), entry, entry.view(np.float32), np.zeros(2 * features, np.int64),
         np.zeros(2, np.int64),
     )  # fmt: skip
 
 
-def make_workspace(g: Grammar, longest: int, how: SearchOptions, K: int = 0, differences: bool = False) -> Workspace:
+def make_workspace(
+    g: Grammar, longest: int, how: SearchOptions, K: int = 0, differences: bool = False, words: int = 0
+) -> Workspace:
     """A workspace for sentences of at most `longest` words; in training with K candidates, and with a table of their
-    feature differences if the rule needs it. Large arrays are virtual memory until they are used."""
+    feature differences if the rule needs it; words: in all sentences, if that is known. Large arrays are virtual memory
+    until they are used."""
     width, steps = how.width, 2 * longest
     n_next = (
         width * (4 * g.move.size if how.merge else 1) + 1
@@ -241,7 +266,7 @@ def make_workspace(g: Grammar, longest: int, how: SearchOptions, K: int = 0, dif
             np.zeros(n_next), np.zeros(n_next), np.zeros(n_next, np.int32), np.zeros(n_next, np.int32),
             np.zeros(n_next, np.int32), np.zeros(n_next, np.int32),
         ),
-        np.zeros(g.seed.size, np.uint64), aligned_zeros((row_width(g.move.size),), np.float32), make_memo(g),
+        np.zeros(g.seed.size, np.uint64), aligned_zeros((row_width(g.move.size),), np.float32), make_memo(g, words),
         np.zeros(NODES, np.int32),
         np.zeros(steps + 2, np.int32), np.zeros(longest, np.int32), np.zeros(longest, np.int32),
         Paths(

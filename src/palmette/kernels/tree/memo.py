@@ -19,6 +19,7 @@ from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.core.vector_rows import add_row
 from palmette.kernels.tree.forms import Memo, Weights
 from palmette.kernels.tree.rows import find_row
+from palmette.kernels.tree.small import bucket_of, copy_small, find_all_small
 from palmette.kernels.tree.weights import add_list, find_key, list_length, list_start
 
 _ROW = np.uint64(1 << 63)
@@ -59,20 +60,30 @@ def _copied(memo: Memo, w: Weights, packed: np.uint64) -> np.uint64:
 
 
 @part
-def _learn_missing(memo: Memo, w: Weights, keys: np.ndarray, out: np.ndarray, count: int) -> None:
-    """Look up the `count` features that are missing, and replace their keys by remembered places."""
-    table, entry, held, missing = w.table, w.entry, memo.table, memo.missing
-    mask, least = np.uint64(held.size - 1), w.least
+def _find_all(memo: Memo, w: Weights, keys: np.ndarray, count: int) -> None:
+    """Look up the `count` missing features; their places follow the missing features in memo.missing."""
+    table, entry, missing = w.table, w.entry, memo.missing
     for m in range(count):
         packed = table[find_key(table, keys[missing[m]]) + 1]  # 0 for a feature without weights
         missing[keys.size + m] = np.int64(packed)
         fetch_item(entry, list_start(packed) * 2)
+
+
+@part
+def _learn_missing(memo: Memo, w: Weights, keys: np.ndarray, out: np.ndarray, count: int) -> None:
+    """Look up the `count` features that are missing, and replace their keys by remembered places."""
+    held, missing = memo.table, memo.missing
+    mask, least, is_small = np.uint64(held.size - 1), w.least, w.small.start.size > 0
+    if is_small:
+        find_all_small(memo, w.small, keys, count)
+    else:
+        _find_all(memo, w, keys, count)
     for m in range(count):
         t, packed = missing[m], np.uint64(missing[keys.size + m])
         if list_length(packed) >= least:
             packed = np.uint64(find_row(w.long, list_start(packed)) * out.size) | _ROW
         elif packed != _0:
-            packed = _copied(memo, w, packed)
+            packed = copy_small(memo, w.small, packed) if is_small else _copied(memo, w, packed)
         k = _remembered(held, mask, keys[t])
         if held[k] == _0:
             memo.used[0] += 1
@@ -87,13 +98,16 @@ def add_features(memo: Memo, w: Weights, keys: np.ndarray, out: np.ndarray) -> N
     mask = np.uint64(held.size - 1)
     if (memo.used[0] + keys.size) * 4 > held.size or (memo.used[1] + keys.size * w.least) * 2 > entry.size:
         forget(memo)
-    table, more = w.table, np.uint64(w.table.size // 2 - 1)
-    count = 0
+    table, start, is_full = w.table, w.small.start, w.small.start.size == 0
+    more, count = np.uint64(table.size // 2 - 1) if is_full else _0, 0
     for t in range(keys.size):
         key = keys[t]
         k = _remembered(held, mask, key)
         if held[k] == _0:
-            fetch_item(table, np.int64(key & more) * 2)
+            if is_full:
+                fetch_item(table, np.int64(key & more) * 2)
+            else:
+                fetch_item(start, bucket_of(key, start.size - 1))
             missing[count] = t
             count += 1
         else:

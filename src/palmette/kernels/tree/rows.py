@@ -19,7 +19,7 @@ _0 = np.uint64(0)
 
 
 @inline
-def _place_in(table: np.ndarray, start: int) -> np.uint64:
+def place_in(table: np.ndarray, start: int) -> np.uint64:
     """The place of a list in the table of long ones, or the empty place for it."""
     key, mask = np.uint64(start + 1), np.uint64(table.size - 1)
     k = (key * _MIX >> _32) * np.uint64(2) & mask
@@ -31,11 +31,11 @@ def _place_in(table: np.ndarray, start: int) -> np.uint64:
 @inline
 def find_row(table: np.ndarray, start: int) -> np.int64:
     """The row of the long list at `start`."""
-    return np.int64(table[_place_in(table, start) + _ONE])
+    return np.int64(table[place_in(table, start) + _ONE])
 
 
 @part
-def _table_for(rows: int) -> np.ndarray:
+def table_for(rows: int) -> np.ndarray:
     places = 2
     while places < 2 * rows + 1:
         places *= 2
@@ -49,14 +49,14 @@ def spread_lists(table: U64, entry: I32, width: int, least: int) -> tuple[F32, U
     found = 0
     for k in range(1, table.size, 2):
         found += list_length(table[k]) >= least
-    rows, long = np.zeros(found * width, np.float32), _table_for(found)
+    rows, long = np.zeros(found * width, np.float32), table_for(found)
     row = 0
     for k in range(1, table.size, 2):
         if list_length(table[k]) >= least:
             start = list_start(table[k])
             for e in range(start, start + list_length(table[k])):
                 rows[row * width + entry[2 * e]] += value[2 * e + 1]
-            place = _place_in(long, start)
+            place = place_in(long, start)
             long[place], long[place + _ONE] = np.uint64(start + 1), np.uint64(row)
             row += 1
     return rows, long

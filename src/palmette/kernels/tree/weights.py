@@ -131,9 +131,9 @@ def change(w: Weights, e: int, amount: float, clock: float) -> None:
 
 
 @kernel
-def larger_table(table: U64) -> U64:
-    """A copy of the table with twice the places."""
-    out = np.zeros(2 * table.size, np.uint64)
+def larger_table(table: U64, times: int) -> U64:
+    """A copy of the table with 2, 4, 8 ... times the places."""
+    out = np.zeros(times * table.size, np.uint64)
     for k in range(0, table.size, 2):
         if table[k] != np.uint64(0):
             place = find_key(out, table[k])

@@ -18,13 +18,16 @@ from palmette.kernels.tree.forms import (
     SHIFT,
     Grammar,
     SearchOptions,
+    Small,
     Weights,
     Words,
     long_list,
     make_workspace,
+    not_small,
     row_width,
 )
 from palmette.kernels.tree.rows import spread_lists
+from palmette.kernels.tree.small import small_sizes, spread_small
 from palmette.kernels.tree.train import parse
 from palmette.kernels.tree.weights import CLASSES
 from palmette.options.tree import TreeSettings
@@ -55,6 +58,18 @@ class ParserModel:
         """Relations by number: those of the actions in order of first use, then that of the root."""
         return relations_of(self.actions, self.root)
 
+    @property
+    def is_compact(self) -> bool:
+        """Whether the weights have the compact form; see compact.py."""
+        return self.weights.small.start.size > 0
+
+    def counts(self) -> tuple[int, int]:
+        """The numbers of features and of weights other than zero."""
+        if self.is_compact:
+            features, weights = small_sizes(self.weights.small, len(self.actions))
+            return int(features), int(weights)
+        return int(np.count_nonzero(self.weights.table[::2])), int(np.count_nonzero(self.weights.value[1::2]))
+
     def grammar(self) -> Grammar:
         return make_grammar(self.templates, self.actions, self.relations)
 
@@ -67,7 +82,8 @@ class ParserModel:
         parts = [(int(a), int(b)) for a, b in _shares(words.offset, 4 * threads if threads > 1 else 1)]
 
         def work(part: tuple[int, int]) -> int:
-            workspace = make_workspace(grammar, longest(words, *part), how)
+            size = int(words.offset[part[1]] - words.offset[part[0]])
+            workspace = make_workspace(grammar, longest(words, *part), how, words=size)
             return int(parse(workspace, grammar, self.weights, words, np.arange(*part), how, heads, relations, scores))
 
         with ThreadPoolExecutor(threads) as pool:
@@ -144,8 +160,20 @@ def _shares(offset: np.ndarray, parts: int) -> list[tuple[int, int]]:
 
 def frozen_weights(table: np.ndarray, entry: np.ndarray, actions: int) -> Weights:
     """Weights for parsing, without space for training; long lists become rows."""
-    free, used = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
     width = row_width(actions)
     rows, long = spread_lists(table, entry, width, long_list(width))
-    none, value = np.zeros(0, np.float32), entry.view(np.float32)
-    return Weights(table, entry, value, np.zeros(0), none, free, used, rows, long, long_list(width))
+    return _for_parsing(table, entry, rows, long, long_list(width), not_small())
+
+
+def small_weights(small: Small, actions: int) -> Weights:
+    """Weights for parsing in compact form; long lists become rows."""
+    width = row_width(actions)
+    rows, long = spread_small(small, width, long_list(width))
+    return _for_parsing(np.zeros(0, np.uint64), np.zeros(0, np.int32), rows, long, long_list(width), small)
+
+
+def _for_parsing(
+    table: np.ndarray, entry: np.ndarray, rows: np.ndarray, long: np.ndarray, least: int, small: Small
+) -> Weights:
+    free, used, none = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64), np.zeros(0, np.float32)
+    return Weights(table, entry, entry.view(np.float32), np.zeros(0), none, free, used, rows, long, least, small)

@@ -1,7 +1,7 @@
 """Parsers to and from model files.
 
-In the file: the table of features and their lists of weights as arrays (see kernels/tree/weights.py), and as metadata
-templates, actions, settings and training log.
+In the file: the table of features and their lists of weights as arrays (see kernels/tree/weights.py, and small.py for
+compact parsers), and as metadata templates, actions, settings and training log.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from palmette.data import array_specs, model_file
 from palmette.data.array_specs import ArraySpec, Found
 from palmette.data.files import FilePath, shown
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.kernels.tree.forms import LEFT, RIGHT
+from palmette.kernels.tree.forms import LEFT, RIGHT, Small, action_bytes
+from palmette.kernels.tree.small import small_sizes
 from palmette.kernels.tree.weights import MOST_ACTIONS, lists_of
 from palmette.options.tree import TreeOptions, TreeSettings
 from palmette.structures.stored_settings import unpack_settings
 from palmette.structures.training_log import Epoch, without_times
-from palmette.structures.tree.model import SHIFTING, Action, ParserModel, frozen_weights
+from palmette.structures.tree.model import SHIFTING, Action, ParserModel, frozen_weights, small_weights
 from palmette.structures.tree.templates import Templates, compile_templates
 
 TASK = "parse"
@@ -96,12 +97,44 @@ PARSER_SPECS = (
 )
 
 
+@dataclass(frozen=True)
+class Buckets:
+    """Buckets of compact lists of weights, one after the other, which cover all of the array; see
+    kernels/tree/small.py."""
+
+    start: str  # the array of their first bytes
+    actions: str  # the size that is the number of actions
+
+    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+        start, actions = found.arrays[self.start], found.sizes[self.actions]
+        if start.size < 2 or start[0] != 0 or start[-1] != array.size or (start[1:] <= start[:-1]).any():
+            return f"is not divided into buckets by {self.start!r}"
+        small = Small(start, array, np.zeros(2, np.float32), action_bytes(actions))
+        features, bucket = small_sizes(small, actions)
+        return f"has a bucket ({bucket}) that is not a number of lists of weights" if features < 0 else None
+
+
+# Of a compact parser
+SMALL_SPECS = (
+    ArraySpec("small.start", np.int32, ("bucket ends",), low=0),
+    ArraySpec("small.lists", np.uint8, ("list bytes",), rules=(Buckets("small.start", "actions"),)),
+    ArraySpec("small.step", np.float32, (2,), low=0.0, finite=True),
+)
+
+
+def _specs(compact: bool) -> tuple[ArraySpec, ...]:
+    return SMALL_SPECS if compact else PARSER_SPECS
+
+
 # --- saving -------------------------------------------------------------------------------------------------
 
 
 def save_parser(model: ParserModel, path: FilePath) -> None:
     """Write a model file, whole or not at all."""
+    small = model.weights.small
     parts = {"table": model.weights.table, "entry": model.weights.entry}
+    if model.is_compact:
+        parts = {"small.start": small.start, "small.lists": small.lists, "small.step": small.step}
     meta = {
         "task": TASK,
         "templates": {"name": model.templates.name, "text": model.templates.text},
@@ -111,7 +144,7 @@ def save_parser(model: ParserModel, path: FilePath) -> None:
         **model.meta,
         "history": without_times(model.meta.get("history", [])),
     }
-    arrays = array_specs.pack(parts, PARSER_SPECS, {"actions": len(model.actions)})
+    arrays = array_specs.pack(parts, _specs(model.is_compact), {"actions": len(model.actions)})
     model_file.save(path, arrays, model_file.declared(meta, ParserMeta))
 
 
@@ -128,13 +161,20 @@ def load_parser(path: FilePath) -> ParserModel:
     _check_actions(stored.actions, file)
     model_file.check_text([stored.root], "the relation of the root", file)
     templates = _unpack_templates(stored.templates, file)
-    found = array_specs.unpack(arrays, PARSER_SPECS, {"actions": len(stored.actions)}, file)
+    actions = len(stored.actions)
+    compact = "small.lists" in arrays
+    found = array_specs.unpack(arrays, _specs(compact), {"actions": actions}, file)
+    if compact:
+        small = Small(found["small.start"], found["small.lists"], found["small.step"], action_bytes(actions))
+        weights = small_weights(small, actions)
+    else:
+        weights = frozen_weights(found["table"], found["entry"], actions)
     about = msgspec.to_builtins(stored)
     return ParserModel(
         templates,
         stored.actions,
         stored.root,
-        frozen_weights(found["table"], found["entry"], len(stored.actions)),
+        weights,
         settings,
         {key: about[key] for key in ABOUT_TRAINING if key in about},
     )

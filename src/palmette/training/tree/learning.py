@@ -8,7 +8,7 @@ import numpy as np
 
 from palmette.kernels.learning.coefficients import asks_for_products, searches_with_costs
 from palmette.kernels.learning.rule import Rule
-from palmette.kernels.tree.forms import Grammar, SearchOptions, Weights, Words, make_workspace
+from palmette.kernels.tree.forms import Grammar, SearchOptions, Weights, Words, make_workspace, not_small
 from palmette.kernels.tree.train import BAD, CLOCK, CUTS, MERGES, N_COUNTS, UPDATES, WRONG, train_tree
 from palmette.kernels.tree.update import PLACES as MORE_PLACES
 from palmette.kernels.tree.weights import CLASSES, frozen, larger_table, restart_from_average
@@ -18,7 +18,10 @@ from palmette.structures.tree.model import frozen_weights, longest
 from palmette.training.trainer import Counts, Learning
 
 PLACES = 1 << 16
-CAPACITY = 1 << 18
+# Arrays of zeros take memory when they are first written to. The first ones are so large that the system gives them
+# memory of their own, which it gets back as a whole when they are replaced.
+CAPACITY = 1 << 22
+MANY_PLACES = 1 << 20  # tables with fewer grow at once to eight times their size
 
 
 def new_weights(adaptive: bool = False) -> Weights:
@@ -27,7 +30,9 @@ def new_weights(adaptive: bool = False) -> Weights:
     state = np.zeros(CAPACITY if adaptive else 0, np.float32)
     free, used = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
     rows, long = np.zeros(0, np.float32), np.zeros(0, np.uint64)
-    return Weights(table, entry, entry.view(np.float32), np.zeros(CAPACITY), state, free, used, rows, long, 0)
+    return Weights(
+        table, entry, entry.view(np.float32), np.zeros(CAPACITY), state, free, used, rows, long, 0, not_small()
+    )
 
 
 # Kernel parts as plain Python functions
@@ -100,10 +105,11 @@ class ParserLearning(Learning):
             self._grow(lacks)
 
     def _grow(self, lacks: int) -> None:
-        """Double the table or the lists, whichever may be too small for the next sentence. One array after the other,
+        """Enlarge the table or the lists, whichever may be too small for the next sentence. One array after the other,
         each released before the next is copied."""
         if lacks == MORE_PLACES:
-            self.weights = self.weights._replace(table=larger_table(self.weights.table))
+            table = self.weights.table
+            self.weights = self.weights._replace(table=larger_table(table, 8 if table.size < 2 * MANY_PLACES else 2))
             return
         entry = _doubled(self.weights.entry)
         self.weights = self.weights._replace(entry=entry, value=entry.view(np.float32))

@@ -1,0 +1,84 @@
+"""`palmette parser compact`: a small parser from a full one."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+from palmette.cli.command import Command, JsonOptions
+from palmette.cli.output import print_json
+from palmette.cli.parser.common import load_parser, preparation
+from palmette.options.declare import option
+
+if TYPE_CHECKING:
+    from palmette.structures.tree.compact import ParserCompaction
+
+logger = logging.getLogger(__name__)
+MOST_LOSS = 0.05  # points
+
+
+class CompactParser(JsonOptions, Command):
+    """Make a parser small: weights of 8 or 16 bits, and without the weights that development data does not miss. The
+    loss on the development data is reported. A compact parser is used like any other."""
+
+    model: str = option(argument=True, help="The model file of a parser.")
+    output: str = option(short="o", metavar="FILE", help="The model file to write.")
+    dev: str | None = option(
+        default=None, metavar="FILE",
+        help="A treebank that the parser was not trained on. Without it no weight is dropped.",
+    )  # fmt: skip
+    most_loss: float = option(
+        default=MOST_LOSS, low=0.0, high=100.0,
+        help="The most points of LAS, of 100, that may be lost on the development data.",
+    )  # fmt: skip
+    tagger: list | None = option(
+        default=None, repeat=True, metavar="[FIELD=]MODEL",
+        help="Tag the development data with a palmette tagger first: MODEL, upos=MODEL or xpos=MODEL; may be given "
+        "several times.",
+    )  # fmt: skip
+    skip_bad: bool = option(
+        default=False, help="Leave out sentences of the development data that are not trees, and report how many."
+    )
+    threads: int = option(default=1, low=1, help="Threads to parse development data with.")
+
+    def run(self) -> None:
+        from palmette.data import model_file
+        from palmette.data.formats.conllu import read_treebank
+
+        model_file.check_output(self.output)
+        parser = load_parser(self.model, self.quiet)
+        dev = None
+        if self.dev is not None:
+            ready = preparation(parser, self.tagger, self.quiet or self.json)
+            dev = ready(read_treebank(self.dev, skip_bad=self.skip_bad))
+        before = os.path.getsize(self.model)
+        report = parser.compact(dev, most_loss=self.most_loss, threads=self.threads)
+        parser.save(self.output)
+        after = os.path.getsize(self.output)
+        if self.json:
+            print_json({"model": self.output, "bytes": [before, after], **about_compaction(report)})
+            return
+        log_compaction(report)
+        logger.info("wrote %s: %.2f MB instead of %.2f", self.output, after / 1e6, before / 1e6)
+
+
+def about_compaction(report: ParserCompaction) -> dict[str, Any]:
+    """What --json prints."""
+    return {
+        "features": list(report.features), "weights": list(report.weights), "price": report.price,
+        "dev": [report.before, report.after], "loss": report.loss,
+    }  # fmt: skip
+
+
+def log_compaction(report: ParserCompaction) -> None:
+    """Report what became of the parser."""
+    features, weights = (f"{old:,} -> {new:,}" for old, new in (report.features, report.weights))
+    logger.info("compact: features %s; weights %s", features, weights)
+    if report.before is None or report.after is None:
+        logger.info("no development data (--dev): no weight was dropped, and the loss is not known")
+    else:
+        logger.info(
+            "LAS on the development data %.2f -> %.2f (%+.2f points)",
+            100 * report.before, 100 * report.after, 100 * (report.after - report.before),
+        )  # fmt: skip
