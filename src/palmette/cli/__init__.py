@@ -66,7 +66,8 @@ GROUPS = {
 # A verb for taggers that is given a model of another structure: the command of that structure
 OTHER_STRUCTURES = {
     ("tag", "parse"): "parser parse", ("eval", "parse"): "parser eval", ("inspect", "parse"): "parser inspect",
-    ("compare", "parse"): "parser compare", ("tag", "classify"): "classifier classify",
+    ("compact", "parse"): "parser compact", ("compare", "parse"): "parser compare",
+    ("tag", "classify"): "classifier classify",
     ("eval", "classify"): "classifier eval", ("inspect", "classify"): "classifier inspect",
     ("compare", "classify"): "classifier compare",
 }  # fmt: skip
