@@ -34,7 +34,7 @@ N_LEFT, N_RIGHT = 9, 10
 BEGIN = 11  # the first word that the top of the stack covers
 NODE_SIZE = 12
 
-MEMO_PLACES = 1 << 14, 1 << 17  # of a memo, at least and at most: the features of some sentences
+MEMO_PLACES = 1 << 14, 1 << 19  # of a memo, at least and at most: the features of some sentences, or of many
 MEMO_WORDS = 16  # places per word that will be parsed
 POPPED = 8  # candidates examined per place of the beam, if many merge
 

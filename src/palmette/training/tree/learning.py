@@ -40,10 +40,10 @@ _asks_for_products: Callable[[Rule], bool] = getattr(asks_for_products, "py_func
 _searches_with_costs: Callable[[Rule], bool] = getattr(searches_with_costs, "py_func", searches_with_costs)
 
 
-def _doubled(array: np.ndarray) -> np.ndarray:
-    """A copy with twice the size. The new half is zeros that take memory when they are first written to."""
+def _doubled(array: np.ndarray, used: int) -> np.ndarray:
+    """A copy of what is used, with twice the size. The rest is zeros, which take memory when they are written to."""
     made = np.zeros(2 * array.size, array.dtype)
-    made[: array.size] = array
+    made[:used] = array[:used]
     return made
 
 
@@ -111,10 +111,11 @@ class ParserLearning(Learning):
             table = self.weights.table
             self.weights = self.weights._replace(table=larger_table(table, 8 if table.size < 2 * MANY_PLACES else 2))
             return
-        entry = _doubled(self.weights.entry)
+        used = int(self.weights.used[1])
+        entry = _doubled(self.weights.entry, 2 * used)
         self.weights = self.weights._replace(entry=entry, value=entry.view(np.float32))
-        self.weights = self.weights._replace(sums=_doubled(self.weights.sums))
-        self.weights = self.weights._replace(state=_doubled(self.weights.state))
+        self.weights = self.weights._replace(sums=_doubled(self.weights.sums, used))
+        self.weights = self.weights._replace(state=_doubled(self.weights.state, used))
 
     def snapshot(self) -> Weights:
         clock = 0.0 if self.settings.estimator == "last" else self.clock
