@@ -96,6 +96,26 @@ def test_every_kind_of_chain(kind: str) -> None:
     assert [session.tag(s) for s in sentences] == labels
 
 
+@pytest.mark.parametrize("kind", ["plain", "order 2", "pairs", "latent"])
+def test_compact_models(kind: str, tmp_path: Path) -> None:
+    tagger = trained(**KINDS[kind])
+    tagger.compact(TEST, load_demo("test")[1][:25])
+    tagger.save(tmp_path / "small.palm")
+    for own in (tagger, Tagger.load(tmp_path / "small.palm")):
+        session = own.session()
+        labels, scores = general(own, TEST)
+        assert [session.tag_scored(s) for s in TEST] == list(zip(labels, scores, strict=True))
+    assert "chain" not in own.model_.__dict__  # the weights were not unpacked
+
+
+def test_compact_models_of_ready_made_attributes() -> None:
+    tagger = Tagger(passes=3).fit(as_dicts(X), Y)
+    tagger.compact(as_dicts(TEST), load_demo("test")[1][:25])
+    sentences, session = as_dicts(TEST), tagger.session()
+    labels, scores = general(tagger, sentences)
+    assert [session.tag_scored(s) for s in sentences] == list(zip(labels, scores, strict=True))
+
+
 def test_words_and_characters() -> None:
     words = [[w for w, _ in s] for s in X]
     tagger = Tagger("pos", passes=2).fit(words, [[p for _, p in s] for s in X])

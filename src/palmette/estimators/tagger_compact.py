@@ -12,7 +12,6 @@ from palmette.errors import UsageError
 from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
-    from palmette.data.items import Items
     from palmette.structures.chain.compact import CompactReport
 
 
@@ -20,7 +19,7 @@ class Compacting:
     """Making a tagger small; part of the class Tagger."""
 
     _fitted: Callable[[], ChainModel]
-    _items: Callable[..., Items]
+    _corpus: Callable[..., Corpus]  # with names of attributes: models of other indexes read it
     gold_and_guess: Callable[..., tuple[np.ndarray, np.ndarray, list[str]]]
     certain: Callable[[Corpus], np.ndarray | None]
     model_: ChainModel
@@ -33,7 +32,7 @@ class Compacting:
         A compact model tags as fast or faster; it cannot be trained further."""
         if (X is None) != (y is None):
             raise UsageError("compact: give both X and y, or neither")
-        return self.compact_corpus(None if X is None else self._items(X, y).corpus, most_loss)
+        return self.compact_corpus(None if X is None else self._corpus(X, y), most_loss)
 
     def compact_corpus(self, dev: Corpus | None, most_loss: float = 0.05) -> CompactReport:
         """Make the model small, with a labelled corpus to measure the loss; see `compact`."""
