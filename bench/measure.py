@@ -99,7 +99,7 @@ def keep(name: str, result: dict[str, Any]) -> None:
     """Leave the figures with the command, versions and machine that made them."""
     RESULTS.mkdir(exist_ok=True)
     about = {
-        "command": "python -m bench " + " ".join(sys.argv[1:]),
+        "command": "python -m bench " + " ".join(_without_folder(sys.argv[1:])),
         "date": time.strftime("%Y-%m-%d"),
         "python": platform.python_version(),
         "packages": {p: version(p) for p in ("palmette", "numpy", "python-crfsuite")},
@@ -107,6 +107,12 @@ def keep(name: str, result: dict[str, Any]) -> None:
         "result": result,
     }
     (RESULTS / f"{name}.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+
+
+def _without_folder(words: list[str]) -> list[str]:
+    """The command without --data FOLDER, which is different on every machine."""
+    where = words.index("--data") if "--data" in words else len(words)
+    return words[:where] + words[where + 2 :]
 
 
 def load(name: str) -> dict[str, Any] | None:

@@ -78,6 +78,21 @@ def _python_rows(found: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     return rows
 
 
+def size_rows() -> list[tuple[str, str, str, str]]:
+    """(model, full, compact, python-crfsuite), each in MB with its score on test"""
+    cell = lambda row: "" if row is None else f"{row['megabytes']:.1f} MB ({row['score']:.2f})"  # noqa: E731
+    rows = [
+        (what, *(cell(found.get(name)) for name in ("full", "compact", SIDES[1])))
+        for what, found in _result("size").items()
+    ]
+    parse = _result("parse")
+    parser = [
+        cell({"megabytes": parse["model_megabytes"][name], "score": parse["las"][f"{name}, test"]})
+        for name in ("rich", "rich, compact")
+    ]
+    return [*rows, ("EWT parser, LAS", *parser, "")]
+
+
 def _speed_row(what: str, mine: float, theirs: float) -> tuple[str, str, str, str]:
     return what, f"{mine:.2f} s", f"{theirs:.2f} s", f"**{theirs / mine:.1f}x**"
 
@@ -104,6 +119,8 @@ def table() -> str:
         "|---|--:|--:|--:|",
     ]
     lines += [f"| {' | '.join(row)} |" for row in speed_rows()]
+    lines += ["", "| size of the model file (score on test) | full | compact | python-crfsuite |", "|---|--:|--:|--:|"]
+    lines += [f"| {' | '.join(row)} |" for row in size_rows()]
     lines += ["", "| quality on test, mean over fixed seeds | |", "|---|---|"]
     lines += [f"| {a} | {b} |" for a, b in quality_rows()]
     return "\n".join(lines)
