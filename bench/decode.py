@@ -21,7 +21,7 @@ from palmette.kernels.chain.packed import decode_packed
 from palmette.kernels.chain.train import decode
 from palmette.structures.chain.packed import compact_model
 
-ROUNDS = 15
+ROUNDS, IN_A_ROW = 5, 3
 
 
 def bench_decode(data: Path, times: int) -> None:
@@ -66,7 +66,8 @@ def _best(work: dict[str, Callable[[], Any]], tokens: int) -> dict[str, float]:
     best = dict.fromkeys(work, np.inf)
     for _ in range(ROUNDS):
         for name, run in work.items():
-            begun = time.process_time()
-            run()
-            best[name] = min(best[name], 1e9 * (time.process_time() - begun) / tokens)
+            for _ in range(IN_A_ROW):  # the caches hold what the other work has used
+                begun = time.process_time()
+                run()
+                best[name] = min(best[name], 1e9 * (time.process_time() - begun) / tokens)
     return best

@@ -177,7 +177,8 @@ class Training:
         return found
 
     def _shares(self, gold: Item, others: Sequence[Item]) -> list[float]:
-        powers = [math.exp(item.score - gold.score) for item in (gold, *others)]
+        top = max(item.score for item in (gold, *others))
+        powers = [math.exp(item.score - top) for item in (gold, *others)]
         rate = self.rule.rate / (1 + (self.clock - 1) / self.rule.sentences)
         return [rate * power / sum(powers) for power in powers[1:]]
 

@@ -248,9 +248,10 @@ def from_stored(arrays: Mapping[str, np.ndarray], head: str) -> list[np.ndarray]
 
 def _averaged_rows(w: np.ndarray, a: np.ndarray, clock: float | None) -> np.ndarray:
     """In slices: a float64 copy of everything would double the peak of memory."""
-    out = w.copy()
-    if clock is not None:
-        for part in _slices(w):
+    out = aligned_zeros(w.shape, w.dtype)
+    for part in _slices(w):
+        out[part] = w[part]
+        if clock is not None:
             out[part] -= a[part] / clock
     return out
 
