@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import HelperOptions, input_spec, load_tagger
-from palmette.cli.output import print_json
+from palmette.cli.compaction import MOST_LOSS, log_loss, save_and_report
 from palmette.data.formats.spec import FormatSpec
 from palmette.options.declare import option
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from palmette.structures.chain.compact import CompactReport
 
 logger = logging.getLogger(__name__)
-MOST_LOSS = 0.05  # points
 
 
 class Compact(HelperOptions, JsonOptions, Command):
@@ -48,15 +46,9 @@ class Compact(HelperOptions, JsonOptions, Command):
         if self.dev is not None:
             corpus = read_corpus(self.dev, input_spec(self, tagger, self.dev, labelled=True))
             corpus = with_columns(corpus, [helper.model_ for helper in self.helpers(self.quiet)], tagger.model_)
-        before = os.path.getsize(self.model)
         report = tagger.compact_corpus(corpus, self.most_loss)
-        tagger.save(self.output)
-        after = os.path.getsize(self.output)
-        if self.json:
-            print_json({"model": self.output, "bytes": [before, after], **about_compact(report)})
-            return
-        log_compact(report)
-        logger.info("wrote %s: %.2f MB instead of %.2f", self.output, after / 1e6, before / 1e6)
+        about = about_compact(report) if self.json else None
+        save_and_report(tagger.save, self.model, self.output, about, lambda: log_compact(report))
 
 
 def about_compact(report: CompactReport) -> dict[str, Any]:
@@ -71,10 +63,4 @@ def log_compact(report: CompactReport) -> None:
     """Report what became of the model."""
     attributes, weights = (f"{old:,} -> {new:,}" for old, new in (report.attributes, report.weights))
     logger.info("compact: weights of 8 bits; attributes %s; weights %s", attributes, weights)
-    if report.before is None or report.after is None:
-        logger.info("no development data (--dev): no attribute was dropped, and the loss is not known")
-    else:
-        logger.info(
-            "on the development data %.2f -> %.2f (%+.2f points)",
-            100 * report.before, 100 * report.after, 100 * (report.after - report.before),
-        )  # fmt: skip
+    log_loss(report.before, report.after, "attribute")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import check_threads, forbidden_pairs, format_spec
-from palmette.cli.compact import MOST_LOSS, log_compact
+from palmette.cli.compact import log_compact
+from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import report_training
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.output import print_json
+from palmette.cli.compaction import MOST_LOSS, log_loss, save_and_report
 from palmette.cli.parser.common import load_parser, preparation
 from palmette.options.declare import option
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from palmette.structures.tree.compact import ParserCompaction
 
 logger = logging.getLogger(__name__)
-MOST_LOSS = 0.05  # points
 
 
 class CompactParser(JsonOptions, Command):
@@ -52,15 +50,9 @@ class CompactParser(JsonOptions, Command):
         if self.dev is not None:
             ready = preparation(parser, self.tagger, self.quiet or self.json)
             dev = ready(read_treebank(self.dev, skip_bad=self.skip_bad))
-        before = os.path.getsize(self.model)
         report = parser.compact(dev, most_loss=self.most_loss, threads=self.threads)
-        parser.save(self.output)
-        after = os.path.getsize(self.output)
-        if self.json:
-            print_json({"model": self.output, "bytes": [before, after], **about_compaction(report)})
-            return
-        log_compaction(report)
-        logger.info("wrote %s: %.2f MB instead of %.2f", self.output, after / 1e6, before / 1e6)
+        about = about_compaction(report) if self.json else None
+        save_and_report(parser.save, self.model, self.output, about, lambda: log_compaction(report))
 
 
 def about_compaction(report: ParserCompaction) -> dict[str, Any]:
@@ -75,10 +67,4 @@ def log_compaction(report: ParserCompaction) -> None:
     """Report what became of the parser."""
     features, weights = (f"{old:,} -> {new:,}" for old, new in (report.features, report.weights))
     logger.info("compact: features %s; weights %s", features, weights)
-    if report.before is None or report.after is None:
-        logger.info("no development data (--dev): no weight was dropped, and the loss is not known")
-    else:
-        logger.info(
-            "LAS on the development data %.2f -> %.2f (%+.2f points)",
-            100 * report.before, 100 * report.after, 100 * (report.after - report.before),
-        )  # fmt: skip
+    log_loss(report.before, report.after, "weight", "LAS ")

@@ -7,9 +7,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
+from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import report_training
 from palmette.cli.parser.common import taggers_of
-from palmette.cli.parser.compact import MOST_LOSS, log_compaction
+from palmette.cli.parser.compact import log_compaction
 from palmette.data.formats.spec import names_from_text
 from palmette.errors import UsageError
 from palmette.options.declare import option
