@@ -31,7 +31,7 @@ from palmette.kernels.core.index import find_all
 from palmette.kernels.core.signature import leaves, n_words, signature_of
 from palmette.kernels.core.table import add_all
 from palmette.kernels.core.types import ArrayType
-from palmette.kernels.io.items import FINE, FOUND, ODD, SIZE, STATUS, make_item_room, read_items
+from palmette.kernels.io.items import FINE, FOUND, ODD, SIZE, STATUS, TOKENS, make_item_room, read_items
 from palmette.kernels.registry import KERNELS, find_kernel
 
 KERNEL_FOLDER = Path(native.__file__).parents[1]
@@ -388,12 +388,13 @@ def test_a_prepared_call_keeps_its_arrays() -> None:
     def made() -> Any:
         room = make_item_room(4, 4, spans=False)
         room.counts[SIZE] = 5
-        return compiling.prepared(read_items, np.frombuffer(b"\x91\x91\x91\xa1a", np.uint8), room)
+        return compiling.prepared(read_items, np.frombuffer(b"\x91\x91\x91\xa1a", np.uint8), room), room.counts
 
     calls = [made() for _ in range(50)]
     gc.collect()
-    for call in calls:
+    for call, counts in calls:
         call()
+        assert (counts[TOKENS], counts[FOUND]) == (1, 1)
 
 
 @in_library

@@ -153,23 +153,21 @@ class ChainModel(Searching):
             found, scores = beam_labels(self.weights(bias), data, seen, self.beam, restricted=known is not None)
         else:
             found, scores = self.best_path(data, bias, known is not None)
-            found = found if states or self.shape.states_per_label == 1 else self.label_of[found]
+            found = found if states or self.shape.states_per_label == 1 else self.searched.label_of[found]
         check_feasible(scores, corpus, self.beam)
         return found, scores
 
     def best_path(self, data: Data, bias: dict[str, float] | None, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
         """The state of each token on the best path i32[N] and the score of each sentence f64[S]."""
-        return best_states(self.with_bias(self.bias if bias is None else bias), data, restricted=restricted)
+        kernel, own = self.search(bias)
+        states, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
+        kernel(*own, data, make_trellis(self.searched, data), states, scores, restricted)
+        return states, scores
 
     def knows(self, hashes: np.ndarray) -> np.ndarray:
         """Which words were in the training data, bool[words], by their hashes."""
         words = hashes if self.vocabulary.dtype == np.uint64 else hashes >> np.uint64(32)
         return np.isin(words, self.vocabulary)
-
-    @property
-    def label_of(self) -> np.ndarray:
-        """The label of each state, i32[H]."""
-        return (np.arange(self.shape.n_states) // self.shape.states_per_label).astype(np.int32)
 
     def decode(
         self,
@@ -214,11 +212,16 @@ class ChainModel(Searching):
         """The chain that the best path is searched in, without the bias."""
         return self.chain
 
+    def search(self, bias: dict[str, float] | None) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """The kernel that searches the best path, and the weights that it takes first."""
+        return decode, (self.searched._replace(bias=self.bias_row(bias)),)
+
     def prepared_search(
         self, data: Data, trellis: Trellis, states: np.ndarray, scores: np.ndarray
     ) -> Callable[[], None]:
         """A call that searches the best path of what is in the arrays then, with the bias of now."""
-        return prepared(decode, self.with_bias(self.bias), data, trellis, states, scores, False)
+        kernel, own = self.search(None)
+        return prepared(kernel, *own, data, trellis, states, scores, False)
 
     def session(self) -> Session:
         """The session in which `Tagger.predict` tags short lists of sentences."""

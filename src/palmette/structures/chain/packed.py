@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, Trellis, make_trellis, no_weights
+from palmette.kernels.chain.forms import Chain, FeatureWeights, no_weights
 from palmette.kernels.chain.packed import PackedRows, decode_packed
 from palmette.kernels.core.aligned import aligned_zeros
-from palmette.kernels.core.compile import prepared
 from palmette.structures.chain.model import ChainModel
 
 LARGEST = 127
@@ -82,17 +81,8 @@ class CompactModel(ChainModel):
     def searched(self) -> Chain:
         return self.bare
 
-    def prepared_search(
-        self, data: Data, trellis: Trellis, states: np.ndarray, scores: np.ndarray
-    ) -> Callable[[], None]:
-        chain = self.bare._replace(bias=self.bias_row(None))
-        return prepared(decode_packed, chain, self._packed, data, trellis, states, scores, False)
-
-    def best_path(self, data: Data, bias: dict[str, float] | None, restricted: bool) -> tuple[np.ndarray, np.ndarray]:
-        chain = self.bare._replace(bias=self.bias_row(bias))
-        states, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
-        decode_packed(chain, self._packed, data, make_trellis(chain, data), states, scores, restricted)
-        return states, scores
+    def search(self, bias: dict[str, float] | None) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return decode_packed, (self.bare._replace(bias=self.bias_row(bias)), self._packed)
 
 
 def compact_model(model: ChainModel) -> CompactModel:

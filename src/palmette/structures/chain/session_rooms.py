@@ -22,13 +22,9 @@ from palmette.kernels.io.items import find_items, make_item_room
 from palmette.structures.chain.data import ONES
 from palmette.structures.chain.weights import ARITIES
 
-PLAIN, VALUED, GROW, GENERAL = (
-    0,
-    1,
-    2,
-    3,
-)  # of a sentence: all values are 1; some are not; ask for more room and read it
-# again; the general way must read it, or say what is wrong
+# What reading a sentence has shown: all values are 1; some are not; it needs more room, and is read again; the general
+# way must read it, or say what is wrong
+PLAIN, VALUED, GROW, GENERAL = 0, 1, 2, 3
 MOST_BYTES = 1 << 22  # of an encoded sentence
 CELL_BYTES = 1 << 24  # of the table of cells
 MOST_CELLS = 1 << 16
