@@ -232,17 +232,55 @@ def test_nobody_waits_for_ever(package: Path, tmp_path: Path) -> None:
     assert entry.exists()
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners here")
+posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners here")
+
+
+@posix
 def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert jit._usable(tmp_path)
+    assert jit.why_unusable(tmp_path) is None
     monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
-    assert not jit._usable(tmp_path)
+    assert "another user" in str(jit.why_unusable(tmp_path))
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o720, 0o702])
+def test_a_folder_that_others_can_write_to_is_not_used(package: Path, tmp_path: Path, mode: int) -> None:
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(mode)
+    found = summed(package, PALMETTE_CACHE_DIR=str(open_to_all), XDG_CACHE_HOME=str(tmp_path / "home"))
+    assert found["folder"] == str(tmp_path / "home" / "palmette")
+    assert list(open_to_all.iterdir()) == []
+
+
+@posix
+def test_an_entry_that_others_can_write_to_is_compiled_again(package: Path, tmp_path: Path) -> None:
+    cache = {"PALMETTE_CACHE_DIR": str(tmp_path / "cache")}
+    summed(package, **cache)
+    (entry,) = (tmp_path / "cache").glob("*.kernel")
+    assert entry.stat().st_mode & 0o777 == 0o600
+    entry.chmod(0o620)
+    assert summed(package, **cache)["compiled"] == ["small.summed"]
+    assert entry.stat().st_mode & 0o777 == 0o600
+    assert summed(package, **cache)["compiled"] == []
+
+
+def test_the_current_folder_never_holds_code(package: Path, tmp_path: Path) -> None:
+    """Without a home, `~` is a folder here; a temporary folder may be here too."""
+    home = {"HOME": "~", "XDG_CACHE_HOME": "", "TMPDIR": ".", "TEMP": ".", "TMP": "."}
+    before = sorted(package.iterdir())
+    for places in (home, home | {"XDG_CACHE_HOME": "cache", "PALMETTE_CACHE_DIR": "here"}):
+        assert summed(package, **places)["folder"] == "None"
+    assert [path for path in sorted(package.iterdir()) if path.name != "__pycache__"] == before
 
 
 def test_the_folder_that_the_user_names_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The variable of other tools is not followed."""
     monkeypatch.setenv("PALMETTE_CACHE_DIR", str(tmp_path / "ours"))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
-    assert jit.cache_folder_choices()[:2] == [tmp_path / "ours", tmp_path / "numba"]
+    choices = jit.cache_folder_choices()
+    assert choices[0] == tmp_path / "ours"
+    assert tmp_path / "numba" not in choices
 
 
 # --- commands -----------------------------------------------------------------------------------------------

@@ -59,7 +59,10 @@ class Doctor(JsonOptions, Command):
         if MODE != JIT:
             print("  they run as plain Python, a thousand times slower; training needs them compiled")
         elif folder is None:
-            print("  compiled code is not kept, so that each run compiles again; set PALMETTE_CACHE_DIR to a folder")
+            print("  compiled code is not kept, so that each run compiles again; set PALMETTE_CACHE_DIR to a folder of")
+            print("  your own")
+            for choice, reason in _unusable_folders():
+                print(f"  {choice}: {reason}")
         else:
             print(f"  compiled: {len(kept)} files, {sum(p.stat().st_size for p in kept) / 1e6:.1f} MB in {folder}")
             if not kept:
@@ -70,6 +73,13 @@ def _cache_folder() -> Path | None:
     from palmette.kernels.core.jit import cache_folder
 
     return cache_folder()
+
+
+def _unusable_folders() -> list[tuple[Path, str]]:
+    from palmette.kernels.core.jit import cache_folder_choices, why_unusable
+
+    reasons = ((folder, why_unusable(folder)) for folder in cache_folder_choices())
+    return [(folder, reason) for folder, reason in reasons if reason is not None]
 
 
 def _version(name: str) -> str | None:

@@ -5,36 +5,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import tempfile
 from pathlib import Path
+
+from palmette.kernels.core.ownership import is_own, read_own, user_cache
 
 
 def cache_folder() -> Path | None:
     """$PALMETTE_BUILD_CACHE, or a folder in the user's cache; None if it is not ours alone."""
-    given = os.environ.get("PALMETTE_BUILD_CACHE")
-    if given:
-        folder = Path(given)
-    elif sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
-        folder = Path(os.environ["LOCALAPPDATA"]) / "palmette" / "build"
-    else:
-        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME") or "", ".cache")
-        folder = Path(home) / "palmette" / "build"
+    given, cache = os.environ.get("PALMETTE_BUILD_CACHE"), user_cache()
+    folder = Path(given) if given else Path(cache) / "palmette" / "build"
     if not folder.is_absolute():  # no home: never a folder beside whatever is the current one
         return None
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return folder if _is_ours(folder) else None
+        return folder if is_own(folder.stat()) else None
     except OSError:
         return None
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether nobody else can have written to it."""
-    if not hasattr(os, "getuid"):
-        return True
-    about = path.stat()
-    return about.st_uid == os.getuid() and not about.st_mode & 0o022
 
 
 def _digest(data: bytes) -> str:
@@ -47,7 +34,7 @@ def read(folder: Path | None, key: str) -> bytes | None:
         return None
     for path in folder.glob(f"{key}-*.o"):
         try:
-            data = path.read_bytes() if _is_ours(path) else b""
+            data = read_own(path)
         except OSError:
             continue
         if path.name == f"{key}-{_digest(data)}.o":

@@ -29,6 +29,7 @@ from numba.core.caching import CompileResultCacheImpl, NullCache
 from numba.core.serialize import dumps
 
 from palmette.kernels.core.numba_types import compiler_types
+from palmette.kernels.core.ownership import is_own, read_own, user_cache
 from palmette.kernels.core.signature import StructType, leaves, signature_of
 from palmette.kernels.core.sources import source_hash
 from palmette.kernels.core.types import ArrayType
@@ -57,41 +58,37 @@ _numbers = itertools.count(1)  # of the kernels that this process has compiled
 def _report(name: str, number: str = "") -> None:
     """Compiling takes seconds: say so, in Python too."""
     folder = cache_folder()
-    kept = f"kept in {folder}" if folder else "not kept: no cache folder can be written"
+    kept = f"kept in {folder}" if folder else "not kept: no cache folder of this user; see `palmette doctor`"
     logger.warning("compiling kernel %s: %s (%s)", number or next(_numbers), name, kept)
 
 
 def cache_folder_choices() -> list[Path]:
-    """Folders for compiled code, by preference."""
-    choices = []
-    for variable in ("PALMETTE_CACHE_DIR", "NUMBA_CACHE_DIR"):
-        if os.environ.get(variable):
-            choices.append(Path(os.environ[variable]))
-    home_cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
-        home_cache = os.environ["LOCALAPPDATA"]
-    choices.append(Path(home_cache) / "palmette")
+    """Folders for compiled code, by preference. Never one that depends on the current folder, which may hold files of
+    anybody: an archive that was unpacked there can contain a cache."""
+    choices = [os.environ.get("PALMETTE_CACHE_DIR", ""), os.path.join(user_cache(), "palmette")]
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    choices.append(Path(tempfile.gettempdir()) / f"palmette-{user}")
-    return choices
+    temporary = tempfile.gettempdir()  # the current folder if there is no other
+    if os.path.realpath(temporary) != os.path.realpath(os.curdir):
+        choices.append(os.path.join(temporary, f"palmette-{user}"))
+    return [Path(choice) for choice in choices if os.path.isabs(choice)]
 
 
-def _usable(folder: Path) -> bool:
-    """Whether a folder can be used: the cache holds code, so it must belong to the user."""
+def why_unusable(folder: Path) -> str | None:
+    """Why a folder cannot keep compiled code: it must be writable, by this user only. None if it can."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
-            return False
+        if not is_own(folder.stat()):
+            return "another user owns it or can write to it"
         with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
+            return None
+    except OSError as error:
+        return str(error.strerror or error)
 
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder in use, or None if none is writable: then every run compiles."""
-    return next((folder for folder in cache_folder_choices() if _usable(folder)), None)
+    """The folder in use, or None if there is none: then every run compiles."""
+    return next((folder for folder in cache_folder_choices() if why_unusable(folder) is None), None)
 
 
 @cache
@@ -180,15 +177,17 @@ class _OneFileCache(NullCache):
 
     def _read(self, path: Path, target_context: Any) -> Any:
         try:
-            return self._rebuild(None, target_context, pickle.loads(_unsealed(path.read_bytes())))
-        except Exception:  # missing, damaged or not a cache entry: compile again
+            return self._rebuild(None, target_context, pickle.loads(_unsealed(read_own(path))))
+        except Exception:  # missing, damaged, of another user or not a cache entry: compile again
             return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         path = self._path(signature, result.codegen)
         beside = path.with_suffix(f".{os.getpid()}.tmp")
         try:
-            beside.write_bytes(_sealed(dumps(self._reduce(None, result))))
+            sealed = _sealed(dumps(self._reduce(None, result)))
+            with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(sealed)
             os.replace(beside, path)
         except OSError:  # a full disk costs the next run some seconds, but not this run its result
             beside.unlink(missing_ok=True)
