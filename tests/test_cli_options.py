@@ -200,7 +200,8 @@ def test_resuming_reads_as_the_model_did(cli: Cli) -> None:
     assert set(labels) == {cells[1] for s in rows(cli.read("train.txt")) for cells in s}
 
 
-def test_ctrl_c_keeps_the_best_model(cli: Cli) -> None:
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_training_and_keeps_the_best_model(cli: Cli, signum: signal.Signals) -> None:
     cli.write("many.txt", cli.read("train.txt") * 20)
     command = "train many.txt -o cut.palm --template star.txt --passes 1000 --dev dev.txt"
     process = spawn(cli.folder, *command.split())
@@ -208,9 +209,9 @@ def test_ctrl_c_keeps_the_best_model(cli: Cli) -> None:
     for line in process.stderr:
         if line.strip().startswith(b"2 "):
             break
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, signum)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    assert process.returncode == 128 + signum, err
     assert b"interrupted" in out
     assert b"Traceback" not in err
     about = json.loads(cli.fine("inspect cut.palm --json"))

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palmette.data import temporary
 from palmette.data.files import check_output, check_utf8, read_all, read_blocks, write_whole
 from palmette.errors import DataError
 
@@ -277,6 +278,101 @@ def test_the_name_appears_only_at_the_end(tmp_path: Path) -> None:
         out.flush()
         assert not (tmp_path / "x").exists()
     assert (tmp_path / "x").read_bytes() == b"new"
+
+
+WRITER = """
+import sys, time
+from palmette.data.files import write_whole
+from palmette.training.interrupt import exit_on_sigterm
+exit_on_sigterm()
+with write_whole(sys.argv[1]) as out:
+    out.write(b"half")
+    out.flush()
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process in the middle of a file."""
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writing\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def next_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Forget the folders that this process has looked into, as a new one does not know them."""
+    return lambda: monkeypatch.setattr(temporary, "_visited", set())
+
+
+@POSIX
+def test_a_killed_writer_leaves_nothing_for_long(tmp_path: Path, next_process: Callable[[], None]) -> None:
+    """SIGKILL cannot be handled: the next writer in the folder deletes what it left."""
+    with writing(tmp_path / "x") as process:
+        process.kill()
+        process.wait()
+    assert len(only(tmp_path)) == 1
+    next_process()
+    put(tmp_path / "y")
+    assert only(tmp_path) == ["y"]
+
+
+@POSIX
+def test_sigterm_deletes_the_unfinished_file(tmp_path: Path) -> None:
+    with writing(tmp_path / "x") as process:
+        process.terminate()
+        assert process.wait() == 143
+    assert only(tmp_path) == []
+
+
+@POSIX
+def test_the_unfinished_file_of_a_living_writer_stays(tmp_path: Path, next_process: Callable[[], None]) -> None:
+    with writing(tmp_path / "x"):
+        (unfinished,) = only(tmp_path)
+        next_process()
+        put(tmp_path / "y")
+        assert only(tmp_path) == sorted([unfinished, "y"])
+
+
+@POSIX
+def test_only_plain_files_with_our_names_are_deleted(tmp_path: Path, next_process: Callable[[], None]) -> None:
+    """Neither what a link points to nor a pipe, which would block whoever opens it."""
+    (tmp_path / "mine").write_bytes(b"data")
+    (tmp_path / ".palmette-1.tmp").symlink_to("mine")
+    os.mkfifo(tmp_path / ".palmette-2.tmp")
+    (tmp_path / ".palmette-3.tmp").mkdir()
+    (tmp_path / ".palmette-notes").touch()
+    (tmp_path / ".palmette-4.tmp").touch()
+    before = set(only(tmp_path))
+    next_process()
+    put(tmp_path / "y")
+    assert set(only(tmp_path)) == before - {".palmette-4.tmp"} | {"y"}
+
+
+@POSIX
+def test_a_file_that_is_deleted_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may look into the folder between the two steps."""
+    lock, taken = temporary.fcntl.flock, []
+
+    def late(fd: int, how: int) -> None:
+        if not taken:
+            taken.extend(only(tmp_path))
+            (tmp_path / taken[0]).unlink()
+        lock(fd, how)
+
+    monkeypatch.setattr(temporary.fcntl, "flock", late)
+    put(tmp_path / "x", b"whole")
+    assert (tmp_path / "x").read_bytes() == b"whole"
+    assert len(taken) == 1
+    assert only(tmp_path) == ["x"]
 
 
 def test_an_error_of_another_file_keeps_its_name(tmp_path: Path) -> None:

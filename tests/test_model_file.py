@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import random
+import signal
 import stat
 import subprocess
 import sys
@@ -169,6 +170,46 @@ def test_a_model_outlives_its_replacement_and_may_replace_itself(model: Path) ->
     assert meta == META
     model.unlink()
     assert same(again, ARRAYS)
+
+
+OVERWRITTEN = """
+import sys
+from palmette import Tagger
+tagger = Tagger("pos", passes=1).fit([["a", "b"]], [["X", "Y"]])
+tagger.save(sys.argv[1])
+loaded = Tagger.load(sys.argv[1], copy=sys.argv[2] == "copy")
+with open(sys.argv[1], "r+b") as file:
+    file.truncate(0)
+print(loaded.predict([["a", "b"]]))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="signals as on Linux")
+def test_a_copied_model_outlives_a_change_in_place(tmp_path: Path) -> None:
+    """A process that reads a mapped file that was cut is killed: that is what `copy` is for."""
+
+    def run(how: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", OVERWRITTEN, str(tmp_path / "m.palm"), how]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    assert run("copy").stdout == "[['X', 'Y']]\n"
+    assert run("map").returncode == -signal.SIGBUS
+
+
+@given(arrays_of_any_kind, metas)
+def test_a_copy_holds_what_the_mapping_holds(arrays: dict[str, Any], meta: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        save(path, arrays, meta)
+        mapped, copied = load(path), load(path, copy=True)
+        assert mapped[1] == copied[1]
+        assert mapped[0].keys() == copied[0].keys()
+        for name, array in copied[0].items():
+            assert array.dtype == mapped[0][name].dtype
+            assert array.tobytes() == mapped[0][name].tobytes()
+            assert array.shape == mapped[0][name].shape
+            assert not array.size or array.flags.writeable
+            assert array.flags.aligned
 
 
 # Saving

@@ -13,7 +13,7 @@ import pytest
 
 from palmette.structures.training_log import Epoch, without_times
 from palmette.training import slices as slicing
-from palmette.training.interrupt import Interrupt, interruptible
+from palmette.training.interrupt import Interrupt, exit_on_sigterm, interruptible
 from palmette.training.result import EpochLog
 from palmette.training.slices import Monitor, Slices
 from palmette.training.trainer import Counts, Learning, shuffled, train_epochs
@@ -151,6 +151,31 @@ def test_an_interrupt_after_an_epoch() -> None:
     assert len(found.training_log) == 2
 
 
+def test_sigterm_interrupts_only_where_it_was_asked_for() -> None:
+    """A program that trains within its own process decides itself what SIGTERM does."""
+    own: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda signum, frame: own.append(signum))
+    try:
+        with interruptible() as interrupt:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert not interrupt
+        assert own == [signal.SIGTERM]
+        exit_on_sigterm()  # a handler is there: it stays
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert own == [signal.SIGTERM] * 2
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        exit_on_sigterm()
+        with interruptible() as interrupt:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert interrupt.signal == signal.SIGTERM
+            with pytest.raises(SystemExit, match="143"):
+                os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(SystemExit, match="143"):
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_a_second_interrupt_raises() -> None:
     with interruptible() as interrupt:
         os.kill(os.getpid(), signal.SIGINT)
@@ -182,5 +207,5 @@ def test_work_in_slices() -> None:
     seen = 0
     for examples in monitor.over(slices, shard):
         seen += examples.size
-        interrupt.pressed = True
+        interrupt.signal = signal.SIGINT
     assert 0 < seen < 70

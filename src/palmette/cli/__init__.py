@@ -87,7 +87,7 @@ def overview(group: str | None = None) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; exits with 0 (fine), 1 (bad data or model), 2 (wrong usage), 130 (Ctrl-C)."""
+    """Run the command line; exits with 0 (fine), 1 (bad data or model), 2 (usage), 130 (Ctrl-C), 143 (SIGTERM)."""
     if arguments is None:
         _prepare_process()
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -120,6 +120,9 @@ def _prepare_process() -> None:
     import atexit
     import gc
 
+    from palmette.training.interrupt import exit_on_sigterm
+
+    exit_on_sigterm()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads for products that nothing computes
     gc.set_threshold(50_000, 20, 20)  # what modules define is not garbage: search it rarely,
     atexit.register(gc.freeze)  # and not at all at the end

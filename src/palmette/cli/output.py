@@ -76,6 +76,14 @@ def report_rate(n: int, unit: str, seconds: float, files: list[str]) -> None:
     print(f"{rate}; wrote {' and '.join(files)}", file=sys.stderr)
 
 
+def exit_if_interrupted(outcome: TrainResult) -> None:
+    """End the process as the signal asked that has interrupted a training, now that its model is saved."""
+    if outcome.interrupted:
+        from palmette.training.interrupt import exit_code
+
+        raise SystemExit(exit_code(outcome.signal))
+
+
 def report_training(
     outcome: TrainResult, output: str, seconds: float, about: Callable[[], dict[str, Any]], json: bool, quiet: bool,
     score: str = "dev",

@@ -9,7 +9,7 @@ from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import check_threads, forbidden_pairs, format_spec
 from palmette.cli.compact import log_compact
 from palmette.cli.compaction import MOST_LOSS
-from palmette.cli.output import report_training
+from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
@@ -81,8 +81,7 @@ class Train(JsonOptions, Command):
         report_training(tagger.outcome_, self.output, seconds, lambda: about(tagger), self.json, self.quiet)
         if self.compact and not silent:
             log_compact(tagger.compaction_)
-        if tagger.outcome_.interrupted:
-            raise SystemExit(130)
+        exit_if_interrupted(tagger.outcome_)
 
     def _check(self) -> None:
         held_out = self.dev is not None or self.given("dev_share")

@@ -2,8 +2,8 @@
 
 Reading: a path, or `-` for standard input; gzip is recognised by its first bytes and not by its name, a byte
 order mark at the start is skipped. Writing: whole or not at all, to a file beside the target that is then renamed
-over it; `-` is standard output, and devices and pipes are written directly. Errors of the operating system
-become a DataError that names the file and suggests what to do.
+over it (temporary.py); `-` is standard output, and devices and pipes are written directly. Errors of the operating
+system become a DataError that names the file and suggests what to do.
 
 If the reader of a pipe ends (`palmette tag ... | head -1`), writing to standard output raises BrokenPipeError, and
 standard output already points to the null device, so that nothing more is printed when Python flushes it at exit. The
@@ -24,6 +24,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, TypeAlias, cast
 
+from palmette.data.temporary import Temporary
 from palmette.errors import DataError
 
 FilePath: TypeAlias = str | os.PathLike[str]
@@ -202,7 +203,9 @@ def write_whole(path: FilePath, *, sync: bool = False) -> Iterator[BinaryIO]:
         with _beside(name, target, old, sync) as fd, _stream(fd, name, keep=False) as out:
             yield out
         return
-    with _owner(name, name, os.O_WRONLY, 0) as owner, _stream(owner.fileno(), name, keep=True) as out:
+    with _writing(name):
+        device = io.FileIO(os.open(name, os.O_WRONLY | getattr(os, "O_BINARY", 0)), "wb")
+    with device, _stream(device.fileno(), name, keep=True) as out:
         yield out
 
 
@@ -237,27 +240,17 @@ def _target(name: str) -> tuple[str, os.stat_result | None]:
 @contextlib.contextmanager
 def _beside(name: str, target: str, old: os.stat_result | None, sync: bool) -> Iterator[int]:
     """The descriptor of a new file in the target's folder, renamed over the target at the end."""
-    folder = os.path.dirname(target)
-    temporary = os.path.join(folder, f".palmette-{os.urandom(6).hex()}.tmp")
     # Never wider than the old file's mode, not even for a moment; a new file gets what the umask gives.
     mode = 0o666 if old is None else stat.S_IMODE(old.st_mode) & 0o777
-    with _owner(name, temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode) as owner:
-        try:
-            yield owner.fileno()
-            with _writing(name):
-                if sync:
-                    os.fsync(owner.fileno())
-                owner.close()  # Windows renames closed files only; some file systems report a full disk here
-                if old is not None:
-                    _keep_owner_and_mode(temporary, old)
-                os.replace(temporary, target)
-        except BaseException:
-            owner.close()
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-    if sync:
-        _sync_folder(folder)
+    with _writing(name):
+        temporary = Temporary(os.path.dirname(target), mode)
+    try:
+        yield temporary.file.fileno()
+        with _writing(name):
+            temporary.rename(target, old, sync)
+    except BaseException:
+        temporary.discard()
+        raise
 
 
 @contextlib.contextmanager
@@ -266,30 +259,6 @@ def _writing(file: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise _failure(error, "cannot write", file) from error
-
-
-def _owner(name: str, path: str, flags: int, mode: int) -> io.FileIO:
-    """The one object that closes the descriptor, whatever the writer does with its file."""
-    with _writing(name):
-        return io.FileIO(os.open(path, flags | getattr(os, "O_BINARY", 0), mode), "wb")
-
-
-def _keep_owner_and_mode(temporary: str, old: os.stat_result) -> None:
-    new = os.stat(temporary)
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
-        with contextlib.suppress(OSError):  # only root may change the owner
-            os.chown(temporary, old.st_uid, old.st_gid)
-    os.chmod(temporary, stat.S_IMODE(old.st_mode))
-
-
-def _sync_folder(folder: str) -> None:
-    # The name is on disk only when its folder is; some file systems refuse, which is no error.
-    with contextlib.suppress(OSError):
-        fd = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
 
 
 @contextlib.contextmanager

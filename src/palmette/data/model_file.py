@@ -13,8 +13,9 @@ private mapping, so nothing is allocated because a header says so. What an array
 rising offsets) is declared by each kind of model and checked when it is loaded; see array_specs.py. What
 `meta` holds is declared as a struct per kind of model and read by `read_metadata`.
 
-Never change a model file in place while it is in use: a process that reads a mapped file that shrinks is
-killed. `save` replaces the file; a process that has the old one mapped keeps the old one.
+Never change a model file in place while it is in use: a process that reads a mapped file that shrinks is killed
+(SIGBUS), and changed bytes show up after they were checked. `save` replaces the file; a process that has the old one
+mapped keeps the old one. `load(copy=True)` does not map.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 
 from palmette.data import files
 from palmette.errors import DataError, ModelError
+from palmette.kernels.core.aligned import aligned_zeros
 
 T = TypeVar("T")
 FORMAT = "palmette"
@@ -191,11 +193,14 @@ class _Entry(NamedTuple):
     end: int
 
 
-def load(path: files.FilePath, *, verify: bool = True) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def load(
+    path: files.FilePath, *, verify: bool = True, copy: bool = False
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays and the metadata of a model file; ModelError if it is not one.
 
     The arrays are views of a private mapping: they can be written to, and the file never changes.
     `verify` compares the checksum and so reads the whole file once; without it, pages are read when used.
+    `copy` reads the file into memory instead, so that later changes of the file do not matter.
     """
     file = os.fspath(path)
     with _opened(file) as raw:
@@ -205,10 +210,7 @@ def load(path: files.FilePath, *, verify: bool = True) -> tuple[dict[str, NDArra
         entries = [_entry(name, value, file) for name, value in header.items()]
         _check_tiling(entries, start, size, file)
         meta = _parse(metadata["meta"], "metadata", file)
-        try:
-            mapped = mmap.mmap(raw.fileno(), size, access=mmap.ACCESS_COPY)
-        except (OSError, ValueError) as error:  # too large for the address space, or just cut shorter
-            raise ModelError(f"cannot map the file: {error}", file=file) from error
+        mapped: Any = _copied(raw, size, file) if copy else _mapped(raw, size, file)
     if verify and "crc32" in metadata:
         found = _checksum(metadata["meta"], [memoryview(mapped)[start:]])
         if found != metadata["crc32"]:
@@ -344,7 +346,26 @@ def _check_tiling(entries: list[_Entry], start: int, size: int, file: str) -> No
         _damaged(f"{size - total} bytes follow its last array", file)
 
 
-def _array(mapped: mmap.mmap, start: int, entry: _Entry, file: str) -> NDArray[Any]:
+def _mapped(raw: BinaryIO, size: int, file: str) -> mmap.mmap:
+    try:
+        return mmap.mmap(raw.fileno(), size, access=mmap.ACCESS_COPY)
+    except (OSError, ValueError) as error:  # too large for the address space, or just cut shorter
+        raise ModelError(f"cannot map the file: {error}", file=file) from error
+
+
+def _copied(raw: BinaryIO, size: int, file: str) -> NDArray[np.uint8]:
+    """All bytes of the file, aligned as a mapping is."""
+    memory = aligned_zeros((size,), np.uint8)
+    raw.seek(0)
+    at = 0
+    while at < size and (done := raw.readinto(memory.data[at:])):  # type: ignore[attr-defined]
+        at += done
+    if at < size:
+        raise ModelError(f"truncated model file: {at} bytes of {size} could be read", file=file, hint=AGAIN)
+    return memory
+
+
+def _array(mapped: mmap.mmap | NDArray[np.uint8], start: int, entry: _Entry, file: str) -> NDArray[Any]:
     offset = start + entry.start if entry.end > entry.start else 0
     try:
         array: NDArray[Any] = np.ndarray(entry.shape, entry.dtype, buffer=mapped, offset=offset)

@@ -215,9 +215,10 @@ class Classifier(ClassifierOptions, Estimator):
         self._fitted().save(str(path))
 
     @classmethod
-    def load(cls, path: FilePath) -> Classifier:
-        """Read a model file."""
-        model = load_classifier(str(path))
+    def load(cls, path: FilePath, *, copy: bool = False) -> Classifier:
+        """Read a model file, which is mapped. `copy` reads it into memory instead: for files that may be overwritten in
+        place while the model is in use."""
+        model = load_classifier(str(path), copy=copy)
         made = cls(template=model.encoder.templates, **model.settings.values())
         made.model_ = model
         return made

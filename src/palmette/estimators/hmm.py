@@ -163,9 +163,10 @@ class HMM(HmmOptions, Estimator):
         save_hmm(self.get_params() | fitted, model, self.model_, path)
 
     @classmethod
-    def load(cls, path: FilePath) -> HMM:
-        """Read a model file."""
-        found = load_hmm(path)
+    def load(cls, path: FilePath, *, copy: bool = False) -> HMM:
+        """Read a model file, which is mapped. `copy` reads it into memory instead: for files that may be overwritten in
+        place while the model is in use."""
+        found = load_hmm(path, copy=copy)
         made = cls(**found.params)
         made.labels_, made.vocabulary_, made.tables_ = found.model
         made.model_ = found.chain

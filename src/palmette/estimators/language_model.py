@@ -206,13 +206,14 @@ class LanguageModel(NgramOptions, Estimator):
         save(NgramModel(self.order, self.min_count, vocabulary.words, *estimates), path)
 
     @classmethod
-    def load(cls, path: FilePath) -> LanguageModel:
-        """Read a model file or an ARPA file, whichever the content is."""
+    def load(cls, path: FilePath, *, copy: bool = False) -> LanguageModel:
+        """Read a model file or an ARPA file, whichever the content is. A model file is mapped; `copy` reads it into
+        memory instead: for files that may be overwritten in place while the model is in use."""
         from palmette.structures.lm.arpa import looks_like_arpa, read_arpa
         from palmette.structures.lm.serialise import load
 
         if not looks_like_arpa(path):
-            found = load(path)
+            found = load(path, copy=copy)
             model = cls(found.order, min_count=found.min_count)
             model._set(Vocabulary(found.words), found.grams, found.sizes)
             model.discounts_, model.fell_back_, model.seen_ = found.discounts, found.fell_back, found.seen

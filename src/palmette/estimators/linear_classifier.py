@@ -156,9 +156,10 @@ class LinearClassifier(TrainingOptions, Estimator):
         self._fitted().save(path)
 
     @classmethod
-    def load(cls, path: FilePath) -> LinearClassifier:
-        """Read a model file."""
-        tagger = Tagger.load(path)
+    def load(cls, path: FilePath, *, copy: bool = False) -> LinearClassifier:
+        """Read a model file, which is mapped. `copy` reads it into memory instead: for files that may be overwritten in
+        place while the model is in use."""
+        tagger = Tagger.load(path, copy=copy)
         rows = tagger.model_.meta.get("rows")
         if rows is None:
             raise ModelError("a tagger, not a linear classifier", file=shown(path), hint="load it with Tagger.load")

@@ -205,9 +205,10 @@ class Parser(ParserOptions, Estimator):
         self._fitted().save(str(path))
 
     @classmethod
-    def load(cls, path: FilePath) -> Parser:
-        """Read a model file."""
-        model = load_parser(str(path))
+    def load(cls, path: FilePath, *, copy: bool = False) -> Parser:
+        """Read a model file, which is mapped. `copy` reads it into memory instead: for files that may be overwritten in
+        place while the model is in use."""
+        model = load_parser(str(path), copy=copy)
         parser = cls(model.templates.name, **model.settings.values())
         parser.model_ = model
         return parser

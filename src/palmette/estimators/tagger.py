@@ -365,9 +365,10 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         model.save(str(path))
 
     @classmethod
-    def load(cls, path: FilePath) -> Tagger:
-        """Read a model file."""
-        model = load_chain(str(path))
+    def load(cls, path: FilePath, *, copy: bool = False) -> Tagger:
+        """Read a model file, which is mapped. `copy` reads it into memory instead: for files that may be overwritten in
+        place while the model is in use."""
+        model = load_chain(str(path), copy=copy)
         features, template, encoder = model.meta.get("features"), None, model.encoder
         if isinstance(model.settings.learner, HiddenMarkov):
             features = None  # its templates are its own

@@ -69,7 +69,7 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     if settings.tune_bias:
         model.bias = tuned_bias(model, found)
     model.settings = settings
-    outcome = TrainResult(model.chain, 1, [line], False, "counted in one pass")
+    outcome = TrainResult(model.chain, 1, [line], 0, "counted in one pass")
     model.meta = {
         "forbidden": forbidden,
         "history": msgspec.to_builtins(outcome.training_log),

@@ -22,8 +22,12 @@ class TrainResult(NamedTuple):
     best: Any  # a snapshot of the weights
     best_epoch: int
     training_log: list[Epoch]
-    interrupted: bool
+    signal: int  # that has interrupted it; 0: none
     ended: str  # the reason for ending
+
+    @property
+    def interrupted(self) -> bool:
+        return self.signal != 0
 
 
 class EpochLog:

@@ -102,7 +102,7 @@ def train_epochs(learning: Learning, seed: int, epochs: int, log: EpochLog) -> T
             if interrupt:
                 kept = log.best if log.best is not None else learning.snapshot()
                 ended = f"stopped: interrupted in pass {number}"
-                return TrainResult(kept, log.best_epoch or number, log.epochs, True, ended)
+                return TrainResult(kept, log.best_epoch or number, log.epochs, interrupt.signal, ended)
             _add_epoch(learning, number, counts, time.perf_counter() - begun, log)
             ended = f"stopped: interrupted after pass {number}" if interrupt else _reason_to_end(number, counts, log)
             if ended is not None:
@@ -110,7 +110,7 @@ def train_epochs(learning: Learning, seed: int, epochs: int, log: EpochLog) -> T
     best, best_epoch = log.best, log.best_epoch
     if not learning.has_dev or best is None:
         best, best_epoch = learning.snapshot(), len(log.epochs)
-    return TrainResult(best, best_epoch, log.epochs, bool(interrupt), ended or f"{epochs} passes")
+    return TrainResult(best, best_epoch, log.epochs, interrupt.signal, ended or f"{epochs} passes")
 
 
 def _add_epoch(learning: Learning, number: int, counts: Counts, seconds: float, log: EpochLog) -> None:

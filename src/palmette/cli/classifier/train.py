@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.cli.classifier.common import POSITIVE, LabelledOptions, LabelledSentences, Sources, read_labelled
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.output import report_training
+from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.errors import UsageError
 from palmette.options.declare import option
 from palmette.options.latent import ClassifierOptions
@@ -68,8 +68,7 @@ class TrainClassifier(LabelledOptions, JsonOptions, Command):
                 print(note)
         seconds = time.perf_counter() - begun
         report_training(classifier.outcome_, self.output, seconds, lambda: _about(classifier), self.json, self.quiet)
-        if classifier.outcome_.interrupted:
-            raise SystemExit(130)
+        exit_if_interrupted(classifier.outcome_)
 
     def _classes(self, sources: Sources, train: LabelledSentences) -> tuple[str, str]:
         """The negative class and the positive one."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.compaction import MOST_LOSS
-from palmette.cli.output import report_training
+from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.cli.parser.common import taggers_of
 from palmette.cli.parser.compact import log_compaction
 from palmette.data.formats.spec import names_from_text
@@ -93,8 +93,7 @@ class TrainParser(JsonOptions, Command):
         parser.save(self.output)
         seconds = time.perf_counter() - begun
         report_training(parser.outcome_, self.output, seconds, lambda: _about(parser), self.json, self.quiet, "dev LAS")
-        if parser.outcome_.interrupted:
-            raise SystemExit(130)
+        exit_if_interrupted(parser.outcome_)
 
 
 def _about(parser: Parser) -> dict[str, Any]:

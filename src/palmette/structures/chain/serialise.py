@@ -194,9 +194,9 @@ def _pack_shape(shape: Shape) -> dict[str, Any]:
 # --- loading ------------------------------------------------------------------------------------------------
 
 
-def load_chain(path: FilePath) -> ChainModel:
+def load_chain(path: FilePath, *, copy: bool = False) -> ChainModel:
     """Read a model file; ModelError if it is not one of a chain, each number of it as declared."""
-    return unpack_chain(*model_file.load(path), shown(path))
+    return unpack_chain(*model_file.load(path, copy=copy), shown(path))
 
 
 def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:

@@ -54,10 +54,10 @@ def save_hmm(params: dict[str, Any], model: HiddenMarkovModel, chain: ChainModel
     model_file.save(path, arrays | array_specs.pack(parts, specs, sizes), meta)
 
 
-def load_hmm(path: FilePath) -> StoredHmm:
+def load_hmm(path: FilePath, *, copy: bool = False) -> StoredHmm:
     """Read a model file; ModelError if it is not one of an HMM."""
     file = shown(path)
-    arrays, meta = model_file.load(path)
+    arrays, meta = model_file.load(path, copy=copy)
     chain = unpack_chain(arrays, meta, file)
     if "counting" not in chain.meta:
         raise ModelError("a tagger, not an HMM with its tables", file=file, hint="load it with Tagger.load")

@@ -108,10 +108,10 @@ def _pack_meta(model: ClassifierModel) -> dict[str, Any]:
 # --- loading ------------------------------------------------------------------------------------------------
 
 
-def load_classifier(path: FilePath) -> ClassifierModel:
+def load_classifier(path: FilePath, *, copy: bool = False) -> ClassifierModel:
     """Read a model file; ModelError if it is not one of a classifier, each number of it as declared."""
     file = shown(path)
-    arrays, meta = model_file.load(path)
+    arrays, meta = model_file.load(path, copy=copy)
     model_file.check_task(meta, TASK, "a classifier", file)
     stored = model_file.read_metadata(meta, ClassifierMeta, "metadata", file)
     if stored.classes[0] == stored.classes[1]:

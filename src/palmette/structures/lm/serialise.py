@@ -129,10 +129,10 @@ def save(model: NgramModel, path: FilePath) -> None:
     model_file.save(path, arrays, model_file.declared(meta, NgramMeta))
 
 
-def load(path: FilePath) -> NgramModel:
+def load(path: FilePath, *, copy: bool = False) -> NgramModel:
     """Read a model file; ModelError if it is not one of a language model, each number of it as declared."""
     file = shown(path)
-    arrays, meta = model_file.load(path)
+    arrays, meta = model_file.load(path, copy=copy)
     model_file.check_task(meta, TASK, "a language model", file)
     stored = model_file.read_metadata(meta, NgramMeta, "metadata", file)
     if len(stored.sizes) != stored.order:

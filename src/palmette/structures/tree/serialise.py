@@ -151,10 +151,10 @@ def save_parser(model: ParserModel, path: FilePath) -> None:
 # --- loading ------------------------------------------------------------------------------------------------
 
 
-def load_parser(path: FilePath) -> ParserModel:
+def load_parser(path: FilePath, *, copy: bool = False) -> ParserModel:
     """Read a model file; ModelError if it is not one of a parser, each number of it as declared."""
     file = shown(path)
-    arrays, meta = model_file.load(path)
+    arrays, meta = model_file.load(path, copy=copy)
     model_file.check_task(meta, TASK, "a parser", file)
     stored = model_file.read_metadata(meta, ParserMeta, "metadata", file)
     settings = unpack_settings(stored.settings, TreeSettings, TreeOptions, file)

@@ -73,7 +73,7 @@ def train_likelihood(
     if interrupt:
         ended = f"stopped: interrupted after iteration {found.iterations}"
     best_epoch = log.best_epoch if log.best is not None else found.iterations
-    return TrainResult(log.best, best_epoch, log.epochs, bool(interrupt), ended)
+    return TrainResult(log.best, best_epoch, log.epochs, interrupt.signal, ended)
 
 
 def new_objective(problem: TrainingData, penalty: Penalty) -> ChainObjective:

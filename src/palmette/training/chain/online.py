@@ -38,7 +38,7 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
             logger.info("trying %s", _shown(averaging))
         learning, before = start_learning(problem, averaging, plain)
         if plain is not None and plain.interrupted:
-            outcome = TrainResult(learning.snapshot(), 0, [], True, plain.ended)
+            outcome = TrainResult(learning.snapshot(), 0, [], plain.signal, plain.ended)
         else:
             log = EpochLog(settings.patience, request.progress, done, before)
             outcome = train_epochs(learning, settings.seed, len(done) + settings.n_passes(), log)
