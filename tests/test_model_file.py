@@ -180,7 +180,7 @@ tagger.save(sys.argv[1])
 loaded = Tagger.load(sys.argv[1], copy=sys.argv[2] == "copy")
 with open(sys.argv[1], "r+b") as file:
     file.truncate(0)
-print(loaded.predict([["a", "b"]]))
+print(loaded.predict([["a", "b"]]) == tagger.predict([["a", "b"]]))
 """
 
 
@@ -192,7 +192,7 @@ def test_a_copied_model_outlives_a_change_in_place(tmp_path: Path) -> None:
         command = [sys.executable, "-c", OVERWRITTEN, str(tmp_path / "m.palm"), how]
         return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
-    assert run("copy").stdout == "[['X', 'Y']]\n"
+    assert run("copy").stdout == "True\n"
     assert run("map").returncode == -signal.SIGBUS
 
 
