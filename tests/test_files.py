@@ -283,8 +283,8 @@ def test_the_name_appears_only_at_the_end(tmp_path: Path) -> None:
 WRITER = """
 import sys, time
 from palmette.data.files import write_whole
-from palmette.training.interrupt import exit_on_sigterm
-exit_on_sigterm()
+from palmette.cli import _prepare_process
+_prepare_process()
 with write_whole(sys.argv[1]) as out:
     out.write(b"half")
     out.flush()

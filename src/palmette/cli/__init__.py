@@ -119,13 +119,18 @@ def _prepare_process() -> None:
     """Settings of a process that ends with its command; each of them is a good part of a short command's time."""
     import atexit
     import gc
+    import signal
 
-    from palmette.training.interrupt import exit_on_sigterm
-
-    exit_on_sigterm()
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads for products that nothing computes
     gc.set_threshold(50_000, 20, 20)  # what modules define is not garbage: search it rarely,
     atexit.register(gc.freeze)  # and not at all at the end
+
+
+def _terminate(signum: int, frame: object) -> NoReturn:
+    """End the process by an exception, so that unfinished files are deleted."""
+    sys.exit(128 + signum)
 
 
 def _run(given: list[str]) -> None:

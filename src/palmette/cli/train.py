@@ -61,8 +61,10 @@ class Train(JsonOptions, Command):
         self._check()
         from palmette.data import model_file
         from palmette.estimators.tagger import Tagger
+        from palmette.training.interrupt import stop_on_sigterm
 
         model_file.check_output(self.output)
+        stop_on_sigterm()
         begun = time.perf_counter()
         old = Tagger.load(self.resume) if self.resume else None
         tagger = self._tagger(old)

@@ -25,20 +25,20 @@ def exit_code(signum: int) -> int:
     return 128 + signum
 
 
-def exit_on_sigterm() -> None:
-    """SIGTERM ends the process as an exception does: unfinished files are deleted."""
-    if hasattr(signal, "SIGTERM") and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _exit)
+_signals = [signal.SIGINT]
 
 
-def _exit(signum: int, frame: Any) -> None:
-    raise SystemExit(exit_code(signum))
+def stop_on_sigterm() -> None:
+    """From now on SIGTERM interrupts a training in this process as Ctrl-C does. Without it, SIGTERM is left to the
+    program."""
+    if signal.SIGTERM not in _signals:
+        _signals.append(signal.SIGTERM)
 
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[Interrupt]:
     """The first Ctrl-C inside sets the `Interrupt` instead of raising; a second one raises as usual. After
-    `exit_on_sigterm` the same holds for SIGTERM. Outside the main thread signals cannot be handled, and nothing
+    `stop_on_sigterm` the same holds for SIGTERM. Outside the main thread signals cannot be handled, and nothing
     changes."""
     interrupt = Interrupt()
 
@@ -50,8 +50,7 @@ def interruptible() -> Iterator[Interrupt]:
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return
-    handled = [signal.SIGINT] + [signal.SIGTERM] * (signal.getsignal(signal.SIGTERM) is _exit)
-    before = [(signum, signal.signal(signum, remember)) for signum in handled]
+    before = [(signum, signal.signal(signum, remember)) for signum in _signals]
     try:
         yield interrupt
     finally:

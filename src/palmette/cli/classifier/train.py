@@ -51,8 +51,10 @@ class TrainClassifier(LabelledOptions, JsonOptions, Command):
             raise UsageError("give --features or --template, not both")
         from palmette.data import model_file
         from palmette.estimators.classifier import Classifier
+        from palmette.training.interrupt import stop_on_sigterm
 
         model_file.check_output(self.output)
+        stop_on_sigterm()
         begun = time.perf_counter()
         classifier = Classifier(**self.params(ClassifierOptions))
         classifier.check()

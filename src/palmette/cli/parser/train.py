@@ -68,8 +68,10 @@ class TrainParser(JsonOptions, Command):
         from palmette.estimators.parser import Parser
         from palmette.estimators.retag import prepare_training
         from palmette.reports.progress import TrainingDisplay
+        from palmette.training.interrupt import stop_on_sigterm
 
         model_file.check_output(self.output)
+        stop_on_sigterm()
         begun = time.perf_counter()
         parser = Parser(**self.params(ParserOptions))
         settings = parser.settings()

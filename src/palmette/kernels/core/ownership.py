@@ -23,6 +23,6 @@ def read_own(path: str | os.PathLike[str]) -> bytes:
 def user_cache() -> str:
     """The folder for caches of this user; "" if there is none, as in a container without a home."""
     local = os.environ.get("LOCALAPPDATA") if os.name == "nt" else None
-    home = os.environ.get("HOME") or os.path.expanduser("~")
-    found = local or os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+    home = os.path.join(os.environ.get("HOME") or "", ".cache")
+    found = local or os.environ.get("XDG_CACHE_HOME") or home
     return found if os.path.isabs(found) else ""
