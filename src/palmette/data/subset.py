@@ -21,7 +21,15 @@ def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
         None if corpus.attributes is None else _attributes(corpus.attributes, tokens),
         None if corpus.weight is None else corpus.weight[sentences],
         source=corpus.source,
+        token_lines=_lines(corpus, tokens),
+        numbers=sentences if corpus.numbers is None else corpus.numbers[sentences],
     )
+
+
+def _lines(corpus: Corpus, tokens: np.ndarray) -> np.ndarray | None:
+    if corpus.lines is not None:
+        return corpus.lines.first_line + corpus.lines.tokens[tokens]
+    return None if corpus.token_lines is None else corpus.token_lines[tokens]
 
 
 def picked(column: Column, tokens: np.ndarray) -> Column:

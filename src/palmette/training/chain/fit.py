@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.core.compile import check_compiled
 from palmette.structures.chain.data import Collected
@@ -110,9 +110,9 @@ def _report_infeasible(trained: TrainedChain, corpus: Corpus) -> None:
         )  # fmt: skip
     if trained.infeasible:
         logger.warning(
-            "%s training sentences are left out: no label sequence satisfies both their annotation and the transition "
-            "constraints; see --constraints and --forbidden",
-            f"{trained.infeasible:,}",
+            "%s left out: no label sequence satisfies both the annotation and the transition constraints; see "
+            "--constraints and --forbidden",
+            counted(trained.infeasible, "training sentence is", "training sentences are"),
         )
 
 

@@ -15,7 +15,7 @@ from palmette.features.templates import LABEL_CONTEXT
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import MaxEnt
 from palmette.options.states import MOST_STATES, LabelHistory, Latent
-from palmette.structures.chain.constraints import constraints
+from palmette.structures.chain.constraints import constraints, settle_scheme
 from palmette.structures.chain.data import Collected, allow_table
 from palmette.structures.chain.model import ChainModel, check_columns, check_memory
 from palmette.structures.chain.search import check_searchable
@@ -35,12 +35,13 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     if old is not None:
         check_columns(corpus, old.encoder, SAME_COLUMNS)
     mark_partial_labels(corpus, settings.partial)
+    before = ((), None) if old is None else (old.labels, old.scheme)
+    corpus, scheme = settle_scheme(corpus, settings.constraints, *before)
     labels = _labels(corpus, old)
     known = training_mask(corpus, labels)
     if isinstance(settings.learner, MaxEnt):
         check_fully_known(known, corpus, len(labels))
-    before = None if old is None else old.scheme
-    scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, forbidden_pairs(request), before)
+    allowed = constraints(labels, known.rows, corpus, scheme, settings.constraints, forbidden_pairs(request))
     encoder = _encoder(request)
     check_searchable(encoder, settings.search.kind)  # type: ignore[union-attr]
     shape = _shape(labels, encoder, request)
@@ -51,7 +52,7 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     data = collected.data(known.rows, allow_table(len(labels), known.sets))
     _report_size(collected, shape, settings)
     _report_partial(known, len(labels))
-    on_dev = held_out(dev, encoder, collected.feature_indexes, labels, settings)
+    on_dev = held_out(dev, encoder, collected.feature_indexes, labels, settings, scheme)
     problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request)
     if settings.beam is not None:
         check_beam(problem)
