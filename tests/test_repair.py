@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def numbers(y: Sentences) -> tuple[list[str], np.ndarray, np.ndarray]:
 
 def labels_back(corpus) -> Sentences:
     cells, cuts = corpus.labels.cells(), corpus.offset.tolist()
-    return [cells[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [cells[a:b] for a, b in pairwise(cuts)]
 
 
 @given(

@@ -18,7 +18,8 @@ from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.labels.mask import known_gold, label_names, mark_partial_labels, mask_from_items
+from palmette.data.labels.mask import known_gold, label_names, mask_from_items
+from palmette.data.labels.partial import mark_partial_labels
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger_compact import Compacting
@@ -281,7 +282,7 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         model = self._fitted()
         if corpus.labels is None or corpus.n_tokens == 0:
             raise DataError("no labelled sentence to score", file=corpus.source)
-        mark_partial_labels(corpus, model.settings.partial if partial is None else partial)
+        mark_partial_labels(corpus, model.settings.partial if partial is None else partial, model.labels)
         guess = model.decode(corpus, decode, bias).labels
         labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
         gold, sure = known_gold(corpus, labels)

@@ -10,7 +10,8 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import ConfidenceOutput, confidence_records
-from palmette.data.labels.mask import mark_partial_labels, mask_from_items, training_mask
+from palmette.data.labels.mask import mask_from_items, training_mask
+from palmette.data.labels.partial import mark_partial_labels
 from palmette.errors import DataError
 from palmette.structures.chain.model import ChainModel
 
@@ -129,6 +130,6 @@ class Confidences:
         model = self._fitted()
         if corpus.labels is None or not corpus.n_tokens:
             raise DataError("no labelled sentence to calibrate on", file=corpus.source)
-        mark_partial_labels(corpus, model.settings.partial if partial is None else partial)
+        mark_partial_labels(corpus, model.settings.partial if partial is None else partial, model.labels)
         self.model_, found = fit_temperature(model, corpus, watch)
         return found

@@ -14,7 +14,8 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import mark_partial_labels, training_mask
+from palmette.data.labels.mask import training_mask
+from palmette.data.labels.partial import settle_partial
 from palmette.errors import UsageError
 from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.constraints import constraints, settle_scheme
@@ -48,7 +49,8 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     begun, settings = time.perf_counter(), request.settings
     counting = settings.learner
     assert isinstance(counting, HiddenMarkov)
-    mark_partial_labels(corpus, settings.partial)
+    possible = "partial" not in settings.chosen_learner.unused
+    settings = settings.replace(partial=settle_partial(corpus, settings.partial, possible))
     corpus, scheme = settle_scheme(corpus, settings.constraints)
     hmm = count_model(
         corpus, order=request.order, smoothing=counting.smoothing, interpolate=counting.interpolate,
@@ -60,7 +62,7 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     allowed = constraints(hmm.labels, gold, corpus, scheme, settings.constraints, forbidden)
     model = to_chain(*hmm, allowed)
     model.scheme, model.vocabulary = scheme, np.sort(word_column(corpus).hash)  # rare ones were seen too
-    found = held_out(dev, model.encoder, model.feature_indexes, model.labels, request.settings, scheme)
+    found = held_out(dev, model.encoder, model.feature_indexes, model.labels, settings, scheme)
     guess, _ = best_labels(model.chain, model.encode(corpus), restricted=False)
     wrong = int(np.count_nonzero(guess != gold))
     figure = None if found is None else found.figure(model.chain)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import known_gold, label_names, mark_partial_labels
+from palmette.data.labels.mask import known_gold, label_names
+from palmette.data.labels.partial import mark_partial_labels
 from palmette.data.labels.schemes import are_chunk_labels
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.scores import Scores, score
@@ -80,7 +81,7 @@ def held_out(
         return None
     check_labelled(dev, "development")
     check_columns(dev, encoder, SAME_COLUMNS)
-    mark_partial_labels(dev, settings.partial)
+    mark_partial_labels(dev, settings.partial, labels)
     if settings.constraints != "none":
         dev = repair_dev(dev, scheme)
     names = labels + [label for label in label_names(dev) if label not in set(labels)]

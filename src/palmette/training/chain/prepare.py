@@ -8,7 +8,8 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
-from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, mark_partial_labels, training_mask
+from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, training_mask
+from palmette.data.labels.partial import settle_partial
 from palmette.errors import DataError, UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
@@ -34,7 +35,9 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     settings, old = request.settings.resolved(), request.resume
     if old is not None:
         check_columns(corpus, old.encoder, SAME_COLUMNS)
-    mark_partial_labels(corpus, settings.partial)
+    possible = "partial" not in settings.chosen_learner.unused
+    asked = old.settings.partial if old is not None and settings.partial is None else settings.partial
+    settings = settings.replace(partial=settle_partial(corpus, asked, possible, () if old is None else old.labels))
     before = ((), None) if old is None else (old.labels, old.scheme)
     corpus, scheme = settle_scheme(corpus, settings.constraints, *before)
     labels = _labels(corpus, old)
