@@ -125,6 +125,7 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         from palmette.training.chain.fit import fit_chain
         from palmette.training.chain.request import TrainRequest
         from palmette.training.chain.templates import choose_templates
+        from palmette.training.checks import warn_of_strange_corpus
         from palmette.training.hmm import check_no_features, fit_hmm
 
         check_labelled(corpus, "training")
@@ -137,6 +138,8 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         templates = None
         if resume is None and not counted:
             templates = choose_templates(self.features, self.template, self.order, corpus, resources)
+        if resume is None:
+            warn_of_strange_corpus(corpus, templates)
         request = TrainRequest(
             templates, settings, 1 if self.order is None else self.order, resources,
             tuple(self.forbidden), resume, checkpoint, names, self.ends, progress, threads,

@@ -9,7 +9,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import label_names, training_mask
-from palmette.data.labels.repair import Violations, nearest, repaired, violations
+from palmette.data.labels.repair import RARE, Violations, nearest, repaired, violations
 from palmette.data.labels.schemes import (
     SCHEMES,
     Transitions,
@@ -38,6 +38,7 @@ def settle_scheme(
     if not are_chunk_labels(labels):
         if asked == "strict":
             raise _no_scheme(labels, corpus)
+        _warn_of_stray_labels(corpus)
         return corpus, None
     known = training_mask(corpus, labels).rows
     keep = old in SCHEMES and fits(labels, str(old), known, corpus.offset)
@@ -95,6 +96,20 @@ def _outcome(found: Violations, done: int) -> str:
 
 def _rewriting(scheme: str) -> str:
     return f"`palmette convert FILE -o OUT --to {scheme.lower()}` (convert_labels in Python) rewrites ill-formed chunks"
+
+
+def _warn_of_stray_labels(corpus: Corpus) -> None:
+    """Report rare labels without a letter among labels of a tag scheme (0 or o for O): they switch the scheme off."""
+    assert corpus.labels is not None
+    types = corpus.labels.types
+    stray = np.array([not split_label(cell)[0] and cell not in (corpus.label_sets or {}) for cell in types])
+    found = np.flatnonzero(stray[corpus.labels.ids])
+    others = [cell for cell, is_stray in zip(types, stray, strict=True) if not is_stray]
+    if found.size and found.size * RARE <= corpus.n_tokens and are_chunk_labels(others):
+        logger.warning(
+            "%s no letter of a tag scheme, such as %r, so that no scheme is taken (%s)",
+            counted(found.size, "label has", "labels have"), types[corpus.labels.ids[found[0]]], corpus.places(found),
+        )  # fmt: skip
 
 
 def _no_scheme(labels: Sequence[str], corpus: Corpus) -> DataError:

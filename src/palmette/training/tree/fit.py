@@ -18,6 +18,7 @@ from palmette.options.tree import TreeSettings
 from palmette.structures.tree.model import SHIFTING, Action, ParserModel, encode, make_grammar, relations_of
 from palmette.structures.tree.projective import deprojectivised, projective_sentences, projectivised
 from palmette.structures.tree.templates import Templates
+from palmette.training.checks import warn_of_strange_trees
 from palmette.training.result import EpochLog, Progress, TrainResult
 from palmette.training.trainer import train_epochs
 from palmette.training.tree.learning import ParserLearning
@@ -41,6 +42,7 @@ def fit_parser(
     check_compiled("training")
     if not treebank.n_tokens or (treebank.heads < 0).any():
         raise DataError("the training data has no trees", file=treebank.corpus.source)
+    warn_of_strange_trees(treebank)
     projective = made_projective(treebank, settings.non_projective)
     actions, root = actions_of(projective), root_of(projective)
     relations = relations_of(actions, root)
