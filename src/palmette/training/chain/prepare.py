@@ -10,7 +10,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
 from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, training_mask
 from palmette.data.labels.partial import settle_partial
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.options.chain import ChainSettings
@@ -156,11 +156,14 @@ def _report_size(collected: Collected, shape: Shape, settings: ChainSettings) ->
         dense = {k: n for k, n in dense.items() if k == 1}
     total = sum(dense.values())
     found = sum(collected.found.values())
-    kept = f" of {found:,}" if found != sum(sizes.values()) else ""
+    kept = counted(found, "attribute")
+    if found != sum(sizes.values()):
+        kept = f"{sum(sizes.values()):,} of {kept}"
     logger.info(
-        f"{collected.corpus.n_sentences:,} sentences, {collected.corpus.n_tokens:,} tokens, {shape.n_labels} labels, "
-        + (f"{int((~shape.missing()).sum())} states, " if shape.states_per_label > 1 else "")
-        + f"{sum(sizes.values()):,}{kept} attributes, order {shape.order}, up to {total:,} weights"
+        f"{counted(collected.corpus.n_sentences, 'sentence')}, {counted(collected.corpus.n_tokens, 'token')}, "
+        f"{counted(shape.n_labels, 'label')}, "
+        + (f"{counted(int((~shape.missing()).sum()), 'state')}, " if shape.states_per_label > 1 else "")
+        + f"{kept}, order {shape.order}, up to {counted(total, 'weight')}"
         + (" and those of earlier labels as they come" if LABEL_CONTEXT in sizes else "")
     )
     if not sum(sizes.values()):
@@ -175,4 +178,4 @@ def _report_size(collected: Collected, shape: Shape, settings: ChainSettings) ->
 def _report_partial(known: LabelMask, n_labels: int) -> None:
     unsure = int(np.count_nonzero(known.rows >= n_labels))
     if unsure:
-        logger.info(f"{unsure:,} of {known.rows.size:,} tokens have a label that is not fully known")
+        logger.info(f"{unsure:,} of {counted(known.rows.size, 'token')} have a label that is not fully known")
