@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from palmette.cli.command import Command, OutputOptions
 from palmette.cli.output import library_muted
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) ->
     model = tagger.model_
     n = sum(feature_index.size for feature_index in model.feature_indexes.values())
     console.print(
-        f"{len(model.labels)} labels, {n:,} attributes, {len(history)} passes in {seconds:.2f} s; "
+        f"{counted(len(model.labels), 'label')}, {counted(n, 'attribute')}, "
+        f"{counted(len(history), 'pass', 'passes')} in {seconds:.2f} s; "
         f"pass {tagger.outcome_.best_epoch} is best on dev and kept: {target}"
     )
     return tagger
@@ -133,7 +134,7 @@ def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> No
     assert spans.f1 is not None
     console.print(
         f"tags   {100 * tags.accuracy:.1f}% right ({100 * tags.unseen_accuracy:.1f}% on the "
-        f"{tags.unseen_tokens} words that were not in the training data)"
+        f"{counted(tags.unseen_tokens, 'word')} that were not in the training data)"
     )
     console.print(f"chunks F1 {100 * spans.f1:.1f}, tokens {100 * spans.accuracy:.1f}% right")
     console.print(figures_table(spans.by_type, 6))

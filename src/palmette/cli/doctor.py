@@ -9,6 +9,7 @@ from pathlib import Path
 
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.output import print_json
+from palmette.errors import counted
 
 NEEDED = ("numpy", "msgspec", "rich")
 EXTRAS = {"numba": "jit", "matplotlib": "plot", "scikit-learn": "sklearn", "python-crfsuite": "bench"}
@@ -61,7 +62,8 @@ class Doctor(JsonOptions, Command):
         elif folder is None:
             print("  compiled code is not kept, so that each run compiles again; set PALMETTE_CACHE_DIR to a folder")
         else:
-            print(f"  compiled: {len(kept)} files, {sum(p.stat().st_size for p in kept) / 1e6:.1f} MB in {folder}")
+            size = sum(p.stat().st_size for p in kept) / 1e6
+            print(f"  compiled: {counted(len(kept), 'file')}, {size:.1f} MB in {folder}")
             if not kept:
                 print("  nothing compiled yet: `palmette warmup` does it ahead")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.data.corpus import Attributes, Column, Corpus
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 
 
 def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
@@ -56,6 +56,6 @@ def split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
         raise UsageError(f"the share to hold out must be between 0 and 1, not {share}")
     n = round(share * corpus.n_sentences)
     if not 0 < n < corpus.n_sentences:
-        raise UsageError(f"a share of {share} of {corpus.n_sentences} sentences leaves one side empty")
+        raise UsageError(f"a share of {share} of {counted(corpus.n_sentences, 'sentence')} leaves one side empty")
     drawn = np.random.default_rng([seed, 0]).permutation(corpus.n_sentences)
     return take(corpus, np.sort(drawn[n:])), take(corpus, np.sort(drawn[:n]))

@@ -20,7 +20,7 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import known_gold, label_names, mask_from_items
 from palmette.data.labels.partial import mark_partial_labels
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger_compact import Compacting
 from palmette.estimators.tagger_confidence import Confidences
@@ -418,7 +418,7 @@ def _explicit(spec: FormatSpec, corpus: Corpus) -> FormatSpec:
 def _weights(given: Sequence[float], items: Items) -> np.ndarray:
     weight = np.asarray(given, np.float32)
     if weight.shape != (items.size,):
-        raise DataError(f"{weight.size} sample weights for {items.size} sentences")
+        raise DataError(f"{counted(weight.size, 'sample weight')} for {counted(items.size, 'sentence')}")
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise DataError("sample weights must be finite and not negative")
     return weight[items.places]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ from palmette.data.labels.mask import mask_from_items, training_mask
 from palmette.data.labels.partial import mark_partial_labels
 from palmette.errors import DataError
 from palmette.structures.chain.model import ChainModel
+
+logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from palmette.data.items import Items
@@ -29,6 +32,7 @@ class Confidences:
     _fitted: Callable[[], ChainModel]
     _items: Callable[..., Items]
     model_: ChainModel
+    _warned_of: ChainModel | None = None  # whose confidences are not probabilities
 
     @property
     def temperature_(self) -> float:
@@ -43,7 +47,9 @@ class Confidences:
         return are_probabilities(self._fitted())
 
     def predict_marginals(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[list[dict]]:
-        """For each token the confidence of every label, as sklearn-crfsuite tells it."""
+        """For each token the confidence of every label, as sklearn-crfsuite tells it. A warning is logged, once per
+        model, if these are not probabilities."""
+        self._warn_if_uncalibrated("predict_marginals")
         items, found = self._marginals(X, allowed)
         labels = self._fitted().labels
         rows = [dict(zip(labels, row, strict=True)) for row in found.tolist()]
@@ -58,6 +64,15 @@ class Confidences:
         Y = found.shape[1]
         parts = [found[a:b] for a, b in pairwise(items.corpus.offset.tolist())]
         return items.with_empty(parts, lambda: np.zeros((0, Y)))
+
+    def _warn_if_uncalibrated(self, method: str) -> None:
+        model = self._fitted()
+        if not self.calibrated_ and self._warned_of is not model:
+            self._warned_of = model
+            logger.warning(
+                "%s: the confidences of this model are no probabilities, and most are close to 1; calibrate(X, y) "
+                "makes them so", method,
+            )  # fmt: skip
 
     def _marginals(self, X: Iterable[Any], allowed: Iterable[Any] | None) -> tuple[Items, np.ndarray]:
         from palmette.structures.chain.posteriors import confidence_of

@@ -42,9 +42,11 @@ def _labels(labels: Column, name: str) -> Iterator[tuple[str, str]]:
     nothing = counts[labels.types.index(NOTHING)] if NOTHING in labels.types else 0
     once = int(np.count_nonzero(counts == 1))
     if nothing >= ALMOST * n:
-        yield f"{nothing:,} of {counted(n, name)} are `_`, which means no annotation", "choose another field by --label"
+        some = f"{nothing:,} of {n:,} {name}s are" if n > 1 else f"the only {name} is"
+        yield f"{some} `_`, which means no annotation", "choose another field by --label"
     elif used.size == 1:
-        yield f"all {n:,} {name}s are {labels.types[int(used[0])]!r}", "is it the right column? see --label"
+        some = f"all {n:,} {name}s are" if n > 1 else f"the only {name} is"
+        yield f"{some} {labels.types[int(used[0])]!r}", "is it the right column? see --label"
     elif used.size >= MANY and used.size * TOKENS_PER_LABEL >= n and once >= ONCE * used.size:
         yield (
             f"{used.size:,} different {name}s for {counted(n, 'token')}, {once:,} of them occur once",

@@ -16,7 +16,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import training_mask
 from palmette.data.labels.partial import settle_partial
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.constraints import constraints, settle_scheme
 from palmette.structures.chain.model import ChainModel, best_labels
@@ -91,6 +91,7 @@ def _report(hmm: HiddenMarkovModel, corpus: Corpus) -> None:
         logger.info(f"an hmm reads only column 0: {left} left out; see --columns")
     words = hmm.vocabulary
     logger.info(
-        f"{corpus.n_sentences:,} sentences, {corpus.n_tokens:,} tokens, {len(hmm.labels)} labels, "
-        f"{len(words.known):,} words and {len(words.classes):,} classes of rare ones, order {hmm.tables.order}"
+        f"{counted(corpus.n_sentences, 'sentence')}, {counted(corpus.n_tokens, 'token')}, "
+        f"{counted(len(hmm.labels), 'label')}, {counted(len(words.known), 'word')} and "
+        f"{counted(len(words.classes), 'class', 'classes')} of rare ones, order {hmm.tables.order}"
     )

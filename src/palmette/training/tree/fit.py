@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.treebank import Treebank
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 from palmette.evaluation.attachment import score_trees
 from palmette.kernels.core.compile import check_compiled
 from palmette.kernels.tree.forms import LEFT, RIGHT, Weights
@@ -85,7 +85,9 @@ def made_projective(treebank: Treebank, how: str) -> Treebank:
         return made
     good = projective_sentences(treebank)
     if not good.all():
-        logger.info(f"{int((~good).sum()):,} of {good.size:,} trees are not projective and are left out")
+        n = int((~good).sum())
+        does = "is not projective and is" if n == 1 else "are not projective and are"
+        logger.info(f"{n:,} of {counted(good.size, 'tree')} {does} left out")
     if not good.any():
         raise DataError("no tree of the training data is projective", hint="--non-projective pseudo transforms them")
     return treebank.take(np.flatnonzero(good))
