@@ -53,11 +53,16 @@ def test_strange_files_are_reported_before_training(cli: Cli, case: str) -> None
     assert ran.err.index(what) < ran.err.index("updates")
 
 
+def test_partial_labels_may_be_nearly_nothing(cli: Cli) -> None:
+    cli.write("train.txt", file_of([f"{word} _" for word in TEXT], 20) + "a B\nb O\n")
+    assert "`_`" not in cli("train train.txt -o m.palm --passes 1 --partial").err
+
+
 def test_words_as_labels_are_reported(cli: Cli) -> None:
     """The column of words as the label column."""
     leave_demo(cli.folder)
-    assert "different labels for" in cli("train train.txt -o m.palm --label 0 --passes 1").err
-    assert "different labels" not in cli("train train.txt -o m.palm --label 1 --passes 1").err
+    assert "different labels for" in cli("train train.txt -o m.palm --label 0 --passes 1 --order 0").err
+    assert "different labels" not in cli("train train.txt -o m.palm --label 1 --passes 1 --order 0").err
 
 
 def test_a_column_that_no_template_reads_may_count(cli: Cli) -> None:

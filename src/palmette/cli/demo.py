@@ -134,7 +134,7 @@ def _show_scores(console: Console, pos: Tagger, chunk: Tagger, data: Path) -> No
     assert spans.f1 is not None
     console.print(
         f"tags   {100 * tags.accuracy:.1f}% right ({100 * tags.unseen_accuracy:.1f}% on the "
-        f"{counted(tags.unseen_tokens, 'word')} that were not in the training data)"
+        f"{tags.unseen_tokens} words that were not in the training data)"
     )
     console.print(f"chunks F1 {100 * spans.f1:.1f}, tokens {100 * spans.accuracy:.1f}% right")
     console.print(figures_table(spans.by_type, 6))

@@ -139,7 +139,7 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         if resume is None and not counted:
             templates = choose_templates(self.features, self.template, self.order, corpus, resources)
         if resume is None:
-            warn_of_strange_corpus(corpus, templates)
+            warn_of_strange_corpus(corpus, templates, bool(settings.partial))
         request = TrainRequest(
             templates, settings, 1 if self.order is None else self.order, resources,
             tuple(self.forbidden), resume, checkpoint, names, self.ends, progress, threads,

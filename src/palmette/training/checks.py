@@ -21,11 +21,13 @@ COUNTED = 10  # neighbours that count up: fewer may be numbers by chance
 GIANT = 1000  # tokens of an only sentence
 
 
-def warn_of_strange_corpus(corpus: Corpus, templates: TemplateSet | None) -> None:
-    """Log what looks wrong in a training corpus. `templates` are those that read its columns, if any do."""
+def warn_of_strange_corpus(corpus: Corpus, templates: TemplateSet | None, partial: bool = False) -> None:
+    """Log what looks wrong in a training corpus. `templates` are those that read its columns, if any do; `partial`:
+    whether `_` stands for any label."""
     assert corpus.labels is not None
+    labels = () if partial and NOTHING in corpus.labels.types else _labels(corpus.labels, "label")
     read = corpus.line_of(0) is not None  # from a file: an option can read it otherwise
-    for what, cure in (*_labels(corpus.labels, "label"), *_words(corpus, templates), *_sentences(corpus)):
+    for what, cure in (*labels, *_words(corpus, templates), *_sentences(corpus)):
         logger.warning(f"{what}: {cure}" if read else what)
 
 

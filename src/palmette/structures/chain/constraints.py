@@ -45,7 +45,7 @@ def settle_scheme(
     scheme = old if keep else recognise(labels, known, corpus.offset)
     if scheme is not None or asked == "none":
         return corpus, scheme
-    found, taken = nearest(labels, known, corpus.offset, [old] if old in SCHEMES else SCHEMES)
+    found, taken = nearest(labels, known, corpus.offset, [str(old)] if old in SCHEMES else SCHEMES)
     if asked == "strict":
         raise DataError(_summary(found, corpus), hint=_rewriting(found.scheme))
     mended, done = repaired(corpus, labels, known, found) if taken else (corpus, 0)
