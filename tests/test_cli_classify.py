@@ -246,7 +246,7 @@ def test_blocks_make_no_difference(tmp_path: Path, name: str, one: str, bad: str
 
 
 def test_uneven_columns_and_strange_formats(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="2: 1 columns, and 2 before it"):
+    with pytest.raises(DataError, match="2: 1 column, and 2 before it"):
         read(tmp_path, "a X\nb\n", labelled=False, format="columns")
     with pytest.raises(PalmetteError, match="there is no 'xml'"):
         read(tmp_path, "a", format="xml")

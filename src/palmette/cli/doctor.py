@@ -46,7 +46,9 @@ class Doctor(JsonOptions, Command):
             print_json(about)
             return
         print(f"palmette {__version__}, model format {model_file.VERSION}")
-        print(f"Python {about['python']} on {about['platform']}; {about['processor']}, {about['cores']} cores")
+        print(
+            f"Python {about['python']} on {about['platform']}; {about['processor']}, {counted(about['cores'], 'core')}"
+        )
         for name in NEEDED:
             print(f"  {name:16}{_version(name) or 'MISSING: pip install ' + name}")
         for name, extra in EXTRAS.items():

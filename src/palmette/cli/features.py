@@ -63,7 +63,8 @@ def _searches(templates: TemplateSet) -> str:
     if not reading:
         return "viterbi (exact), beam"
     back = max(back for template in reading for back in template.earlier_labels)
+    first = f"the first on line {reading[0].line}, read" if len(reading) > 1 else f"on line {reading[0].line}, reads"
     return (
-        f"beam (--search beam); {len(reading)} templates, the first on line {reading[0].line}, read labels up to "
+        f"beam (--search beam); {counted(len(reading), 'template')}, {first} labels up to "
         f"{counted(back, 'token')} before, which exact search cannot"
     )

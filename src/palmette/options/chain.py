@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from palmette.errors import counted
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import (
     BEAM,
@@ -245,4 +246,4 @@ def _check_beam(settings: ChainSettings) -> None:
         )
     nbest = getattr(learner, "nbest", None)
     if nbest is not None and nbest > beam.width:
-        raise OptionError("nbest", f"{nbest} candidates, and the beam has {beam.width} prefixes")
+        raise OptionError("nbest", f"{nbest} candidates, and the beam has {counted(beam.width, 'prefix', 'prefixes')}")
