@@ -42,7 +42,8 @@ def _most(active: Active) -> float:
         return 0.0
     if not active.val.size:
         return float(np.diff(active.ptr).max())
-    return float(np.add.reduceat(np.abs(active.val.astype(np.float64)), active.ptr[:-1]).max(initial=0.0))
+    sums = np.concatenate(([0.0], np.cumsum(np.abs(active.val), dtype=np.float64)))
+    return float((sums[active.ptr[1:]] - sums[active.ptr[:-1]]).max())
 
 
 def _largest_value(data: Data) -> float:
