@@ -76,7 +76,7 @@ def test_training_data(cli: Cli, name: str, text: str | bytes, message: str) -> 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a b\nc\n", "x.txt:2: 1 columns where 2 are expected"),
+        ("a b\nc\n", "x.txt:2: 1 column where 2 are expected"),
         (b"a DT\n\xe9 NN\n", "x.txt:2: not UTF-8"),
         ("word\n", "x.txt:1: the model reads 2 columns and the input has 1"),
     ],
@@ -170,10 +170,10 @@ def test_templates(cli: Cli, text: str | bytes, message: str) -> None:
     [
         ("--lexicons town=x.txt", "a\tb\tc\n", 1, "x.txt:1: 3 fields"),
         ("--lexicons town=x.txt", "", 1, "x.txt: no phrase found"),
-        ("--clusters c=x.txt", "one\n", 1, "x.txt:1: 1 fields"),
+        ("--clusters c=x.txt", "one\n", 1, "x.txt:1: 1 field"),
         ("--lexicons town", "", 2, "--lexicons: 'town': write NAME=FILE"),
         ("--lexicons town=x.txt --lexicons town=x.txt", "Rome\n", 2, "town is given twice"),
-        ("--forbidden x.txt", "O\n", 1, "x.txt:1: 1 labels"),
+        ("--forbidden x.txt", "O\n", 1, "x.txt:1: 1 label"),
         ("--forbidden x.txt", "O Q\n", 2, "no label 'Q' in the training data"),
         ("--forbidden x.txt", "<s> </s>\n", 2, "one of the two must be a label"),
         ("--forbidden x.txt", "</s> O\n", 2, "no label '</s>'"),

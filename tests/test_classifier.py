@@ -352,7 +352,7 @@ def test_wrong_settings(options: dict[str, Any]) -> None:
 
 def test_wrong_data(trained: Classifier) -> None:
     X, y = TRAIN
-    with pytest.raises(DataError, match=r"1 classes \(1\): two are expected"):
+    with pytest.raises(DataError, match=r"1 class \(1\): two are expected"):
         Classifier().fit(TRAIN_UP, ["1"] * len(TRAIN_UP))
     with pytest.raises(DataError, match="240 sentences and 239 classes"):
         Classifier().fit(X, y[1:])

@@ -212,10 +212,10 @@ def test_forms(tmp_path: Path) -> None:
         ("1\ta\tX\ty\n", "d.tsv", "1: 4 fields"),
         ("\ta\n", "d.tsv", "1: the class is empty"),
         ("1\t \n", "d.tsv", "1: a class without a word"),
-        ("word\n", "d.tsv", "1: 1 fields"),
+        ("word\n", "d.tsv", "1: 1 field"),
         ("{}\n", "d.jsonl", "1: cannot be read"),
         ('{"tokens": ["a"]}\n', "d.jsonl", "1: the object has no label"),
-        ('{"tokens": ["a"], "pos": [], "label": 0}\n', "d.jsonl", "1: 0 parts of speech for 1 tokens"),
+        ('{"tokens": ["a"], "pos": [], "label": 0}\n', "d.jsonl", "1: 0 parts of speech for 1 token"),
     ],
 )
 def test_wrong_files(tmp_path: Path, text: str, name: str, message: str) -> None:
@@ -246,7 +246,7 @@ def test_blocks_make_no_difference(tmp_path: Path, name: str, one: str, bad: str
 
 
 def test_uneven_columns_and_strange_formats(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="2: 1 columns, and 2 before it"):
+    with pytest.raises(DataError, match="2: 1 column, and 2 before it"):
         read(tmp_path, "a X\nb\n", labelled=False, format="columns")
     with pytest.raises(PalmetteError, match="there is no 'xml'"):
         read(tmp_path, "a", format="xml")

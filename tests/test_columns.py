@@ -248,8 +248,8 @@ def test_conllu_without_a_field_for_the_label() -> None:
         (CONLLU.replace("\n\n1\t#", "\n1\t#"), 12, "word number '1' where 7"),
         (CONLLU.replace("5.1\tx", "x.1\tx"), 10, "word number 'x.1'"),
         (CONLLU.replace("6\t.\t.", f"{'6' * 5000}\t.\t."), 11, "word number '666"),
-        (CONLLU.replace("\n6\t", "\nnonsense\n6\t"), 11, "1 columns"),
-        (CONLLU.replace("\t", "    "), 3, "1 columns"),
+        (CONLLU.replace("\n6\t", "\nnonsense\n6\t"), 11, "1 column where"),
+        (CONLLU.replace("\t", "    "), 3, "1 column where"),
     ],
 )
 def test_malformed_conllu(broken: str, line: int, message: str) -> None:

@@ -196,3 +196,16 @@ def test_the_temperature_is_saved_and_checked(tmp_path: Path) -> None:
         save(str(tmp_path / "bad.palm"), arrays, meta | {"calibration": wrong})
         with pytest.raises(ModelError, match="damaged model: its metadata cannot be read"):
             Tagger.load(tmp_path / "bad.palm")
+
+
+def test_marginals_that_are_no_probabilities_are_reported_once(logged: list[str]) -> None:
+    X, y = [["a", "b"], ["b", "a"], ["a", "b"], ["a", "a"]], [["N", "V"], ["V", "N"], ["V", "N"], ["N", "N"]]
+    tagger = Tagger("pos", passes=2).fit(X[:2], y[:2])
+    for _ in range(2):
+        tagger.predict_marginals(X)
+    (warning,) = [message for message in logged if message.startswith("predict_marginals")]
+    assert "calibrate" in warning
+    tagger.calibrate(X, y)
+    tagger.predict_marginals(X)
+    Tagger("pos", learner="crf", passes=2).fit(X, y).predict_marginals(X)
+    assert len([message for message in logged if message.startswith("predict_marginals")]) == 1

@@ -117,7 +117,7 @@ def test_the_command(cli: Cli) -> None:
     cli.write("few.txt", "a\n")
     ran = cli("classifier cues p.txt few.txt")
     assert ran.code == 2
-    assert "few.txt has 1 sentences" in ran.err
+    assert "few.txt has 1 sentence" in ran.err
 
 
 def test_too_few_sentences() -> None:

@@ -128,7 +128,7 @@ NAN, INF = float("nan"), float("inf")
         ([[1.5]], "X[0][0] is of type float"),
         ([["a", ("b",)]], "X[0][1] is of type tuple"),
         ([[("a",), "b"]], "X[0][1] is of type str: a token is a tuple"),
-        ([[("a", "b"), ("a",)]], "X[0][1] has 1 columns, but the tokens before it have 2"),
+        ([[("a", "b"), ("a",)]], "X[0][1] has 1 column, but the tokens before it have 2"),
         ([[("a", "b")], [("a", 2)]], "X[1][0][1] is of type int: a cell is a string"),
         ([[("a", ["b"])]], "X[0][0] holds a cell of type list"),
         ([[()]], "X[0][0] is empty"),
@@ -160,9 +160,9 @@ def test_errors_name_the_place(X: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([["X", "Y"]], "y has 1 sentences, but X has more"),
+        ([["X", "Y"]], "y has 1 sentence, but X has more"),
         ([["X", "Y"], ["Z"], ["Z"]], "y has more sentences than X, which has 2"),
-        ([["X"], ["Z"]], "y[0] has 1 labels, but X[0] has 2 tokens"),
+        ([["X"], ["Z"]], "y[0] has 1 label, but X[0] has 2 tokens"),
         ([["X", "Y"], "Z"], "y[1] is of type str: a list of tokens"),
         ("XY", "y is of type str"),
         ([["X", "Y"], [1]], "y[1][0] is of type int"),

@@ -93,7 +93,7 @@ def test_errors_name_the_line(row: str, message: str) -> None:
 def test_labels_that_must_be_there() -> None:
     with pytest.raises(DataError, match="no labels"):
         parse({"tokens": ["a"]}, labelled=True)
-    with pytest.raises(DataError, match="1 items under 'pos' and 2 under 'tokens'"):
+    with pytest.raises(DataError, match="1 item under 'pos' and 2 under 'tokens'"):
         parse({"tokens": ["a", "b"], "pos": ["D"]}, columns=("tokens", "pos"))
 
 

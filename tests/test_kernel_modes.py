@@ -295,7 +295,7 @@ def test_a_cold_run_counts_what_it_compiles(tmp_path: Path) -> None:
     for _ in range(2):
         env = environment(PALMETTE_CACHE_DIR=str(tmp_path / "cache"))
         ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-        assert "x.txt:3: 1 columns where 2 are expected" in ran.stderr
+        assert "x.txt:3: 1 column where 2 are expected" in ran.stderr
         reports.append([line for line in ran.stderr.splitlines() if "compiling kernel" in line])
     assert "compiling kernel 1: " in reports[0][0]
     assert "compiling kernel 2: " in reports[0][1]

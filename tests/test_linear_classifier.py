@@ -144,14 +144,14 @@ def test_scikit_learn_takes_it() -> None:
     [
         ([[1.0]], [], "a string or a number"),
         ([[1.0]], [None], "a string or a number"),
-        ([[1.0], [2.0]], ["a"], "1 labels for 2 rows"),
+        ([[1.0], [2.0]], ["a"], "1 label for 2 rows"),
         ("abc", ["a"], "a list of rows"),
         ([1.0], ["a"], "a row of numbers"),
         ([[1.0, "x"]], ["a"], "both numbers and names"),
         ([{"bias": 2.0}], ["a"], "of its own"),
         ([[float("nan")]], ["a"], "nan"),
         ([[1.0], [2.0]], [1.0, float("nan")], "not finite"),
-        ([[1.0, 2.0], [2.0]], ["a", "b"], "1 numbers, and the rows before it 2"),
+        ([[1.0, 2.0], [2.0]], ["a", "b"], "1 number, and the rows before it 2"),
     ],
 )
 def test_bad_rows(X: object, y: list, message: str) -> None:
@@ -174,7 +174,7 @@ def test_what_cannot_be_asked() -> None:
         LinearClassifier("perceptron", l2=1.0)
     with pytest.raises(UsageError, match="dev is a pair"):
         LinearClassifier().fit([[1.0], [2.0]], "ab", dev=([[1.0]],))  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="1 sample weights for 2"):
+    with pytest.raises(DataError, match="1 sample weight for 2"):
         LinearClassifier().fit([[1.0], [2.0]], "ab").score([[1.0], [2.0]], "ab", [1.0])
 
 

@@ -127,7 +127,7 @@ def test_a_seed_is_a_model(tmp_path: Path) -> None:
 def test_crossing_trees_may_be_left_out(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level("INFO", "palmette"):
         parser = quick(non_projective="skip").fit(bank(SEA, WHAT))
-    assert caplog.messages == ["1 of 2 trees are not projective and are left out"]
+    assert caplog.messages == ["1 of 2 trees is not projective and is left out"]
     assert "ccomp" not in parser.relations_
     with pytest.raises(DataError, match="no tree of the training data is projective"):
         quick(non_projective="skip").fit(bank(WHAT))

@@ -185,6 +185,86 @@ def test_a_bar_between_what_are_no_labels_is_part_of_a_name(cli: Cli, cell: str)
     assert Tagger.load("m.palm").model_.labels == ["N", "V", cell]
 
 
+def penn(rare: int, total: int) -> tuple[list[list[str]], list[list[str]]]:
+    """Sentences of ten words; of the `total` tokens, `rare` have the label NN|JJ."""
+    labels = ["NN|JJ"] * rare + ["NN", "JJ", "VB"] * total
+    y = [labels[i : i + 10] for i in range(0, total, 10)]
+    return [[f"w{label}" for label in own] for own in y], y
+
+
+def test_rare_choices_are_labels(logged: list[str]) -> None:
+    X, y = penn(5, 500)
+    tagger = Tagger("pos", passes=5).fit(X, y)
+    assert "NN|JJ" in tagger.labels_
+    assert tagger.predict(X[:1])[0][0] == "NN|JJ"
+    assert any("'NN|JJ' is taken as labels (5 tokens); --partial" in message for message in logged)
+    assert tagger.score(X[:1], y[:1]) == 1.0  # scored as the label that it is, though it is half of this data
+    assert Tagger("pos", partial=True, passes=1).fit(X, y).labels_ == ["JJ", "NN", "VB"]
+
+
+def test_choices_that_are_neither_rare_nor_frequent_must_be_said_to_be() -> None:
+    with pytest.raises(DataError, match="--no-partial"):
+        Tagger("pos", passes=1).fit(*penn(6, 500))
+
+
+def test_frequent_choices_and_gaps_are_partial(cli: Cli) -> None:
+    leave_demo(cli.folder)
+    lines = cli.read("train.txt").split("\n")
+    lines = [line.rpartition(" ")[0] + " ?" if line and k % 3 == 0 else line for k, line in enumerate(lines)]
+    cli.write("holes.txt", "\n".join(lines))
+    ran = cli("train holes.txt -o m.palm -f chunk --passes 2")
+    assert ran.code == 0
+    assert "taken as partial labels (--no-partial: as labels)" in ran.err
+    assert "?" not in Tagger.load("m.palm").labels_
+    cli.fine("train holes.txt -o n.palm -f chunk --passes 2 --partial -q")
+    assert same_bits(Tagger.load("m.palm").model_, Tagger.load("n.palm").model_)
+    assert Tagger.load("m.palm").model_.settings.partial is True
+    ran = cli("train holes.txt -o h.palm --learner hmm")
+    assert ran.code == 1
+    assert "--no-partial" in ran.err
+
+
+def test_a_frequent_choice_beside_other_bars_must_be_said_to_be() -> None:
+    """Mac-Morpho's PREP|+ would become PREP or +, of which + is no label."""
+    X, y = penn(200, 500)
+    with pytest.raises(DataError, match=r"'NN\|JJ' looks like"):
+        Tagger("pos", passes=1).fit([*X, ["de"]], [*y, ["PREP|+"]])
+
+
+@pytest.mark.parametrize("words", [["?"], ["?", "??", "?!"]])
+def test_a_question_mark_that_marks_punctuation_is_a_label(words: list[str]) -> None:
+    X = [["why", "not", word] for word in words] * 60
+    y = [["ADV", "ADV", "?"]] * len(X)
+    tagger = Tagger("pos", passes=3).fit(X, y, dev=(X, y))
+    assert tagger.labels_ == ["ADV", "?"]
+    assert tagger.score(X, y) == 1.0
+    with pytest.raises(DataError, match="looks like a partial one"):
+        Tagger("pos", passes=3).fit([*X, ["who"]], [*y, ["?"]])
+
+
+def test_a_mark_beside_frequent_choices_must_be_said_to_be() -> None:
+    X, y = penn(200, 500)
+    with pytest.raises(DataError, match="looks like a partial one"):
+        Tagger("pos", passes=1).fit([*X, ["?"]], [*y, ["?"]])
+
+
+def test_fixed_labels_may_be_a_question_mark_or_have_a_bar(cli: Cli) -> None:
+    cli.write("train.txt", "a N\nb V\n\nc ?\nd N|V\n" * 3)
+    cli.fine("train train.txt -o m.palm --no-partial --passes 9 -q")
+    cli.write("known.txt", "a ?\na N|V\na _\na N|?\n")
+    (found,) = last_cells(cli.fine("tag m.palm known.txt --known 1 -q"))
+    assert found[:2] == ["?", "N|V"]
+    assert found[3] in ("N", "?")
+    tagger = Tagger.load("m.palm")
+    assert tagger.predict([["a", "a"]], allowed=[["?", "N|V"]]) == [["?", "N|V"]]
+
+
+def test_more_data_keep_the_decision() -> None:
+    X, y = penn(5, 500)
+    tagger = Tagger("pos", passes=1).partial_fit(X, y)
+    assert tagger.partial_fit(X[:1], y[:1]).labels_ == ["NN|JJ", "NN", "JJ", "VB"]
+
+
 def test_no_partial_trains_them_as_labels(cli: Cli) -> None:
     cli.write("train.txt", "a N\nb V\n\nc ?\nd N|V\n" * 3)
     cli.fine("train train.txt -o m.palm --no-partial --passes 9 -q")
@@ -314,10 +394,10 @@ def test_contradictory_knowledge_is_told(logged: list[str]) -> None:
     y = [["B-X", "I-X", "O"], ["B-Y", "I-Y", "O"], ["O", {"I-X", "I-Y"}]]
     tagger = Tagger("ner", passes=3).fit(X, y)
     assert tagger.model_.scheme == "IOB2"
-    (warning,) = [message for message in logged if "are left out" in message]
-    assert warning.startswith("1 training sentences are left out")
+    (warning,) = [message for message in logged if "left out" in message]
+    assert warning.startswith("1 training sentence is left out")
     without = Tagger("ner", passes=3, constraints="none").fit(X, y)
-    assert len([message for message in logged if "are left out" in message]) == 1
+    assert len([message for message in logged if "left out" in message]) == 1
     assert without.predict(X)[2][1] in ("I-X", "I-Y")
 
 
@@ -328,7 +408,7 @@ def test_every_sentence_contradictory_is_no_crash(logged: list[str], order: int,
     tagger = flat_tagger(
         "pos", order=order, passes=2, latent=latent, forbidden=[("N", "N"), ("N", "V"), ("V", "N"), ("V", "V")]
     ).fit([["a", "b"], ["c", "c"]], y)
-    assert any("1 training sentences are left out" in message for message in logged)
+    assert any("1 training sentence is left out" in message for message in logged)
     assert tagger.predict([["c", "c"]]) == [["D", "D"]]
     with pytest.raises(DataError, match="no label sequence is possible"):
         tagger.predict([["a", "b"]], allowed=y[:1])

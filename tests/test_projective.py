@@ -89,7 +89,7 @@ def test_an_example_and_its_words() -> None:
     made, told = projectivised(given)
     assert made.relations.cells()[0] == "obj↑ccomp"
     assert made.heads[0] == 4
-    assert str(told) == "1 of 2 trees are not projective (50.0%); 1 of 7 arcs were lifted"
+    assert str(told) == "1 of 2 trees is not projective (50.0%); 1 of 7 arcs were lifted"
     assert deprojectivised(made).heads.tolist() == given.heads.tolist()
     rare, _ = projectivised(given, least=2)
     assert rare.relations.cells() == given.relations.cells()

@@ -72,7 +72,7 @@ def test_brown_paths_and_plain_clusters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("word", 1, "1 fields"),
+        ("word", 1, "1 field"),
         ("a\tb\n\na\tb\tc", 3, "3 fields separated by TAB, expected 2 as on the first line"),
         ("010\ta\t1\n02\tb\t1", 2, "'02' is not a Brown path"),
         ("a\tb\na\tc", 2, "second class 'c'"),

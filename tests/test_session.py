@@ -202,7 +202,7 @@ def test_empty_sentences_and_generators() -> None:
     ("tokens", "message"),
     [
         ("text", r"X\[0\] is of type str"),
-        ([("a", "b"), ("a",)], r"X\[0\]\[1\] has 1 columns"),
+        ([("a", "b"), ("a",)], r"X\[0\]\[1\] has 1 column"),
         (["a", "b"], "the model reads 2 columns and the input has 1"),
         ([("a", "b"), "ab"], r"X\[0\]\[1\] is of type str"),
         ([("a", 1)], r"X\[0\]\[0\]\[1\] is of type int"),

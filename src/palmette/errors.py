@@ -1,4 +1,4 @@
-"""The errors a user can meet. Each says where, what was found, and what to do.
+"""The errors a user can meet, and how messages count. Each error says where, what was found, and what to do.
 
 The command line turns them into one message on stderr and the exit code of the class; nothing here
 imports anything, so that every other module may raise them.
@@ -46,6 +46,11 @@ class TemplateError(DataError):
 
 class ModelError(DataError):
     """A model file that is damaged, hostile, too new, or not a model."""
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """A number with its noun, in messages: "1 label", "2,000 labels"; `plural` if it is not the noun and an s."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
 def not_fitted(estimator: str) -> UsageError:

@@ -8,6 +8,7 @@ from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import HelperOptions, PartialOptions, input_spec, load_tagger
 from palmette.cli.output import Ticker, print_json
 from palmette.data.formats.spec import FormatSpec
+from palmette.errors import counted
 from palmette.options.declare import option
 
 logger = logging.getLogger(__name__)
@@ -44,7 +45,8 @@ class Calibrate(HelperOptions, PartialOptions, JsonOptions, Command):
             print_calibration(found)
         left_out = corpus.n_sentences - found.sentences
         if left_out:
-            logger.info("left out: %s sentences with labels that the model does not have or allow", f"{left_out:,}")
+            sentences = counted(left_out, "sentence")
+            logger.info("left out: %s with labels that the model does not have or allow", sentences)
         logger.info("wrote %s: its confidences are probabilities now", self.output)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from palmette.data.formats.spec import FormatSpec
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 from palmette.options.declare import OptionError, Options, option
 from palmette.options.search import MOST_BEAM
 
@@ -113,7 +113,10 @@ def forbidden_pairs(path: str | None) -> list[tuple[str, str]]:
         if cells and not line.startswith("#"):
             if len(cells) != 2:
                 raise DataError(
-                    f"{len(cells)} labels", file=shown(path), line=number, hint="write the one before and the one after"
+                    counted(len(cells), "label"),
+                    file=shown(path),
+                    line=number,
+                    hint="write the one before and the one after",
                 )
             found.append((cells[0], cells[1]))
     return found

@@ -8,6 +8,7 @@ from palmette.cli.command import Command, OutputOptions
 from palmette.cli.common import format_spec
 from palmette.cli.output import Meter, report_source
 from palmette.data.formats.spec import FormatSpec
+from palmette.errors import counted
 from palmette.options.declare import option
 
 logger = logging.getLogger(__name__)
@@ -34,4 +35,4 @@ class Convert(OutputOptions, Command):
 
         n = convert_file(self.data, self.output, self.to, spec=spec, progress=None if self.quiet else Meter())
         if self.output != "-":
-            logger.info("%s tokens; wrote %s", f"{n:,}", self.output)
+            logger.info("%s; wrote %s", counted(n, "token"), self.output)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from palmette.cli.command import Command, OutputOptions
 from palmette.cli.output import library_muted
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) ->
     model = tagger.model_
     n = sum(feature_index.size for feature_index in model.feature_indexes.values())
     console.print(
-        f"{len(model.labels)} labels, {n:,} attributes, {len(history)} passes in {seconds:.2f} s; "
+        f"{counted(len(model.labels), 'label')}, {counted(n, 'attribute')}, "
+        f"{counted(len(history), 'pass', 'passes')} in {seconds:.2f} s; "
         f"pass {tagger.outcome_.best_epoch} is best on dev and kept: {target}"
     )
     return tagger

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.output import print_json
+from palmette.errors import counted
 
 NEEDED = ("numpy", "msgspec", "rich")
 EXTRAS = {"numba": "jit", "matplotlib": "plot", "scikit-learn": "sklearn", "python-crfsuite": "bench"}
@@ -45,7 +46,9 @@ class Doctor(JsonOptions, Command):
             print_json(about)
             return
         print(f"palmette {__version__}, model format {model_file.VERSION}")
-        print(f"Python {about['python']} on {about['platform']}; {about['processor']}, {about['cores']} cores")
+        print(
+            f"Python {about['python']} on {about['platform']}; {about['processor']}, {counted(about['cores'], 'core')}"
+        )
         for name in NEEDED:
             print(f"  {name:16}{_version(name) or 'MISSING: pip install ' + name}")
         for name, extra in EXTRAS.items():
@@ -64,7 +67,8 @@ class Doctor(JsonOptions, Command):
             for choice, reason in _unusable_folders():
                 print(f"  {choice}: {reason}")
         else:
-            print(f"  compiled: {len(kept)} files, {sum(p.stat().st_size for p in kept) / 1e6:.1f} MB in {folder}")
+            size = sum(p.stat().st_size for p in kept) / 1e6
+            print(f"  compiled: {counted(len(kept), 'file')}, {size:.1f} MB in {folder}")
             if not kept:
                 print("  nothing compiled yet: `palmette warmup` does it ahead")
 

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from palmette.cli.command import Command
+from palmette.errors import counted
 from palmette.options.declare import option
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def _check_file(path: str, columns: int) -> None:
     for warning in warnings:
         print(f"{path}:{warning.line}: {warning.kind}: {warning.message}")
     n = len(templates.templates)
-    print(f"{path}: {templates.syntax} syntax, {n} templates, order {templates.order}, {len(warnings)} remarks")
+    remarks = counted(len(warnings), "remark")
+    print(f"{path}: {templates.syntax} syntax, {counted(n, 'template')}, order {templates.order}, {remarks}")
     print(f"searches: {_searches(templates)}")
 
 
@@ -61,7 +63,8 @@ def _searches(templates: TemplateSet) -> str:
     if not reading:
         return "viterbi (exact), beam"
     back = max(back for template in reading for back in template.earlier_labels)
+    first = f"the first on line {reading[0].line}, read" if len(reading) > 1 else f"on line {reading[0].line}, reads"
     return (
-        f"beam (--search beam); {len(reading)} templates, the first on line {reading[0].line}, read labels up to "
-        f"{back} tokens before, which exact search cannot"
+        f"beam (--search beam); {counted(len(reading), 'template')}, {first} labels up to "
+        f"{counted(back, 'token')} before, which exact search cannot"
     )

@@ -8,6 +8,7 @@ from palmette.cli.command import Command, OutputOptions
 from palmette.cli.common import format_spec
 from palmette.cli.output import report_source
 from palmette.data.formats.spec import FormatSpec
+from palmette.errors import counted
 from palmette.options.declare import option
 from palmette.options.learners import HmmOptions
 
@@ -34,7 +35,8 @@ class CountTables(OutputOptions, Command):
         if self.output != "-":
             words = hmm.vocabulary_
             about = (
-                f"{len(hmm.labels_)} labels, {len(words.known):,} words, {len(words.classes):,} classes of rare words"
+                f"{counted(len(hmm.labels_), 'label')}, {counted(len(words.known), 'word')}, "
+                f"{counted(len(words.classes), 'class', 'classes')} of rare words"
             )
             logger.info("wrote %s: %s", self.output, about)
 

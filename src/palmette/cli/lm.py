@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.output import Ticker, print_json
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 from palmette.options.ngrams import NgramOptions
 
@@ -138,7 +138,8 @@ class Sample(JsonOptions, Command):
             dropped = ", ".join(f"{name.replace('_', ' ')} {n:,}" for name, n in drawn.dropped.items())
             logger.info("%s draws; dropped: %s", f"{drawn.tries:,}", dropped)
         if drawn.length_slack:
-            logger.info("rare lengths: the last places took sentences up to %d words off", drawn.length_slack)
+            slack = counted(drawn.length_slack, "word")
+            logger.info("rare lengths: the last places took sentences up to %s off", slack)
         if self.json:
             print_json(about)
 
@@ -165,7 +166,7 @@ class SampleMeter(Ticker):
 
     def __call__(self, kept: int, draws: int) -> None:
         if self.due():
-            self.tell(f"{kept:,} of {self.n:,} sentences, {draws:,} draws")
+            self.tell(f"{kept:,} of {counted(self.n, 'sentence')}, {counted(draws, 'draw')}")
 
 
 def _load(path: str, quiet: bool) -> LanguageModel:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from palmette.errors import counted
+
 if TYPE_CHECKING:
     from palmette.training.result import TrainResult
 
@@ -39,15 +41,15 @@ class Ticker:
 
 
 class Meter(Ticker):
-    """Progress of tagging."""
+    """Progress of tagging; `unit` is what is counted, in the singular."""
 
-    def __init__(self, unit: str = "tokens") -> None:
+    def __init__(self, unit: str = "token") -> None:
         super().__init__()
         self.unit = unit
 
     def __call__(self, done: int) -> None:
         if self.due():
-            self.tell(f"{done:,} {self.unit}")
+            self.tell(counted(done, self.unit))
 
 
 @contextmanager
@@ -72,7 +74,7 @@ def report_source(data: str, quiet: bool, what: str = "") -> None:
 
 def report_rate(n: int, unit: str, seconds: float, files: list[str]) -> None:
     """Print the speed and the files written."""
-    rate = f"{n:,} {unit} in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} per second)"
+    rate = f"{counted(n, unit)} in {seconds:.2f} s ({n / max(seconds, 1e-9):,.0f} per second)"
     print(f"{rate}; wrote {' and '.join(files)}", file=sys.stderr)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.output import print_json
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ def _figures(model: Model, drawn: Sample) -> dict[str, Any]:
 def _log_figures(settings: dict[str, Any], found: dict[str, Any]) -> None:
     logger.info("ring: %s", ", ".join(f"{name} {value}" for name, value in settings.items()))
     for part, figures in found.items():
-        logger.info("%s: %s sequences, %s tokens", part, f"{figures['sequences']:,}", f"{figures['tokens']:,}")
+        sequences, tokens = (counted(figures[f"{name}s"], name) for name in ("sequence", "token"))
+        logger.info("%s: %s, %s", part, sequences, tokens)
         for name, meaning in FIGURES.items():
             logger.info("  %-20s%6.2f", meaning, 100 * figures[name])

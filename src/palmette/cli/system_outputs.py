@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from palmette.cli.common import load_tagger
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
     from palmette.data.corpus import Corpus
@@ -131,8 +131,8 @@ def _check_aligned(found: Corpus, gold: Corpus, file: str) -> None:
     if found.n_tokens != gold.n_tokens:
         longer, shorter = (found, gold) if found.n_tokens > n else (gold, found)
         raise DataError(
-            f"{found.n_tokens} tokens, and gold has {gold.n_tokens}: {_place(longer, n)} is beyond the end of "
-            f"{shorter.source}", file=file, hint=hint,
+            f"{counted(found.n_tokens, 'token')}, and gold has {gold.n_tokens}: {_place(longer, n)} is beyond the end "
+            f"of {shorter.source}", file=file, hint=hint,
         )  # fmt: skip
     for ours, theirs in zip(found.offset.tolist(), gold.offset.tolist(), strict=False):
         if ours != theirs:

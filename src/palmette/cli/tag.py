@@ -10,7 +10,7 @@ from palmette.cli.command import Command, OutputOptions
 from palmette.cli.common import DECODINGS, BiasOptions, HelperOptions, SearchOptions, biases, input_spec, load_tagger
 from palmette.cli.output import Meter, report_rate, report_source
 from palmette.data.formats.spec import FormatSpec
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
 if TYPE_CHECKING:
@@ -87,9 +87,10 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, OutputOptions, Command):
         n = self._write(tagger, helpers, spec, decode)
         seconds = time.perf_counter() - begun
         if decode == "exact":
-            logger.info("proven to be the best: %s of %s sentences", *(f"{n:,}" for n in tagger.proven_))
+            proven, searched = tagger.proven_
+            logger.info("proven to be the best: %s of %s", f"{proven:,}", counted(searched, "sentence"))
         if not self.quiet and self.output != "-":
-            report_rate(n, "tokens", seconds, [self.output])
+            report_rate(n, "token", seconds, [self.output])
 
     def _check(self) -> str:
         """How to decode; UsageError if options contradict each other."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from palmette.cli.command import Command, OutputOptions
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
 
@@ -28,12 +28,12 @@ class Warmup(OutputOptions, Command):
 
         if self.clean:
             files, size = throw_away(cache_folder())
-            self._print(f"deleted {files:,} files, {size / 1e6:.1f} MB")
+            self._print(f"deleted {counted(files, 'file')}, {size / 1e6:.1f} MB")
         begun, compiled = time.perf_counter(), 0
         for number, name in enumerate(KERNELS, 1):
             compiled += find_kernel(name).compile(f"{number} of {len(KERNELS)}")
         folder = cache_folder() or "no folder: none could be written, each run compiles again"
-        self._print(f"{compiled} kernels compiled in {time.perf_counter() - begun:.1f} s; kept in {folder}")
+        self._print(f"{counted(compiled, 'kernel')} compiled in {time.perf_counter() - begun:.1f} s; kept in {folder}")
 
     def _print(self, text: str) -> None:
         if not self.quiet:

@@ -126,6 +126,8 @@ class Corpus(msgspec.Struct, eq=False):
     surface: Surface | None = None
     source: str = "the input"
     found: FoundAttributes | None = None  # instead of attributes, for the model whose index has looked them up
+    token_lines: np.ndarray | None = None  # i64[N]  lines in the file, of a part of a corpus, which has no text
+    numbers: np.ndarray | None = None  # i64[S]  sentences in the data, if it is a part or has empty sentences
 
     @property
     def n_tokens(self) -> int:
@@ -137,7 +139,23 @@ class Corpus(msgspec.Struct, eq=False):
 
     def line_of(self, token: int) -> int | None:
         """The line of a token in its file, for error messages."""
-        return None if self.lines is None else self.lines.first_line + int(self.lines.tokens[token])
+        if self.lines is not None:
+            return self.lines.first_line + int(self.lines.tokens[token])
+        return None if self.token_lines is None else int(self.token_lines[token])
+
+    def place(self, token: int) -> str:
+        """Where a token is: `file:line`, or its sentence and its place there, counted from 1."""
+        line = self.line_of(token)
+        if line is not None:
+            return f"{self.source}:{line}"
+        s = int(np.searchsorted(self.offset, token, side="right")) - 1
+        number = s if self.numbers is None else int(self.numbers[s])
+        return f"sentence {number + 1}, token {token - int(self.offset[s]) + 1}"
+
+    def places(self, tokens: np.ndarray, most: int = 3) -> str:
+        """The places of the first tokens, and how many more there are."""
+        more = f" and {tokens.size - most:,} more" if tokens.size > most else ""
+        return "; ".join(self.place(int(token)) for token in tokens[:most]) + more
 
     def sentence(self, s: int) -> list[list[str]]:
         """The cells of sentence s, one list per token."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from palmette.data.corpus import Column, Corpus, column_of_types
 from palmette.data.item_plain import bad_token, is_unicode, not_unicode, string_hint, type_of
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 
 
 def check_sentences(X: Any, name: str) -> None:
@@ -82,7 +82,9 @@ class Columns:
                 if not isinstance(token, str):
                     raise bad_token(token, f"X[{s}][{i}]", "a string, as the tokens before it")
             elif len(self._cells(token, f"X[{s}][{i}]")) != self.width:
-                raise DataError(f"X[{s}][{i}] has {len(token)} columns, but the tokens before it have {self.width}")
+                raise DataError(
+                    f"X[{s}][{i}] has {counted(len(token), 'column')}, but the tokens before it have {self.width}"
+                )
 
     def _turned(self, tokens: Sequence[Any]) -> Iterable[Sequence[Any]]:
         return (tokens,) if self.width == 0 else zip(*tokens, strict=True)

@@ -12,7 +12,7 @@ import numpy as np
 from palmette.data.corpus import Column
 from palmette.data.item_columns import Places, check_sentences, column_of, tokens_of
 from palmette.data.item_plain import type_of
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 
 _STRINGS = frozenset((str,))
 
@@ -31,10 +31,10 @@ class Labels:
         nothing = object()
         given = next(self.rest, nothing)
         if given is nothing:
-            raise DataError(f"y has {s} sentences, but X has more")
+            raise DataError(f"y has {counted(s, 'sentence')}, but X has more")
         tags = tokens_of(given, f"y[{s}]")
         if len(tags) != size:
-            raise DataError(f"y[{s}] has {len(tags)} labels, but X[{s}] has {size} tokens")
+            raise DataError(f"y[{s}] has {counted(len(tags), 'label')}, but X[{s}] has {counted(size, 'token')}")
         if not _STRINGS.issuperset(map(type, tags)):
             tags = [tag if isinstance(tag, str) else self._set(tag, f"y[{s}][{i}]") for i, tag in enumerate(tags)]
         self.ids.extend(map(self.numbers.__getitem__, tags))

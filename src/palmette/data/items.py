@@ -76,6 +76,8 @@ def corpus_from_items(
         labels.finish(size)
     where = Places(places, sizes)
     corpus = Corpus(where.offset, source="the data")
+    if size > len(places):
+        corpus.numbers = np.array(places, np.int64)
     if builder is not None:
         builder.finish(corpus, where)
     if labels is not None and places:

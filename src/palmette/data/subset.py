@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.data.corpus import Attributes, Column, Corpus
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 
 
 def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
@@ -21,7 +21,15 @@ def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
         None if corpus.attributes is None else _attributes(corpus.attributes, tokens),
         None if corpus.weight is None else corpus.weight[sentences],
         source=corpus.source,
+        token_lines=_lines(corpus, tokens),
+        numbers=sentences if corpus.numbers is None else corpus.numbers[sentences],
     )
+
+
+def _lines(corpus: Corpus, tokens: np.ndarray) -> np.ndarray | None:
+    if corpus.lines is not None:
+        return corpus.lines.first_line + corpus.lines.tokens[tokens]
+    return None if corpus.token_lines is None else corpus.token_lines[tokens]
 
 
 def picked(column: Column, tokens: np.ndarray) -> Column:
@@ -48,6 +56,6 @@ def split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
         raise UsageError(f"the share to hold out must be between 0 and 1, not {share}")
     n = round(share * corpus.n_sentences)
     if not 0 < n < corpus.n_sentences:
-        raise UsageError(f"a share of {share} of {corpus.n_sentences} sentences leaves one side empty")
+        raise UsageError(f"a share of {share} of {counted(corpus.n_sentences, 'sentence')} leaves one side empty")
     drawn = np.random.default_rng([seed, 0]).permutation(corpus.n_sentences)
     return take(corpus, np.sort(drawn[n:])), take(corpus, np.sort(drawn[:n]))

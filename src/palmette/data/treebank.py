@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from palmette.data.corpus import Column, Corpus, column_of_strings, column_of_types
 from palmette.data.subset import picked, take
 from palmette.data.tree_checks import UNKNOWN, faults, heads_of_cells
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 
 FIELDS = ("form", "lemma", "upos", "xpos", "feats")
 NOTHING = "_"
@@ -114,7 +114,7 @@ def _word(word: Word, where: str, source: str) -> dict[str, str]:
         names = ("form", "upos", "xpos")
         if not 1 <= len(word) <= len(names):
             raise DataError(
-                f"{where}: {len(word)} cells; a word is (form, upos) or (form, upos, xpos)", file=source,
+                f"{where}: {counted(len(word), 'cell')}; a word is (form, upos) or (form, upos, xpos)", file=source,
                 hint="for more give dictionaries: form, lemma, upos, xpos, feats, head, deprel",
             )  # fmt: skip
         cells = dict(zip(names, map(str, word), strict=False))

@@ -21,7 +21,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from palmette.data.files import FilePath, check_utf8, read_all, shown
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 
 STUDY_P = 0.9
 STUDY_SEQUENCES = 3000
@@ -141,7 +141,7 @@ def read_emission(path: FilePath) -> np.ndarray:
                 hint="a line has the probabilities of all symbols in one state, with spaces between them",
             ) from None  # fmt: skip
         if rows and len(row) != len(rows[0]):
-            raise DataError(f"{len(row)} numbers where {len(rows[0])} are expected", file=file, line=number)
+            raise DataError(f"{counted(len(row), 'number')} where {len(rows[0])} are expected", file=file, line=number)
         if not _is_distribution(np.array(row)):
             raise DataError(
                 f"{' '.join(cells)} is no distribution: the sum is {sum(row):.6g}", file=file, line=number,

@@ -27,7 +27,7 @@ from palmette.data.formats.classified import (
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.stream import Processed, process_file
 from palmette.data.subset import take
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation.binary import BinaryScores, binary_scores
@@ -242,7 +242,7 @@ class Classifier(ClassifierOptions, Estimator):
 def _signs(given: Sequence[str], classes: tuple[str, ...], items: Items) -> np.ndarray:
     """Classes as 1 and -1, i8[S], of the sentences that have tokens."""
     if len(given) != items.size:
-        raise DataError(f"{items.size} sentences and {len(given)} classes")
+        raise DataError(f"{counted(items.size, 'sentence')} and {counted(len(given), 'class', 'classes')}")
     strange = next((label for label in given if label not in classes), None)
     if strange is not None:
         raise DataError(f"the class {strange!r} is not one of {', '.join(classes)}")

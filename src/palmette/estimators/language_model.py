@@ -18,7 +18,7 @@ import numpy as np
 
 from palmette.data.files import FilePath
 from palmette.data.formats.sentences import AnySentence, Sentences, read_sentences, sentences_of
-from palmette.errors import DataError, UsageError, not_fitted
+from palmette.errors import DataError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams, score_words
 from palmette.kernels.lm.text import sentence_hashes
@@ -50,7 +50,8 @@ class LanguageModel(NgramOptions, Estimator):
             raise DataError("no word to learn from", file=text.source)
         check_words(text)
         vocabulary = vocabulary_of(text, self.min_count)
-        size = f"{text.n_sentences:,} sentences, {text.n_tokens:,} tokens, {len(vocabulary) - 3:,} words"
+        size = f"{counted(text.n_sentences, 'sentence')}, {counted(text.n_tokens, 'token')}"
+        size += f", {counted(len(vocabulary) - 3, 'word')}"
         logger.info("%s", size)
         ids = vocabulary.of(text.words)
         found = estimate(ids, text.offset, len(vocabulary), self.order, logger.info)

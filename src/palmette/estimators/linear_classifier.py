@@ -16,7 +16,7 @@ import numpy as np
 
 from palmette.data.files import FilePath, shown
 from palmette.data.items import corpus_from_items
-from palmette.errors import DataError, ModelError, UsageError, not_fitted
+from palmette.errors import DataError, ModelError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger import Tagger
 from palmette.options.chain import ESTIMATORS
@@ -96,7 +96,7 @@ class LinearClassifier(TrainingOptions, Estimator):
             raise DataError("y holds a number that is not finite, which is no class")
         rows = self._sentences(X)
         if len(rows) != labels.size:
-            raise DataError(f"{labels.size} labels for {len(rows)} rows")
+            raise DataError(f"{counted(labels.size, 'label')} for {counted(len(rows), 'row')}")
         return rows, labels
 
     def _find_places(self) -> None:
@@ -146,7 +146,7 @@ class LinearClassifier(TrainingOptions, Estimator):
         rows, gold = self._labelled(X, y)
         guess = self._predicted(rows)
         if sample_weight is not None and len(sample_weight) != len(rows):
-            raise DataError(f"{len(sample_weight)} sample weights for {len(rows)} rows")
+            raise DataError(f"{counted(len(sample_weight), 'sample weight')} for {counted(len(rows), 'row')}")
         return float(np.average(guess == gold, weights=sample_weight))
 
     # Keeping
@@ -203,7 +203,7 @@ class LinearClassifier(TrainingOptions, Estimator):
         if self._width is None:
             self._width = width
         elif width != self._width:
-            raise DataError(f"{where} has {width} numbers, and the rows before it {self._width}")
+            raise DataError(f"{where} has {counted(width, 'number')}, and the rows before it {self._width}")
 
     def _fitted(self) -> Tagger:
         if not hasattr(self, "tagger_"):

@@ -20,7 +20,7 @@ from palmette.data.formats.conllu import read_treebank, stream_treebank, treeban
 from palmette.data.formats.conllu_nbest import nbest_treebank_bytes
 from palmette.data.stream import Processed, process_file
 from palmette.data.treebank import Treebank, Word, treebank_from_sentences
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 from palmette.estimators.base import Estimator
 from palmette.evaluation.attachment import AttachmentScores, score_trees
 from palmette.options.declare import OptionError
@@ -246,11 +246,14 @@ def _labelled(sentences: Sentences, trees: Iterable[Tree] | None = None) -> Tree
         raise UsageError("trees: a Treebank has its own trees; leave them out")
     given, arcs = [list(words) for words in sentences], [list(tree) for tree in trees]
     if len(given) != len(arcs):
-        raise DataError(f"{len(given)} sentences and {len(arcs)} trees")
+        raise DataError(f"{counted(len(given), 'sentence')} and {counted(len(arcs), 'tree')}")
     made = []
     for s, (words, tree) in enumerate(zip(given, arcs, strict=True)):
         if len(words) != len(tree):
-            raise DataError(f"sentence {s + 1} has {len(words)} words and its tree {len(tree)} (head, relation) pairs")
+            raise DataError(
+                f"sentence {s + 1} has {counted(len(words), 'word')} and its tree "
+                + counted(len(tree), "(head, relation) pair")
+            )
         made.append([_with_arc(word, arc) for word, arc in zip(words, tree, strict=True)])
     return treebank_from_sentences(made)
 

@@ -17,7 +17,7 @@ import numpy as np
 from palmette.data.corpus import Column, Corpus, column_of_types
 from palmette.data.formats.conllu_light import CONLLU_FIELDS
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.estimators.tagger import Tagger
 
 logger = logging.getLogger(__name__)
@@ -131,7 +131,8 @@ def tagged_fields(treebank: Treebank) -> list[str]:
 def _jackknifed_column(treebank: Treebank, field: str, folds: int, seed: int, tagger: dict[str, Any]) -> Column:
     column = treebank.column(_checked(field))
     if not 2 <= folds <= max(2, treebank.n_sentences):
-        raise UsageError(f"{folds} folds of {treebank.n_sentences} sentences: choose 2 or more, at most as many")
+        sentences = counted(treebank.n_sentences, "sentence")
+        raise UsageError(f"{counted(folds, 'fold')} of {sentences}: choose 2 or more, at most as many")
     fold = _dealt(treebank.n_sentences, folds, seed)
     made = np.empty(treebank.n_tokens, np.int32)
     number = {name: k for k, name in enumerate(column.types)}
@@ -171,7 +172,7 @@ def prepare_training(
         return PreparedTraining(ready(treebank), None if dev is None else ready(dev), about)
     fields = [field for field, _ in taggers] or tagged_fields(treebank)
     made = blanked(jackknife(treebank, fields, folds), ignored)
-    about["tags"] = dict.fromkeys(fields, f"jackknifed, {folds} folds")
+    about["tags"] = dict.fromkeys(fields, f"jackknifed, {counted(folds, 'fold')}")
     if dev is not None:
         if not taggers:
             ready = Preparation([(field, trained_tagger(treebank, field)) for field in fields], ignored)

@@ -18,8 +18,9 @@ from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.labels.mask import known_gold, label_names, mark_partial_labels, mask_from_items
-from palmette.errors import DataError, UsageError
+from palmette.data.labels.mask import known_gold, label_names, mask_from_items
+from palmette.data.labels.partial import mark_partial_labels
+from palmette.errors import DataError, UsageError, counted
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger_compact import Compacting
 from palmette.estimators.tagger_confidence import Confidences
@@ -124,6 +125,7 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         from palmette.training.chain.fit import fit_chain
         from palmette.training.chain.request import TrainRequest
         from palmette.training.chain.templates import choose_templates
+        from palmette.training.checks import warn_of_strange_corpus
         from palmette.training.hmm import check_no_features, fit_hmm
 
         check_labelled(corpus, "training")
@@ -136,6 +138,8 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         templates = None
         if resume is None and not counted:
             templates = choose_templates(self.features, self.template, self.order, corpus, resources)
+        if resume is None:
+            warn_of_strange_corpus(corpus, templates, bool(settings.partial))
         request = TrainRequest(
             templates, settings, 1 if self.order is None else self.order, resources,
             tuple(self.forbidden), resume, checkpoint, names, self.ends, progress, threads,
@@ -281,7 +285,7 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         model = self._fitted()
         if corpus.labels is None or corpus.n_tokens == 0:
             raise DataError("no labelled sentence to score", file=corpus.source)
-        mark_partial_labels(corpus, model.settings.partial if partial is None else partial)
+        mark_partial_labels(corpus, model.settings.partial if partial is None else partial, model.labels)
         guess = model.decode(corpus, decode, bias).labels
         labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
         gold, sure = known_gold(corpus, labels)
@@ -415,7 +419,7 @@ def _explicit(spec: FormatSpec, corpus: Corpus) -> FormatSpec:
 def _weights(given: Sequence[float], items: Items) -> np.ndarray:
     weight = np.asarray(given, np.float32)
     if weight.shape != (items.size,):
-        raise DataError(f"{weight.size} sample weights for {items.size} sentences")
+        raise DataError(f"{counted(weight.size, 'sample weight')} for {counted(items.size, 'sentence')}")
     if not np.all(np.isfinite(weight)) or np.any(weight < 0):
         raise DataError("sample weights must be finite and not negative")
     return weight[items.places]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,12 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import ConfidenceOutput, confidence_records
-from palmette.data.labels.mask import mark_partial_labels, mask_from_items, training_mask
+from palmette.data.labels.mask import mask_from_items, training_mask
+from palmette.data.labels.partial import mark_partial_labels
 from palmette.errors import DataError
 from palmette.structures.chain.model import ChainModel
+
+logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from palmette.data.items import Items
@@ -28,6 +32,7 @@ class Confidences:
     _fitted: Callable[[], ChainModel]
     _items: Callable[..., Items]
     model_: ChainModel
+    _warned_of: ChainModel | None = None  # whose confidences are not probabilities
 
     @property
     def temperature_(self) -> float:
@@ -42,7 +47,9 @@ class Confidences:
         return are_probabilities(self._fitted())
 
     def predict_marginals(self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None) -> list[list[dict]]:
-        """For each token the confidence of every label, as sklearn-crfsuite tells it."""
+        """For each token the confidence of every label, as sklearn-crfsuite tells it. A warning is logged, once per
+        model, if these are not probabilities."""
+        self._warn_if_uncalibrated("predict_marginals")
         items, found = self._marginals(X, allowed)
         labels = self._fitted().labels
         rows = [dict(zip(labels, row, strict=True)) for row in found.tolist()]
@@ -57,6 +64,15 @@ class Confidences:
         Y = found.shape[1]
         parts = [found[a:b] for a, b in pairwise(items.corpus.offset.tolist())]
         return items.with_empty(parts, lambda: np.zeros((0, Y)))
+
+    def _warn_if_uncalibrated(self, method: str) -> None:
+        model = self._fitted()
+        if not self.calibrated_ and self._warned_of is not model:
+            self._warned_of = model
+            logger.warning(
+                "%s: the confidences of this model are no probabilities, and most are close to 1; calibrate(X, y) "
+                "makes them so", method,
+            )  # fmt: skip
 
     def _marginals(self, X: Iterable[Any], allowed: Iterable[Any] | None) -> tuple[Items, np.ndarray]:
         from palmette.structures.chain.posteriors import confidence_of
@@ -129,6 +145,6 @@ class Confidences:
         model = self._fitted()
         if corpus.labels is None or not corpus.n_tokens:
             raise DataError("no labelled sentence to calibrate on", file=corpus.source)
-        mark_partial_labels(corpus, model.settings.partial if partial is None else partial)
+        mark_partial_labels(corpus, model.settings.partial if partial is None else partial, model.labels)
         self.model_, found = fit_temperature(model, corpus, watch)
         return found

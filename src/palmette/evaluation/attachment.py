@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.tokens import Figures, figures, sentence_sums
 
@@ -167,9 +167,9 @@ def check_same_words(gold: HasTrees, guess: HasTrees) -> None:
     here, there = (np.diff(side.offset).tolist() for side in (gold, guess))
     for s, (n, m) in enumerate(zip(here, there, strict=False)):
         if n != m:
-            raise _different(f"sentence {s + 1} has {n} words in gold and {m} in the guess")
+            raise _different(f"sentence {s + 1} has {counted(n, 'word')} in gold and {m} in the guess")
     if len(here) != len(there):
-        raise _different(f"gold has {len(here)} sentences, the guess {len(there)}")
+        raise _different(f"gold has {counted(len(here), 'sentence')}, the guess {len(there)}")
     if gold.forms is guess.forms:
         return
     numbers = {form: k for k, form in enumerate(guess.forms.types)}

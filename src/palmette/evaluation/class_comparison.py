@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 from palmette.evaluation import significance as test
 from palmette.evaluation.comparison import CompareOptions, Pair, paired
 from palmette.evaluation.significance import Interval, Tally
@@ -44,7 +44,9 @@ def compare_classes(
     options, names, truth = options or CompareOptions(), list(guesses), np.asarray(gold, object)
     for name, guess in guesses.items():
         if len(guess) != truth.size:
-            raise DataError(f"{name} has {len(guess)} classes for {truth.size} sentences")
+            raise DataError(
+                f"{name} has {counted(len(guess), 'class', 'classes')} for {counted(truth.size, 'sentence')}"
+            )
     if not truth.size:
         raise DataError("no labelled sentence to compare on")
     given = [np.asarray(guess, object) for guess in guesses.values()]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from palmette.data.formats.sentences import Sentences
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.kernels.latent.bag import bag_pass, bag_scores
 from palmette.kernels.lm.text import sentence_hashes
 
@@ -55,7 +55,7 @@ def shallow_cues(positives: Sentences, negatives: Sentences, *, seed: int = 1) -
     """Check two corpora."""
     for side in (positives, negatives):
         if side.n_sentences < FOLDS:
-            raise UsageError(f"{side.source} has {side.n_sentences} sentences; at least {FOLDS} are needed")
+            raise UsageError(f"{side.source} has {counted(side.n_sentences, 'sentence')}; at least {FOLDS} are needed")
     ids, offset, n_types = together(positives, negatives)
     own = np.repeat((1.0, 0.0), (positives.n_sentences, negatives.n_sentences))
     left, right = (_side(ids, offset, own == label, n_types) for label in (1.0, 0.0))

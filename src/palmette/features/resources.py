@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.files import FilePath, check_utf8, read_all, shown
-from palmette.errors import DataError, ModelError, UsageError
+from palmette.errors import DataError, ModelError, UsageError, counted
 from palmette.features.observed import Observed
 
 _NAME = re.compile(r"[^\s:,\]]+")  # it must fit between the brackets of a macro
@@ -102,7 +102,7 @@ def read_lexicon(path: FilePath, name: str | None = None, *, fold: bool = False)
     for line, fields in _rows(path):
         if len(fields) > 2:
             raise DataError(
-                f"{len(fields)} fields separated by TAB, expected a phrase or a phrase and its class",
+                f"{counted(len(fields), 'field')} separated by TAB, expected a phrase or a phrase and its class",
                 file=shown(path),
                 line=line,
                 hint="write `phrase TAB class`, the words of the phrase separated by spaces",
@@ -142,7 +142,7 @@ def _cluster_row(fields: list[str], n_fields: int, file: str, line: int) -> tupl
     if len(fields) != n_fields or n_fields not in (2, 3):
         expected = f"{n_fields} as on the first line" if n_fields in (2, 3) else "2 or 3"
         raise DataError(
-            f"{len(fields)} fields separated by TAB, expected {expected}",
+            f"{counted(len(fields), 'field')} separated by TAB, expected {expected}",
             file=file,
             line=line,
             hint="write `path TAB word TAB count` (Brown) or `word TAB class` on every line",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from palmette.errors import counted
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import (
     BEAM,
@@ -87,8 +88,9 @@ class ChainOptions(TrainingOptions):
         help="Weights of observations on single labels (seen: crf, dplvm and maxent by lbfgs).",
     )  # fmt: skip
     constraints: str = option(
-        default="auto", group="model", metavar="auto|none|SCHEME",
-        help="Tag scheme that label sequences must follow: auto (found in the labels), none, or its name (iob2, ...).",
+        default="auto", group="model", metavar="auto|strict|none|SCHEME",
+        help="Tag scheme that label sequences must follow: auto (found in the labels; rare ill-formed chunks are "
+        "repaired), strict (found; an ill-formed chunk is an error), none, or its name (iob2, ...).",
     )  # fmt: skip
 
 
@@ -176,7 +178,9 @@ class ChainSettings(ChainOptions, Value):
         if self.state_features != "all" and not learner.full_batch:
             raise OptionError("state_features", "seen applies to crf, dplvm and maxent by lbfgs")
         if not isinstance(self.constraints, str):
-            raise OptionError("constraints", f"{self.constraints!r} is not auto, none or the name of a tag scheme")
+            raise OptionError(
+                "constraints", f"{self.constraints!r} is not auto, strict, none or the name of a tag scheme"
+            )
 
     def estimators_to_try(self, has_dev: bool) -> list[tuple[str, int | None]]:
         """Estimators with the k of mavg; the best of several is chosen on development data."""
@@ -242,4 +246,4 @@ def _check_beam(settings: ChainSettings) -> None:
         )
     nbest = getattr(learner, "nbest", None)
     if nbest is not None and nbest > beam.width:
-        raise OptionError("nbest", f"{nbest} candidates, and the beam has {beam.width} prefixes")
+        raise OptionError("nbest", f"{nbest} candidates, and the beam has {counted(beam.width, 'prefix', 'prefixes')}")

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from palmette.errors import counted
 from palmette.evaluation.attachment import METRICS, Arcs, AttachmentScores
 from palmette.evaluation.tree_comparison import TreeComparison
 from palmette.reports.console import OutputConsole
@@ -20,7 +21,8 @@ def print_attachment(found: AttachmentScores, console: Console | None = None) ->
     """Totals, then relations and lengths of arcs."""
     console = console or OutputConsole(100)
     console.print(
-        f"{found.words:,} words, {found.sentences:,} sentences; trees without an error: {percent(found.trees)}%"
+        f"{counted(found.words, 'word')}, {counted(found.sentences, 'sentence')}; "
+        f"trees without an error: {percent(found.trees)}%"
     )
     totals = plain_table(["", "UAS", "LAS", "CLAS", "words"])
     totals.add_row(
@@ -52,7 +54,7 @@ def print_tree_comparison(found: TreeComparison, gold: str, console: Console | N
     """Scores, tests against the first, and who wins at which relation."""
     console = console or OutputConsole(100)
     short = dict(zip([system.name for system in found.systems], letters(len(found.systems)), strict=True))
-    console.print(f"{gold}: {found.sentences:,} sentences, {found.words:,} words", markup=False)
+    console.print(f"{gold}: {counted(found.sentences, 'sentence')}, {counted(found.words, 'word')}", markup=False)
     scores = plain_table(["", "parser", *(cell for m in METRICS for cell in (m.upper(), ""))], 2)
     for system in found.systems:
         cells = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.markup import escape
 
+from palmette.errors import counted
 from palmette.evaluation.class_comparison import ClassComparison
 from palmette.reports.comparison import between, difference_table, mcnemar_table, rounds_legend
 from palmette.reports.console import OutputConsole
@@ -15,7 +16,7 @@ def print_class_comparison(found: ClassComparison, data: str, console: Console |
     """Accuracies, tests of each classifier against the first, and sentences that only one of two has right."""
     console = console or OutputConsole(100)
     short = dict(zip([system.name for system in found.systems], letters(len(found.systems)), strict=True))
-    console.print(f"{data}: {found.sentences:,} sentences", markup=False)
+    console.print(f"{data}: {counted(found.sentences, 'sentence')}", markup=False)
     table = plain_table(["", "classifier", "accuracy", "", "right"], 2)
     for system in found.systems:
         span = escape(between(system.accuracy_interval))

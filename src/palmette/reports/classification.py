@@ -8,10 +8,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from palmette.errors import counted
 from palmette.evaluation.binary import BinaryScores
 from palmette.features.templates import to_text
 from palmette.reports.console import OutputConsole
-from palmette.reports.tables import described
+from palmette.reports.tables import described, not_zero
 from palmette.structures.latent.model import ClassifierModel
 from palmette.structures.latent.weights import largest, n_weights
 
@@ -29,7 +30,8 @@ def training_notes(model: ClassifierModel) -> list[str]:
     if row["again"]:
         notes.append(f"negatives decoded again in the last pass: {_again(row['again'])}")
     if row["capped"]:
-        what = f"{row['capped']:,} negatives were" if row["again"] else "the rounds of a pass were"
+        capped = counted(row["capped"], "negative was", "negatives were")
+        what = capped if row["again"] else "the rounds of a pass were"
         notes.append(f"warning: {what} cut off in the last pass; see {'--cap' if row['again'] else '--inner-rounds'}")
     if row["new_structures"]:
         notes.append(f"new structures of negatives by inner round: {', '.join(map(str, row['new_structures']))}")
@@ -100,13 +102,16 @@ def _top_of_view(model: ClassifierModel, r: int, top: int) -> dict[str, list[tup
 def print_classifier(about: dict[str, Any], console: Console | None = None) -> None:
     console = console or OutputConsole(100)
     negative, positive = about["classes"]
-    views = ", ".join(f"{name} ({len(tags)} tags)" for name, tags in about["views"].items())
+    views = ", ".join(f"{name} ({counted(len(tags), 'tag')})" for name, tags in about["views"].items())
     settings = about["settings"]
     rows = [
         ("classes", f"{positive} (score of at least 0), {negative}"),
         ("learner", f"{described(settings['learner'])}, estimator {settings['estimator']}"),
         ("views", views + (f", combined by {settings['combine']}" if len(about["views"]) > 1 else "")),
-        ("attributes", f"{about['attributes']:,}; {about['nonzero_weights']:,} weights that are not zero"),
+        (
+            "attributes",
+            f"{about['attributes']:,}; {not_zero(about['nonzero_weights'])}",
+        ),
         ("largest weight", f"{about['largest_weight']:.4g}"),
         ("start", "zero" if about["start"] is None else f"a chunker's weights up to {about['start']:.4g}"),
         ("training", f"{about['ended']}; pass {about['best_pass']} was kept"),

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from palmette.errors import counted
 from palmette.evaluation.comparison import Comparison, Difference, Pair, Sentence, Where
 from palmette.evaluation.significance import Interval
 from palmette.reports.console import OutputConsole
@@ -28,7 +29,7 @@ def print_comparison(found: Comparison, gold: str, console: Console | None = Non
     """Scores, tests of each system against the first, scores by type, and sentences on which they differ."""
     console = console or OutputConsole(100)
     short = dict(zip([system.name for system in found.systems], letters(len(found.systems)), strict=True))
-    console.print(f"{gold}: {found.sentences:,} sentences, {found.tokens:,} tokens", markup=False)
+    console.print(f"{gold}: {counted(found.sentences, 'sentence')}, {counted(found.tokens, 'token')}", markup=False)
     titled(console, f"scores, with {100 * found.level:.0f}% bootstrap intervals over sentences", _scores(found, short))
     titled(console, "differences", difference_table(found.pairs, short))
     console.print(rounds_legend(found.rounds, found.pairs), style="dim", markup=False)
@@ -156,7 +157,8 @@ def print_ablation(found: Ablation, note: str, console: Console | None = None) -
     spans = found.learners[0].f1 is not None
     several = len(found.pairs) > 1
     console.print(
-        f"{found.sentences:,} sentences, {found.tokens:,} tokens; mean and standard deviation over {seeds} "
+        f"{counted(found.sentences, 'sentence')}, {counted(found.tokens, 'token')}; "
+        f"mean and standard deviation over {seeds} "
         f"seed{'s' if seeds > 1 else ''}"
     )
     main = "F1" if spans else "accuracy"

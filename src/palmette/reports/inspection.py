@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.features.templates import LABEL_CONTEXT, to_text
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.options.learners import LEARNERS
 from palmette.reports.console import OutputConsole
-from palmette.reports.tables import described
+from palmette.reports.tables import described, not_zero
 from palmette.structures.chain.array_specs import PARTS
 from palmette.structures.chain.label_context import top_contexts
 from palmette.structures.chain.model import ChainModel
@@ -190,15 +190,16 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     settings = about["settings"]
     console.print(
         f"[bold]{settings['learner']['kind']}[/bold], {_weights_said(settings)}"
-        f"order {about['order']}, {len(about['labels'])} labels" + (f" ({about['scheme']})" if about["scheme"] else "")
+        f"order {about['order']}, {counted(len(about['labels']), 'label')}"
+        + (f" ({about['scheme']})" if about["scheme"] else "")
     )
     for part, size in about["attributes"].items():
         console.print(f"  {size:,} {part} attributes, {about['moved'].get(part, 0):,} with weights")
-    console.print(f"  {about['nonzero_weights']:,} weights that are not zero")
+    console.print(f"  {not_zero(about['nonzero_weights'])}")
     if about["states"]:
         console.print("  states: " + ", ".join(f"{label} {n}" for label, n in about["states"].items()), markup=False)
     if about["forbidden_transitions"]:
-        console.print(f"  {about['forbidden_transitions']:,} forbidden label pairs")
+        console.print(f"  {counted(about['forbidden_transitions'], 'forbidden label pair')}")
     for label, value in about["bias"].items():
         console.print(f"  bias {escape(label)}={value:.4g}")
     if about["search"] != "exact":
@@ -210,7 +211,7 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     console.print(f"  settings: {chosen}", markup=False)
     if about["templates"] is not None:
         known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
-        console.print("  " + ", ".join([f"{len(about['templates'])} templates", *known]), markup=False)
+        console.print("  " + ", ".join([counted(len(about["templates"]), "template"), *known]), markup=False)
     console.print(f"  training: {about['ended']}; kept pass {about['best_pass']}")
     _print_history(about["history"], console)
     if about["separation"] is not None:
@@ -221,7 +222,8 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
         console.print(f"\n[bold]{escape(label)}[/bold]  {cells}")
         _print_states(about["state_differences"].get(label, {}), console)
     if len(shown) < len(about["top"]):
-        console.print(f"\n... and {len(about['top']) - len(shown)} more labels: --label NAME, or --json")
+        more = counted(len(about["top"]) - len(shown), "more label")
+        console.print(f"\n... and {more}: --label NAME, or --json")
     if about["transitions"]:
         cells = "  ".join(
             f"{escape(t['from'])} > {escape(t['to'])} [dim]{t['weight']:+.2f}[/dim]" for t in about["transitions"]
@@ -245,7 +247,7 @@ def _calibration_said(about: dict[str, Any]) -> str:
         said = "its confidences are not calibrated (see `palmette calibrate`)"
     if fitted is None:
         return said
-    place = f"{fitted['data']}, {fitted['sentences']:,} sentences"
+    place = f"{fitted['data']}, {counted(fitted['sentences'], 'sentence')}"
     return f"{said}: temperature {fitted['temperature']:.4g}, fitted on {place}"
 
 
@@ -261,7 +263,8 @@ def _print_history(history: list[dict[str, Any]], console: Console) -> None:
         return
     table = Table(box=None, padding=(0, 2, 0, 2))
     figures = list(dict.fromkeys(name for row in history for name in row["figures"]))
-    for head in ("pass", "updates", "train acc.", "dev", *(FIGURES.get(name, (name, 1, ""))[0] for name in figures)):
+    work = "evaluations" if "gradient" in figures else "updates"  # of the objective, by lbfgs
+    for head in ("pass", work, "train acc.", "dev", *(FIGURES.get(name, (name, 1, ""))[0] for name in figures)):
         table.add_column(head, justify="right")
     for row in history:
         dev = "-" if row["dev"] is None else f"{100 * row['dev']:.2f}"
@@ -305,8 +308,9 @@ def _print_states(states: dict[str, list[dict[str, Any]]], console: Console) -> 
 def _print_separation(about: dict[str, Any], console: Console) -> None:
     found = about["separation"]
     console.print(
-        f"\n[bold]separation[/bold]  {100 * found['separated']:.1f}% of {found['sentences']:,} sentences strictly "
-        f"separated; margin: smallest {_figure('', found['margin'])}, median {_figure('', found['median_margin'])} "
+        f"\n[bold]separation[/bold]  {100 * found['separated']:.1f}% of "
+        f"{counted(found['sentences'], 'sentence')} strictly separated; margin: smallest "
+        f"{_figure('', found['margin'])}, median {_figure('', found['median_margin'])} "
         f"(weights of length {found['norm']:.4g}, features of at most {found['longest']:.4g})"
     )
     if found["bound"] is None:

@@ -7,10 +7,11 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from palmette.errors import counted
 from palmette.estimators.parser import Parser
 from palmette.kernels.tree.forms import LEFT, RIGHT
 from palmette.reports.console import OutputConsole
-from palmette.reports.tables import described, plain_table, titled
+from palmette.reports.tables import described, not_zero, plain_table, titled
 from palmette.structures.tree.projective import LIFTED
 
 FIGURES = {"bad": "bad updates %", "cut": "cut at %", "merges": "merges"}  # of a pass, and how they are shown
@@ -59,8 +60,8 @@ def print_parser_inspection(about: dict[str, Any], templates: bool, console: Con
         "templates": f"{named['number']} ({named['name']}), which read {' '.join(about['reads'])}",
         "tags": ", ".join(f"{field}: {how}" for field, how in about["tags"].items()) or "those of the file",
         "ignored": ", ".join(about["ignored"]) or "nothing",
-        "relations": f"{plain}{lifted}; {about['actions']} actions",
-        "features": f"{about['features']:,}, with {about['nonzero_weights']:,} weights that are not zero",
+        "relations": f"{plain}{lifted}; {counted(about['actions'], 'action')}",
+        "features": f"{about['features']:,}, with {not_zero(about['nonzero_weights'])}",
         "trees that cross": {"pseudo": "arcs lifted, and put back", "skip": "left out"}.get(
             settings["non_projective"], ""
         ),

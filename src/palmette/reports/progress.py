@@ -57,7 +57,7 @@ class TrainingDisplay:
             self._print(finished)
 
     def _print(self, row: Epoch) -> None:
-        lines = [] if self._head else [_heading(self.metric, "bad" in row.figures)]
+        lines = [] if self._head else [_heading(self.metric, row)]
         self._head = True
         if row.number == 1:  # another start, or the second of two stages
             self.best = None
@@ -72,14 +72,24 @@ class TrainingDisplay:
                 print(line, file=sys.stderr, flush=True)
 
 
-def _heading(metric: str | None, beam: bool) -> str:
+def _heading(metric: str | None, row: Epoch) -> str:
+    """The heads of the columns that the rows of this training have."""
     dev = "" if metric is None else f"{'dev ' + metric:>14}"
-    more = f"{'bad':>8}{'cut at':>8}" if beam else ""
-    return f"{'pass':>6}{'updates':>10}{more}{'train acc.':>12}{dev}{'seconds':>10}"
+    more = f"{'bad':>8}{'cut at':>8}" if "bad" in row.figures else ""
+    work = f"{'objective':>14}" if "objective" in row.figures else f"{'updates':>10}"
+    return f"{'pass':>6}{work}{more}{'train acc.':>12}{dev}{'seconds':>10}"
 
 
 def _line(row: Epoch, better: bool) -> str:
     dev = "" if row.dev is None else f"{100 * row.dev:>13.2f}{'*' if better else ' '}"
     bad, cut = row.figures.get("bad"), row.figures.get("cut")  # of a beam: see docs/beam.md
     more = "" if bad is None or cut is None else f"{100 * bad:>7.1f}%{100 * cut:>7.1f}%"
-    return f"{row.number:>6}{row.updates:>10,}{more}{100 * row.train_accuracy:>11.2f}%{dev}{row.seconds:>10.2f}"
+    objective = row.figures.get("objective")  # what a likelihood minimises; every sentence is an update
+    work = f"{row.updates:>10,}" if objective is None else f"{_short(objective):>14}"
+    return f"{row.number:>6}{work}{more}{100 * row.train_accuracy:>11.2f}%{dev}{row.seconds:>10.2f}"
+
+
+def _short(value: float) -> str:
+    """Two decimals, or the exponent of what is too long for its column."""
+    plain = f"{value:,.2f}"
+    return plain if len(plain) <= 13 else f"{value:.6g}"

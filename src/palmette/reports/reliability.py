@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from palmette.data.files import FilePath, write_whole
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.evaluation.calibration import BINS, Reliability
 from palmette.reports.console import OutputConsole
 from palmette.structures.chain.calibrate import Reliabilities
@@ -26,7 +26,8 @@ def print_calibration(found: Calibration, console: Console | None = None) -> Non
     """A fitted temperature, and the figures before and after."""
     console = console or OutputConsole(100)
     console.print(f"[bold]temperature {found.temperature:.4g}[/bold]")
-    console.print(f"fitted on {found.data}: {found.sentences:,} sentences, {found.tokens:,} tokens", markup=False)
+    size = f"{counted(found.sentences, 'sentence')}, {counted(found.tokens, 'token')}"
+    console.print(f"fitted on {found.data}: {size}", markup=False)
     table = Table(box=None, padding=(0, 3, 0, 0))
     for head in ("", "before", "after"):
         table.add_column(head, justify="right" if head else "left")

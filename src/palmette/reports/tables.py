@@ -10,6 +10,8 @@ from rich.console import Console, OverflowMethod
 from rich.markup import escape
 from rich.table import Table
 
+from palmette.errors import counted
+
 
 def letters(n: int) -> list[str]:
     """Short names of n systems: A, B, ..., Z, A2, B2, ..."""
@@ -49,3 +51,8 @@ def described(value: Mapping[str, Any]) -> str:
         f"{name.replace('_', ' ')} {shown}" for name, shown in value.items() if name != "kind" and shown is not None
     ]
     return str(value["kind"]) + (f" ({', '.join(options)})" if options else "")
+
+
+def not_zero(weights: int) -> str:
+    """How many weights matter."""
+    return counted(weights, "weight that is not zero", "weights that are not zero")

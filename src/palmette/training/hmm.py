@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import mark_partial_labels, training_mask
-from palmette.errors import UsageError
+from palmette.data.labels.mask import training_mask
+from palmette.data.labels.partial import settle_partial
+from palmette.errors import UsageError, counted
 from palmette.options.learners import HiddenMarkov
-from palmette.structures.chain.constraints import constraints
+from palmette.structures.chain.constraints import constraints, settle_scheme
 from palmette.structures.chain.model import ChainModel, best_labels
 from palmette.structures.hmm.linear import to_chain
 from palmette.structures.hmm.model import HiddenMarkovModel, count_model, word_column
@@ -48,7 +49,9 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     begun, settings = time.perf_counter(), request.settings
     counting = settings.learner
     assert isinstance(counting, HiddenMarkov)
-    mark_partial_labels(corpus, settings.partial)
+    possible = "partial" not in settings.chosen_learner.unused
+    settings = settings.replace(partial=settle_partial(corpus, settings.partial, possible))
+    corpus, scheme = settle_scheme(corpus, settings.constraints)
     hmm = count_model(
         corpus, order=request.order, smoothing=counting.smoothing, interpolate=counting.interpolate,
         rare=counting.rare, dictionary=counting.dictionary, ends=request.ends,
@@ -56,10 +59,10 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     _report(hmm, corpus)
     gold = training_mask(corpus, hmm.labels).rows
     forbidden = [(str(a), str(b)) for a, b in request.forbidden]
-    scheme, allowed = constraints(hmm.labels, gold, corpus, settings.constraints, forbidden)
+    allowed = constraints(hmm.labels, gold, corpus, scheme, settings.constraints, forbidden)
     model = to_chain(*hmm, allowed)
     model.scheme, model.vocabulary = scheme, np.sort(word_column(corpus).hash)  # rare ones were seen too
-    found = held_out(dev, model.encoder, model.feature_indexes, model.labels, request.settings)
+    found = held_out(dev, model.encoder, model.feature_indexes, model.labels, settings, scheme)
     guess, _ = best_labels(model.chain, model.encode(corpus), restricted=False)
     wrong = int(np.count_nonzero(guess != gold))
     figure = None if found is None else found.figure(model.chain)
@@ -88,6 +91,7 @@ def _report(hmm: HiddenMarkovModel, corpus: Corpus) -> None:
         logger.info(f"an hmm reads only column 0: {left} left out; see --columns")
     words = hmm.vocabulary
     logger.info(
-        f"{corpus.n_sentences:,} sentences, {corpus.n_tokens:,} tokens, {len(hmm.labels)} labels, "
-        f"{len(words.known):,} words and {len(words.classes):,} classes of rare ones, order {hmm.tables.order}"
+        f"{counted(corpus.n_sentences, 'sentence')}, {counted(corpus.n_tokens, 'token')}, "
+        f"{counted(len(hmm.labels), 'label')}, {counted(len(words.known), 'word')} and "
+        f"{counted(len(words.classes), 'class', 'classes')} of rare ones, order {hmm.tables.order}"
     )

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from palmette.errors import counted
 from palmette.structures.training_log import Epoch
 from palmette.training.interrupt import interruptible
 from palmette.training.result import EpochLog, TrainResult
@@ -110,7 +111,7 @@ def train_epochs(learning: Learning, seed: int, epochs: int, log: EpochLog) -> T
     best, best_epoch = log.best, log.best_epoch
     if not learning.has_dev or best is None:
         best, best_epoch = learning.snapshot(), len(log.epochs)
-    return TrainResult(best, best_epoch, log.epochs, interrupt.signal, ended or f"{epochs} passes")
+    return TrainResult(best, best_epoch, log.epochs, interrupt.signal, ended or counted(epochs, "pass", "passes"))
 
 
 def _add_epoch(learning: Learning, number: int, counts: Counts, seconds: float, log: EpochLog) -> None:
@@ -122,5 +123,5 @@ def _add_epoch(learning: Learning, number: int, counts: Counts, seconds: float, 
 
 def _reason_to_end(number: int, counts: Counts, log: EpochLog) -> str | None:
     if counts.updates == 0:
-        return f"converged after {number} passes (no training errors)"
+        return f"converged after {counted(number, 'pass', 'passes')} (no training errors)"
     return log.stuck if log.is_stuck else None

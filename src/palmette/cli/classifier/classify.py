@@ -46,7 +46,7 @@ class Classify(FormatOption, ClassifyingOptions, OutputOptions, Command):
         begun = time.perf_counter()
         n = classifier.classify_file(
             self.data, self.output, format=self.format, output=self.to, structures=self.structures,
-            progress=None if self.quiet else Meter("sentences"),
+            progress=None if self.quiet else Meter("sentence"),
         )  # fmt: skip
         if self.output != "-" and not self.quiet:
-            report_rate(n, "sentences", time.perf_counter() - begun, [self.output])
+            report_rate(n, "sentence", time.perf_counter() - begun, [self.output])

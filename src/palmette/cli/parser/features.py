@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from palmette.cli.command import Command
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
 ABOUT = {
@@ -36,7 +36,8 @@ class ParserFeatures(Command):
             from palmette.structures.tree.templates import choose_templates
 
             found = choose_templates(self.name)
-            sizes = f"{len(found.lists)} templates, {len(found.atoms)} atoms, which read {' '.join(found.columns)}"
+            sizes = f"{counted(len(found.lists), 'template')}, {counted(len(found.atoms), 'atom')}"
+            sizes += f", which read {' '.join(found.columns)}"
             print(f"{self.name}: {sizes}")
         else:
             raise UsageError(f"there is no set and no file {self.name!r}; sets: {', '.join(SETS)}")

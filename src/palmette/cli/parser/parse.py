@@ -68,12 +68,12 @@ class Parse(DrawingOptions, ParsingOptions, OutputOptions, Command):
         else:
             n = parser.parse_file(
                 self.data, self.output, beam=self.beam, threads=self.threads, prepare=prepare, fields=ready.fields,
-                progress=None if self.quiet else Meter("words"),
+                progress=None if self.quiet else Meter("word"),
             )  # fmt: skip
         seconds = time.perf_counter() - begun
         written = [file for file in (self.output, self.svg) if file is not None and file != "-"]
         if written and not self.quiet:
-            report_rate(n, "words", seconds, written)
+            report_rate(n, "word", seconds, written)
 
     def _check(self) -> None:
         if self.nbest is not None and (self.draw or self.svg or self.text is not None):

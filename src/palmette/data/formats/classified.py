@@ -19,7 +19,7 @@ import msgspec
 from palmette.data.files import FilePath, check_utf8, shown
 from palmette.data.formats.spec import format_by_name
 from palmette.data.stream import BLANK_LINES, BLOCK, LINES, cut_blocks
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 
 CLASSIFIED_FORMATS = ("lines", "columns", "jsonl")
 CLASSIFIED_OUTPUTS = ("lines", "jsonl")
@@ -81,13 +81,13 @@ def parse_line(line: str, name: str, number: int, labelled: bool) -> ClassifiedS
     if not most - 1 <= len(cells) <= most:
         form = "write words, and perhaps <TAB>parts of speech"
         hint = form.replace("words", "CLASS<TAB>words", 1) if labelled else f"{form}; leave a class out: cut -f 2-"
-        raise DataError(f"{len(cells)} fields", file=name, line=number, hint=hint)
+        raise DataError(counted(len(cells), "field"), file=name, line=number, hint=hint)
     label = cells.pop(0).strip() if labelled else None
     words, pos = cells[0].split(), cells[1].split() if len(cells) == 2 else None
     if label == "":
         raise DataError("the class is empty", file=name, line=number, hint="write CLASS<TAB>words")
     if pos is not None and len(pos) != len(words):
-        raise DataError(f"{len(pos)} parts of speech for {len(words)} words", file=name, line=number)
+        raise DataError(f"{len(pos)} parts of speech for {counted(len(words), 'word')}", file=name, line=number)
     if not words:
         raise DataError("a class without a word", file=name, line=number)
     return ClassifiedSentence(words, pos, label, number)
@@ -106,7 +106,9 @@ def _columns(text: str, name: str, labelled: bool, first: int) -> Iterator[Class
         cells = line.split()
         if cells:
             if rows and len(cells) != len(rows[0]):
-                raise DataError(f"{len(cells)} columns, and {len(rows[0])} before it", file=name, line=number)
+                raise DataError(
+                    f"{counted(len(cells), 'column')}, and {len(rows[0])} before it", file=name, line=number
+                )
             begun = begun if rows else number
             rows.append(cells)
         elif rows:
@@ -129,7 +131,9 @@ def _jsonl(text: str, name: str, labelled: bool, first: int) -> Iterator[Classif
         if labelled and made.label is None:
             raise DataError("the object has no label", file=name, line=number)
         if made.pos is not None and len(made.pos) != len(made.tokens):
-            raise DataError(f"{len(made.pos)} parts of speech for {len(made.tokens)} tokens", file=name, line=number)
+            raise DataError(
+                f"{len(made.pos)} parts of speech for {counted(len(made.tokens), 'token')}", file=name, line=number
+            )
         if made.tokens:
             label = made.label if isinstance(made.label, str) else msgspec.json.encode(made.label).decode()
             yield ClassifiedSentence(made.tokens, made.pos, label if labelled else None, number)
@@ -195,7 +199,7 @@ def two_classes(labels: set[str], positive: str | None, name: str) -> tuple[str,
     named = sorted(labels)
     if len(named) != 2:
         some = ", ".join(named[:5]) + (", ..." if len(named) > 5 else "")
-        raise DataError(f"{len(named)} classes ({some}): two are expected", file=name)
+        raise DataError(f"{counted(len(named), 'class', 'classes')} ({some}): two are expected", file=name)
     if positive is not None:
         if positive not in labels:
             raise UsageError(f"positive {positive}: the classes are {', '.join(named)}")

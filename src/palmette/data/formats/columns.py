@@ -19,7 +19,7 @@ from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import Labelling, token_records
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import Cut, after_blank_line
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 from palmette.kernels.io import columns as kernels
 from palmette.kernels.io.splice import splice
 
@@ -126,7 +126,7 @@ def read_cells(lines: Lines, which: np.ndarray, source: str, hint: str) -> Cells
     if bad >= 0:
         line = lines.data[lines.start[bad] : lines.end[bad]][:60].tobytes().decode(errors="replace")
         name = {"tab": "TAB", "space": "spaces"}.get(_name_of(lines.between), _name_of(lines.between))
-        message = f"{found} columns where {lines.n_columns} are expected (separated by {name}): {line!r}"
+        message = f"{counted(found, 'column')} where {lines.n_columns} are expected (separated by {name}): {line!r}"
         raise DataError(message, file=source, line=lines.first_line + bad, hint=hint)
     return Cells(lines.data, start, end)
 

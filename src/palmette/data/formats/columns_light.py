@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.files import FilePath, check_utf8, read_all, shown
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 
 MARK = "-DOCSTART-"
 ANYTHING = ("?", "_")  # partial labels that allow every label
@@ -79,7 +79,7 @@ def _ragged(cells: list[str], width: int, file: str, number: int) -> None:
             "one column, but gold and guess are two", file=file, line=number, hint="see --separator tab|space"
         )
     raise DataError(
-        f"{len(cells)} columns where {width} are expected", file=file, line=number,
+        f"{counted(len(cells), 'column')} where {width} are expected", file=file, line=number,
         hint="each line needs as many columns as the first",
     )  # fmt: skip
 

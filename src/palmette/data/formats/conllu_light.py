@@ -15,7 +15,7 @@ import numpy as np
 
 from palmette.data.files import FilePath, check_utf8, read_all, shown
 from palmette.data.tree_checks import faults, heads_of_cells
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 
 CONLLU_FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 FORM, UPOS, HEAD, DEPREL = map(CONLLU_FIELDS.index, ("form", "upos", "head", "deprel"))
@@ -115,7 +115,8 @@ def _words(text: str, file: str) -> tuple[list[list[str]], list[int], list[int]]
         cells = line.split("\t")
         if len(cells) != len(CONLLU_FIELDS):
             raise DataError(
-                f"{len(cells)} columns where 10 are expected (separated by TAB): {line[:60]!r}", file=file, line=number,
+                f"{counted(len(cells), 'column')} where 10 are expected (separated by TAB): {line[:60]!r}",
+                file=file, line=number,
                 hint="gold and guess of a parser are CoNLL-U or CoNLL-X files",
             )  # fmt: skip
         if _is_range_or_empty(cells[0]):

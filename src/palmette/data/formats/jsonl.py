@@ -20,7 +20,7 @@ from palmette.data.formats.format import Format, Output
 from palmette.data.formats.labelling import Labelling, token_records, write_cells
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import LINES
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 from palmette.kernels.io.columns import BLANK_LINE, OTHER_LINE, TAB, TOKEN_LINE
 
 LABEL_KEYS = ("tags", "ner_tags", "labels", "pos_tags", "chunk_tags", "upos", "xpos")
@@ -125,7 +125,7 @@ class JsonlParser:
     def _check_length(self, key: str, found: int, size: int, line: int) -> None:
         if found != size:
             first = self.keys.columns[0]
-            raise self._error(f"{found} items under {key!r} and {size} under {first!r}", line)
+            raise self._error(f"{counted(found, 'item')} under {key!r} and {size} under {first!r}", line)
 
     def _decoded(self, decoder: msgspec.json.Decoder[_T], data: Any, key: str, line: int) -> _T:
         try:

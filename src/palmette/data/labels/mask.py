@@ -94,42 +94,6 @@ def mask_from_column(corpus: Corpus, labels: Sequence[str]) -> LabelMask:
     return LabelMask(np.array(rows, np.int32)[corpus.labels.ids], sets.table())
 
 
-def mark_partial_labels(corpus: Corpus, partial: bool | None) -> None:
-    """Set `label_sets` of a corpus if cells are partial labels: `?` or `_` for any label, `A|B` for one of several.
-
-    `partial` must be given if there are such cells, because a Penn tag may contain a bar."""
-    if corpus.label_sets and partial is False:
-        raise DataError("sets of labels and None are partial labels, which partial=False rules out")
-    if corpus.labels is None or corpus.label_sets is not None or partial is False:
-        return
-    cells = corpus.labels.types
-    if not partial:
-        cell = next((cell for cell in cells if cell == "?" or _is_choice(cell, cells)), None)
-        if cell is not None:
-            token = int(np.argmax(corpus.labels.ids == cells.index(cell)))
-            raise DataError(
-                f"the label {cell!r} looks like a partial one", file=corpus.source, line=corpus.line_of(token),
-                hint="give --partial if `?` means any label and `A|B` one of several, --no-partial if they are labels",
-            )  # fmt: skip
-        return
-    corpus.label_sets = {}
-    for k, cell in enumerate(cells):
-        if cell not in ANYTHING and "|" not in cell:
-            continue
-        names = () if cell in ANYTHING else tuple(cell.split("|"))
-        if "" in names:
-            token = int(np.argmax(corpus.labels.ids == k))
-            raise DataError(
-                f"the partial label {cell!r} has an empty part", file=corpus.source, line=corpus.line_of(token),
-                hint="write the possible labels with one bar between them, or `?` for any label",
-            )  # fmt: skip
-        corpus.label_sets[cell] = frozenset(names)
-
-
-def _is_choice(cell: str, cells: Sequence[str]) -> bool:
-    return "|" in cell and set(cell.split("|")) <= set(cells)
-
-
 def label_names(corpus: Corpus) -> list[str]:
     """All labels of a corpus, including those in sets, by first occurrence."""
     assert corpus.labels is not None

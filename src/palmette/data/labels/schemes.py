@@ -56,7 +56,7 @@ _OTHER_NAMES = {
     "BMES": "IOBES", "BMEWO": "IOBES", "O+C": "IOBES",
 }  # fmt: skip
 # Letters of these schemes that are not those of IOBES
-_SPELLINGS = {
+SPELLINGS = {
     "BILOU": {"E": "L", "S": "U"}, "BILUO": {"E": "L", "S": "U"}, "BMES": {"I": "M"}, "BMEWO": {"I": "M", "S": "W"},
 }  # fmt: skip
 
@@ -146,7 +146,7 @@ def fits(labels: Sequence[str], scheme: str, ids: np.ndarray | None = None, offs
         return False
     seen = None if ids is None or offset is None else _seen_pairs(ids, offset, labels)
     unsure = ids is not None and bool((ids >= len(labels)).any())
-    if (seen is None or unsure) and not _every_label_usable(labels, row):
+    if (seen is None or unsure) and not every_label_usable(labels, row):
         return False
     return seen is None or _every_pair_allowed(seen, labels, scheme)
 
@@ -168,7 +168,7 @@ def _every_pair_allowed(seen: np.ndarray, labels: Sequence[str], scheme: str) ->
     return not wrong
 
 
-def _every_label_usable(labels: Sequence[str], row: Scheme) -> bool:
+def every_label_usable(labels: Sequence[str], row: Scheme) -> bool:
     """Whether each label can occur in some well-formed sentence: in IOB2 an I-NP needs a B-NP, for example."""
     of_type: dict[str, set[str]] = {}
     for label in labels:
@@ -302,7 +302,7 @@ def convert_labels(labels: Sequence[str] | Sequence[list[str]], to: str = "iobes
 
 def _converted(labels: Sequence[str], to: str) -> list[str]:
     made = from_spans(spans(labels), len(labels), to)
-    letters = _SPELLINGS.get(to.upper())
+    letters = SPELLINGS.get(to.upper())
     if letters is None:
         return made
     return [letters.get(label[0], label[0]) + label[1:] for label in made]

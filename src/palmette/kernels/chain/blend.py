@@ -29,7 +29,8 @@ from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.types import F64, I64
 from palmette.kernels.core.vector import fetch_early
 
-NOTHING = 1e-9  # coefficients below this are lost in the rounding of float32 weights
+NOTHING = 1e-9  # coefficients below this are lost in the rounding of float32 weights of ordinary size
+SMALL = 1e-5  # margin rules have smaller coefficients if the values of attributes are large
 
 
 class Sums(NamedTuple):
@@ -54,6 +55,12 @@ def make_sums(m: Chain, K: int) -> Sums:
 
 
 @inline
+def nothing_of(factors: np.ndarray) -> float:
+    """The size up to which a sum of these coefficients, gold first, counts as cancelled."""
+    return NOTHING if abs(factors[0]) > SMALL else NOTHING * abs(factors[0])
+
+
+@inline
 def _sum_places(
     H: int, W: int, arity: int, paths: np.ndarray, factors: np.ndarray, i: int,
     table: np.ndarray, place: np.ndarray, factor: np.ndarray,
@@ -69,18 +76,18 @@ def _sum_places(
             place[n] = p
             n += 1
         table[p] += factors[k]
-    kept = 0
+    kept, nothing = 0, nothing_of(factors)
     for j in range(n):
         value = table[place[j]]
         table[place[j]] = 0.0
-        if abs(value) > NOTHING:
+        if abs(value) > nothing:
             place[kept], factor[kept] = place[j], value
             kept += 1
     return kept
 
 
 @part
-def _sum_labels(q: StateLayout, arity: int, n: int, sums: Sums) -> int:
+def _sum_labels(q: StateLayout, arity: int, n: int, sums: Sums, nothing: float) -> int:
     """Find the combinations of labels of n places whose coefficients do not cancel. Returns their number."""
     place, factor, tied_place, tied = sums.place, sums.factor, sums.tied_place, sums.tied
     found = 0
@@ -94,7 +101,7 @@ def _sum_labels(q: StateLayout, arity: int, n: int, sums: Sums) -> int:
         tied[at] += factor[j]
     kept = 0
     for j in range(found):
-        if abs(tied[j]) > NOTHING:
+        if abs(tied[j]) > nothing:
             tied_place[kept], tied[kept] = tied_place[j], q.tied_update * tied[j]
             kept += 1
     return kept
@@ -184,7 +191,7 @@ def _blend_arity(
         kept = _sum_places(H, W, arity, paths, factors, i, table, place, factor)
         if kept == 0:  # all coefficients cancel: no row is allocated
             continue
-        labels = _sum_labels(q, arity, kept, sums) if has_ties else 0
+        labels = _sum_labels(q, arity, kept, sums, nothing_of(factors)) if has_ties else 0
         if inner:
             _blend_transitions(flat, flat_sum, q, arity, sums, kept, labels, c)
         if ends and i == 0:

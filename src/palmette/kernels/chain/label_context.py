@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.blend import NOTHING
+from palmette.kernels.chain.blend import nothing_of
 from palmette.kernels.chain.differences import Differences, entry_of
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.compile import inline, kernel, part
@@ -120,7 +120,7 @@ def add_weighted_contexts(
         return
     template, first, back = p.template, p.first, p.back
     w, a, ptr, att = p.w, p.a, y.ptr, y.att
-    reach, K = reach_of(p), factors.size
+    reach, K, nothing = reach_of(p), factors.size, nothing_of(factors)
     windows, codes = np.empty((K, reach), np.int32), np.empty(K, np.int64)
     for i in range(at):
         if _agree(paths, i, reach):
@@ -133,7 +133,7 @@ def add_weighted_contexts(
                 codes[k] = read_labels(back, first[t], first[t + 1], windows[k])
             for k in range(K):
                 change = _sum_codes(paths, codes, factors, k, i)
-                if abs(change) <= NOTHING:
+                if abs(change) <= nothing:
                     continue
                 row = row_for(p, att[z], codes[k])
                 w[row, paths[k, i]] += change

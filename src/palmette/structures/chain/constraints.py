@@ -2,39 +2,138 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.schemes import SCHEMES, Transitions, allowed_transitions, are_chunk_labels, fits, recognise
-from palmette.errors import DataError, UsageError
+from palmette.data.labels.mask import label_names, training_mask
+from palmette.data.labels.repair import RARE, Violations, nearest, repaired, violations
+from palmette.data.labels.schemes import (
+    SCHEMES,
+    Transitions,
+    allowed_transitions,
+    are_chunk_labels,
+    every_label_usable,
+    fits,
+    recognise,
+    split_label,
+)
+from palmette.errors import DataError, UsageError, counted
 from palmette.structures.chain.weights import everything_allowed
 
+logger = logging.getLogger(__name__)
 START, END = "<s>", "</s>"
 
 
-def constraints(
-    labels: list[str], known: np.ndarray, corpus: Corpus, asked: str, forbidden: Sequence[tuple[str, str]],
-    old: str | None = None,
-) -> tuple[str | None, Transitions]:  # fmt: skip
-    """Which labels may follow each other: by the tag scheme, and by the user's list. `old`: the scheme of a model
-    that goes on learning, which stays unless the new labels contradict it."""
-    keep = old in SCHEMES and are_chunk_labels(labels) and fits(labels, str(old), known, corpus.offset)
+def settle_scheme(
+    corpus: Corpus, asked: str, old_labels: Sequence[str] = (), old: str | None = None
+) -> tuple[Corpus, str | None]:
+    """The tag scheme of a training corpus, and the corpus with rare violations of it repaired. `old_labels` and `old`
+    are the labels and the scheme of a model that goes on learning, which stays unless the new labels contradict it."""
+    labels = list(dict.fromkeys((*old_labels, *label_names(corpus))))
+    if asked not in ("auto", "none", "strict"):
+        return corpus, asked.upper()
+    if not are_chunk_labels(labels):
+        if asked == "strict":
+            raise _no_scheme(labels, corpus)
+        _warn_of_stray_labels(corpus)
+        return corpus, None
+    known = training_mask(corpus, labels).rows
+    keep = old in SCHEMES and fits(labels, str(old), known, corpus.offset)
     scheme = old if keep else recognise(labels, known, corpus.offset)
-    if asked == "none":
-        allowed = everything_allowed(len(labels))
-    elif asked == "auto":
-        allowed = allowed_transitions(labels, scheme) if scheme else everything_allowed(len(labels))
-    else:
-        allowed = allowed_transitions(labels, asked)
-        scheme = asked.upper()
+    if scheme is not None or asked == "none":
+        return corpus, scheme
+    found, taken = nearest(labels, known, corpus.offset, [str(old)] if old in SCHEMES else SCHEMES)
+    if asked == "strict":
+        raise DataError(_summary(found, corpus), hint=_rewriting(found.scheme))
+    mended, done = repaired(corpus, labels, known, found) if taken else (corpus, 0)
+    if taken and _all_usable(mended, labels, known, old_labels, found.scheme):
+        logger.warning("%s; %s (--constraints strict: error)", _summary(found, corpus), _outcome(found, done))
+        return mended, found.scheme
+    logger.warning(
+        "the labels follow no tag scheme, so that any label may follow any: %s; %s",
+        _summary(found, corpus), _rewriting(found.scheme),
+    )  # fmt: skip
+    return corpus, None
+
+
+def repair_dev(dev: Corpus, scheme: str | None) -> Corpus:
+    """Development data with rare violations of the model's scheme repaired, as in training data."""
+    labels = label_names(dev)
+    if scheme not in SCHEMES or not are_chunk_labels(labels):
+        return dev
+    known = training_mask(dev, labels).rows
+    found = violations(labels, known, dev.offset, str(scheme))
+    if not found.tokens.size:
+        return dev
+    mended, done = repaired(dev, labels, known, found) if found.rare else (dev, 0)
+    logger.warning("development data: %s; %s", _summary(found, dev), _outcome(found, done))
+    return mended
+
+
+def _all_usable(
+    mended: Corpus, labels: Sequence[str], known: np.ndarray, old_labels: Sequence[str], scheme: str
+) -> bool:
+    """Whether every label of a repaired corpus has a use in the scheme, which partly known labels do not show."""
+    names = list(dict.fromkeys((*old_labels, *label_names(mended))))
+    return bool((known < len(labels)).all()) or every_label_usable(names, SCHEMES[scheme])
+
+
+def _summary(found: Violations, corpus: Corpus) -> str:
+    n = found.tokens.size
+    chunks = f"{n:,} of {counted(found.chunks, 'chunk')} {'is' if n == 1 else 'are'} ill-formed in {found.scheme}"
+    return f"{chunks} ({corpus.places(found.tokens)})"
+
+
+def _outcome(found: Violations, done: int) -> str:
+    """How many of the ill-formed chunks were repaired: those beside unknown labels stay."""
+    if done == found.tokens.size:
+        return "read as conlleval does, and repaired"
+    return f"{done:,} of them repaired, as conlleval reads them" if done else "left as they are"
+
+
+def _rewriting(scheme: str) -> str:
+    return f"`palmette convert FILE -o OUT --to {scheme.lower()}` (convert_labels in Python) rewrites ill-formed chunks"
+
+
+def _warn_of_stray_labels(corpus: Corpus) -> None:
+    """Report rare labels without a letter among labels of a tag scheme (0 or o for O): they switch the scheme off."""
+    assert corpus.labels is not None
+    types = corpus.labels.types
+    stray = np.array([not split_label(cell)[0] and cell not in (corpus.label_sets or {}) for cell in types])
+    found = np.flatnonzero(stray[corpus.labels.ids])
+    others = [cell for cell, is_stray in zip(types, stray, strict=True) if not is_stray]
+    if found.size and found.size * RARE <= corpus.n_tokens and are_chunk_labels(others):
+        logger.warning(
+            "%s no letter of a tag scheme, such as %r, so that no scheme is taken (%s)",
+            counted(found.size, "label has", "labels have"), types[corpus.labels.ids[found[0]]], corpus.places(found),
+        )  # fmt: skip
+
+
+def _no_scheme(labels: Sequence[str], corpus: Corpus) -> DataError:
+    assert corpus.labels is not None
+    strange = next((label for label in labels if not split_label(label)[0]), labels[0])
+    return DataError(
+        f"--constraints strict: labels of a tag scheme (B-X, I-X, O) are expected, and {strange!r} is none",
+        file=corpus.source,
+    )
+
+
+def constraints(
+    labels: list[str], known: np.ndarray, corpus: Corpus, scheme: str | None, asked: str,
+    forbidden: Sequence[tuple[str, str]],
+) -> Transitions:  # fmt: skip
+    """Which labels may follow each other: by the tag scheme, unless `asked` is none, and by the user's list."""
+    enforced = scheme is not None and asked != "none"
+    allowed = allowed_transitions(labels, str(scheme)) if enforced else everything_allowed(len(labels))
     allowed = Transitions(*(block.copy() for block in allowed))
     for before, after in forbidden:
         _forbid(allowed, labels, before, after)
     if asked not in ("none", "auto") or forbidden:
         _check_gold(known, allowed, labels, corpus)
-    return scheme, allowed
+    return allowed
 
 
 def _forbid(allowed: Transitions, labels: list[str], before: str, after: str) -> None:
@@ -73,5 +172,5 @@ def _check_gold(known: np.ndarray, allowed: Transitions, labels: list[str], corp
             f"the label {labels[known[token]]!r} after {before!r} is forbidden, and the training data has it",
             file=corpus.source,
             line=corpus.line_of(token),
-            hint="mend the data, or use --constraints none or another --forbid list",
+            hint="mend the data, or use --constraints auto or none, or another --forbidden list",
         )

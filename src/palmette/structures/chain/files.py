@@ -15,7 +15,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.formats.write import Writer
 from palmette.data.labels.mask import LabelMask, mask_from_column
 from palmette.data.stream import BLOCK, Processed, Progress, process_file
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.structures.chain.model import CAP, ChainModel, Decoded
 
 SMALLEST_BLOCK = 1 << 12
@@ -145,7 +145,8 @@ def with_columns(corpus: Corpus, helpers: Sequence[ChainModel], reader: ChainMod
     encoder = reader.encoder
     if helpers and corpus.n_tokens and encoder is not None and len(corpus.columns) >= encoder.n_columns:
         raise UsageError(
-            f"the model reads {encoder.n_columns} columns and the input has {len(corpus.columns)}: --with has nothing "
+            f"the model reads {counted(encoder.n_columns, 'column')} and the input has {len(corpus.columns)}: "
+            "--with has nothing "
             "to add; choose the columns of the input with --columns"
         )
     for model in helpers:

@@ -12,7 +12,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import Transitions
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, make_trellis, stride_of
 from palmette.kernels.chain.train import decode
@@ -270,7 +270,7 @@ def check_columns(corpus: Corpus, encoder: Encoder | None, hint: str = MAKE_COLU
     """DataError if a corpus has fewer columns than the templates read."""
     if encoder is not None and len(corpus.columns) < encoder.n_columns and corpus.n_tokens:
         raise DataError(
-            f"the model reads {encoder.n_columns} columns and the input has {len(corpus.columns)}",
+            f"the model reads {counted(encoder.n_columns, 'column')} and the input has {len(corpus.columns)}",
             file=corpus.source,
             line=corpus.line_of(0),
             hint=hint,
@@ -292,7 +292,7 @@ def check_memory(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> N
     if cells > MOST_BYTES:
         s = int(np.argmax(np.diff(offset)))
         raise DataError(
-            f"sentence {s + 1} has {longest:,} tokens: its order {shape.order} table with {shape.n_states} "
+            f"sentence {s + 1} has {counted(longest, 'token')}: its order {shape.order} table with {shape.n_states} "
             f"{'labels' if shape.states_per_label == 1 else 'states'} "
             f"would take {cells / 2**30:.0f} GB",
             hint="split the sentence, or use a model of a lower order",

@@ -17,7 +17,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from palmette.data.files import FilePath, check_utf8, read_all, read_blocks, shown, write_whole
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams
 from palmette.structures.lm.estimate import Level, flattened
 from palmette.structures.lm.vocabulary import RESERVED
@@ -165,7 +165,10 @@ def _section(reader: _Reader, k: int, n: int, numbers: dict[str, int], words: li
     for i in range(n):
         cells = next(reader.rest(), "\\").split()
         if len(cells) not in (k + 1, k + 2):
-            reader.fail(f"{len(cells)} cells; a probability, {k} words and perhaps a back-off weight are expected")
+            reader.fail(
+                f"{counted(len(cells), 'cell')}; a probability, {counted(k, 'word')} and perhaps a back-off weight "
+                "are expected"
+            )
         try:
             p[i] = float(cells[0])
             backoff[i] = float(cells[k + 1]) if len(cells) == k + 2 else 0.0

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.errors import counted
 from palmette.kernels.lm.score import BEGIN, END, ROOT, Grams
 
 FALLBACK = (0.5, 1.0, 1.5)
@@ -88,7 +89,7 @@ def count_levels(words: np.ndarray, place: np.ndarray, n_words: int, order: int,
         levels.append(Level((keys % n_words).astype(np.int32), keys // n_words, suffix, count))
         node = np.full(words.size, ROOT, np.int64)
         node[ends] = which
-        say(f"order {k}: {keys.size:,} n-grams")
+        say(f"order {k}: {counted(keys.size, 'n-gram')}")
     return levels
 
 

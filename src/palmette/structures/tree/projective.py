@@ -32,8 +32,9 @@ class Lifted(NamedTuple):
     lifted_arcs: int  # one lift may free others, or cross what it did not before
 
     def __str__(self) -> str:
+        are = "is" if self.crossing_sentences == 1 else "are"
         return (
-            f"{self.crossing_sentences:,} of {self.sentences:,} trees are not projective "
+            f"{self.crossing_sentences:,} of {self.sentences:,} trees {are} not projective "
             f"({100 * self.crossing_sentences / max(1, self.sentences):.1f}%); "
             f"{self.lifted_arcs:,} of {self.words:,} arcs were lifted"
         )

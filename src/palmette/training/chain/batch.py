@@ -20,6 +20,7 @@ from palmette.structures.chain.weights import Seen, estimated, physical_memory
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.objective import ChainObjective
+from palmette.training.chain.overflow import check_descent
 from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.start import starting_weights
 from palmette.training.interrupt import Interrupt, interruptible
@@ -68,6 +69,8 @@ def train_likelihood(
             objective, objective.start(), l1=penalty.l1, iterations=settings.n_passes(), tolerance=learner.tolerance,
             report=_Watch(objective, problem.dev, log, interrupt), workers=objective.workers,
         )  # fmt: skip
+    second_stage = learner.l1_then_l2 and not penalty.l1
+    check_descent(found, problem.data, fresh=request.resume is None and not second_stage)
     objective.put(found.point)
     ended = log.stuck if log.is_stuck else ENDINGS[found.ending]
     if interrupt:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, FeatureWeights
 from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace
 from palmette.options.learners import Crf
 from palmette.structures.chain.weights import norm
 from palmette.training.chain.exact import ChainLearning
+from palmette.training.chain.overflow import cure
 from palmette.training.trainer import Counts
 
 
@@ -47,7 +49,10 @@ class DescentLearning(ChainLearning):
 
     def figures(self) -> dict[str, float]:
         """The objective accumulated during the epoch, with the penalty of the weights at its end."""
-        own = {"norm": norm(self.chain), "objective": self.objective + self.l2 * norm(self.chain) ** 2}
+        states = [part.state for part in (*self.chain.transitions, *self.chain.weights)]
+        if not all(np.isfinite(state).all() for state in states):
+            raise DataError("the squared gradients of adagrad have overflowed", hint=cure(self.data, self.learner))
+        own = {"norm": norm(self.chain), "objective": self.objective + (self.l2 and self.l2 * norm(self.chain) ** 2)}
         return own if self.roles is None else own | self.roles.compared(self.chain)
 
 

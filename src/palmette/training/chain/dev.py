@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.mask import known_gold, label_names, mark_partial_labels
+from palmette.data.labels.mask import known_gold, label_names
+from palmette.data.labels.partial import mark_partial_labels
 from palmette.data.labels.schemes import are_chunk_labels
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.scores import Scores, score
@@ -19,6 +20,7 @@ from palmette.kernels.chain.forms import Active, Data
 from palmette.kernels.core.index import FeatureIndex
 from palmette.options.chain import ChainSettings
 from palmette.structures.chain.beam import beam_labels
+from palmette.structures.chain.constraints import repair_dev
 from palmette.structures.chain.data import Collected, allow_table, encode_contexts, encode_corpus
 from palmette.structures.chain.model import best_labels, check_columns
 
@@ -70,16 +72,18 @@ def check_labelled(corpus: Corpus, what: str) -> None:
 
 def held_out(
     dev: Corpus | None, encoder: Encoder | None, feature_indexes: Mapping[int, FeatureIndex], labels: list[str],
-    settings: ChainSettings,
+    settings: ChainSettings, scheme: str | None,
 ) -> Dev | None:  # fmt: skip
-    """Development data for a model with these attributes and labels."""
+    """Development data for a model with these attributes, labels and tag scheme."""
     if dev is None:
         if settings.patience is not None or settings.tune_bias:
             raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
         return None
     check_labelled(dev, "development")
     check_columns(dev, encoder, SAME_COLUMNS)
-    mark_partial_labels(dev, settings.partial)
+    mark_partial_labels(dev, settings.partial, labels)
+    if settings.constraints != "none":
+        dev = repair_dev(dev, scheme)
     names = labels + [label for label in label_names(dev) if label not in set(labels)]
     if len(names) > len(labels):
         new = ", ".join(names[len(labels) :][:10])

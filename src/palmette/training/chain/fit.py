@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.errors import DataError, UsageError
-from palmette.kernels.chain.forms import Chain, Data
+from palmette.errors import DataError, UsageError, counted
+from palmette.kernels.chain.forms import Data
 from palmette.kernels.core.compile import check_compiled
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.label_context import drop_unmoved_contexts
@@ -24,6 +24,7 @@ from palmette.structures.stored_features import Names, some_names
 from palmette.training.chain.batch import train_by_likelihood
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.online import dev_score, train_by_examples
+from palmette.training.chain.overflow import check_moved, check_weights, cure
 from palmette.training.chain.prepare import forbidden_pairs, prepare
 from palmette.training.chain.request import TrainedChain, TrainingData, TrainRequest
 from palmette.training.result import TrainResult
@@ -38,11 +39,13 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
     latent = problem.settings.latent
     train = train_by_likelihood if problem.settings.chosen_learner.full_batch else train_by_examples
     trained = train(problem) if latent is None or latent.restarts == 1 else _best_of_restarts(problem, latent.restarts)
-    _report_infeasible(trained, corpus)
+    _report_infeasible(trained, problem.data, corpus)
     outcome, settings, old = trained.outcome, trained.settings, request.resume
     beam = settings.beam
     chain, contexts = (outcome.best, None) if beam is None else outcome.best
-    _check_weights(chain, problem.data, corpus)
+    check_weights(chain, contexts, problem.data, settings.chosen_learner, corpus)
+    if not settings.chosen_learner.full_batch:
+        check_moved(outcome, chain, problem.data)
     if problem.shape.history is not None:
         forget_forbidden(chain)
     collected = problem.collected
@@ -96,7 +99,7 @@ def _how_good(outcome: TrainResult, has_dev: bool) -> float:
     return -outcome.training_log[-1].figures["objective"] if outcome.training_log else -float("inf")
 
 
-def _report_infeasible(trained: TrainedChain, corpus: Corpus) -> None:
+def _report_infeasible(trained: TrainedChain, data: Data, corpus: Corpus) -> None:
     """Report sentences without an allowed gold path: an error if all are, else a warning."""
     learner = trained.settings.chosen_learner
     if trained.infeasible >= corpus.n_sentences:
@@ -105,14 +108,13 @@ def _report_infeasible(trained: TrainedChain, corpus: Corpus) -> None:
             "no training sentence has a label sequence that satisfies both its annotation and the transition "
             "constraints" + (", or the steps were so large that scores overflowed" if steps else ""),
             file=corpus.source,
-            hint="choose a smaller --rate, or see --constraints and --forbidden" if steps
-            else "see --constraints and --forbidden",
+            hint=(f"{cure(data, learner)}, or " if steps else "") + "see --constraints and --forbidden",
         )  # fmt: skip
     if trained.infeasible:
         logger.warning(
-            "%s training sentences are left out: no label sequence satisfies both their annotation and the transition "
-            "constraints; see --constraints and --forbidden",
-            f"{trained.infeasible:,}",
+            "%s left out: no label sequence satisfies both the annotation and the transition constraints; see "
+            "--constraints and --forbidden",
+            counted(trained.infeasible, "training sentence is", "training sentences are"),
         )
 
 
@@ -122,17 +124,6 @@ def _drop_unmoved(model: ChainModel, collected: Collected) -> None:
     if model.label_contexts is not None:
         model.label_contexts = drop_unmoved_contexts(collected, model.label_contexts)
     model.feature_indexes = collected.feature_indexes
-
-
-def _check_weights(chain: Chain, data: Data, corpus: Corpus) -> None:
-    """DataError if weights have overflowed float32, which large values and sample weights can cause."""
-    if data.features[0].val.size or (data.weight != 1).any():
-        blocks = [part.w for part in (*chain.transitions, *chain.weights)]
-        if not all(np.isfinite(block).all() for block in blocks):
-            raise DataError(
-                "the weights have overflowed", file=corpus.source,
-                hint="scale the values of attributes or the weights of sentences down, for example to at most 1",
-            )  # fmt: skip
 
 
 def attribute_names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:

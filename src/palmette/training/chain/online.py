@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.kernels.chain.train_beam import BeamLearner
 from palmette.options.learners import Crf
 from palmette.options.search import UPDATE_NUMBERS
@@ -83,14 +83,15 @@ def _plain_model(problem: TrainingData) -> TrainResult | None:
     epochs = 0 if settings.latent is None else settings.latent.split_after
     if not epochs or problem.request.resume is not None or shape.states_per_label == 1:
         return None
-    logger.info("%d passes of a plain model, whose labels are then split into states", epochs)
+    passes = counted(epochs, "pass", "passes")
+    logger.info("%s of a plain model, whose labels are then split into states", passes)
     plain = problem._replace(shape=shape._replace(states_per_label=1, states=()), dev=None)
     learning, _ = start_learning(plain, Averaging("avg"), None)
     return train_epochs(learning, settings.seed, epochs, EpochLog(None, problem.request.progress))
 
 
 def _shown(averaging: Averaging) -> str:
-    return averaging.estimator + (f" every {averaging.every} passes" if averaging.every else "")
+    return averaging.estimator + (f" every {counted(averaging.every, 'pass', 'passes')}" if averaging.every else "")
 
 
 def dev_score(outcome: TrainResult) -> float:

@@ -8,14 +8,15 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
-from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, mark_partial_labels, training_mask
-from palmette.errors import DataError, UsageError
+from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, training_mask
+from palmette.data.labels.partial import settle_partial
+from palmette.errors import DataError, UsageError, counted
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import MaxEnt
 from palmette.options.states import MOST_STATES, LabelHistory, Latent
-from palmette.structures.chain.constraints import constraints
+from palmette.structures.chain.constraints import constraints, settle_scheme
 from palmette.structures.chain.data import Collected, allow_table
 from palmette.structures.chain.model import ChainModel, check_columns, check_memory
 from palmette.structures.chain.search import check_searchable
@@ -34,13 +35,16 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     settings, old = request.settings.resolved(), request.resume
     if old is not None:
         check_columns(corpus, old.encoder, SAME_COLUMNS)
-    mark_partial_labels(corpus, settings.partial)
+    possible = "partial" not in settings.chosen_learner.unused
+    asked = old.settings.partial if old is not None and settings.partial is None else settings.partial
+    settings = settings.replace(partial=settle_partial(corpus, asked, possible, () if old is None else old.labels))
+    before = ((), None) if old is None else (old.labels, old.scheme)
+    corpus, scheme = settle_scheme(corpus, settings.constraints, *before)
     labels = _labels(corpus, old)
     known = training_mask(corpus, labels)
     if isinstance(settings.learner, MaxEnt):
         check_fully_known(known, corpus, len(labels))
-    before = None if old is None else old.scheme
-    scheme, allowed = constraints(labels, known.rows, corpus, settings.constraints, forbidden_pairs(request), before)
+    allowed = constraints(labels, known.rows, corpus, scheme, settings.constraints, forbidden_pairs(request))
     encoder = _encoder(request)
     check_searchable(encoder, settings.search.kind)  # type: ignore[union-attr]
     shape = _shape(labels, encoder, request)
@@ -51,7 +55,7 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     data = collected.data(known.rows, allow_table(len(labels), known.sets))
     _report_size(collected, shape, settings)
     _report_partial(known, len(labels))
-    on_dev = held_out(dev, encoder, collected.feature_indexes, labels, settings)
+    on_dev = held_out(dev, encoder, collected.feature_indexes, labels, settings, scheme)
     problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request)
     if settings.beam is not None:
         check_beam(problem)
@@ -152,11 +156,14 @@ def _report_size(collected: Collected, shape: Shape, settings: ChainSettings) ->
         dense = {k: n for k, n in dense.items() if k == 1}
     total = sum(dense.values())
     found = sum(collected.found.values())
-    kept = f" of {found:,}" if found != sum(sizes.values()) else ""
+    kept = counted(found, "attribute")
+    if found != sum(sizes.values()):
+        kept = f"{sum(sizes.values()):,} of {kept}"
     logger.info(
-        f"{collected.corpus.n_sentences:,} sentences, {collected.corpus.n_tokens:,} tokens, {shape.n_labels} labels, "
-        + (f"{int((~shape.missing()).sum())} states, " if shape.states_per_label > 1 else "")
-        + f"{sum(sizes.values()):,}{kept} attributes, order {shape.order}, up to {total:,} weights"
+        f"{counted(collected.corpus.n_sentences, 'sentence')}, {counted(collected.corpus.n_tokens, 'token')}, "
+        f"{counted(shape.n_labels, 'label')}, "
+        + (f"{counted(int((~shape.missing()).sum()), 'state')}, " if shape.states_per_label > 1 else "")
+        + f"{kept}, order {shape.order}, up to {counted(total, 'weight')}"
         + (" and those of earlier labels as they come" if LABEL_CONTEXT in sizes else "")
     )
     if not sum(sizes.values()):
@@ -171,4 +178,4 @@ def _report_size(collected: Collected, shape: Shape, settings: ChainSettings) ->
 def _report_partial(known: LabelMask, n_labels: int) -> None:
     unsure = int(np.count_nonzero(known.rows >= n_labels))
     if unsure:
-        logger.info(f"{unsure:,} of {known.rows.size:,} tokens have a label that is not fully known")
+        logger.info(f"{unsure:,} of {counted(known.rows.size, 'token')} have a label that is not fully known")

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
 from palmette.features.encode import Encoder
 from palmette.features.templates import to_text
 from palmette.kernels.core.compile import check_compiled
@@ -66,9 +66,10 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
     tables = packed(views, settings.chunk_types, settings.pairs)
     held_out = None if task.dev is None else Labelled(encode(task.dev[0], task.encoder, feature_index), task.dev[1])
     logger.info(
-        f"{int((task.y > 0).sum()):,} sentences of class {task.classes[1]}, {int((task.y < 0).sum()):,} of class "
-        f"{task.classes[0]}, {task.corpus.n_tokens:,} tokens, {feature_index.size:,} attributes, "
-        + ", ".join(f"{view.name} ({len(view.tags)} tags)" for view in views)
+        f"{counted(int((task.y > 0).sum()), 'sentence')} of class {task.classes[1]}, {int((task.y < 0).sum()):,} "
+        f"of class {task.classes[0]}, {counted(task.corpus.n_tokens, 'token')}, "
+        f"{counted(feature_index.size, 'attribute')}, "
+        + ", ".join(f"{view.name} ({counted(len(view.tags), 'tag')})" for view in views)
     )
     _warn_of_size(task, (feature_index.size + 1) * tables.kind.size)
 

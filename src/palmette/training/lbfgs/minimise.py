@@ -58,6 +58,7 @@ class Result(NamedTuple):
     evaluations: int
     ending: str  # a key of ENDINGS
     values: list[float]  # at the start and after each iteration
+    first_norm: float  # of the gradient at the start
 
     @property
     def converged(self) -> bool:
@@ -89,7 +90,7 @@ def minimise(
     _check(start, l1, memory, iterations, tolerance, gradient_tolerance)
     walk = _Walk(function, start, l1, memory, workers or Workers())
     del start  # if nobody else has it, its memory is free
-    values = [walk.value]
+    values, first_norm = [walk.value], walk.norm
 
     def ended() -> str | None:
         if walk.norm <= gradient_tolerance * max(1.0, walk.length):
@@ -106,7 +107,7 @@ def minimise(
         if report is not None and report(len(values) - 1, walk.value, walk.norm, walk.evaluations, walk.point):
             ending = "report"
             break
-    return Result(walk.point, walk.value, walk.norm, len(values) - 1, walk.evaluations, ending, values)
+    return Result(walk.point, walk.value, walk.norm, len(values) - 1, walk.evaluations, ending, values, first_norm)
 
 
 class _Walk:
@@ -127,7 +128,7 @@ class _Walk:
         if not (math.isfinite(self.value) and math.isfinite(self.norm)):
             raise UsageError(
                 f"the objective is {self.value} and the norm of its gradient {self.norm} at the start; "
-                "start from finite weights at which both are finite"
+                "scale the values of attributes down, or start from other weights"
             )
 
     def advance(self) -> bool:

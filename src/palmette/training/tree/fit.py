@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.treebank import Treebank
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 from palmette.evaluation.attachment import score_trees
 from palmette.kernels.core.compile import check_compiled
 from palmette.kernels.tree.forms import LEFT, RIGHT, Weights
@@ -18,6 +18,7 @@ from palmette.options.tree import TreeSettings
 from palmette.structures.tree.model import SHIFTING, Action, ParserModel, encode, make_grammar, relations_of
 from palmette.structures.tree.projective import deprojectivised, projective_sentences, projectivised
 from palmette.structures.tree.templates import Templates
+from palmette.training.checks import warn_of_strange_trees
 from palmette.training.result import EpochLog, Progress, TrainResult
 from palmette.training.trainer import train_epochs
 from palmette.training.tree.learning import ParserLearning
@@ -41,6 +42,7 @@ def fit_parser(
     check_compiled("training")
     if not treebank.n_tokens or (treebank.heads < 0).any():
         raise DataError("the training data has no trees", file=treebank.corpus.source)
+    warn_of_strange_trees(treebank)
     projective = made_projective(treebank, settings.non_projective)
     actions, root = actions_of(projective), root_of(projective)
     relations = relations_of(actions, root)
@@ -83,7 +85,9 @@ def made_projective(treebank: Treebank, how: str) -> Treebank:
         return made
     good = projective_sentences(treebank)
     if not good.all():
-        logger.info(f"{int((~good).sum()):,} of {good.size:,} trees are not projective and are left out")
+        n = int((~good).sum())
+        does = "is not projective and is" if n == 1 else "are not projective and are"
+        logger.info(f"{n:,} of {counted(good.size, 'tree')} {does} left out")
     if not good.any():
         raise DataError("no tree of the training data is projective", hint="--non-projective pseudo transforms them")
     return treebank.take(np.flatnonzero(good))
