@@ -68,7 +68,7 @@ class Train(JsonOptions, Command):
         tagger = self._tagger(old)
         spec = format_spec(self.params(FormatSpec))
         if old is not None:
-            spec = old.spec_for(self.data, labelled=True).overridden(spec)
+            spec = old.spec_for(self.data, spec, labelled=True)
         silent = self.quiet or self.json
         with _display(tagger, self.dev, silent) as display:
             tagger.fit_file(

@@ -146,6 +146,27 @@ class Corpus(msgspec.Struct, eq=False):
         return [list(cells) for cells in zip(*rows, strict=True)]
 
 
+def check_cells(corpus: Corpus, most: int) -> None:
+    """DataError if a cell, a label or the name of an attribute has more than `most` bytes."""
+    given = corpus.attributes
+    tokens = None if given is None else np.repeat(np.arange(corpus.n_tokens), np.diff(given.ptr))
+    columns: list[tuple[Column | None, str]] = [(column, "cell") for column in corpus.columns]
+    columns += [(corpus.labels, "label"), (None if given is None else given.names, "attribute")]
+    for column, what in columns:
+        if column is None or not column.start.size:
+            continue
+        size = column.end - column.start
+        if size.max() > most:
+            t = int(np.argmax(size > most))
+            at = int(np.argmax(column.ids == t))
+            begin = column.data[column.start[t] : column.end[t]][:40].tobytes().decode(errors="replace")
+            raise DataError(
+                f"a {what} of {size[t]:,} bytes, and at most {most:,} are read: {begin!r} ...", file=corpus.source,
+                line=corpus.line_of(at if tokens is None or what != "attribute" else int(tokens[at])),
+                hint="is this the right format? If cells are that long: --max-cell BYTES (in Python max_cell=BYTES)",
+            )  # fmt: skip
+
+
 def offsets_from_lines(kind: np.ndarray, tokens: np.ndarray) -> np.ndarray:
     """Sentence offsets i64[S+1]: any line that is blank or a mark ends a sentence; comments do not."""
     ends = np.flatnonzero((kind == kernels.BLANK_LINE) | (kind == kernels.MARK_LINE))

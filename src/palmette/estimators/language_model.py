@@ -18,6 +18,7 @@ import numpy as np
 
 from palmette.data.files import FilePath
 from palmette.data.formats.sentences import AnySentence, Sentences, read_sentences, sentences_of
+from palmette.data.text import PLAIN, TextSpec
 from palmette.errors import DataError, UsageError, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams, score_words
@@ -59,9 +60,9 @@ class LanguageModel(NgramOptions, Estimator):
         self.seen_: np.ndarray | None = np.unique(sentence_hashes(ids, text.offset))
         return self
 
-    def fit_file(self, *paths: FilePath) -> LanguageModel:
-        """Learn from files with one sentence per line."""
-        return self.fit(read_sentences(*paths))
+    def fit_file(self, *paths: FilePath, spec: TextSpec = PLAIN) -> LanguageModel:
+        """Learn from files with one sentence per line. spec: their encoding."""
+        return self.fit(read_sentences(*paths, spec=spec))
 
     def _set(self, vocabulary: Vocabulary, grams: Grams, sizes: Sequence[int]) -> None:
         self._vocabulary, self._grams, self.sizes_ = vocabulary, grams, list(sizes)

@@ -96,10 +96,11 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         """Learn from a labelled file; `options` as for `fit_corpus`."""
         spec = spec or FormatSpec()
         self.settings()  # wrong parameters are reported before any file is read
-        corpus = read_corpus(path, spec)
+        resolved = spec.resolved(path)
+        corpus = read_corpus(path, resolved)
         held_out = read_corpus(dev, spec) if dev is not None else None
         self.fit_corpus(corpus, held_out, **options)
-        self.model_.meta["reading"] = _explicit(spec.resolved(path), corpus).values()
+        self.model_.meta["reading"] = _explicit(resolved, corpus).stored()
         return self
 
     def fit_corpus(
@@ -347,10 +348,10 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         helpers = [tagger._fitted() for tagger in add]
         return TagRequest(spec=spec or self.spec_for(source), helpers=helpers, **options)
 
-    def spec_for(self, source: FilePath, *, labelled: bool = False) -> FormatSpec:
-        """How to read input that looks like the training data, with its labels or without."""
+    def spec_for(self, source: FilePath, given: FormatSpec | None = None, *, labelled: bool = False) -> FormatSpec:
+        """How to read input that looks like the training data, with its labels or without. What `given` sets holds."""
         trained = self._fitted().meta.get("reading") or FormatSpec()
-        spec = FormatSpec().like(trained, source)
+        spec = (given or FormatSpec()).like(trained, source)
         return spec.labelled() if labelled else spec
 
     # Keeping

@@ -24,7 +24,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from palmette.data.files import FilePath, check_utf8, read_all, shown
+from palmette.data.files import FilePath, shown
+from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.observed import Observed
 
@@ -169,8 +170,8 @@ def _resource_name(path: FilePath, name: str | None) -> str:
 
 def _rows(path: FilePath) -> Iterator[tuple[int, list[str]]]:
     """Number (from 1) and TAB-separated fields of each line that is not blank."""
-    data = read_all(path)
-    check_utf8(data, shown(path))
+    data = read_text(path)
+    check_utf8(data, shown(path), hint=CONVERT)
     for number, line_text in enumerate(data.decode().split("\n"), 1):
         line_text = line_text.removesuffix("\r")
         if line_text.strip():

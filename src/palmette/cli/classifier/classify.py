@@ -6,15 +6,20 @@ import time
 
 from palmette.cli.classifier.common import ClassifyingOptions, FormatOption, load_with_tagger
 from palmette.cli.command import Command, OutputOptions
+from palmette.cli.common import EncodingOptions, text_spec
 from palmette.cli.output import Meter, report_rate, report_source
+from palmette.data.text import TextSpec
 from palmette.errors import UsageError
 from palmette.options.declare import option
 
 WRITTEN = {"lines": "class, score and words, separated by TABs", "jsonl": "one JSON object per sentence"}
 
 
-class Classify(FormatOption, ClassifyingOptions, OutputOptions, Command):
+class Classify(FormatOption, ClassifyingOptions, EncodingOptions, OutputOptions, Command):
     """Write the class and the score of each sentence."""
+
+    owners = (TextSpec,)
+    hidden = ("max-cell",)
 
     model: str = option(argument=True, help="The model file.")
     data: str = option(
@@ -35,17 +40,18 @@ class Classify(FormatOption, ClassifyingOptions, OutputOptions, Command):
             raise UsageError("--text is a sentence instead of a file: leave the file and --format out")
         classifier = load_with_tagger(self.model, self.tagger, self.quiet)
         if self.text is not None:
-            from palmette.data.files import write_whole
             from palmette.data.formats.classified import parse_line
+            from palmette.data.text import write_text
 
             sentence = parse_line(self.text, "--text", 1, labelled=False)
-            with write_whole(self.output) as out:
+            with write_text(self.output, self.output_encoding or text_spec(self).encoding) as out:
                 out.write(classifier.classified([sentence], output=self.to, structures=self.structures))
             return
         report_source(self.data, self.quiet)
         begun = time.perf_counter()
         n = classifier.classify_file(
             self.data, self.output, format=self.format, output=self.to, structures=self.structures,
+            spec=text_spec(self), output_encoding=self.output_encoding,
             progress=None if self.quiet else Meter("sentences"),
         )  # fmt: skip
         if self.output != "-" and not self.quiet:

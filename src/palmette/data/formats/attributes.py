@@ -14,12 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.data.corpus import Attributes, Column, Corpus, Lines, offsets_from_lines
-from palmette.data.files import check_utf8
 from palmette.data.formats.columns import insert_comments, paste_labels, replace_cells
 from palmette.data.formats.format import Format, Output, Parser
 from palmette.data.formats.labelling import MARK, Labelling, write_labels
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import BLANK_LINES
+from palmette.data.text import check_utf8
 from palmette.errors import DataError
 from palmette.kernels.io import attributes as kernels
 from palmette.kernels.io.columns import BLANK_LINE, MARK_LINE, OTHER_LINE, TOKEN_LINE, intern_cells, split_lines

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus, Lines, bytes_of, offsets_from_lines
-from palmette.data.files import check_utf8
 from palmette.data.formats.format import Format, Output
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import Labelling, token_records
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import Cut, after_blank_line
+from palmette.data.text import check_utf8
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io import columns as kernels
 from palmette.kernels.io.splice import splice

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from palmette.data.corpus import bytes_of, column_of_strings
-from palmette.data.files import FilePath, check_utf8, read_all, shown
+from palmette.data.files import FilePath, shown
+from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import UsageError
 from palmette.kernels.core.hashing import hash_pieces
@@ -73,11 +74,11 @@ def choose_templates(features: str | FilePath) -> Templates:
     if isinstance(features, str) and features in SETS:
         return compile_templates(SETS[features], features)
     try:
-        data = read_all(features)
+        data = read_text(features)
     except Exception as error:
         names = ", ".join(SETS)
         raise UsageError(f"features: {str(features)!r} is neither a named set ({names}) nor a readable file") from error
-    check_utf8(data, shown(features))
+    check_utf8(data, shown(features), hint=CONVERT)
     return compile_templates(data.decode(), shown(features))
 
 
