@@ -113,7 +113,7 @@ def test_a_cr_inside_of_a_line_is_reported(tmp_path: Path, caplog: pytest.LogCap
     path.write_bytes(b"a\nb\rc\nd\n")
     with caplog.at_level(logging.WARNING):
         assert read_corpus(path, FormatSpec(label=None, has_label=False)).columns[0].cells() == ["a", "b", "c", "d"]
-    assert "1 lone CRs end lines, the first of them line 2" in caplog.text
+    assert "x.txt:2: a lone CR ends a line here; other lines end with LF" in caplog.text
     caplog.clear()
     path.write_bytes(b"a\rb\r")
     read_corpus(path, FormatSpec(label=None, has_label=False))

@@ -13,6 +13,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
+from palmette.data.normal_form import NFC, doubtful, nfc
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.core.index import FeatureIndex
@@ -35,6 +36,24 @@ class Column(msgspec.Struct, eq=False, dict=True):
         raw = text.tobytes()
         marks = offset.tolist()
         return [raw[a:b].decode() for a, b in pairwise(marks)]
+
+    @cached_property
+    def nfc(self) -> Column:
+        """The column with its cells in NFC; those that become equal are one type."""
+        changed: dict[int, str] = {}
+        for t in doubtful(self.data, self.start, self.end).tolist():
+            text = self.data[self.start[t] : self.end[t]].tobytes().decode()
+            if (made := nfc(text)) != text:
+                changed[t] = made
+        if not changed:
+            return self
+        numbers: dict[str, int] = {}
+        new = [numbers.setdefault(changed.get(t, text), len(numbers)) for t, text in enumerate(self.types)]
+        return column_of_types(np.array(new, np.int32)[self.ids], list(numbers))
+
+    def in_form(self, form: str) -> Column:
+        """The column with its cells in a form, NFC or NONE."""
+        return self.nfc if form == NFC else self
 
     def cells(self) -> list[str]:
         types = self.types

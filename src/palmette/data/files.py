@@ -40,7 +40,7 @@ _GZIP = b"\x1f\x8b"
 # any other head is passed on at once, so that a tagger answers the first line typed at a terminal.
 _UNDECIDED = (b"", _GZIP[:1], _BOM[:1], _BOM[:2])
 _WRITE_BUFFER = 1 << 20
-_PEEK_STEP = 1 << 16
+_PEEK_STEP = 1 << 13
 
 _REASONS: dict[int, tuple[str, str | None]] = {
     errno.ENOENT: ("no such file", None),
@@ -93,7 +93,7 @@ def peek(path: FilePath, enough: Callable[[bytes], bool]) -> bytes:
     head = b""
     with _reading(shown(path)):
         file = _open(name)
-        while len(head) < PEEK and (data := file.read1(_PEEK_STEP)):
+        while len(head) < PEEK and (data := file.read1(max(_PEEK_STEP, len(head)))):
             head += data
             if enough(_unpacked(head)):
                 break

@@ -13,6 +13,7 @@ import contextlib
 import logging
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, BinaryIO, cast
 
 from palmette.data.files import BLOCK, FilePath, read_blocks, shown, write_whole
@@ -80,7 +81,7 @@ def text_blocks(path: FilePath, spec: TextSpec = PLAIN, block: int = BLOCK) -> I
     pieces: Iterable[bytes] = read_blocks(path, block)
     if not is_utf8(spec.encoding):
         pieces = _decoded(pieces, spec.encoding, file)
-    return _limited(_with_line_ends(pieces, file), spec.max_line, file)
+    return _lines(pieces, spec.max_line, file)
 
 
 def read_text(path: FilePath, spec: TextSpec = PLAIN) -> bytes:
@@ -95,56 +96,67 @@ def n_line_ends(data: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == 10))  # a third of the time of bytes.count
 
 
-def _with_line_ends(pieces: Iterable[bytes], file: str) -> Iterator[bytes]:
-    """Pieces with LF in place of lone CRs. What ends a piece may be half of a line end, and goes to the next one."""
-    held = b""
-    lines = lone = fed = 0
-    first: int | None = None
-    for piece in pieces:
-        data = held + piece if held else piece
-        held = b""
+class _LoneCrs:
+    """Replaces lone CRs by LF, piece by piece, and remembers where they were."""
+
+    def __init__(self) -> None:
+        self.held = b""  # what ended the last piece and may be half of a line end
+        self.n = 0
+        self.first: int | None = None  # the line that the first one ends
+        self.others = False  # whether some lines end with LF
+
+    def without(self, piece: bytes, line: int) -> bytes:
+        """A piece that begins in a line with LF in place of lone CRs."""
+        data = self.held + piece if self.held else piece
+        self.held = b""
         if b"\r" in data:
-            held = b"\r" * min(2, len(data) - len(data.rstrip(b"\r")))
-            data = data.removesuffix(held).replace(b"\r\r\n", b"\r\n")
-            at = _LONE_CR.search(data)
-            if at is not None:
-                first = first or lines + n_line_ends(data[: at.start()]) + 1
-                data, n = _LONE_CR.subn(b"\n", data)
-                lone += n
-                fed -= n
-        ends = n_line_ends(data)
-        lines += ends
-        fed += ends
-        if data:
-            yield data
-    if held:
-        lone += len(held)
-        yield b"\n" * len(held)
-    if first is not None and fed:
-        logger.warning(
-            "%s: %s lone CRs end lines, the first of them line %d; other lines end with LF", file, f"{lone:,}", first
-        )
+            self.held = b"\r" * min(2, len(data) - len(data.rstrip(b"\r")))
+            data = data.removesuffix(self.held).replace(b"\r\r\n", b"\r\n")
+        self.others = self.others or b"\n" in data
+        at = _LONE_CR.search(data) if b"\r" in data else None
+        if at is None:
+            return data
+        self.first = self.first or line + n_line_ends(data[: at.start()])
+        data, n = _LONE_CR.subn(b"\n", data)
+        self.n += n
+        return data
+
+    def rest(self) -> bytes:
+        """The line ends at the end of the file."""
+        self.n += len(self.held)
+        return b"\n" * len(self.held)
+
+    def report(self, file: str) -> None:
+        if self.first is not None and self.others:
+            ends = f"{self.n:,} lone CRs end lines" if self.n > 1 else "a lone CR ends a line"
+            logger.warning("%s:%d: %s here; other lines end with LF", file, self.first, ends)
 
 
-def _limited(pieces: Iterable[bytes], most: int, file: str) -> Iterator[bytes]:
-    """Pieces of lines that are not longer than `most` bytes; DataError at the first longer one."""
+def _lines(pieces: Iterable[bytes], most: int, file: str) -> Iterator[bytes]:
+    """Pieces with LF in place of lone CRs, whose lines are not longer than `most` bytes: DataError at a longer one."""
+    crs = _LoneCrs()
     line, size = 1, 0  # the line that the piece begins in, and its bytes so far
-    for piece in pieces:
+    for given in chain(pieces, (None,)):
+        piece = crs.rest() if given is None else crs.without(given, line)
         start = -size
         while len(piece) - start > most:
             end = piece.rfind(b"\n", max(start, 0), start + most + 1)
             if end < 0:
-                shown_text = piece[max(start, 0) :][:40].decode(errors="replace")
-                raise DataError(
-                    f"a line of more than {most:,} bytes: {shown_text!r} ...", file=file,
-                    line=line + n_line_ends(piece[: max(start, 0)]),
-                    hint="is this the right file? If lines are that long: --max-line BYTES (in Python max_line=BYTES)",
-                )  # fmt: skip
+                raise _too_long(piece[max(start, 0) :], most, file, line + n_line_ends(piece[: max(start, 0)]))
             start = end + 1
-        yield piece
+        if piece:
+            yield piece
         line += n_line_ends(piece)
         last = piece.rfind(b"\n")
         size = size + len(piece) if last < 0 else len(piece) - last - 1
+    crs.report(file)
+
+
+def _too_long(text: bytes, most: int, file: str, line: int) -> DataError:
+    return DataError(
+        f"a line of more than {most:,} bytes: {text[:40].decode(errors='replace')!r} ...", file=file, line=line,
+        hint="is this the right file? If lines are that long: --max-line BYTES (in Python max_line=BYTES)",
+    )  # fmt: skip
 
 
 def _decoded(pieces: Iterable[bytes], encoding: str, file: str) -> Iterator[bytes]:

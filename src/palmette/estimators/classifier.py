@@ -135,7 +135,7 @@ class Classifier(ClassifierOptions, Estimator):
             templates = given if isinstance(given, TemplateSet) else read_templates(given)
         else:
             templates = named_set(self.features, 1, n_columns)
-        return Encoder(templates, Resources())
+        return Encoder(templates, Resources(), self.unicode)
 
     def _items(self, X: Iterable[Any]) -> Items:
         if isinstance(X, str):

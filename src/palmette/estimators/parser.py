@@ -28,7 +28,7 @@ from palmette.options.declare import OptionError
 from palmette.options.search import Beam
 from palmette.options.tree import ParserOptions, TreeSettings
 from palmette.structures.tree.compact import ParserCompaction, compact_parser
-from palmette.structures.tree.model import ParserModel, encode
+from palmette.structures.tree.model import ParserModel
 from palmette.structures.tree.nbest import best_trees
 from palmette.structures.tree.serialise import load_parser
 from palmette.structures.tree.templates import choose_templates
@@ -132,7 +132,7 @@ class Parser(ParserOptions, Estimator):
             raise UsageError(f"nbest: {n!r} is not a whole number of at least 1")
         model, treebank, width = self._fitted(), _treebank(sentences), max(n, self._width(beam))
         Beam(width)
-        words, grammar = encode(treebank, model.templates, model.relations, gold=False), model.grammar()
+        words, grammar = model.encode(treebank), model.grammar()
         return [
             [
                 Candidate(self._plain(treebank.take(np.array([s])), tree.heads, tree.relations), tree.score)

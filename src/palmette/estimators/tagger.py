@@ -182,8 +182,8 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
 
     def _resources(self) -> Resources:
         return Resources(
-            {name: read_lexicon(path, name) for name, path in (self.lexicons or {}).items()},
-            {name: read_clusters(path, name) for name, path in (self.clusters or {}).items()},
+            {name: read_lexicon(path, name, unicode=self.unicode) for name, path in (self.lexicons or {}).items()},
+            {name: read_clusters(path, name, unicode=self.unicode) for name, path in (self.clusters or {}).items()},
         )
 
     # Using
@@ -299,7 +299,8 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         model = self._fitted()
         if not corpus.columns or not model.vocabulary.size:
             return None
-        return ~model.knows(corpus.columns[0].hash)[corpus.columns[0].ids]
+        words = corpus.columns[0].in_form(model.settings.unicode)
+        return ~model.knows(words.hash)[words.ids]
 
     def tag_file(
         self,

@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.files import FilePath, shown
+from palmette.data.normal_form import NFC, in_form
 from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.features.observed import Observed
@@ -95,8 +96,9 @@ class Resources(msgspec.Struct, frozen=True):
 # --- reading ------------------------------------------------------------------------------------------------
 
 
-def read_lexicon(path: FilePath, name: str | None = None, *, fold: bool = False) -> Lexicon:
-    """Read `phrase TAB class` or `phrase` lines; the name is that of the file without its ending."""
+def read_lexicon(path: FilePath, name: str | None = None, *, fold: bool = False, unicode: str = NFC) -> Lexicon:
+    """Read `phrase TAB class` or `phrase` lines; the name is that of the file without its ending. `unicode`: the form
+    of the phrases, which is that of the words they are compared with."""
     name = _resource_name(path, name)
     same: Callable[[str], str] = str.casefold if fold else str
     found: dict[str, set[str]] = {}
@@ -108,7 +110,7 @@ def read_lexicon(path: FilePath, name: str | None = None, *, fold: bool = False)
                 line=line,
                 hint="write `phrase TAB class`, the words of the phrase separated by spaces",
             )
-        phrase = " ".join(fields[0].split())
+        (phrase,) = in_form([" ".join(fields[0].split())], unicode)
         label = fields[1].strip() if len(fields) == 2 else name
         if not phrase or not label:
             missing = "class" if phrase else "phrase"
@@ -119,8 +121,9 @@ def read_lexicon(path: FilePath, name: str | None = None, *, fold: bool = False)
     return Lexicon(name, {phrase: "+".join(sorted(labels)) for phrase, labels in found.items()}, fold)
 
 
-def read_clusters(path: FilePath, name: str | None = None) -> Clusters:
-    """Read Brown paths (`path TAB word TAB count`) or `word TAB class`."""
+def read_clusters(path: FilePath, name: str | None = None, *, unicode: str = NFC) -> Clusters:
+    """Read Brown paths (`path TAB word TAB count`) or `word TAB class`. `unicode`: the form of the words; if that makes
+    two of them equal, the one that was in that form keeps its class, else the first one."""
     name = _resource_name(path, name)
     classes: dict[str, str] = {}
     n_fields = 0
@@ -136,7 +139,10 @@ def read_clusters(path: FilePath, name: str | None = None) -> Clusters:
             )
     if not classes:
         raise DataError("no word found", file=shown(path), hint="write `path TAB word TAB count` or `word TAB class`")
-    return Clusters(name, classes, paths=n_fields == 3)
+    same = dict(zip(classes, in_form(classes, unicode), strict=True))
+    merged = {same[word]: label for word, label in reversed(classes.items())}
+    merged |= {word: label for word, label in classes.items() if same[word] == word}
+    return Clusters(name, {word: merged[word] for word in dict.fromkeys(same.values())}, paths=n_fields == 3)
 
 
 def _cluster_row(fields: list[str], n_fields: int, file: str, line: int) -> tuple[str, str]:

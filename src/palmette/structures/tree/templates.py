@@ -156,19 +156,19 @@ def _atoms(word: str, columns: dict[str, int], where: str) -> list[Atom]:
     return [(CELL, number, columns.setdefault(name, len(columns))) for name in names]
 
 
-def read_cells(treebank: Treebank, columns: tuple[str, ...]) -> np.ndarray:
-    """u64[columns, N]: a hash of each column's value for each word."""
+def read_cells(treebank: Treebank, columns: tuple[str, ...], unicode: str) -> np.ndarray:
+    """u64[columns, N]: a hash of each column's value, in a form of Unicode, for each word."""
     made = np.zeros((len(columns), treebank.n_tokens), np.uint64)
     for k, name in enumerate(columns):
         if name in FIELDS:
-            column = treebank.column(FIELDS[name])
+            column = treebank.column(FIELDS[name]).in_form(unicode)
             made[k] = column.hash[column.ids]
         elif name == "t":
-            upos, xpos = treebank.column("upos"), treebank.column("xpos")
+            upos, xpos = (treebank.column(field).in_form(unicode) for field in ("upos", "xpos"))
             empty = np.array([cell == NOTHING for cell in xpos.types], np.bool_)[xpos.ids]
             made[k] = np.where(empty, upos.hash[upos.ids], xpos.hash[xpos.ids])
         else:
-            column = treebank.column("feats")
+            column = treebank.column("feats").in_form(unicode)
             wanted = name[2:] + "="
             values = column_of_strings(
                 next((part for part in cell.split("|") if part.startswith(wanted)), NOTHING) for cell in column.types

@@ -34,6 +34,7 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     settings, old = request.settings.resolved(), request.resume
     if old is not None:
         check_columns(corpus, old.encoder, SAME_COLUMNS)
+        settings = settings.replace(unicode=old.settings.unicode)
     mark_partial_labels(corpus, settings.partial)
     labels = _labels(corpus, old)
     known = training_mask(corpus, labels)
@@ -84,7 +85,9 @@ def forbidden_pairs(request: TrainRequest) -> list[tuple[str, str]]:
 def _encoder(request: TrainRequest) -> Encoder | None:
     if request.resume is not None:
         return request.resume.encoder
-    return None if request.templates is None else Encoder(request.templates, request.resources)
+    return (
+        None if request.templates is None else Encoder(request.templates, request.resources, request.settings.unicode)
+    )
 
 
 def _shape(labels: list[str], encoder: Encoder | None, request: TrainRequest) -> Shape:
