@@ -294,6 +294,15 @@ def test_tagging_and_scoring_in_latin_1(cli: Cli) -> None:
     cli.fine("tag latin-1.palm test.utf-8 -q")
 
 
+def test_a_typed_sentence_has_no_encoding(cli: Cli) -> None:
+    for command in ("tag m.palm --text x", "explain m.palm x", "parser parse m.palm --text x"):
+        for option in ("--encoding latin-1", "--max-line 9", "--max-cell 9"):
+            ran = cli(f"{command} {option}")
+            assert ran.code == 2
+            assert "file" in ran.err
+    assert cli("classifier classify m.palm --text x --encoding latin-1").code == 2
+
+
 def test_parsing_classifying_and_modelling_in_latin_1(cli: Cli) -> None:
     cli.fine("demo --data trees -q")
     tree = "1\tDäs\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tHaus\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"

@@ -27,6 +27,10 @@ DECODINGS = {
 }
 
 
+OF_FILES = ("format", "columns", "separator", *TextSpec.__options__)
+"""Options of the data that a typed sentence does not have."""
+
+
 class SearchOptions(Options):
     """Another search than that of the training."""
 

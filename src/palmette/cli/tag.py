@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from palmette.cli.command import Command, OutputOptions
 from palmette.cli.common import (
     DECODINGS,
+    OF_FILES,
     BiasOptions,
     EncodingOptions,
     HelperOptions,
@@ -105,7 +106,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
         if self.posterior and self.decode == "exact":
             raise UsageError("--posterior is short for --decode marginal, and --decode exact is given")
         decode = "marginal" if self.posterior else self.decode
-        of_files = self.to or self.known or self.scores or self.given("format", "columns", "separator")
+        of_files = self.to or self.known or self.scores or self.output_encoding or self.given(*OF_FILES)
         if self.text is not None and ((self.data, self.output) != ("-", "-") or of_files):
             raise UsageError("--text tags a typed sentence: leave the file and the options for files out")
         if self.nbest is not None and (

@@ -6,7 +6,7 @@ import time
 
 from palmette.cli.classifier.common import ClassifyingOptions, FormatOption, load_with_tagger
 from palmette.cli.command import Command, OutputOptions
-from palmette.cli.common import EncodingOptions, text_spec
+from palmette.cli.common import OF_FILES, EncodingOptions, text_spec
 from palmette.cli.output import Meter, report_rate, report_source
 from palmette.data.text import TextSpec
 from palmette.errors import UsageError
@@ -36,15 +36,15 @@ class Classify(FormatOption, ClassifyingOptions, EncodingOptions, OutputOptions,
     )  # fmt: skip
 
     def run(self) -> None:
-        if self.text is not None and (self.data != "-" or self.format is not None):
-            raise UsageError("--text is a sentence instead of a file: leave the file and --format out")
+        if self.text is not None and (self.data != "-" or self.format is not None or self.given(*OF_FILES)):
+            raise UsageError("--text is a sentence instead of a file: leave the file and the options for files out")
         classifier = load_with_tagger(self.model, self.tagger, self.quiet)
         if self.text is not None:
             from palmette.data.formats.classified import parse_line
-            from palmette.data.text import write_text
+            from palmette.data.text import UTF8, write_text
 
             sentence = parse_line(self.text, "--text", 1, labelled=False)
-            with write_text(self.output, self.output_encoding or text_spec(self).encoding) as out:
+            with write_text(self.output, self.output_encoding or UTF8) as out:
                 out.write(classifier.classified([sentence], output=self.to, structures=self.structures))
             return
         report_source(self.data, self.quiet)

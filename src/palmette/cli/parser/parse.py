@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from palmette.cli.command import Command, OutputOptions
-from palmette.cli.common import EncodingOptions, text_spec
+from palmette.cli.common import OF_FILES, EncodingOptions, text_spec
 from palmette.cli.output import Meter, report_rate, report_source
 from palmette.cli.parser.common import (
     DrawingOptions,
@@ -86,8 +86,9 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
             raise UsageError("--nbest writes CoNLL-U: leave --draw, --svg and --text out")
         if self.sentences is not None and not (self.draw or self.svg):
             raise UsageError("--sentences chooses what --draw and --svg show: give one of them")
-        if self.text is not None and (self.data, self.output) != ("-", "-"):
-            raise UsageError("--text draws a typed sentence: leave the file and -o out")
+        of_files = self.output_encoding or self.given(*OF_FILES)
+        if self.text is not None and ((self.data, self.output) != ("-", "-") or of_files):
+            raise UsageError("--text draws a typed sentence: leave the file, -o and the options for files out")
 
     def _typed(self, parser: Parser, ready: Preparation, text: str) -> None:
         """Draw the tree of a typed sentence."""
