@@ -8,6 +8,7 @@ from pathlib import Path
 from palmette.cli import COMMANDS, GROUPS, load_command
 from palmette.cli.help import group_titles
 from palmette.data.formats.spec import FormatSpec
+from palmette.data.text import TextSpec
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import Option, Options
 from palmette.options.latent import ClassifierOptions
@@ -56,6 +57,7 @@ def _estimators() -> str:
     parts = [NOTE + "# Options of the estimators\n\nConstructor parameters, and the flags of the `train` commands.\n"]
     owners: Mapping[str, type[Options]] = {
         "Tagger": TaggerOptions, "Parser": ParserOptions, "Classifier": ClassifierOptions, "FormatSpec": FormatSpec,
+        "TextSpec": TextSpec,
     }  # fmt: skip
     for name, owner in owners.items():
         parts.append(f"## {name}\n\n{_table(owner.__options__.values())}")

@@ -92,7 +92,7 @@ class Taught:
         )  # fmt: skip
         self.actions, self.root = actions_of(self.treebank), root_of(self.treebank)
         self.relations = relations_of(self.actions, self.root)
-        encoded = encode(self.treebank, self.templates, self.relations, gold=True)
+        encoded = encode(self.treebank, self.templates, self.relations, "nfc", gold=True)
         grammar = make_grammar(self.templates, self.actions, self.relations)
         numbers = self.settings.chosen_learner.rule(len(bank.trees), rule.beam)._replace(spread=rule.spread)
         self.learning = ParserLearning(grammar, encoded, self.settings, None, numbers)

@@ -31,7 +31,7 @@ from palmette.kernels.tree.forms import SearchOptions, Small, Weights, make_work
 from palmette.kernels.tree.small import small_lists, small_sizes, spread_small
 from palmette.kernels.tree.train import parse
 from palmette.structures.tree.compact import Lists, compact_parser, compact_weights, lists_in_order, worth
-from palmette.structures.tree.model import ParserModel, encode, frozen_weights, longest, small_weights
+from palmette.structures.tree.model import ParserModel, frozen_weights, longest, small_weights
 
 orders = st.lists(st.integers(0, 99), min_size=15, max_size=15)
 
@@ -125,7 +125,7 @@ def test_a_compact_parser_parses_as_its_weights_say(
 
 def _asked(model: ParserModel, treebank: Treebank, beam: int) -> list[int]:
     """The keys of all features that a parser looks up: some that it does not have look like others."""
-    words, grammar = encode(treebank, model.templates, model.relations, gold=False), model.grammar()
+    words, grammar = model.encode(treebank), model.grammar()
     how = SearchOptions(beam, False, STANDARD)
     workspace = make_workspace(grammar, longest(words), how, words=10**6)
     n, S = treebank.n_tokens, treebank.n_sentences

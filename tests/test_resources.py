@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_templates import phrases
+from time_limit import time_limit
 
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.features.resources import Clusters, Lexicon, Resources, match, read_clusters, read_lexicon
+from palmette.features.resources import MOST_WORDS, Clusters, Lexicon, Resources, match, read_clusters, read_lexicon
 
 
 def write(path: Path, text: str) -> Path:
@@ -129,7 +130,7 @@ def test_resources_survive_json() -> None:
         {"city": Lexicon("city", {"New York": "city"}, fold=True)},
         {"brown": Clusters("brown", {"é": "01"}, paths=True)},
     )
-    assert resources.lexicons["city"].longest == {"New": 2}  # what is cached must not be saved
+    assert resources.lexicons["city"].after("New") == ({"York": {None: "city"}}, 2)  # what is cached must not be saved
     plain = json.loads(json.dumps(resources.to_dict()))
     assert set(plain["lexicons"]["city"]) == {"name", "classes", "fold"}
     assert Resources.from_dict(plain) == resources
@@ -151,3 +152,24 @@ def test_resources_survive_json() -> None:
 def test_damaged_resources(plain: object) -> None:
     with pytest.raises(ModelError, match="lexicons, clusters or words"):
         Resources.from_dict(plain)
+
+
+def test_long_phrases_take_bounded_time(tmp_path: Path) -> None:
+    """A text that all but matches long phrases at every token; the old matcher joined all beginnings of each."""
+    words = ["a"] * 20_000
+    almost = Lexicon("l", {" ".join(["a"] * (MOST_WORDS - 1) + ["b"]): "x", " ".join(["a"] * 100 + ["c"]): "y"})
+    with time_limit(30):
+        assert tags(almost, [words]) == [[None] * len(words)]
+    assert tags(almost, [[*["a"] * 100, "c"]]) == [["B-y", *["I-y"] * 100]]
+    path = write(tmp_path / "l.txt", "New York\n" + " ".join(["a"] * 60_000) + "\n")
+    with pytest.raises(DataError, match=r"l.txt:2: a phrase of 60,000 words, and at most 256 are possible: 'a a"):
+        read_lexicon(path)
+    with pytest.raises(DataError, match=r"the lexicon l has a phrase of 257 words"):
+        tags(Lexicon("l", {" ".join(["a"] * 257): "x"}), [words])
+
+
+def test_a_cell_of_several_words_may_end_a_phrase() -> None:
+    lexicon = Lexicon("l", {"New York Times": "paper", "New York": "city"})
+    assert tags(lexicon, [["New", "York Times", "x"]]) == [["B-paper", "I-paper", None]]
+    assert tags(lexicon, [["New", "York  Times"]]) == [[None, None]]
+    assert tags(lexicon, [["New York"]]) == [[None]]

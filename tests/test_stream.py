@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import sys
@@ -224,7 +225,12 @@ def test_nul_and_long_words(tmp_path: Path, format: str) -> None:
 # Readings
 
 
-def test_format_by_name() -> None:
+def _typed(monkeypatch: pytest.MonkeyPatch, data: bytes = b"") -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_format_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    _typed(monkeypatch)
     names = ["a.conllu", "a.CONLLU.gz", "b.jsonl", "b.ndjson.gz", "c.crfsuite", "c.attr", "d.txt", "-", "e.gz"]
     known = ["conllu", "conllu", "jsonl", "jsonl", "attributes", "attributes", None, None, None]
     assert [format_by_name(name) for name in names] == known
@@ -242,7 +248,8 @@ def test_resolved() -> None:
         FormatSpec(columns="0")  # type: ignore[arg-type]
 
 
-def test_like_and_overridden() -> None:
+def test_like_and_overridden(monkeypatch: pytest.MonkeyPatch) -> None:
+    _typed(monkeypatch)
     trained = FormatSpec(label="xpos", columns=("form", "lemma")).resolved("train.conllu")
     saved = json.loads(json.dumps(trained.values()))
     assert FormatSpec().like(saved, "-") == trained.replace(has_label=False)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_templates import expand
+from time_limit import time_limit
 
 from palmette.errors import TemplateError
 from palmette.features.atoms import atom_function
@@ -191,5 +192,18 @@ def test_regular_expressions_agree_with_a_direct_matcher(
         if stop is not None:
             expected = word[at:stop]
             break
-    found = compile_regex(regex).search(word)
-    assert (found[0] if found else None) == expected
+    made = compile_regex(regex)
+    assert made.search(word) == made.search_by_table(word) == expected
+
+
+@pytest.mark.parametrize(("regex", "word", "expected"), [
+    ("a*" * 40 + "b", "a" * 60, None),
+    ("^" + "a*" * 40 + "b", "a" * 60, None),
+    ("a?" * 40 + "a" * 40 + "b", "a" * 60, None),
+    (".*.*.*c", "ab" * 4000, None),
+    ("^" + "a*" * 40 + "b$", "a" * 60 + "b", "a" * 60 + "b"),
+    ("x*b", "x" * 100_000 + "b", "x" * 100_000 + "b"),
+])  # fmt: skip
+def test_no_expression_takes_exponential_time(regex: str, word: str, expected: str | None) -> None:
+    with time_limit(60):
+        assert compile_regex(regex).search(word) == expected

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from palmette.data.formats.conllu import read_treebank
     from palmette.data.formats.spec import FormatSpec
     from palmette.data.labels.schemes import convert_labels
+    from palmette.data.text import TextSpec
     from palmette.data.treebank import Treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
     from palmette.estimators.classifier import Classifier
@@ -33,6 +34,7 @@ _MODULES = {
     "data.formats.conllu": ("read_treebank",),
     "data.formats.spec": ("FormatSpec",),
     "data.labels.schemes": ("convert_labels",),
+    "data.text": ("TextSpec",),
     "data.treebank": ("Treebank",),
     "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
     "estimators.classifier": ("Classifier",),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from palmette.data.formats.spec import FormatSpec
+from palmette.data.text import TextSpec, check_encoding
 from palmette.errors import DataError, UsageError, counted
 from palmette.options.declare import OptionError, Options, option
 from palmette.options.search import MOST_BEAM
@@ -26,6 +27,10 @@ DECODINGS = {
 }
 
 
+OF_FILES = ("format", "columns", "separator", *TextSpec.__options__)
+"""Options of the data that a typed sentence does not have."""
+
+
 class SearchOptions(Options):
     """Another search than that of the training."""
 
@@ -36,6 +41,15 @@ class SearchOptions(Options):
     beam: int | None = option(
         default=None, low=1, high=MOST_BEAM, group="model",
         help="Prefixes that a beam keeps (default: as in training).",
+    )  # fmt: skip
+
+
+class EncodingOptions(Options):
+    """The encoding of what is written."""
+
+    output_encoding: str | None = option(
+        default=None, metavar="NAME", group="output", check=check_encoding,
+        help="Encoding of the output (default: that of the input).",
     )  # fmt: skip
 
 
@@ -103,10 +117,11 @@ def forbidden_pairs(path: str | None) -> list[tuple[str, str]]:
     """A file of `BEFORE AFTER` lines; <s> and </s> stand for the ends of a sentence."""
     if path is None:
         return []
-    from palmette.data.files import check_utf8, read_all, shown
+    from palmette.data.files import shown
+    from palmette.data.text import CONVERT, check_utf8, read_text
 
-    data = read_all(path)
-    check_utf8(data, shown(path))
+    data = read_text(path)
+    check_utf8(data, shown(path), hint=CONVERT)
     found = []
     for number, line in enumerate(data.decode().splitlines(), 1):
         cells = line.split()
@@ -140,10 +155,15 @@ def format_spec(given: dict[str, Any]) -> FormatSpec:
     return FormatSpec(**given)
 
 
+def text_spec(command: Command) -> TextSpec:
+    """The encoding and the limits of the input."""
+    return TextSpec(**command.params(TextSpec))
+
+
 def input_spec(command: Command, tagger: Tagger, data: str, *, labelled: bool = False) -> FormatSpec:
     """How to read a file for a model: as its training data, but for the options of the command line."""
     given = format_spec(command.params(FormatSpec))
-    return tagger.spec_for(data, labelled=labelled).overridden(given)
+    return tagger.spec_for(data, given, labelled=labelled)
 
 
 def check_threads(threads: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from palmette.cli.command import Command, OutputOptions
-from palmette.cli.common import format_spec
+from palmette.cli.common import EncodingOptions, format_spec
 from palmette.cli.output import Meter, report_source
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import counted
@@ -14,7 +14,7 @@ from palmette.options.declare import option
 logger = logging.getLogger(__name__)
 
 
-class Convert(OutputOptions, Command):
+class Convert(EncodingOptions, OutputOptions, Command):
     """Convert the tag scheme of a labelled file. Only the labels change; all other bytes stay. Any scheme is read;
     ill-formed label sequences are read as conlleval reads them."""
 
@@ -33,6 +33,9 @@ class Convert(OutputOptions, Command):
         report_source(self.data, self.quiet)
         from palmette.data.convert import convert_file
 
-        n = convert_file(self.data, self.output, self.to, spec=spec, progress=None if self.quiet else Meter())
+        n = convert_file(
+            self.data, self.output, self.to, spec=spec, output_encoding=self.output_encoding,
+            progress=None if self.quiet else Meter(),
+        )  # fmt: skip
         if self.output != "-":
             logger.info("%s; wrote %s", counted(n, "token"), self.output)

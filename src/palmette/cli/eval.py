@@ -12,6 +12,7 @@ from palmette.cli.common import (
     PartialOptions,
     SearchOptions,
     biases,
+    format_spec,
     input_spec,
     load_tagger,
 )
@@ -113,7 +114,8 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
     def _from_file(self, guess: str) -> Tagged:
         from palmette.data.formats.columns_light import certain_only, read_guesses
 
-        found = read_guesses(guess, self.params(FormatSpec).get("separator", "auto"))
+        spec = format_spec(self.params(FormatSpec))
+        found = read_guesses(guess, spec.separator, spec)
         return Tagged(guess, certain_only(found) if self.partial else found)
 
     def _from_model(self) -> Tagged:

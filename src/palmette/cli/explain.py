@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import BiasOptions, HelperOptions, biases, input_spec, load_tagger
+from palmette.cli.common import OF_FILES, BiasOptions, HelperOptions, biases, input_spec, load_tagger
 from palmette.cli.output import print_json
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, UsageError
@@ -56,7 +56,7 @@ class Explain(HelperOptions, BiasOptions, JsonOptions, Command):
             raise UsageError('give either a sentence, palmette explain MODEL "a sentence", or a file: --data FILE')
         if self.data is not None and self.given("unit", "penn_quotes"):
             raise UsageError("--unit and --penn-quotes are for a typed sentence")
-        if self.text is not None and (self.given("format", "columns", "separator") or self.sentence != 1):
+        if self.text is not None and (self.given(*OF_FILES) or self.sentence != 1):
             raise UsageError("--sentence and the options of the data are for a file: --data FILE")
 
     def _from_file(self, tagger: Tagger, helpers: list[Tagger], data: str) -> Corpus:

@@ -8,7 +8,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import text_spec
 from palmette.cli.output import Ticker, print_json
+from palmette.data.text import TextSpec
 from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 from palmette.options.ngrams import NgramOptions
@@ -23,7 +25,8 @@ SAMPLES = 10  # sentences that are drawn by default
 class TrainLanguageModel(JsonOptions, Command):
     """Train an n-gram language model with interpolated modified Kneser-Ney smoothing."""
 
-    owners = (NgramOptions,)
+    owners = (NgramOptions, TextSpec)
+    hidden = ("max-cell",)
 
     files: list = option(
         argument=True, repeat=True,
@@ -48,7 +51,7 @@ class TrainLanguageModel(JsonOptions, Command):
         from palmette.estimators.language_model import LanguageModel
 
         begun = time.perf_counter()
-        model = LanguageModel(**self.params(NgramOptions)).fit_file(*self.files)
+        model = LanguageModel(**self.params(NgramOptions)).fit_file(*self.files, spec=text_spec(self))
         model.save(self.output, arpa=is_arpa)
         seconds = time.perf_counter() - begun
         sizes = ", ".join(f"{n:,} {k}-grams" for k, n in enumerate(model.sizes_, 1))
@@ -62,6 +65,9 @@ class TrainLanguageModel(JsonOptions, Command):
 
 class ScoreText(JsonOptions, Command):
     """Print the perplexity of a text, with and without the words that the model does not know."""
+
+    owners = (TextSpec,)
+    hidden = ("max-cell",)
 
     model: str = option(argument=True, help="A model file or an ARPA file.")
     file: str = option(
@@ -77,7 +83,7 @@ class ScoreText(JsonOptions, Command):
         from palmette.data.formats.sentences import read_sentences
 
         model = _load(self.model, self.quiet)
-        text = read_sentences(self.file)
+        text = read_sentences(self.file, spec=text_spec(self))
         scores = model.sentence_scores(text)
         whole = scores.together()
         rows = zip(scores.logprob.tolist(), scores.tokens.tolist(), scores.unknown.tolist(), strict=True)
@@ -101,6 +107,9 @@ class Sample(JsonOptions, Command):
     Sentences that do not meet the conditions are dropped and others drawn; how many is reported on standard error.
     """
 
+    owners = (TextSpec,)
+    hidden = ("max-cell",)
+
     model: str = option(argument=True, help="A model file or an ARPA file.")
     output: str = option(default="-", short="o", metavar="FILE", help="The file to write; `-` is standard output.")
     n: int | None = option(
@@ -119,7 +128,8 @@ class Sample(JsonOptions, Command):
     exclude: str | None = option(default=None, metavar="FILE", help="Drop sentences of this text.")
 
     def run(self) -> None:
-        from palmette.data.files import check_output, write_whole
+        from palmette.data.files import check_output
+        from palmette.data.text import write_text
 
         if self.json and self.output == "-":
             raise UsageError("--json prints to standard output: write the sentences to a file, with -o FILE")
@@ -130,7 +140,7 @@ class Sample(JsonOptions, Command):
         begun = time.perf_counter()
         drawn = model.draw(n, **conditions, progress=None if self.quiet else SampleMeter(n))
         words, marks = [model.vocabulary_[w] for w in drawn.ids.tolist()], drawn.offset.tolist()
-        with write_whole(self.output) as out:
+        with write_text(self.output, text_spec(self).encoding) as out:
             out.write("".join(" ".join(words[a:b]) + "\n" for a, b in pairwise(marks)).encode())
         about = {"sentences": n, "tokens": len(words), "draws": drawn.tries, "dropped": drawn.dropped,
                  "length_slack": drawn.length_slack, "seconds": time.perf_counter() - begun}  # fmt: skip
@@ -149,11 +159,11 @@ class Sample(JsonOptions, Command):
 
         found: dict[str, Any] = {"seed": self.seed, "max_length": self.max_length, "new": self.new}
         if self.vocabulary is not None:
-            found["vocabulary"] = read_sentences(self.vocabulary).words.types
+            found["vocabulary"] = read_sentences(self.vocabulary, spec=text_spec(self)).words.types
         if self.lengths is not None:
-            found["lengths"] = read_sentences(self.lengths).lengths
+            found["lengths"] = read_sentences(self.lengths, spec=text_spec(self)).lengths
         if self.exclude is not None:
-            found["exclude"] = read_sentences(self.exclude)
+            found["exclude"] = read_sentences(self.exclude, spec=text_spec(self))
         return found
 
 

@@ -35,7 +35,7 @@ def system_outputs(
 
     names, files = list(systems), list(systems.values())
     taggers = {file: load_tagger(file, quiet) for file in files if is_model(file)}
-    specs = {file: tagger.spec_for(gold, labelled=True).overridden(given) for file, tagger in taggers.items()}
+    specs = {file: tagger.spec_for(gold, given, labelled=True) for file, tagger in taggers.items()}
     spec = next(iter(specs.values()), given).resolved(gold)
     base = labelled(read_corpus(gold, spec), gold)
     assert base.labels is not None
@@ -90,9 +90,11 @@ def output_spec(file: str, gold: FormatSpec) -> FormatSpec:
     `tags` of JSON lines. `gold` is how the gold file was read; the name of the output may show another format."""
 
     from palmette.data.formats.spec import FormatSpec, format_by_name
+    from palmette.data.text import TextSpec
 
     format = format_by_name(file) or gold.format
-    spec = gold if format == gold.format else FormatSpec(format=format, has_label=True)
+    text = {name: getattr(gold, name) for name in TextSpec.__options__}
+    spec = gold if format == gold.format else FormatSpec(format=format, has_label=True, **text)
     if format == "columns":
         return spec.replace(label="-1", columns=(spec.columns or ("0",))[:1])
     if format == "jsonl":

@@ -7,7 +7,17 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, OutputOptions
-from palmette.cli.common import DECODINGS, BiasOptions, HelperOptions, SearchOptions, biases, input_spec, load_tagger
+from palmette.cli.common import (
+    DECODINGS,
+    OF_FILES,
+    BiasOptions,
+    EncodingOptions,
+    HelperOptions,
+    SearchOptions,
+    biases,
+    input_spec,
+    load_tagger,
+)
 from palmette.cli.output import Meter, report_rate, report_source
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError, counted
@@ -19,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Tag(HelperOptions, BiasOptions, SearchOptions, OutputOptions, Command):
+class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOptions, Command):
     """Tag a file, standard input or a typed sentence with a model. The input is read as the training data was, unless
     the options of the data say otherwise."""
 
@@ -97,7 +107,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, OutputOptions, Command):
         if self.posterior and self.decode == "exact":
             raise UsageError("--posterior is short for --decode marginal, and --decode exact is given")
         decode = "marginal" if self.posterior else self.decode
-        of_files = self.to or self.known or self.scores or self.given("format", "columns", "separator")
+        of_files = self.to or self.known or self.scores or self.output_encoding or self.given(*OF_FILES)
         if self.text is not None and ((self.data, self.output) != ("-", "-") or of_files):
             raise UsageError("--text tags a typed sentence: leave the file and the options for files out")
         if self.nbest is not None and (
@@ -130,7 +140,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, OutputOptions, Command):
         """Tag the file; the number of its tokens."""
         shared: dict[str, Any] = {
             "spec": spec, "output": self.to, "threads": self.threads, "bias": biases(self.bias), "add": helpers,
-            "known": self.known, "progress": None if self.quiet else Meter(),
+            "known": self.known, "output_encoding": self.output_encoding, "progress": None if self.quiet else Meter(),
         }  # fmt: skip
         if self.nbest is not None:
             return tagger.nbest_file(self.data, self.output, self.nbest, **shared)

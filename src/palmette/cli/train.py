@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Options that a resumed training takes from its model
 FIXED = (
     "template", "features", "order", "edge_features", "lexicons", "clusters", "ends", "states", "latent",
-    "label_history", "init_size", "split_after",
+    "label_history", "init_size", "split_after", "unicode",
 )  # fmt: skip
 
 
@@ -70,7 +70,7 @@ class Train(JsonOptions, Command):
         tagger = self._tagger(old)
         spec = format_spec(self.params(FormatSpec))
         if old is not None:
-            spec = old.spec_for(self.data, labelled=True).overridden(spec)
+            spec = old.spec_for(self.data, spec, labelled=True)
         silent = self.quiet or self.json
         with _display(tagger, self.dev, silent) as display:
             tagger.fit_file(

@@ -17,10 +17,11 @@ from palmette.errors import DataError, UsageError
 
 def convert_file(
     source: FilePath, target: FilePath, to: str = "iobes", *, spec: FormatSpec | None = None,
-    progress: Progress | None = None,
+    output_encoding: str | None = None, progress: Progress | None = None,
 ) -> int:  # fmt: skip
     """Write a labelled file with its labels in the tag scheme `to` (iob1, iob2, ioe1, ioe2, iobes, bilou, ...); returns
-    the number of tokens. `spec`: how to read the file, if its name and first line do not show it."""
+    the number of tokens. `spec`: how to read the file, if its name and first lines do not show it. `output_encoding`:
+    another one than that of the file."""
     scheme_named(to)
     found = (spec or FormatSpec()).resolved(source).labelled()
     relabel = load_format(found.format).relabel
@@ -31,7 +32,8 @@ def convert_file(
         ids, labels = _converted(corpus, to)
         return Processed(relabel(corpus, found, ids, labels), (corpus.n_tokens,))
 
-    return sum(process_file(stream_corpus(source, found), work, target, progress=progress))
+    encoding = found.encoding if output_encoding is None else output_encoding
+    return sum(process_file(stream_corpus(source, found), work, target, progress=progress, encoding=encoding))
 
 
 def _converted(corpus: Corpus, to: str) -> tuple[np.ndarray, list[str]]:

@@ -13,6 +13,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
+from palmette.data.normal_form import NFC, doubtful, nfc
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.core.index import FeatureIndex
@@ -35,6 +36,24 @@ class Column(msgspec.Struct, eq=False, dict=True):
         raw = text.tobytes()
         marks = offset.tolist()
         return [raw[a:b].decode() for a, b in pairwise(marks)]
+
+    @cached_property
+    def nfc(self) -> Column:
+        """The column with its cells in NFC; those that become equal are one type."""
+        changed: dict[int, str] = {}
+        for t in doubtful(self.data, self.start, self.end).tolist():
+            text = self.data[self.start[t] : self.end[t]].tobytes().decode()
+            if (made := nfc(text)) != text:
+                changed[t] = made
+        if not changed:
+            return self
+        numbers: dict[str, int] = {}
+        new = [numbers.setdefault(changed.get(t, text), len(numbers)) for t, text in enumerate(self.types)]
+        return column_of_types(np.array(new, np.int32)[self.ids], list(numbers))
+
+    def in_form(self, form: str) -> Column:
+        """The column with its cells in a form, NFC or NONE."""
+        return self.nfc if form == NFC else self
 
     def cells(self) -> list[str]:
         types = self.types
@@ -162,6 +181,27 @@ class Corpus(msgspec.Struct, eq=False):
         lo, hi = int(self.offset[s]), int(self.offset[s + 1])
         rows = [[column.types[i] for i in column.ids[lo:hi].tolist()] for column in self.columns]
         return [list(cells) for cells in zip(*rows, strict=True)]
+
+
+def check_cells(corpus: Corpus, most: int) -> None:
+    """DataError if a cell, a label or the name of an attribute has more than `most` bytes."""
+    given = corpus.attributes
+    tokens = None if given is None else np.repeat(np.arange(corpus.n_tokens), np.diff(given.ptr))
+    columns: list[tuple[Column | None, str]] = [(column, "cell") for column in corpus.columns]
+    columns += [(corpus.labels, "label"), (None if given is None else given.names, "attribute")]
+    for column, what in columns:
+        if column is None or not column.start.size:
+            continue
+        size = column.end - column.start
+        if size.max() > most:
+            t = int(np.argmax(size > most))
+            at = int(np.argmax(column.ids == t))
+            begin = column.data[column.start[t] : column.end[t]][:40].tobytes().decode(errors="replace")
+            raise DataError(
+                f"a {what} of {size[t]:,} bytes, and at most {most:,} are read: {begin!r} ...", file=corpus.source,
+                line=corpus.line_of(at if tokens is None or what != "attribute" else int(tokens[at])),
+                hint="is this the right format? If cells are that long: --max-cell BYTES (in Python max_cell=BYTES)",
+            )  # fmt: skip
 
 
 def offsets_from_lines(kind: np.ndarray, tokens: np.ndarray) -> np.ndarray:

@@ -1,9 +1,9 @@
 """The only module that opens the user's files, to read and to write them.
 
 Reading: a path, or `-` for standard input; gzip is recognised by its first bytes and not by its name, a byte
-order mark at the start is skipped. Writing: whole or not at all, to a file beside the target that is then renamed
-over it (temporary.py); `-` is standard output, and devices and pipes are written directly. Errors of the operating
-system become a DataError that names the file and suggests what to do.
+order mark at the start is skipped; `text` makes lines of the bytes. Writing: whole or not at all, to a file beside
+the target that is then renamed over it (temporary.py); `-` is standard output, and devices and pipes are written
+directly. Errors of the operating system become a DataError that names the file and suggests what to do.
 
 If the reader of a pipe ends (`palmette tag ... | head -1`), writing to standard output raises BrokenPipeError, and
 standard output already points to the null device, so that nothing more is printed when Python flushes it at exit. The
@@ -32,12 +32,16 @@ FilePath: TypeAlias = str | os.PathLike[str]
 BLOCK = 4 << 20
 """Bytes that `read_blocks` asks for at a time."""
 
+PEEK = 1 << 20
+"""The most bytes that are read to find out what a file is."""
+
 _BOM = codecs.BOM_UTF8
 _GZIP = b"\x1f\x8b"
 # While the head is one of these it may still become a byte order mark or a magic number, so one more read is needed;
 # any other head is passed on at once, so that a tagger answers the first line typed at a terminal.
 _UNDECIDED = (b"", _GZIP[:1], _BOM[:1], _BOM[:2])
 _WRITE_BUFFER = 1 << 20
+_PEEK_STEP = 1 << 13
 
 _REASONS: dict[int, tuple[str, str | None]] = {
     errno.ENOENT: ("no such file", None),
@@ -80,12 +84,35 @@ def read_blocks(path: FilePath, block: int = BLOCK) -> Iterator[bytes]:
 
 
 def read_all(path: FilePath) -> bytes:
-    """The bytes of a file; one read of the right size for a plain file."""
-    with _reading(shown(path)), _input(path) as file:
-        data = file.read()
-        if data.startswith(_GZIP):
-            data = gzip.decompress(data)
-    return data.removeprefix(_BOM)
+    """The bytes of a file."""
+    return b"".join(read_blocks(path))
+
+
+def peek(path: FilePath, enough: Callable[[bytes], bool]) -> bytes:
+    """The first bytes of a file, which are read again afterwards: until they are `enough`, at most PEEK."""
+    name = os.fspath(path)
+    head = b""
+    with _reading(shown(path)):
+        file = _open(name)
+        while len(head) < PEEK and (data := file.read1(max(_PEEK_STEP, len(head)))):
+            head += data
+            if enough(_unpacked(head)):
+                break
+        if name != "-" and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.close()
+        else:
+            _peeked[name] = file, head
+    return _unpacked(head)
+
+
+def _unpacked(head: bytes) -> bytes:
+    """The beginning of a file, decompressed if need be; what is damaged is reported when the file is read."""
+    if head.startswith(_GZIP):
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, PEEK)
+        except zlib.error:
+            return b""
+    return head.removeprefix(_BOM)
 
 
 def _head(read: Callable[[int], bytes], block: int) -> bytes:
@@ -96,9 +123,9 @@ def _head(read: Callable[[int], bytes], block: int) -> bytes:
 
 
 class _Rest:
-    """A stream whose head has already been read, with as much of the file interface as the decompressor needs."""
+    """A stream whose head has already been read, with as much of the file interface as reading needs."""
 
-    def __init__(self, head: bytes, file: io.BufferedReader) -> None:
+    def __init__(self, head: bytes, file: io.BufferedReader | _Rest) -> None:
         self.head = io.BytesIO(head)
         self.file = file
 
@@ -106,19 +133,34 @@ class _Rest:
         data = self.head.read(size)
         return data if len(data) == size else data + self.file.read(size - len(data))
 
+    def read1(self, size: int) -> bytes:
+        return self.head.read(size) or self.file.read1(size)
+
+
+_peeked: dict[str, tuple[io.BufferedReader, bytes]] = {}
+"""Standard input and pipes that `peek` has opened, by name, each with its head: they cannot be read twice."""
+
 
 @contextlib.contextmanager
-def _input(path: FilePath) -> Iterator[io.BufferedReader]:
+def _input(path: FilePath) -> Iterator[io.BufferedReader | _Rest]:
     name = os.fspath(path)
+    file, head = _peeked.pop(name, (None, b""))
     if name == "-":
-        standard = getattr(sys.stdin, "buffer", None)
-        if standard is None:
-            raise DataError("standard input is closed", file=shown(path))
-        yield standard
+        standard = _open(name)
+        yield _Rest(head, standard) if file is standard else standard
         return
+    with file or _open(name) as opened:
+        yield _Rest(head, opened) if head else opened
+
+
+def _open(name: str) -> io.BufferedReader:
+    if name == "-":
+        standard: io.BufferedReader | None = getattr(sys.stdin, "buffer", None)
+        if standard is None:
+            raise DataError("standard input is closed", file=shown(name))
+        return standard
     _check_name(name)
-    with open(name, "rb") as file:
-        yield file
+    return open(name, "rb")
 
 
 @contextlib.contextmanager
@@ -141,34 +183,6 @@ def _failure(error: OSError, verb: str, file: str) -> DataError:
 def _check_name(name: str) -> None:
     if not name or "\0" in name:
         raise DataError(f"{name!r} is not a file name")
-
-
-def check_utf8(data: bytes, file: str, first_line: int = 1) -> None:
-    """Raise DataError at the first byte that is not UTF-8.
-
-    `data` begins at the start of line `first_line` and does not end inside a line.
-    """
-    if data.isascii():
-        return
-    view = memoryview(data)
-    at = 0
-    # By slices: one emoji makes a Python string take four bytes per character.
-    while at < len(data):
-        end = at + BLOCK
-        try:
-            at += codecs.utf_8_decode(view[at:end], "strict", end >= len(data))[1]
-        except UnicodeDecodeError as error:
-            raise _not_utf8(data, at + error.start, error.reason, file, first_line) from None
-
-
-def _not_utf8(data: bytes, at: int, reason: str, file: str, first_line: int) -> DataError:
-    line = first_line + data.count(b"\n", 0, at)
-    column = at - data.rfind(b"\n", 0, at)  # rfind is -1 on the first line: bytes count from 1 on every line
-    hint = "convert the file to UTF-8, for example from Latin-1: iconv -f LATIN1 -t UTF-8"
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        hint = "this looks like UTF-16; convert it: iconv -f UTF-16 -t UTF-8"
-    message = f"not UTF-8: byte 0x{data[at]:02x} at byte {column} of the line ({reason})"
-    return DataError(message, file=file, line=line, hint=hint)
 
 
 # Writing

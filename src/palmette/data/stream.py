@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from palmette.data.files import FilePath, read_blocks, write_whole
+from palmette.data.files import FilePath, shown
+from palmette.data.text import PLAIN, SENTENCE, UTF8, TextSpec, n_line_ends, text_blocks, write_text
+from palmette.errors import DataError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -54,15 +56,16 @@ BLANK_LINES = Cut(after_blank_line)
 LINES = Cut(len)
 
 
-def cut_blocks(path: FilePath, cut: Cut, block: int = BLOCK) -> Iterator[tuple[int, bytes]]:
-    """Pieces of the file that end between sentences, each with the number of its first line.
+def cut_blocks(path: FilePath, cut: Cut, block: int = BLOCK, spec: TextSpec = PLAIN) -> Iterator[tuple[int, bytes]]:
+    """Pieces of the file that end between sentences, each with the number of its first line; DataError if a sentence
+    does not end in SENTENCE times as many bytes as a line may have.
 
     Every byte is looked at once: `whole` holds lines without a place to cut, `tail` the start of the last line."""
     line = 1
     whole: list[bytes] = []
     tail: list[bytes] = []
     limit = block
-    for piece in read_blocks(path, block):
+    for piece in text_blocks(path, spec, block):
         end = piece.rfind(b"\n") + 1
         if end == 0:
             tail.append(piece)
@@ -77,6 +80,8 @@ def cut_blocks(path: FilePath, cut: Cut, block: int = BLOCK) -> Iterator[tuple[i
             limit = block if at else 2 * len(fresh)
         if at == 0:
             whole.append(fresh)
+            if sum(map(len, whole)) > SENTENCE * spec.max_line:
+                raise _endless(shown(path), line, spec)
             continue
         data = b"".join([*whole, fresh[:at]])
         whole = [fresh[at:]]
@@ -84,9 +89,16 @@ def cut_blocks(path: FilePath, cut: Cut, block: int = BLOCK) -> Iterator[tuple[i
             whole.insert(0, data)
             continue
         yield line, data
-        line += data.count(b"\n")
+        line += n_line_ends(data)
     if rest := b"".join([*whole, *tail]):
         yield line, rest
+
+
+def _endless(file: str, line: int, spec: TextSpec) -> DataError:
+    return DataError(
+        f"a sentence that begins here has no end within {SENTENCE * spec.max_line:,} bytes", file=file, line=line,
+        hint="sentences end with a blank line; if they are that long: --max-line BYTES, for a quarter of their bytes",
+    )  # fmt: skip
 
 
 # Working and writing
@@ -106,12 +118,14 @@ def process_file(
     *,
     threads: int = 1,
     progress: Progress | None = None,
+    encoding: str = UTF8,
 ) -> tuple[int, ...]:
     """Write work(block) for every block, in order, to `target`: whole or not at all. Returns the sums of the counts.
+    The data of a block is UTF-8; it is written in `encoding`.
 
     `work` runs on several threads at once and must not change shared state. Few blocks are in memory at a time."""
     totals: tuple[int, ...] = ()
-    with write_whole(target) as out:
+    with write_text(target, encoding) as out:
         for data, counts in map_in_order(work, blocks, threads):
             out.write(data)
             totals = tuple(map(sum, zip(totals, counts, strict=True))) if totals else counts

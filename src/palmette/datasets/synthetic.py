@@ -20,7 +20,8 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from palmette.data.files import FilePath, check_utf8, read_all, shown
+from palmette.data.files import FilePath, shown
+from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.errors import DataError, UsageError, counted
 
 STUDY_P = 0.9
@@ -126,8 +127,8 @@ def merged(model: Model) -> Model:
 def read_emission(path: FilePath) -> np.ndarray:
     """A table of probabilities from a file, one state per line; `#` begins a comment."""
     file = shown(path)
-    data = read_all(path)
-    check_utf8(data, file)
+    data = read_text(path)
+    check_utf8(data, file, hint=CONVERT)
     rows: list[list[float]] = []
     for number, line in enumerate(data.decode().splitlines(), 1):
         cells = line.partition("#")[0].split()

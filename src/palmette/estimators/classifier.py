@@ -27,6 +27,7 @@ from palmette.data.formats.classified import (
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.stream import Processed, process_file
 from palmette.data.subset import take
+from palmette.data.text import PLAIN, TextSpec
 from palmette.errors import DataError, UsageError, counted
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger import Tagger
@@ -134,7 +135,7 @@ class Classifier(ClassifierOptions, Estimator):
             templates = given if isinstance(given, TemplateSet) else read_templates(given)
         else:
             templates = named_set(self.features, 1, n_columns)
-        return Encoder(templates, Resources())
+        return Encoder(templates, Resources(), self.unicode)
 
     def _items(self, X: Iterable[Any]) -> Items:
         if isinstance(X, str):
@@ -176,17 +177,21 @@ class Classifier(ClassifierOptions, Estimator):
         output: str = "lines",
         structures: bool = False,
         threads: int = 1,
+        spec: TextSpec = PLAIN,
+        output_encoding: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Write the class and score of each sentence of a file, in blocks; returns the number of sentences. `format`
-        and `output`: see data/formats/classified.py; `structures` writes the latent tags of each view too."""
+        and `output`: see data/formats/classified.py; `structures` writes the latent tags of each view too; `spec` has
+        the encoding of the source, which is that of the target unless `output_encoding` is another one."""
         check_classified_output(output)
 
         def work(sentences: list[ClassifiedSentence]) -> Processed:
             return Processed(self.classified(sentences, output=output, structures=structures), (len(sentences),))
 
-        blocks = stream_classified(source, format, labelled=False)
-        return sum(process_file(blocks, work, target, threads=threads, progress=progress))
+        blocks = stream_classified(source, format, labelled=False, spec=spec)
+        encoding = output_encoding or spec.encoding
+        return sum(process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding))
 
     def classified(
         self, sentences: Sequence[ClassifiedSentence], *, output: str = "lines", structures: bool = False

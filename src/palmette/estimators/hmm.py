@@ -22,6 +22,7 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import check_feasible
+from palmette.data.normal_form import NONE
 from palmette.errors import DataError, UsageError, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
@@ -67,16 +68,19 @@ class HMM(HmmOptions, Estimator):
     def _of(cls, model: HiddenMarkovModel) -> HMM:
         rare = int(bool(model.vocabulary.classes))
         ends = model.tables.end is not None
-        return cls(model.tables.order, smoothing=0.0, interpolate=False, rare=rare, ends=ends)._with(model)
+        hmm = cls(model.tables.order, smoothing=0.0, interpolate=False, rare=rare, ends=ends, unicode=NONE)
+        return hmm._with(model)
 
     def _with(self, model: HiddenMarkovModel) -> HMM:
         self.labels_: list[str] = model.labels
         self.vocabulary_: Vocabulary = model.vocabulary
         self.tables_: Tables = model.tables
-        self.model_: ChainModel = to_chain(*model)
+        self.model_: ChainModel = to_chain(*model, unicode=self.unicode)
         counting = {name: getattr(self, name) for name in HiddenMarkov.__options__}
         # A tagger that reads the saved file and is trained again meets new words, and needs classes for them.
-        self.model_.settings = ChainSettings(learner=HiddenMarkov(**counting | {"rare": max(1, self.rare)}))
+        self.model_.settings = ChainSettings(
+            learner=HiddenMarkov(**counting | {"rare": max(1, self.rare)}), unicode=self.unicode
+        )
         return self
 
     # Training
@@ -95,7 +99,7 @@ class HMM(HmmOptions, Estimator):
         self.check()
         check_labelled(corpus, "training")
         self._with(count_model(corpus, **self.values()))
-        self.model_.vocabulary = np.sort(word_column(corpus).hash)  # rare ones were seen too
+        self.model_.vocabulary = np.sort(word_column(corpus, self.unicode).hash)  # rare ones were seen too
         return self
 
     # Using
@@ -206,7 +210,7 @@ class HMM(HmmOptions, Estimator):
         self._check_fitted()
         if not corpus.n_tokens:
             return corpus
-        there, ids = np.unique(observations(corpus, self.vocabulary_), return_inverse=True)
+        there, ids = np.unique(observations(corpus, self.vocabulary_, self.unicode), return_inverse=True)
         names = [self.vocabulary_.names[k] for k in there.tolist()]
         return replace(corpus, columns=[column_of_types(ids.astype(np.int32), names)], labels=None, label_sets=None)
 
@@ -225,7 +229,7 @@ class HMM(HmmOptions, Estimator):
     def _readable(self, corpus: Corpus) -> Corpus:
         """The corpus itself, if each of its words can be observed."""
         if corpus.n_tokens and not self.vocabulary_.classes:
-            observations(corpus, self.vocabulary_)
+            observations(corpus, self.vocabulary_, self.unicode)
         return corpus
 
     def _check_fitted(self) -> None:
@@ -249,7 +253,7 @@ class HMM(HmmOptions, Estimator):
             raise DataError(f"the model has no label {unknown[0]!r}; it has {', '.join(self.labels_)}")
         numbers = np.array([self.labels_.index(name) for name in corpus.labels.types])[corpus.labels.ids]
         cuts = list(pairwise(corpus.offset.tolist()))
-        observed = observations(corpus, self.vocabulary_)
+        observed = observations(corpus, self.vocabulary_, self.unicode)
         return items, [(numbers[a:b], observed[a:b]) for a, b in cuts]
 
     def _named(self, labels: np.ndarray, items: Items) -> list[list[str]]:

@@ -18,6 +18,8 @@ import numpy as np
 
 from palmette.data.files import FilePath
 from palmette.data.formats.sentences import AnySentence, Sentences, read_sentences, sentences_of
+from palmette.data.normal_form import NFC, NONE, in_form
+from palmette.data.text import PLAIN, TextSpec
 from palmette.errors import DataError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams, score_words
@@ -49,7 +51,7 @@ class LanguageModel(NgramOptions, Estimator):
         if not text.n_tokens:
             raise DataError("no word to learn from", file=text.source)
         check_words(text)
-        vocabulary = vocabulary_of(text, self.min_count)
+        vocabulary = vocabulary_of(text, self.min_count, self.unicode)
         size = f"{counted(text.n_sentences, 'sentence')}, {counted(text.n_tokens, 'token')}"
         size += f", {counted(len(vocabulary) - 3, 'word')}"
         logger.info("%s", size)
@@ -60,9 +62,9 @@ class LanguageModel(NgramOptions, Estimator):
         self.seen_: np.ndarray | None = np.unique(sentence_hashes(ids, text.offset))
         return self
 
-    def fit_file(self, *paths: FilePath) -> LanguageModel:
-        """Learn from files with one sentence per line."""
-        return self.fit(read_sentences(*paths))
+    def fit_file(self, *paths: FilePath, spec: TextSpec = PLAIN) -> LanguageModel:
+        """Learn from files with one sentence per line. spec: their encoding."""
+        return self.fit(read_sentences(*paths, spec=spec))
 
     def _set(self, vocabulary: Vocabulary, grams: Grams, sizes: Sequence[int]) -> None:
         self._vocabulary, self._grams, self.sizes_ = vocabulary, grams, list(sizes)
@@ -126,7 +128,8 @@ class LanguageModel(NgramOptions, Estimator):
 
     def probability(self, word: str, context: AnySentence = ()) -> float:
         """P(word | words before it in its sentence)."""
-        return float(self.distribution(context)[self._vocabulary.number.get(word, 0)])
+        self._fitted()
+        return float(self.distribution(context)[self._vocabulary.of_words([word])[0]])
 
     def _context(self, given: AnySentence) -> int:
         """The longest n-gram of the model that ends a sentence's beginning."""
@@ -204,7 +207,7 @@ class LanguageModel(NgramOptions, Estimator):
             write_arpa(path, vocabulary.words, grams, self.sizes_)
             return
         estimates = (grams, self.sizes_, self.discounts_, self.fell_back_, self.seen_)
-        save(NgramModel(self.order, self.min_count, vocabulary.words, *estimates), path)
+        save(NgramModel(self.order, self.min_count, vocabulary.words, *estimates, vocabulary.unicode), path)
 
     @classmethod
     def load(cls, path: FilePath, *, copy: bool = False) -> LanguageModel:
@@ -215,13 +218,15 @@ class LanguageModel(NgramOptions, Estimator):
 
         if not looks_like_arpa(path):
             found = load(path, copy=copy)
-            model = cls(found.order, min_count=found.min_count)
-            model._set(Vocabulary(found.words), found.grams, found.sizes)
+            model = cls(found.order, min_count=found.min_count, unicode=found.unicode)
+            model._set(Vocabulary(found.words, found.unicode), found.grams, found.sizes)
             model.discounts_, model.fell_back_, model.seen_ = found.discounts, found.fell_back, found.seen
             return model
         words, grams, sizes = read_arpa(path)
-        model = cls(len(sizes))
-        model._set(Vocabulary(words), grams, sizes)
+        # Words of a text in NFC cannot be others of the file, which does not tell its form.
+        form = NFC if in_form(words, NFC) == words else NONE
+        model = cls(len(sizes), unicode=form)
+        model._set(Vocabulary(words, form), grams, sizes)
         model.discounts_, model.fell_back_, model.seen_ = [], [], None
         return model
 

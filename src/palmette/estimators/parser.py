@@ -19,6 +19,7 @@ from palmette.data.files import FilePath
 from palmette.data.formats.conllu import read_treebank, stream_treebank, treebank_bytes
 from palmette.data.formats.conllu_nbest import nbest_treebank_bytes
 from palmette.data.stream import Processed, process_file
+from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import Treebank, Word, treebank_from_sentences
 from palmette.errors import DataError, UsageError, counted
 from palmette.estimators.base import Estimator
@@ -27,7 +28,7 @@ from palmette.options.declare import OptionError
 from palmette.options.search import Beam
 from palmette.options.tree import ParserOptions, TreeSettings
 from palmette.structures.tree.compact import ParserCompaction, compact_parser
-from palmette.structures.tree.model import ParserModel, encode
+from palmette.structures.tree.model import ParserModel
 from palmette.structures.tree.nbest import best_trees
 from palmette.structures.tree.serialise import load_parser
 from palmette.structures.tree.templates import choose_templates
@@ -78,12 +79,14 @@ class Parser(ParserOptions, Estimator):
         return self
 
     def fit_file(
-        self, path: FilePath, dev: FilePath | None = None, *, skip_bad: bool = False, **options: Any
-    ) -> Parser:
-        """Learn from a CoNLL-U file; `options` as for `fit`. skip_bad: leave out sentences that are not trees."""
+        self, path: FilePath, dev: FilePath | None = None, *, skip_bad: bool = False, spec: TextSpec = PLAIN,
+        **options: Any,
+    ) -> Parser:  # fmt: skip
+        """Learn from a CoNLL-U file; `options` as for `fit`. skip_bad: leave out sentences that are not trees. spec:
+        the encoding of the files."""
         self.settings()  # wrong parameters are reported before any file is read
-        treebank = read_treebank(path, skip_bad=skip_bad)
-        held_out = None if dev is None else read_treebank(dev, skip_bad=skip_bad)
+        treebank = read_treebank(path, skip_bad=skip_bad, spec=spec)
+        held_out = None if dev is None else read_treebank(dev, skip_bad=skip_bad, spec=spec)
         return self.fit(treebank, dev=held_out, **options)
 
     # Making it small
@@ -129,7 +132,7 @@ class Parser(ParserOptions, Estimator):
             raise UsageError(f"nbest: {n!r} is not a whole number of at least 1")
         model, treebank, width = self._fitted(), _treebank(sentences), max(n, self._width(beam))
         Beam(width)
-        words, grammar = encode(treebank, model.templates, model.relations, gold=False), model.grammar()
+        words, grammar = model.encode(treebank), model.grammar()
         return [
             [
                 Candidate(self._plain(treebank.take(np.array([s])), tree.heads, tree.relations), tree.score)
@@ -161,19 +164,22 @@ class Parser(ParserOptions, Estimator):
         threads: int = 1,
         prepare: Callable[[Treebank], Treebank] | None = None,
         fields: Iterable[str] = (),
+        spec: TextSpec = PLAIN,
+        output_encoding: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Parse a CoNLL-U file into another, in blocks; returns the number of words. All but heads and relations is
         written as it was read. `prepare` changes a block before it is parsed (tags it, for example), and `fields` are
-        the fields that it changes."""
+        the fields that it changes. `spec`: the encoding of the source, which is that of the target unless
+        `output_encoding` is another one."""
         model, width, changed = self._fitted(), self._width(beam), ("head", "deprel", *fields)
 
         def work(treebank: Treebank) -> Processed:
             made = parsed(model, prepare(treebank) if prepare else treebank, width, self.merge)
             return Processed(treebank_bytes(made, fields=changed), (treebank.n_tokens,))
 
-        blocks = stream_treebank(source, labelled=False)
-        return sum(process_file(blocks, work, target, threads=threads, progress=progress))
+        blocks, encoding = stream_treebank(source, labelled=False, spec=spec), output_encoding or spec.encoding
+        return sum(process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding))
 
     def nbest_file(
         self,
@@ -184,6 +190,8 @@ class Parser(ParserOptions, Estimator):
         beam: int | None = None,
         prepare: Callable[[Treebank], Treebank] | None = None,
         fields: Iterable[str] = (),
+        spec: TextSpec = PLAIN,
+        output_encoding: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> int:
         """Write the n best trees of each sentence of a CoNLL-U file, with comments `# nbest` and `# score`; returns the
@@ -196,7 +204,8 @@ class Parser(ParserOptions, Estimator):
                 nbest_treebank_bytes(ready, self.nbest(ready, n, beam=beam), changed), (treebank.n_tokens,)
             )
 
-        return sum(process_file(stream_treebank(source, labelled=False), work, target, progress=progress))
+        blocks, encoding = stream_treebank(source, labelled=False, spec=spec), output_encoding or spec.encoding
+        return sum(process_file(blocks, work, target, progress=progress, encoding=encoding))
 
     # Keeping
 

@@ -97,10 +97,11 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         """Learn from a labelled file; `options` as for `fit_corpus`."""
         spec = spec or FormatSpec()
         self.settings()  # wrong parameters are reported before any file is read
-        corpus = read_corpus(path, spec)
+        resolved = spec.resolved(path)
+        corpus = read_corpus(path, resolved)
         held_out = read_corpus(dev, spec) if dev is not None else None
         self.fit_corpus(corpus, held_out, **options)
-        self.model_.meta["reading"] = _explicit(spec.resolved(path), corpus).values()
+        self.model_.meta["reading"] = _explicit(resolved, corpus).stored()
         return self
 
     def fit_corpus(
@@ -185,8 +186,8 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
 
     def _resources(self) -> Resources:
         return Resources(
-            {name: read_lexicon(path, name) for name, path in (self.lexicons or {}).items()},
-            {name: read_clusters(path, name) for name, path in (self.clusters or {}).items()},
+            {name: read_lexicon(path, name, unicode=self.unicode) for name, path in (self.lexicons or {}).items()},
+            {name: read_clusters(path, name, unicode=self.unicode) for name, path in (self.clusters or {}).items()},
         )
 
     # Using
@@ -302,7 +303,8 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         model = self._fitted()
         if not corpus.columns or not model.vocabulary.size:
             return None
-        return ~model.knows(corpus.columns[0].hash)[corpus.columns[0].ids]
+        words = corpus.columns[0].in_form(model.settings.unicode)
+        return ~model.knows(words.hash)[words.ids]
 
     def tag_file(
         self,
@@ -351,10 +353,10 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         helpers = [tagger._fitted() for tagger in add]
         return TagRequest(spec=spec or self.spec_for(source), helpers=helpers, **options)
 
-    def spec_for(self, source: FilePath, *, labelled: bool = False) -> FormatSpec:
-        """How to read input that looks like the training data, with its labels or without."""
+    def spec_for(self, source: FilePath, given: FormatSpec | None = None, *, labelled: bool = False) -> FormatSpec:
+        """How to read input that looks like the training data, with its labels or without. What `given` sets holds."""
         trained = self._fitted().meta.get("reading") or FormatSpec()
-        spec = FormatSpec().like(trained, source)
+        spec = (given or FormatSpec()).like(trained, source)
         return spec.labelled() if labelled else spec
 
     # Keeping

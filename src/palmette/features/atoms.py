@@ -51,17 +51,12 @@ Atom = Callable[[str], str | None]
 
 def _test(regex: str, resources: Resources) -> Atom:
     search = compile_regex(regex).search
-    return lambda word: "true" if search(word) else "false"
+    return lambda word: "false" if search(word) is None else "true"
 
 
 def _match(regex: str, resources: Resources) -> Atom:
     search = compile_regex(regex).search
-
-    def first_match(word: str) -> str:
-        found = search(word)
-        return found[0] if found else ""
-
-    return first_match
+    return lambda word: search(word) or ""
 
 
 def _match_lower(regex: str, resources: Resources) -> Atom:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus, bytes_of
+from palmette.data.normal_form import NFC, in_form
 from palmette.errors import TemplateError
 from palmette.features.atoms import atom_function, lexicon_name
 from palmette.features.resources import Resources, match
@@ -38,11 +39,13 @@ class View(NamedTuple):
 
 
 class Encoder:
-    """A template set with its resources, ready to encode corpora."""
+    """A template set with its resources, ready to encode corpora. `unicode`: the form of the cells that it reads; the
+    resources are in it already."""
 
-    def __init__(self, templates: TemplateSet, resources: Resources) -> None:
+    def __init__(self, templates: TemplateSet, resources: Resources, unicode: str = NFC) -> None:
         self.templates = templates
         self.resources = resources
+        self.unicode = unicode
         self.views = sorted({View(m.column, m.atom) for t in templates.templates for m in t.macros})
         self._atoms = {v: self._atom(v.atom) for v in self.views}
         self.programs = {order: self._program(order) for order in (1, 2, 3, LABEL_CONTEXT) if self.of_order(order)}
@@ -117,12 +120,16 @@ class Encoder:
         edge = [value or "" for value in self._edges(order)]
         return Texts(*bytes_of(before)), Texts(*bytes_of(tail)), Texts(*bytes_of(edge))
 
+    def column(self, corpus: Corpus, c: int) -> Column:
+        """A column of the corpus as templates see it."""
+        return corpus.columns[c].in_form(self.unicode)
+
     def cells(self, corpus: Corpus) -> Cells:
         """The hashes of every view of the corpus' types."""
-        ids = [column.ids for column in corpus.columns]
+        ids = [self.column(corpus, c).ids for c in range(self.n_columns)]
         column_of, hashes, powers = [], [], []
         for view in self.views:
-            column = corpus.columns[view.column]
+            column = self.column(corpus, view.column)
             if view.atom.startswith(LEXICON):
                 matched, values = self._matched(view, corpus)
                 hash, power = hash_optional(values)
@@ -150,7 +157,8 @@ class Encoder:
         views that look at single cells, not lexicons."""
         views = [k for k, view in enumerate(self.views) if view.column == column]
         atoms = [self._atoms[self.views[k]] for k in views]
-        hash, power = hash_optional([cell if atom is None else atom(cell) for cell in cells for atom in atoms])
+        seen = in_form(cells, self.unicode)
+        hash, power = hash_optional([cell if atom is None else atom(cell) for cell in seen for atom in atoms])
         return views, hash.reshape(len(cells), -1), power.reshape(len(cells), -1)
 
     def _values(self, view: View, column: Column) -> list[str | None]:
@@ -160,14 +168,14 @@ class Encoder:
 
     def _matched(self, view: View, corpus: Corpus) -> tuple[np.ndarray, list[str | None]]:
         lexicon = self.resources.lexicons[view.atom.removeprefix(LEXICON)]
-        column = corpus.columns[view.column]
+        column = self.column(corpus, view.column)
         return match(lexicon, column.ids, corpus.offset, column.types)
 
     def _cell_texts(self, corpus: Corpus) -> Texts:
         """The strings of `cells`, in their order."""
         pieces = []
         for view in self.views:
-            column = corpus.columns[view.column]
+            column = self.column(corpus, view.column)
             if not view.atom:
                 text, offset = join_types(column.data, column.start, column.end)
             else:

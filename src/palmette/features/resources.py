@@ -17,18 +17,26 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from palmette.data.files import FilePath, check_utf8, read_all, shown
+from palmette.data.files import FilePath, shown
+from palmette.data.normal_form import NFC, in_form
+from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.errors import DataError, ModelError, UsageError, counted
 from palmette.features.observed import Observed
 
 _NAME = re.compile(r"[^\s:,\]]+")  # it must fit between the brackets of a macro
+
+MOST_WORDS = 256  # of a phrase: at each token so many are looked at
+CLASS = None  # the key of a phrase's class in a node
+
+Node = dict[str | None, Any]
+"""Words that may follow, each with a node; and the class of the phrase that ends here."""
 
 
 class Lexicon(msgspec.Struct, frozen=True, dict=True):
@@ -39,15 +47,38 @@ class Lexicon(msgspec.Struct, frozen=True, dict=True):
     fold: bool = False
 
     @cached_property
-    def longest(self) -> dict[str, int]:
-        """First word of a phrase -> number of words of the longest phrase that begins with it."""
-        longest: dict[str, int] = {}
+    def by_first_word(self) -> dict[str, list[str]]:
+        """The phrases that begin with a word."""
+        found: dict[str, list[str]] = {}
         for phrase in self.classes:
-            first = phrase.partition(" ")[0]
-            n_words = phrase.count(" ") + 1
-            if n_words > longest.get(first, 0):
-                longest[first] = n_words
-        return longest
+            if phrase.count(" ") >= MOST_WORDS:
+                raise DataError(f"the lexicon {self.name} has {_too_many_words(phrase)}")
+            found.setdefault(phrase.partition(" ")[0], []).append(phrase)
+        return found
+
+    @cached_property
+    def _trees(self) -> dict[str, tuple[Node, int]]:
+        return {}
+
+    def after(self, first: str) -> tuple[Node, int]:
+        """What may follow a word that begins a phrase, a tree of words that is made when the word is met; and the
+        number of words of the longest phrase."""
+        if first not in self._trees:
+            root: Node = {}
+            longest = 1
+            for phrase in self.by_first_word[first]:
+                words = phrase.split(" ")
+                longest = max(longest, len(words))
+                node = root
+                for word in words[1:]:
+                    node = node.setdefault(word, {})
+                node[CLASS] = self.classes[phrase]
+            self._trees[first] = root, longest
+        return self._trees[first]
+
+
+def _too_many_words(phrase: str) -> str:
+    return f"a phrase of {phrase.count(' ') + 1:,} words, and at most {MOST_WORDS} are possible: {phrase[:40]!r} ..."
 
 
 class Clusters(msgspec.Struct, frozen=True):
@@ -94,8 +125,9 @@ class Resources(msgspec.Struct, frozen=True):
 # --- reading ------------------------------------------------------------------------------------------------
 
 
-def read_lexicon(path: FilePath, name: str | None = None, *, fold: bool = False) -> Lexicon:
-    """Read `phrase TAB class` or `phrase` lines; the name is that of the file without its ending."""
+def read_lexicon(path: FilePath, name: str | None = None, *, fold: bool = False, unicode: str = NFC) -> Lexicon:
+    """Read `phrase TAB class` or `phrase` lines; the name is that of the file without its ending. `unicode`: the form
+    of the phrases, which is that of the words they are compared with."""
     name = _resource_name(path, name)
     same: Callable[[str], str] = str.casefold if fold else str
     found: dict[str, set[str]] = {}
@@ -107,19 +139,23 @@ def read_lexicon(path: FilePath, name: str | None = None, *, fold: bool = False)
                 line=line,
                 hint="write `phrase TAB class`, the words of the phrase separated by spaces",
             )
-        phrase = " ".join(fields[0].split())
+        (phrase,) = in_form([" ".join(fields[0].split())], unicode)
         label = fields[1].strip() if len(fields) == 2 else name
         if not phrase or not label:
             missing = "class" if phrase else "phrase"
             raise DataError(f"the {missing} is empty", file=shown(path), line=line, hint="remove the TAB")
+        if phrase.count(" ") >= MOST_WORDS:
+            hint = "a lexicon has one phrase per line"
+            raise DataError(_too_many_words(phrase), file=shown(path), line=line, hint=hint)
         found.setdefault(same(phrase), set()).add(label)
     if not found:
         raise DataError("no phrase found", file=shown(path), hint="a lexicon has one phrase per line")
     return Lexicon(name, {phrase: "+".join(sorted(labels)) for phrase, labels in found.items()}, fold)
 
 
-def read_clusters(path: FilePath, name: str | None = None) -> Clusters:
-    """Read Brown paths (`path TAB word TAB count`) or `word TAB class`."""
+def read_clusters(path: FilePath, name: str | None = None, *, unicode: str = NFC) -> Clusters:
+    """Read Brown paths (`path TAB word TAB count`) or `word TAB class`. `unicode`: the form of the words; if that makes
+    two of them equal, the one that was in that form keeps its class, else the first one."""
     name = _resource_name(path, name)
     classes: dict[str, str] = {}
     n_fields = 0
@@ -135,7 +171,10 @@ def read_clusters(path: FilePath, name: str | None = None) -> Clusters:
             )
     if not classes:
         raise DataError("no word found", file=shown(path), hint="write `path TAB word TAB count` or `word TAB class`")
-    return Clusters(name, classes, paths=n_fields == 3)
+    same = dict(zip(classes, in_form(classes, unicode), strict=True))
+    merged = {same[word]: label for word, label in reversed(classes.items())}
+    merged |= {word: label for word, label in classes.items() if same[word] == word}
+    return Clusters(name, {word: merged[word] for word in dict.fromkeys(same.values())}, paths=n_fields == 3)
 
 
 def _cluster_row(fields: list[str], n_fields: int, file: str, line: int) -> tuple[str, str]:
@@ -169,8 +208,8 @@ def _resource_name(path: FilePath, name: str | None) -> str:
 
 def _rows(path: FilePath) -> Iterator[tuple[int, list[str]]]:
     """Number (from 1) and TAB-separated fields of each line that is not blank."""
-    data = read_all(path)
-    check_utf8(data, shown(path))
+    data = read_text(path)
+    check_utf8(data, shown(path), hint=CONVERT)
     for number, line_text in enumerate(data.decode().split("\n"), 1):
         line_text = line_text.removesuffix("\r")
         if line_text.strip():
@@ -189,7 +228,7 @@ def match(
     strings. Gives int32[N] value ids, and the values: None at id 0 (no phrase), `B-class`, `I-class`.
     """
     words = [word.casefold() for word in types] if lexicon.fold else types
-    longest = np.array([lexicon.longest.get(word, 0) for word in words], dtype=np.int32)
+    begins = np.array([word in lexicon.by_first_word for word in words], dtype=np.bool_)
     values: list[str | None] = [None]
     value_ids: dict[str, int] = {}
     found = np.zeros(len(ids), dtype=np.int32)
@@ -197,14 +236,14 @@ def match(
         return found, values
 
     # Few tokens begin a phrase: only those are visited in Python.
-    candidates = np.flatnonzero(longest[ids])
+    candidates = np.flatnonzero(begins[ids])
     sentences = np.searchsorted(offset, candidates, side="right")
     free = 0  # first token after the last match
     for at, end in zip(candidates.tolist(), offset[sentences].tolist(), strict=True):
         if at < free:
             continue
-        window = [words[i] for i in ids[at : min(end, at + int(longest[ids[at]]))].tolist()]
-        label, n_words = _longest_phrase(lexicon.classes, window)
+        tree, longest = lexicon.after(words[ids[at]])
+        label, n_words = _longest_phrase(tree, [words[i] for i in ids[at + 1 : min(end, at + longest)].tolist()])
         if label is None:
             continue
         if label not in value_ids:
@@ -216,9 +255,18 @@ def match(
     return found, values
 
 
-def _longest_phrase(classes: dict[str, str], window: list[str]) -> tuple[str | None, int]:
-    for n_words in range(len(window), 0, -1):
-        label = classes.get(" ".join(window[:n_words]))
-        if label is not None:
-            return label, n_words
-    return None, 0
+def _longest_phrase(tree: Node, tokens: Sequence[str]) -> tuple[str | None, int]:
+    """The class of the longest phrase that goes on with these tokens, and its number of tokens, the first included."""
+    node = tree
+    label, n_words = node.get(CLASS), 1
+    for n, token in enumerate(tokens, 2):
+        for word in token.split(" "):  # a cell may hold several words
+            node = node.get(word, _NOTHING)
+        if not node:
+            break
+        if CLASS in node:
+            label, n_words = node[CLASS], n
+    return label, n_words
+
+
+_NOTHING: Node = {}

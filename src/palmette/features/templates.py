@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from palmette.data.files import FilePath, check_utf8, read_all, shown
+from palmette.data.files import FilePath, shown
+from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.errors import TemplateError, UsageError
 from palmette.features import wapiti
 from palmette.features.atoms import Atom, check_atom
@@ -99,8 +100,8 @@ def parse(text: str, name: str = "templates", syntax: str = "auto") -> TemplateS
 
 
 def read_templates(path: FilePath, syntax: str = "auto") -> TemplateSet:
-    data = read_all(path)
-    check_utf8(data, shown(path))
+    data = read_text(path)
+    check_utf8(data, shown(path), hint=CONVERT)
     return parse(data.decode(), shown(path), syntax)
 
 

@@ -17,8 +17,10 @@ An offset after `@` counts from the edges of the sentence: `@1` is the first tok
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 from palmette.errors import TemplateError
 
@@ -34,6 +36,9 @@ COMMANDS: dict[str, tuple[str, bool]] = {
     "m": ("match", True),
     "M": ("match_lower", True),
 }
+
+MOST_STEPS = 1 << 17
+"""What `re` may try for one word. Beyond that (many stars, or a long word) a table is slower, but sure to end soon."""
 
 # (row, column, atom, anchor): the fields of `templates.Macro`
 RawMacro = tuple[int, int, str, str]
@@ -104,30 +109,72 @@ def macro_text(macro: RawMacro) -> str:
 # --- the regular expressions --------------------------------------------------------------------------------
 
 
-def compile_regex(regex: str, *, file: str | None = None, line: int | None = None) -> re.Pattern[str]:
-    r"""Wapiti's dialect as a Python regular expression, to be used with `search`.
+class SmallRegex(NamedTuple):
+    """A regular expression: pieces that match one character, each with its repetition, and the anchors."""
+
+    pieces: tuple[tuple[str, str], ...]  # as `re` writes a character or class, and "", "*" or "?"
+    at_start: bool
+    at_end: bool
+    compiled: re.Pattern[str]
+    longest: int  # text that `re` searches, which goes back star by star
+
+    def search(self, text: str) -> str | None:
+        """The first match; None: there is none. Time grows with the product of both lengths."""
+        if len(text) > self.longest:
+            return self.search_by_table(text)
+        found = self.compiled.search(text)
+        return None if found is None else found[0]
+
+    def search_by_table(self, text: str) -> str | None:
+        """`search` without going back: from the last piece to the first, a row of where a match that begins at a piece
+        and a character ends (-1: there is none), by the piece that `re` would try first."""
+        n = len(text)
+        ends = [n if at == n else -1 for at in range(n + 1)] if self.at_end else list(range(n + 1))
+        characters = set(text)
+        for piece, repeat in reversed(self.pieces):
+            fits = re.compile(piece, re.DOTALL).match
+            good = {character for character in characters if fits(character)}
+            row = [-1] * (n + 1) if repeat == "" else ends.copy()
+            for at in range(n - 1, -1, -1):
+                if text[at] in good and (repeat != "*" or row[at] < 0):
+                    after = row[at + 1] if repeat == "*" else ends[at + 1]
+                    row[at] = after if after >= 0 else row[at]
+            ends = row
+        starts = range(1 if self.at_start else n + 1)
+        return next((text[at : ends[at]] for at in starts if ends[at] >= 0), None)
+
+
+def compile_regex(regex: str, *, file: str | None = None, line: int | None = None) -> SmallRegex:
+    r"""An expression of Wapiti's dialect.
 
     `.` any character; `\d \a \w \l \u \p \s` digit, letter, letter or digit, lower case, upper case,
     punctuation or symbol, space; in capitals their complements; `\x` any other x itself. `^` first and `$`
     last anchor. `*` and `?` repeat one character; as in Wapiti `*` matches as few as possible, `?` matches one if
     possible.
     """
-    body, start, end = regex, "", ""
-    if body.startswith("^"):
-        body, start = body[1:], r"\A"
-    pieces: list[str] = []
+    body, at_start, at_end = regex.removeprefix("^"), regex.startswith("^"), False
+    pieces: list[tuple[str, str]] = []
     position = 0
     while position < len(body):
         if body[position:] == "$":
-            end = r"\Z"
+            at_end = True
             break
         piece, position = _one_character(body, position, regex, file, line)
         repeat = body[position : position + 1]
-        if repeat and repeat in "*?":
-            piece += "*?" if repeat == "*" else "?"
-            position += 1
-        pieces.append(piece)
-    return re.compile(start + "".join(pieces) + end, re.DOTALL)
+        repeat = repeat if repeat and repeat in "*?" else ""
+        position += len(repeat)
+        pieces.append((piece, repeat))
+    spelled = "".join(piece + ("*?" if repeat == "*" else repeat) for piece, repeat in pieces)
+    compiled = re.compile(r"\A" * at_start + spelled + r"\Z" * at_end, re.DOTALL)
+    repeats = [repeat for _, repeat in pieces]
+    longest = _longest_tried(repeats.count("*") + (not at_start), repeats.count("?"))
+    return SmallRegex(tuple(pieces), at_start, at_end, compiled, longest)
+
+
+def _longest_tried(stars: int, options: int) -> int:
+    """The longest text of which (size + 1) ** stars * 2 ** options, what `re` may try, is at most MOST_STEPS."""
+    left = MOST_STEPS >> min(options, MOST_STEPS.bit_length())
+    return int(left ** (1 / stars)) - 1 if stars else sys.maxsize if left else -1
 
 
 def _one_character(body: str, position: int, regex: str, file: str | None, line: int | None) -> tuple[str, int]:

@@ -20,6 +20,7 @@ from palmette.options.learners import (
 from palmette.options.search import LIST_UPDATES, TAGGER_SEARCHES, Beam, Search
 from palmette.options.states import TAGGER_STATES, LabelHistory, Latent, SeveralStates, States
 from palmette.options.training import AVERAGES, MOST_PASSES, PASSES, TrainingOptions
+from palmette.options.unicode import UnicodeOptions
 
 EVERY = (2, 4, 8)  # what `mavg_every="auto"` tries
 ESTIMATORS = {
@@ -40,7 +41,7 @@ def _named_file(text: str) -> tuple[str, str]:
     return name, path
 
 
-class ChainOptions(TrainingOptions):
+class ChainOptions(TrainingOptions, UnicodeOptions):
     """Options that a chain model is trained with and remembers."""
 
     learner: Learner | str = option(default="perceptron", variants=TAGGER_LEARNERS, help="How weights are learnt.")

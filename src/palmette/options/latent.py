@@ -10,6 +10,7 @@ from palmette.options.chain import NAMED_FEATURES
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import CLASSIFIER_LEARNERS, Learner, PassiveAggressive
 from palmette.options.training import AVERAGES, PASSES, TrainingOptions
+from palmette.options.unicode import UnicodeOptions
 
 if TYPE_CHECKING:
     from palmette.kernels.latent.forms import Decoding, Training
@@ -76,7 +77,7 @@ def _parse_latent(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-class LatentOptions(TrainingOptions):
+class LatentOptions(TrainingOptions, UnicodeOptions):
     """Options that a classifier is trained with and remembers."""
 
     # The margin of a class is 1 and features are normalised, so the whole step of PA is the sensible default here.

@@ -22,6 +22,7 @@ from palmette.kernels.learning.rule import (
     Rule,
 )  # fmt: skip
 from palmette.options.declare import OptionError, Options, Value, option
+from palmette.options.unicode import UnicodeOptions
 
 __all__ = [
     "Arow",
@@ -287,7 +288,7 @@ class CountingOptions(Options):
     )  # fmt: skip
 
 
-class HmmOptions(CountingOptions):
+class HmmOptions(CountingOptions, UnicodeOptions):
     """Options of the estimator HMM."""
 
     order: int = option(default=1, kw_only=False, low=1, high=2, help="Previous labels that the next label depends on.")

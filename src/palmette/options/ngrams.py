@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from palmette.options.declare import Options, option
+from palmette.options.declare import option
+from palmette.options.unicode import UnicodeOptions
 
 
-class NgramOptions(Options):
+class NgramOptions(UnicodeOptions):
     """All options of a `LanguageModel`."""
 
     order: int = option(default=3, kw_only=False, low=1, high=5, group="model", help="Words of an n-gram.")

@@ -8,11 +8,12 @@ from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import PARSER_LEARNERS, Learner
 from palmette.options.search import LIST_UPDATES, Beam, Search
 from palmette.options.training import AVERAGES, TrainingOptions
+from palmette.options.unicode import UnicodeOptions
 
 MAVG_EVERY = 4
 
 
-class TreeOptions(TrainingOptions):
+class TreeOptions(TrainingOptions, UnicodeOptions):
     """Options that a parser is trained with and remembers."""
 
     learner: Learner | str = option(default="perceptron", variants=PARSER_LEARNERS, help="How weights are learnt.")

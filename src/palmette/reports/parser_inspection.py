@@ -65,6 +65,7 @@ def print_parser_inspection(about: dict[str, Any], templates: bool, console: Con
         "trees that cross": {"pseudo": "arcs lifted, and put back", "skip": "left out"}.get(
             settings["non_projective"], ""
         ),
+        "unicode": settings["unicode"],
         "seed": str(settings["seed"]),
     }
     for name, value in rows.items():

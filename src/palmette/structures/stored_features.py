@@ -85,11 +85,11 @@ def pack_encoder(encoder: Encoder) -> dict[str, Any]:
     }
 
 
-def unpack_encoder(templates: StoredTemplates, resources: Resources, file: str) -> Encoder:
-    """The encoder of a model file; ModelError if its templates cannot be read."""
+def unpack_encoder(templates: StoredTemplates, resources: Resources, unicode: str, file: str) -> Encoder:
+    """The encoder of a model file; ModelError if its templates cannot be read. `unicode` is that of its settings."""
     try:
         resources.check_names()
-        return Encoder(parse(templates.text, templates.name, templates.syntax), resources)
+        return Encoder(parse(templates.text, templates.name, templates.syntax), resources, unicode)
     except (DataError, UsageError) as error:
         raise ModelError(f"damaged model: its templates cannot be read ({error})", file=file) from None
 

@@ -7,11 +7,14 @@ from typing import Any, TypeVar
 from palmette.errors import ModelError
 from palmette.options.declare import OptionError, Options, Value
 
+# What models of files do that are older than an option; for all others it is the default of the option
+_BEFORE = {"unicode": "none"}
 Settings = TypeVar("Settings", bound=Value)
 
 
 def unpack_settings(data: dict[str, Any], kind: type[Settings], options: type[Options], file: str) -> Settings:
     """The settings of a model file, checked; ModelError if one is wrong."""
+    data = _BEFORE | data
     try:
         if isinstance(data.get("learner"), dict):
             return kind.from_dict(data)

@@ -54,14 +54,15 @@ def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     corpus, scheme = settle_scheme(corpus, settings.constraints)
     hmm = count_model(
         corpus, order=request.order, smoothing=counting.smoothing, interpolate=counting.interpolate,
-        rare=counting.rare, dictionary=counting.dictionary, ends=request.ends,
+        rare=counting.rare, dictionary=counting.dictionary, ends=request.ends, unicode=settings.unicode,
     )  # fmt: skip
     _report(hmm, corpus)
     gold = training_mask(corpus, hmm.labels).rows
     forbidden = [(str(a), str(b)) for a, b in request.forbidden]
     allowed = constraints(hmm.labels, gold, corpus, scheme, settings.constraints, forbidden)
-    model = to_chain(*hmm, allowed)
-    model.scheme, model.vocabulary = scheme, np.sort(word_column(corpus).hash)  # rare ones were seen too
+    model = to_chain(*hmm, allowed, unicode=settings.unicode)
+    model.scheme = scheme
+    model.vocabulary = np.sort(word_column(corpus, settings.unicode).hash)  # rare ones were seen too
     found = held_out(dev, model.encoder, model.feature_indexes, model.labels, settings, scheme)
     guess, _ = best_labels(model.chain, model.encode(corpus), restricted=False)
     wrong = int(np.count_nonzero(guess != gold))

@@ -6,15 +6,20 @@ import time
 
 from palmette.cli.classifier.common import ClassifyingOptions, FormatOption, load_with_tagger
 from palmette.cli.command import Command, OutputOptions
+from palmette.cli.common import OF_FILES, EncodingOptions, text_spec
 from palmette.cli.output import Meter, report_rate, report_source
+from palmette.data.text import TextSpec
 from palmette.errors import UsageError
 from palmette.options.declare import option
 
 WRITTEN = {"lines": "class, score and words, separated by TABs", "jsonl": "one JSON object per sentence"}
 
 
-class Classify(FormatOption, ClassifyingOptions, OutputOptions, Command):
+class Classify(FormatOption, ClassifyingOptions, EncodingOptions, OutputOptions, Command):
     """Write the class and the score of each sentence."""
+
+    owners = (TextSpec,)
+    hidden = ("max-cell",)
 
     model: str = option(argument=True, help="The model file.")
     data: str = option(
@@ -31,21 +36,22 @@ class Classify(FormatOption, ClassifyingOptions, OutputOptions, Command):
     )  # fmt: skip
 
     def run(self) -> None:
-        if self.text is not None and (self.data != "-" or self.format is not None):
-            raise UsageError("--text is a sentence instead of a file: leave the file and --format out")
+        if self.text is not None and (self.data != "-" or self.format is not None or self.given(*OF_FILES)):
+            raise UsageError("--text is a sentence instead of a file: leave the file and the options for files out")
         classifier = load_with_tagger(self.model, self.tagger, self.quiet)
         if self.text is not None:
-            from palmette.data.files import write_whole
             from palmette.data.formats.classified import parse_line
+            from palmette.data.text import UTF8, write_text
 
             sentence = parse_line(self.text, "--text", 1, labelled=False)
-            with write_whole(self.output) as out:
+            with write_text(self.output, self.output_encoding or UTF8) as out:
                 out.write(classifier.classified([sentence], output=self.to, structures=self.structures))
             return
         report_source(self.data, self.quiet)
         begun = time.perf_counter()
         n = classifier.classify_file(
             self.data, self.output, format=self.format, output=self.to, structures=self.structures,
+            spec=text_spec(self), output_encoding=self.output_encoding,
             progress=None if self.quiet else Meter("sentence"),
         )  # fmt: skip
         if self.output != "-" and not self.quiet:

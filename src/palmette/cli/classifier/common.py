@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from palmette.cli.command import Command
+from palmette.cli.common import text_spec
+from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import Options, option
 
@@ -24,12 +27,15 @@ class FormatOption(Options):
 
     format: str | None = option(
         default=None, choices=CLASSIFIED_FORMATS, group="data",
-        help="Format of the files (default: jsonl if the name ends in it, else lines).",
+        help="Format of the files (default: jsonl if the name ends in it or the first line is an object, else lines).",
     )  # fmt: skip
 
 
-class LabelledOptions(FormatOption):
-    """Options of commands that read sentences whose classes are known."""
+class LabelledCommand(FormatOption, Command):
+    """Commands that read sentences whose classes are known."""
+
+    owners: ClassVar[tuple[type[Options], ...]] = (TextSpec,)
+    hidden = ("max-cell",)
 
     positives: str | None = option(
         default=None,
@@ -42,7 +48,7 @@ class LabelledOptions(FormatOption):
     )
 
     def sources(self, data: str | None) -> Sources:
-        return Sources(data, self.positives, self.negatives, self.format)
+        return Sources(data, self.positives, self.negatives, self.format, text_spec(self))
 
 
 class ClassifyingOptions(Options):
@@ -61,6 +67,7 @@ class Sources(NamedTuple):
     positives: str | None
     negatives: str | None
     format: str | None
+    spec: TextSpec  # the encoding of all files
     prefix: str = ""  # of the flags, in messages
 
     @property
@@ -83,14 +90,14 @@ def read_labelled(sources: Sources, classes: tuple[str, str] | None = None) -> L
     """Read sentences and classes. classes: those of a model, negative first; a file may have no others."""
     from palmette.data.formats.classified import read_classified
 
-    data, positives, negatives, format, prefix = sources
+    data, positives, negatives, format, spec, prefix = sources
     if (data is None) == (positives is None and negatives is None) or (positives is None) != (negatives is None):
         raise UsageError(
             "give a file with a class and a sentence per line, or both "
             f"--{prefix}positives FILE and --{prefix}negatives FILE"
         )
     if data is not None:
-        found = read_classified(data, format, labelled=True)
+        found = read_classified(data, format, labelled=True, spec=spec)
         strange = next((s for s in found if classes is not None and s.label not in classes), None)
         if classes is not None and strange is not None:
             raise DataError(
@@ -99,7 +106,7 @@ def read_labelled(sources: Sources, classes: tuple[str, str] | None = None) -> L
         return LabelledSentences([s.tokens for s in found], [str(s.label) for s in found])
     assert positives is not None
     assert negatives is not None
-    up, down = (read_classified(path, format, labelled=False) for path in (positives, negatives))
+    up, down = (read_classified(path, format, labelled=False, spec=spec) for path in (positives, negatives))
     low, high = classes or (NEGATIVE, POSITIVE)
     return LabelledSentences([s.tokens for s in (*up, *down)], [high] * len(up) + [low] * len(down))
 

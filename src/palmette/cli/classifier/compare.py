@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from palmette.cli.classifier.common import ClassifyingOptions, LabelledOptions, load_with_tagger, read_labelled
-from palmette.cli.command import Command, JsonOptions
+from palmette.cli.classifier.common import ClassifyingOptions, LabelledCommand, load_with_tagger, read_labelled
+from palmette.cli.command import JsonOptions
 from palmette.cli.output import print_json
 from palmette.errors import UsageError
 from palmette.options.declare import option
 
 
-class CompareClassifiers(LabelledOptions, ClassifyingOptions, JsonOptions, Command):
+class CompareClassifiers(ClassifyingOptions, JsonOptions, LabelledCommand):
     """Compare classifiers on the same labelled sentences, with significance tests."""
 
     files: list = option(

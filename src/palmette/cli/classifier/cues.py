@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import text_spec
 from palmette.cli.output import print_json
+from palmette.data.text import TextSpec
 from palmette.options.declare import option
 
 
@@ -13,6 +15,9 @@ class Cues(JsonOptions, Command):
     A learner that should find structure needs negatives that words and lengths do not give away.
     """
 
+    owners = (TextSpec,)
+    hidden = ("max-cell",)
+
     positives: str = option(argument=True, help="Text: one sentence per line, words separated by white space.")
     negatives: str = option(argument=True, help="The sentences to distinguish from them.")
     seed: int = option(default=1, low=0, help="Seed of the folds of held-out sentences.")
@@ -21,7 +26,9 @@ class Cues(JsonOptions, Command):
         from palmette.data.formats.sentences import read_sentences
         from palmette.evaluation.shallow_cues import shallow_cues
 
-        found = shallow_cues(read_sentences(self.positives), read_sentences(self.negatives), seed=self.seed)
+        found = shallow_cues(
+            *(read_sentences(file, spec=text_spec(self)) for file in (self.positives, self.negatives)), seed=self.seed
+        )
         if self.json:
             print_json(found)
         else:

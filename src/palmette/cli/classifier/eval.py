@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from palmette.cli.classifier.common import ClassifyingOptions, LabelledOptions, load_with_tagger, read_labelled
-from palmette.cli.command import Command, JsonOptions
+from palmette.cli.classifier.common import ClassifyingOptions, LabelledCommand, load_with_tagger, read_labelled
+from palmette.cli.command import JsonOptions
 from palmette.cli.output import print_json
 from palmette.options.declare import option
 
 
-class EvalClassifier(LabelledOptions, ClassifyingOptions, JsonOptions, Command):
+class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
     """Score a classifier on sentences whose classes are known."""
 
     model: str = option(argument=True, help="The model file.")

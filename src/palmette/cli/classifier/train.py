@@ -5,9 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.classifier.common import POSITIVE, LabelledOptions, LabelledSentences, Sources, read_labelled
-from palmette.cli.command import Command, JsonOptions
+from palmette.cli.classifier.common import (
+    POSITIVE,
+    LabelledCommand,
+    LabelledSentences,
+    Sources,
+    read_labelled,
+)
+from palmette.cli.command import JsonOptions
 from palmette.cli.output import exit_if_interrupted, report_training
+from palmette.data.text import TextSpec
 from palmette.errors import UsageError
 from palmette.options.declare import option
 from palmette.options.latent import ClassifierOptions
@@ -16,10 +23,10 @@ if TYPE_CHECKING:
     from palmette.estimators.classifier import Classifier
 
 
-class TrainClassifier(LabelledOptions, JsonOptions, Command):
+class TrainClassifier(JsonOptions, LabelledCommand):
     """Train a classifier of sentences: it finds the latent structure that helps the decision most."""
 
-    owners = (ClassifierOptions,)
+    owners = (ClassifierOptions, TextSpec)
 
     data: str | None = option(
         default=None, argument=True,
@@ -44,7 +51,7 @@ class TrainClassifier(LabelledOptions, JsonOptions, Command):
 
     def run(self) -> None:
         sources = self.sources(self.data)
-        dev_sources = Sources(self.dev, self.dev_positives, self.dev_negatives, self.format, "dev-")
+        dev_sources = Sources(self.dev, self.dev_positives, self.dev_negatives, self.format, sources.spec, "dev-")
         if dev_sources.given and self.given("dev_share"):
             raise UsageError("give development files or --dev-share, not both")
         if len(self.given("features", "template")) > 1:

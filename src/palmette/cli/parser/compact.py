@@ -6,8 +6,10 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import text_spec
 from palmette.cli.compaction import MOST_LOSS, log_loss, save_and_report
 from palmette.cli.parser.common import load_parser, preparation
+from palmette.data.text import TextSpec
 from palmette.options.declare import option
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ logger = logging.getLogger(__name__)
 class CompactParser(JsonOptions, Command):
     """Make a parser small: weights of 8 or 16 bits, and without the weights that development data does not miss. The
     loss on the development data is reported. A compact parser is used like any other."""
+
+    owners = (TextSpec,)
 
     model: str = option(argument=True, help="The model file of a parser.")
     output: str = option(short="o", metavar="FILE", help="The model file to write.")
@@ -49,7 +53,7 @@ class CompactParser(JsonOptions, Command):
         dev = None
         if self.dev is not None:
             ready = preparation(parser, self.tagger, self.quiet or self.json)
-            dev = ready(read_treebank(self.dev, skip_bad=self.skip_bad))
+            dev = ready(read_treebank(self.dev, skip_bad=self.skip_bad, spec=text_spec(self)))
         report = parser.compact(dev, most_loss=self.most_loss, threads=self.threads)
         about = about_compaction(report) if self.json else None
         save_and_report(parser.save, self.model, self.output, about, lambda: log_compaction(report))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import text_spec
 from palmette.cli.output import print_json
 from palmette.cli.parser.common import ParsingOptions, load_parser, preparation
+from palmette.data.text import TextSpec
 from palmette.errors import UsageError
 from palmette.options.declare import option
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 class CompareParsers(ParsingOptions, JsonOptions, Command):
     """Compare parsers or parsed files on the same gold trees, with significance tests."""
+
+    owners = (TextSpec,)
 
     files: list = option(
         argument=True, repeat=True,
@@ -67,16 +71,17 @@ class CompareParsers(ParsingOptions, JsonOptions, Command):
         """Gold and the trees of each system. Parsed files need nothing that is compiled."""
         from palmette.data.formats.conllu_light import read_trees
 
-        right = read_trees(gold)
+        spec = text_spec(self)
+        right = read_trees(gold, spec)
         words = None
         found: list[HasTrees] = []
         for file in systems:
             if file not in models:
-                found.append(read_trees(file))
+                found.append(read_trees(file, spec))
                 continue
             from palmette.data.formats.conllu import read_treebank
 
-            words = words or read_treebank(gold, labelled=False)
+            words = words or read_treebank(gold, labelled=False, spec=spec)
             parser = load_parser(file, self.quiet)
             ready = preparation(parser, self.tagger, self.quiet)
             found.append(parser.parse(ready(words), beam=self.beam, threads=self.threads))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import text_spec
 from palmette.cli.output import print_json
 from palmette.cli.parser.common import (
     DrawingOptions,
@@ -15,6 +16,7 @@ from palmette.cli.parser.common import (
     preparation,
     show_trees,
 )
+from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import option
 
@@ -31,6 +33,8 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
     The rules are those of the official scorer of Universal Dependencies: all words count, and subtypes of relations
     (nsubj:pass) do not. `Without punctuation` leaves out words that consist of punctuation characters.
     """
+
+    owners = (TextSpec,)
 
     first: str = option(argument=True, help="The model file of a parser; or the gold file, followed by the guess.")
     second: str = option(argument=True, help="The gold file; or the guess, with the same words.")
@@ -56,7 +60,7 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
         else:
             from palmette.data.formats.conllu_light import read_trees
 
-            gold, guess = read_trees(self.first), read_trees(self.second)
+            gold, guess = (read_trees(file, text_spec(self)) for file in (self.first, self.second))
         found = score_trees(gold, guess)
         drawings = self._drawings(gold, guess, found.sentences)
         show_trees(drawings, self.svg, draw=False)
@@ -75,7 +79,7 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
         parser = load_parser(self.first, self.quiet)
         from palmette.data.formats.conllu import read_treebank
 
-        gold = read_treebank(self.second, skip_bad=self.skip_bad)
+        gold = read_treebank(self.second, skip_bad=self.skip_bad, spec=text_spec(self))
         if not gold.n_tokens:
             raise DataError("no sentence to score", file=self.second)
         prepare = WarningPreparation(parser, preparation(parser, self.tagger, self.quiet))

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from palmette.cli.command import Command, OutputOptions
+from palmette.cli.common import OF_FILES, EncodingOptions, text_spec
 from palmette.cli.output import Meter, report_rate, report_source
 from palmette.cli.parser.common import (
     DrawingOptions,
@@ -17,6 +18,7 @@ from palmette.cli.parser.common import (
     show_trees,
     tags_read,
 )
+from palmette.data.text import TextSpec
 from palmette.errors import UsageError
 from palmette.options.declare import option
 
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
     from palmette.estimators.retag import Preparation
 
 
-class Parse(DrawingOptions, ParsingOptions, OutputOptions, Command):
+class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Command):
     """Parse a file, standard input or a typed sentence with a parser."""
+
+    owners = (TextSpec,)
 
     model: str = option(argument=True, help="The model file of a parser.")
     data: str = option(
@@ -63,11 +67,13 @@ class Parse(DrawingOptions, ParsingOptions, OutputOptions, Command):
             n = self._drawn(parser, prepare)
         elif self.nbest is not None:
             n = parser.nbest_file(
-                self.data, self.output, self.nbest, beam=self.beam, prepare=prepare, fields=ready.fields
-            )
+                self.data, self.output, self.nbest, beam=self.beam, prepare=prepare, fields=ready.fields,
+                spec=text_spec(self), output_encoding=self.output_encoding,
+            )  # fmt: skip
         else:
             n = parser.parse_file(
                 self.data, self.output, beam=self.beam, threads=self.threads, prepare=prepare, fields=ready.fields,
+                spec=text_spec(self), output_encoding=self.output_encoding,
                 progress=None if self.quiet else Meter("word"),
             )  # fmt: skip
         seconds = time.perf_counter() - begun
@@ -80,8 +86,9 @@ class Parse(DrawingOptions, ParsingOptions, OutputOptions, Command):
             raise UsageError("--nbest writes CoNLL-U: leave --draw, --svg and --text out")
         if self.sentences is not None and not (self.draw or self.svg):
             raise UsageError("--sentences chooses what --draw and --svg show: give one of them")
-        if self.text is not None and (self.data, self.output) != ("-", "-"):
-            raise UsageError("--text draws a typed sentence: leave the file and -o out")
+        of_files = self.output_encoding or self.given(*OF_FILES)
+        if self.text is not None and ((self.data, self.output) != ("-", "-") or of_files):
+            raise UsageError("--text draws a typed sentence: leave the file, -o and the options for files out")
 
     def _typed(self, parser: Parser, ready: Preparation, text: str) -> None:
         """Draw the tree of a typed sentence."""
@@ -106,11 +113,12 @@ class Parse(DrawingOptions, ParsingOptions, OutputOptions, Command):
         from palmette.data.formats.conllu import TREE, read_treebank, write_treebank
         from palmette.data.formats.conllu_light import tree_of
 
-        treebank = read_treebank(self.data, labelled=False)
+        treebank = read_treebank(self.data, labelled=False, spec=text_spec(self))
         chosen = chosen_sentences(self.sentences, treebank.n_sentences)
         found = parser.parse(prepare(treebank), beam=self.beam, threads=self.threads)
         if self.output != "-" or not self.draw:
-            write_treebank(self.output, found, fields=(*TREE, *prepare.fields))
+            encoding = self.output_encoding or text_spec(self).encoding
+            write_treebank(self.output, found, fields=(*TREE, *prepare.fields), encoding=encoding)
         field = prepare.fields[0] if prepare.fields else "upos"
         show_trees([(f"sentence {s + 1}", tree_of(found, s, field), None) for s in chosen], self.svg, self.draw)
         return treebank.n_tokens

@@ -7,11 +7,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
+from palmette.cli.common import text_spec
 from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import exit_if_interrupted, report_training
 from palmette.cli.parser.common import taggers_of
 from palmette.cli.parser.compact import log_compaction
 from palmette.data.formats.spec import names_from_text
+from palmette.data.text import TextSpec
 from palmette.errors import UsageError
 from palmette.options.declare import option
 from palmette.options.tree import ParserOptions
@@ -25,7 +27,7 @@ logger = logging.getLogger(__name__)
 class TrainParser(JsonOptions, Command):
     """Train a dependency parser from a treebank."""
 
-    owners = (ParserOptions,)
+    owners = (ParserOptions, TextSpec)
 
     data: str = option(
         argument=True, help="Sentences with trees: CoNLL-U or CoNLL-X; `-` is standard input, gzip is fine."
@@ -75,8 +77,9 @@ class TrainParser(JsonOptions, Command):
         begun = time.perf_counter()
         parser = Parser(**self.params(ParserOptions))
         settings = parser.settings()
-        treebank = read_treebank(self.data, skip_bad=self.skip_bad)
-        held_out = None if self.dev is None else read_treebank(self.dev, skip_bad=self.skip_bad)
+        spec = text_spec(self)
+        treebank = read_treebank(self.data, skip_bad=self.skip_bad, spec=spec)
+        held_out = None if self.dev is None else read_treebank(self.dev, skip_bad=self.skip_bad, spec=spec)
         treebank, held_out, about = prepare_training(
             treebank,
             held_out,

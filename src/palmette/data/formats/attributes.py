@@ -14,12 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.data.corpus import Attributes, Column, Corpus, Lines, offsets_from_lines
-from palmette.data.files import check_utf8
 from palmette.data.formats.columns import insert_comments, paste_labels, replace_cells
 from palmette.data.formats.format import Format, Output, Parser
 from palmette.data.formats.labelling import MARK, Labelling, write_labels
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import BLANK_LINES
+from palmette.data.text import check_utf8, n_line_ends
 from palmette.errors import DataError
 from palmette.kernels.io import attributes as kernels
 from palmette.kernels.io.columns import BLANK_LINE, MARK_LINE, OTHER_LINE, TOKEN_LINE, intern_cells, split_lines
@@ -39,7 +39,7 @@ def parse_attributes(data: bytes, source: str, first_line: int = 1, labelled: bo
     """A corpus from the bytes of whole lines."""
     check_utf8(data, source, first_line)
     raw = np.frombuffer(data, np.uint8)
-    n_lines = data.count(b"\n") + (not data.endswith(b"\n") and len(data) > 0)
+    n_lines = n_line_ends(data) + (not data.endswith(b"\n") and len(data) > 0)
     start, end, kind = split_lines(raw, n_lines, False)
     kind[kind == MARK_LINE] = TOKEN_LINE  # -DOCSTART- is a label like any other here
     body = start.copy()

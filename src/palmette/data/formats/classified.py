@@ -11,15 +11,20 @@ comments) or as jsonl.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from palmette.data.files import FilePath, check_utf8, shown
+from palmette.data.files import FilePath, shown
+from palmette.data.formats.recognise import format_by_content
 from palmette.data.formats.spec import format_by_name
 from palmette.data.stream import BLANK_LINES, BLOCK, LINES, cut_blocks
+from palmette.data.text import PLAIN, TextSpec, check_utf8
 from palmette.errors import DataError, UsageError, counted
+
+logger = logging.getLogger(__name__)
 
 CLASSIFIED_FORMATS = ("lines", "columns", "jsonl")
 CLASSIFIED_OUTPUTS = ("lines", "jsonl")
@@ -45,23 +50,25 @@ class _Object(msgspec.Struct):
     label: str | int | float | bool | None = None
 
 
-def read_classified(path: FilePath, format: str | None = None, *, labelled: bool) -> list[ClassifiedSentence]:
+def read_classified(
+    path: FilePath, format: str | None = None, *, labelled: bool, spec: TextSpec = PLAIN
+) -> list[ClassifiedSentence]:
     """The sentences of a file, with their classes if it is `labelled`."""
-    return [sentence for block in stream_classified(path, format, labelled=labelled) for sentence in block]
+    return [sentence for block in stream_classified(path, format, labelled=labelled, spec=spec) for sentence in block]
 
 
 def stream_classified(
-    path: FilePath, format: str | None = None, *, labelled: bool, block: int = BLOCK
+    path: FilePath, format: str | None = None, *, labelled: bool, block: int = BLOCK, spec: TextSpec = PLAIN
 ) -> Iterator[list[ClassifiedSentence]]:
     """The sentences of a file in lists of about `block` bytes; from a pipe, as soon as they have arrived."""
-    form = format or (format_by_name(path) == "jsonl" and "jsonl") or "lines"
+    form = format or _format_of(path, spec.encoding)
     if form not in CLASSIFIED_FORMATS:
         raise UsageError(f"format: there is no {form!r}; choose one of {', '.join(CLASSIFIED_FORMATS)}")
     if form == "columns" and labelled:
         raise UsageError("columns have no field for a class: give two files, positives and negatives")
     name, cut = shown(path), BLANK_LINES if form == "columns" else LINES
     first: ClassifiedSentence | None = None
-    for line, data in cut_blocks(path, cut, block):
+    for line, data in cut_blocks(path, cut, block, spec):
         check_utf8(data, name, line)
         found = list(_READERS[form](data.decode(), name, labelled, line))
         if found:
@@ -70,6 +77,15 @@ def stream_classified(
             yield found
     if first is None:
         raise DataError("there is no sentence in it", file=name)
+
+
+def _format_of(path: FilePath, encoding: str) -> str:
+    """jsonl if the name ends in it or the first line is a JSON object, else lines."""
+    named = format_by_name(path)
+    if named is None and format_by_content(path, encoding) == "jsonl":
+        logger.info("%s is read as jsonl, by its first line (--format lines if it is not)", shown(path))
+        return "jsonl"
+    return "jsonl" if named == "jsonl" else "lines"
 
 
 def parse_line(line: str, name: str, number: int, labelled: bool) -> ClassifiedSentence:

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus, Lines, bytes_of, offsets_from_lines
-from palmette.data.files import check_utf8
 from palmette.data.formats.format import Format, Output
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import Labelling, token_records
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import Cut, after_blank_line
+from palmette.data.text import check_utf8, n_line_ends
 from palmette.errors import DataError, UsageError, counted
 from palmette.kernels.io import columns as kernels
 from palmette.kernels.io.splice import splice
@@ -112,7 +112,7 @@ def read_lines(data: bytes, source: str, first_line: int, *, conllu: bool = Fals
     """The lines of a block by their kinds. Labels go to the end of each token line."""
     check_utf8(data, source, first_line)
     raw = np.frombuffer(data, np.uint8)
-    n_lines = data.count(b"\n") + (not data.endswith(b"\n") and len(data) > 0)
+    n_lines = n_line_ends(data) + (not data.endswith(b"\n") and len(data) > 0)
     start, end, kind = kernels.split_lines(raw, n_lines, conllu)
     tokens = np.flatnonzero(kind == kernels.TOKEN_LINE)
     return Lines(raw, start, end, kind, tokens, end[tokens], end[tokens], 0, first_line)

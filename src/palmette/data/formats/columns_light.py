@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.data.files import FilePath, check_utf8, read_all, shown
+from palmette.data.files import FilePath, shown
+from palmette.data.text import PLAIN, TextSpec, check_utf8, read_text
 from palmette.errors import DataError, UsageError, counted
 
 MARK = "-DOCSTART-"
@@ -28,9 +29,9 @@ class Guesses(NamedTuple):
     known: np.ndarray | None = None  # bool[N]: gold is a single label; None: everywhere
 
 
-def read_guesses(path: FilePath, separator: str = "auto") -> Guesses:
+def read_guesses(path: FilePath, separator: str = "auto", spec: TextSpec = PLAIN) -> Guesses:
     """The last two columns of a column file."""
-    data, file = read_all(path), shown(path)
+    data, file = read_text(path, spec), shown(path)
     check_utf8(data, file)
     cut = _cutter(separator)
     numbers: dict[str, int] = {}

@@ -13,8 +13,16 @@ from itertools import pairwise
 import numpy as np
 from msgspec.structs import replace
 
-from palmette.data.corpus import Column, Corpus, Lines, bytes_of, column_of_strings, offsets_from_lines
-from palmette.data.files import FilePath, read_all, shown, write_whole
+from palmette.data.corpus import (
+    Column,
+    Corpus,
+    Lines,
+    bytes_of,
+    check_cells,
+    column_of_strings,
+    offsets_from_lines,
+)
+from palmette.data.files import FilePath, shown
 from palmette.data.formats.columns import (
     Cells,
     Layout,
@@ -33,6 +41,7 @@ from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import MARK, Labelling, token_records, write_cells
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import BLANK_LINES, BLOCK, cut_blocks
+from palmette.data.text import MAX_CELL, PLAIN, UTF8, TextSpec, read_text, write_text
 from palmette.data.tree_checks import UNKNOWN, Fault, faults, heads_of_cells
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of, without_trees
 from palmette.errors import DataError, UsageError
@@ -112,27 +121,30 @@ def _is_number(text: str) -> bool:
 # Reading as a treebank
 
 
-def read_treebank(path: FilePath, *, labelled: bool = True, skip_bad: bool = False) -> Treebank:
+def read_treebank(path: FilePath, *, labelled: bool = True, skip_bad: bool = False, spec: TextSpec = PLAIN) -> Treebank:
     """A whole file. `labelled`: every sentence must have a tree; if one has none, that is an error, or with `skip_bad`
-    the sentence is left out, which is logged. Not labelled: heads and relations are ignored."""
-    return parse_treebank(read_all(path), shown(path), labelled=labelled, skip_bad=skip_bad)
+    the sentence is left out, which is logged. Not labelled: heads and relations are ignored. `spec`: the encoding."""
+    return _whole(read_text(path, spec), _TreebankReader(shown(path), labelled, skip_bad, spec.max_cell))
 
 
 def parse_treebank(data: bytes, source: str, *, labelled: bool = True, skip_bad: bool = False) -> Treebank:
     """A treebank from the bytes of a file; the options are those of `read_treebank`."""
-    reader = _TreebankReader(source, labelled, skip_bad)
+    return _whole(data, _TreebankReader(source, labelled, skip_bad))
+
+
+def _whole(data: bytes, reader: _TreebankReader) -> Treebank:
     made = reader(data, 1)
     reader.report()
     return made
 
 
 def stream_treebank(
-    path: FilePath, *, labelled: bool = True, skip_bad: bool = False, block: int = BLOCK
+    path: FilePath, *, labelled: bool = True, skip_bad: bool = False, block: int = BLOCK, spec: TextSpec = PLAIN
 ) -> Iterator[Treebank]:
     """A file as treebanks of about `block` bytes, cut between sentences; from a pipe, as soon as one has arrived.
     Parts without a sentence (only comments, for example) are yielded too, so that they can be written back."""
-    reader = _TreebankReader(shown(path), labelled, skip_bad)
-    for line, data in cut_blocks(path, BLANK_LINES, block):
+    reader = _TreebankReader(shown(path), labelled, skip_bad, spec.max_cell)
+    for line, data in cut_blocks(path, BLANK_LINES, block, spec):
         yield reader(data, line)
     reader.report()
 
@@ -140,8 +152,8 @@ def stream_treebank(
 class _TreebankReader:
     """Blocks of bytes to treebanks, and the sentences that were left out."""
 
-    def __init__(self, source: str, labelled: bool, skip_bad: bool) -> None:
-        self.source, self.labelled, self.skip_bad = source, labelled, skip_bad
+    def __init__(self, source: str, labelled: bool, skip_bad: bool, max_cell: int = MAX_CELL) -> None:
+        self.source, self.labelled, self.skip_bad, self.max_cell = source, labelled, skip_bad, max_cell
         columns = tuple(map(CONLLU_FIELDS.index, FIELDS))
         self.layout = Layout(columns=(*columns, HEAD) if labelled else columns, label=DEPREL, labelled=labelled)
         self.n_sentences = 0
@@ -149,6 +161,7 @@ class _TreebankReader:
 
     def __call__(self, data: bytes, first_line: int) -> Treebank:
         corpus = parse_conllu(data, self.layout, self.source, first_line)
+        check_cells(corpus, self.max_cell)
         if corpus.n_tokens == 0:
             return without_trees(replace(corpus, columns=[column_of_strings([]) for _ in FIELDS]))
         if not self.labelled:
@@ -255,9 +268,11 @@ FORMAT = Format(
 # Writing trees
 
 
-def write_treebank(path: FilePath, treebank: Treebank | Iterable[Treebank], *, fields: Sequence[str] = TREE) -> None:
+def write_treebank(
+    path: FilePath, treebank: Treebank | Iterable[Treebank], *, fields: Sequence[str] = TREE, encoding: str = UTF8
+) -> None:
     """A treebank, or several in the order in which `stream_treebank` yields them, to a file: whole or not at all."""
-    with write_whole(path) as file:
+    with write_text(path, encoding) as file:
         for part in (treebank,) if isinstance(treebank, Treebank) else treebank:
             file.write(treebank_bytes(part, fields=fields))
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from palmette.data.files import FilePath, check_utf8, read_all, shown
+from palmette.data.files import FilePath, shown
+from palmette.data.text import PLAIN, TextSpec, check_utf8, read_text
 from palmette.data.tree_checks import faults, heads_of_cells
 from palmette.errors import DataError, counted
 
@@ -70,10 +71,10 @@ def tree_of(bank: Any, s: int, tags: str = "upos") -> Tree:
     return Tree(rows[0], rows[1], bank.heads[lo:hi].tolist(), rows[2])
 
 
-def read_trees(path: FilePath) -> Trees:
+def read_trees(path: FilePath, spec: TextSpec = PLAIN) -> Trees:
     """The trees of a whole file; DataError if a sentence has none."""
     file = shown(path)
-    data = read_all(path)
+    data = read_text(path, spec)
     check_utf8(data, file)
     rows, lines, ends = _words(data.decode(), file)
     if not rows:

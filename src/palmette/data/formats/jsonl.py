@@ -15,11 +15,11 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus, Lines, column_of_strings
-from palmette.data.files import check_utf8
 from palmette.data.formats.format import Format, Output
 from palmette.data.formats.labelling import Labelling, token_records, write_cells
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import LINES
+from palmette.data.text import check_utf8
 from palmette.errors import DataError, counted
 from palmette.kernels.io.columns import BLANK_LINE, OTHER_LINE, TAB, TOKEN_LINE
 

@@ -8,12 +8,12 @@ from itertools import chain
 import numpy as np
 
 from palmette.data.corpus import Corpus, Lines, Surface, column_of_strings
-from palmette.data.files import check_utf8
 from palmette.data.formats.format import Format, Output, Parser
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import token_records, write_cells
 from palmette.data.formats.spec import UNITS, FormatSpec
 from palmette.data.stream import LINES, Cut, after_blank_line
+from palmette.data.text import check_utf8
 from palmette.data.tokeniser import Spans, character_spans, make_penn_quotes, sentence_spans, token_spans
 from palmette.errors import UsageError
 from palmette.kernels.io.columns import TAB

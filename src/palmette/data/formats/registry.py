@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 
-from palmette.data.corpus import Corpus
-from palmette.data.files import FilePath, read_all, shown
+from palmette.data.corpus import Corpus, check_cells
+from palmette.data.files import FilePath, shown
 from palmette.data.formats.format import Format, Parser
 from palmette.data.formats.spec import FORMATS, FormatSpec
 from palmette.data.stream import BLOCK, cut_blocks
+from palmette.data.text import read_text
 from palmette.errors import UsageError
 
 
@@ -25,13 +26,20 @@ def load_format(name: str) -> Format:
 def parser_for(spec: FormatSpec, source: str) -> Parser:
     """The parser for a resolved specification; `source` names the file in messages."""
     spec.check_applies()
-    return load_format(spec.format).parser(spec, source)
+    parse = load_format(spec.format).parser(spec, source)
+
+    def checked(data: bytes, first_line: int) -> Corpus:
+        corpus = parse(data, first_line)
+        check_cells(corpus, spec.max_cell)
+        return corpus
+
+    return checked
 
 
 def read_corpus(path: FilePath, spec: FormatSpec | None = None) -> Corpus:
     """A whole file."""
     spec = (spec or FormatSpec()).resolved(path)
-    return parser_for(spec, shown(path))(read_all(path), 1)
+    return parser_for(spec, shown(path))(read_text(path, spec), 1)
 
 
 def stream_corpus(path: FilePath, spec: FormatSpec | None = None, block: int = BLOCK) -> Iterator[Corpus]:
@@ -43,5 +51,5 @@ def stream_corpus(path: FilePath, spec: FormatSpec | None = None, block: int = B
     """
     spec = (spec or FormatSpec()).resolved(path)
     parse = parser_for(spec, shown(path))
-    for line, data in cut_blocks(path, load_format(spec.format).cut, block):
+    for line, data in cut_blocks(path, load_format(spec.format).cut, block, spec):
         yield parse(data, line)

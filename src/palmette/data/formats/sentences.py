@@ -9,7 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from palmette.data.corpus import Column, column_of_strings
-from palmette.data.files import FilePath, check_utf8, read_all, shown
+from palmette.data.files import FilePath, shown
+from palmette.data.text import PLAIN, TextSpec, check_utf8, read_text
 from palmette.errors import DataError
 from palmette.kernels.io.columns import intern_cells
 from palmette.kernels.lm.text import split_words
@@ -53,11 +54,11 @@ def parse_sentences(data: bytes, source: str = "the input") -> Sentences:
     return Sentences(_column(raw, start, end), offset, lines, source)
 
 
-def read_sentences(*paths: FilePath) -> Sentences:
-    """The sentences of one or several files; `-` is standard input."""
+def read_sentences(*paths: FilePath, spec: TextSpec = PLAIN) -> Sentences:
+    """The sentences of one or several files; `-` is standard input. `spec`: their encoding."""
     texts = []
     for path in paths:
-        data = read_all(path)
+        data = read_text(path, spec)
         check_utf8(data, shown(path))
         texts.append(data)
     name = ", ".join(shown(path) for path in paths)

@@ -6,13 +6,17 @@ the formats themselves, so that the help of a command does not wait for compiled
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from palmette.data.files import FilePath
+from palmette.data.files import FilePath, shown
+from palmette.data.text import TextSpec
 from palmette.errors import ModelError, UsageError
-from palmette.options.declare import OptionError, Value, option
+from palmette.options.declare import OptionError, option
+
+logger = logging.getLogger(__name__)
 
 
 class FormatRow(NamedTuple):
@@ -43,7 +47,7 @@ FORMATS: dict[str, FormatRow] = {
     "text": FormatRow("raw.TEXT", "raw text, one sentence per line"),
     "plain": FormatRow("raw.PLAIN", "raw running text"),
 }  # fmt: skip
-AUTO = {"auto": "by the ending of the file's name, else columns"}
+AUTO = {"auto": "by the ending of the file's name, else by its first lines, else columns"}
 UNITS = ("word", "char")
 
 
@@ -67,8 +71,8 @@ def _check_names(name: str) -> Any:
     return check
 
 
-class FormatSpec(Value):
-    """How to read a file, as given by the user and as saved with a model."""
+class FormatSpec(TextSpec):
+    """How to read a file, as given by the user and (but for the encoding and the limits) as saved with a model."""
 
     format: str = option(
         default="auto", choices=AUTO | {name: row.help for name, row in FORMATS.items()}, group="data",
@@ -115,16 +119,33 @@ class FormatSpec(Value):
 
     def resolved(self, path: FilePath) -> FormatSpec:
         """This specification with the format of this file and the defaults of that format."""
-        format = self.format if self.format != "auto" else format_by_name(path) or "columns"
+        format = self.format if self.format != "auto" else self._shown_by(path, "columns") or "columns"
         missing = {k: v for k, v in FORMATS[format].defaults.items() if getattr(self, k) is None}
         return self.replace(format=format, **missing)
 
     def like(self, trained: Mapping[str, Any] | FormatSpec, path: FilePath) -> FormatSpec:
         """How to read a file for a model whose training data was read by `trained`: without labels, with the same
-        columns if the format is the same. The file's name decides the format if its ending is known."""
+        columns if the format is the same. The file's name decides the format if its ending is known, else its first
+        lines if they show one."""
         trained = trained if isinstance(trained, FormatSpec) else FormatSpec.from_stored(trained)
-        given = self.format if self.format != "auto" else format_by_name(path) or trained.format
+        given = self.format if self.format != "auto" else self._shown_by(path, trained.format) or trained.format
         return trained.replace(has_label=False).overridden(self.replace(format=given))
+
+    def _shown_by(self, path: FilePath, expected: str) -> str | None:
+        """The format that the name of the file or its first lines show; None: they show none. A format by the first
+        lines that is not the expected one is logged."""
+        if (named := format_by_name(path)) is not None or self.separator != "auto":  # only columns have a separator
+            return named
+        from palmette.data.formats.recognise import format_by_content
+
+        found = format_by_content(path, self.encoding)
+        if found not in (None, expected):
+            logger.info("%s is read as %s, by its first lines (--format %s if it is not)", shown(path), found, expected)
+        return found
+
+    def stored(self) -> dict[str, Any]:
+        """What a model remembers: not the encoding and the limits, since other files may have others."""
+        return {name: value for name, value in self.values().items() if name not in TextSpec.__options__}
 
     def labelled(self) -> FormatSpec:
         """This specification with labels."""

@@ -35,6 +35,7 @@ class TagRequest(msgspec.Struct, frozen=True, kw_only=True):
     cap: int = CAP  # the most paths that exact search visits per sentence
     confidence: bool = False
     marginals: bool = False
+    output_encoding: str | None = None  # None: that of the input
 
     @property
     def reading_spec(self) -> FormatSpec:
@@ -50,6 +51,10 @@ class TagRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def confidences(self) -> ConfidenceOutput:
         return ConfidenceOutput(self.confidence, self.marginals)
+
+    @property
+    def written_encoding(self) -> str:
+        return self.spec.encoding if self.output_encoding is None else self.output_encoding
 
     def mask(self, corpus: Corpus, model: ChainModel) -> LabelMask | None:
         """What is known about the labels of a block."""
@@ -78,7 +83,8 @@ def tag_file(
     def work(corpus: Corpus) -> Processed:
         return _tag_block(model, writer, with_columns(corpus, request.helpers, model), request)
 
-    return TagCounts(*process_file(stream_corpus(source, spec), work, target, threads=threads, progress=progress))
+    blocks, encoding = stream_corpus(source, spec), request.written_encoding
+    return TagCounts(*process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding))
 
 
 def nbest_file(
@@ -104,7 +110,8 @@ def nbest_file(
 
     # The output is n times as large as the input, so blocks are smaller.
     blocks = stream_corpus(source, spec, max(SMALLEST_BLOCK, BLOCK // n))
-    return sum(process_file(blocks, work, target, threads=threads, progress=progress))
+    encoding = request.written_encoding
+    return sum(process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding))
 
 
 def _check(model: ChainModel, request: TagRequest) -> None:

@@ -208,7 +208,9 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
         FormatSpec.from_stored(stored.reading, file)
     settings = unpack_settings(stored.settings, ChainSettings, ChainOptions, file)
     shape = _unpack_shape(stored.shape, len(stored.labels), file)
-    encoder = None if stored.templates is None else unpack_encoder(stored.templates, stored.resources, file)
+    encoder = (
+        None if stored.templates is None else unpack_encoder(stored.templates, stored.resources, settings.unicode, file)
+    )
     beam = _beam_of(settings, shape, encoder, file)
 
     layout = layout_of(arrays, encoder, beam > 0)

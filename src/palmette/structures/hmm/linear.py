@@ -20,6 +20,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.labels.schemes import Transitions
+from palmette.data.normal_form import NONE
 from palmette.errors import UsageError
 from palmette.features.encode import Encoder
 from palmette.features.resources import Resources
@@ -67,13 +68,14 @@ def inner(weights: np.ndarray, features: np.ndarray) -> float:
 
 
 def to_chain(
-    labels: Sequence[str], vocabulary: Vocabulary, tables: Tables, rules: Transitions | None = None
+    labels: Sequence[str], vocabulary: Vocabulary, tables: Tables, rules: Transitions | None = None, *, unicode: str
 ) -> ChainModel:
-    """The chain model whose column 0 has the words. `rules`: what is allowed besides having a probability."""
+    """The chain model whose column 0 has the words. `rules`: what is allowed besides having a probability. `unicode`:
+    the form of the words."""
     if tables.order == 2 and BEFORE in vocabulary.known:
         raise UsageError(f"the word {BEFORE!r} is the name of the place before a sentence: rename it")
     corpus = _every_observation(vocabulary)
-    collected = Collected(corpus, Encoder(_templates(tables.order, ""), Resources()))
+    collected = Collected(corpus, Encoder(_templates(tables.order, ""), Resources(), NONE))
     shape = Shape(
         len(labels), tables.order, ends=True, transitions=tables.order == 1, triples=tables.order == 2
     )  # fmt: skip
@@ -90,7 +92,8 @@ def to_chain(
         two = _filled(two, np.zeros(1, np.int64), rows.reshape(1, -1))
     names = {order: Names(*collected.names(order)) for order in collected.feature_indexes}
     words = np.sort(corpus.columns[0].hash[: len(vocabulary.known)])
-    encoder = Encoder(_templates(tables.order, f",observed:{NAME}"), Resources(observed={NAME: vocabulary.observed}))
+    resources = Resources(observed={NAME: vocabulary.observed})
+    encoder = Encoder(_templates(tables.order, f",observed:{NAME}"), resources, unicode)
     return ChainModel(
         list(labels), shape, allowed, None, encoder, collected.feature_indexes,
         estimated(chain._replace(weights=(one, two, chain.weights[2])), None), names, words,

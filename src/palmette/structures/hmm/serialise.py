@@ -50,7 +50,8 @@ def save_hmm(params: dict[str, Any], model: HiddenMarkovModel, chain: ChainModel
     parts = {PREFIX + name: block for name, block in tables._asdict().items() if block is not None}
     arrays, meta = pack_chain(chain)
     sizes = {"Y": len(model.labels), "V": len(model.vocabulary)}
-    meta |= {"counting": params, "forbidden": [], "best_pass": 1, "ended": "counted in one pass"}
+    counting = {name: value for name, value in params.items() if name != "unicode"}  # which the settings have
+    meta |= {"counting": counting, "forbidden": [], "best_pass": 1, "ended": "counted in one pass"}
     model_file.save(path, arrays | array_specs.pack(parts, specs, sizes), meta)
 
 
@@ -61,7 +62,7 @@ def load_hmm(path: FilePath, *, copy: bool = False) -> StoredHmm:
     chain = unpack_chain(arrays, meta, file)
     if "counting" not in chain.meta:
         raise ModelError("a tagger, not an HMM with its tables", file=file, hint="load it with Tagger.load")
-    params = dict(chain.meta["counting"])
+    params = dict(chain.meta["counting"]) | {"unicode": chain.settings.unicode}
     observed = {} if chain.encoder is None else chain.encoder.resources.observed
     if NAME not in observed:
         raise ModelError("damaged model: its vocabulary is missing", file=file)

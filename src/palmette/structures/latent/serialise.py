@@ -118,7 +118,7 @@ def load_classifier(path: FilePath, *, copy: bool = False) -> ClassifierModel:
         raise ModelError("damaged model: its classes have the same name", file=file)
     model_file.check_text(stored.classes, "a class", file)
     settings = unpack_settings(stored.settings, LatentSettings, LatentOptions, file)
-    encoder = _unpack_encoder(stored, file)
+    encoder = _unpack_encoder(stored, settings.unicode, file)
     views = packed(
         make_views(settings.latent, settings.view_names, settings.chunk_types), settings.chunk_types, settings.pairs
     )
@@ -137,8 +137,8 @@ def load_classifier(path: FilePath, *, copy: bool = False) -> ClassifierModel:
     )
 
 
-def _unpack_encoder(stored: ClassifierMeta, file: str) -> Encoder:
-    encoder = unpack_encoder(stored.templates, stored.resources, file)
+def _unpack_encoder(stored: ClassifierMeta, unicode: str, file: str) -> Encoder:
+    encoder = unpack_encoder(stored.templates, stored.resources, unicode, file)
     if set(encoder.programs) != {1}:
         raise ModelError("damaged model: its templates are not for a classifier", file=file)
     return encoder

@@ -16,7 +16,8 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from palmette.data.files import FilePath, check_utf8, read_all, read_blocks, shown, write_whole
+from palmette.data.files import FilePath, read_blocks, shown, write_whole
+from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.errors import DataError, counted
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams
 from palmette.structures.lm.estimate import Level, flattened
@@ -93,8 +94,8 @@ class _Reader:
 
     def __init__(self, path: FilePath) -> None:
         self.file = shown(path)
-        data = read_all(path)
-        check_utf8(data, self.file)
+        data = read_text(path)
+        check_utf8(data, self.file, hint=CONVERT)
         self.lines = data.decode().split("\n")
         self.at = 0
 

@@ -20,3 +20,4 @@ class NgramModel(NamedTuple):
     discounts: list[tuple[float, float, float]]  # of each order; empty if unknown
     fell_back: list[int]  # orders whose discounts are the fixed ones
     seen: np.ndarray | None  # u64[]: hashes of the training sentences; None if unknown
+    unicode: str = "none"  # the form of the words

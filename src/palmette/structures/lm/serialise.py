@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -33,6 +33,7 @@ class NgramMeta(msgspec.Struct, kw_only=True, frozen=True):
     sizes: Annotated[list[Count], msgspec.Meta(min_length=1)]  # n-grams of each order
     discounts: list[tuple[float, float, float]]
     fell_back: list[int]
+    unicode: Literal["nfc", "none"] = "none"  # the form of the words; files older than it have any
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ def save(model: NgramModel, path: FilePath) -> None:
     meta = {
         "task": TASK, "order": model.order, "min_count": model.min_count, "sizes": model.sizes,
         "discounts": [list(row) for row in model.discounts], "fell_back": model.fell_back,
+        "unicode": model.unicode,
     }  # fmt: skip
     arrays = array_specs.pack(parts, lm_specs(tuple(model.sizes), parts), _sizes(model.sizes))
     model_file.save(path, arrays, model_file.declared(meta, NgramMeta))
@@ -147,6 +149,7 @@ def load(path: FilePath, *, copy: bool = False) -> NgramModel:
         stored.discounts,
         stored.fell_back,
         found.get("seen"),
+        stored.unicode,
     )
 
 

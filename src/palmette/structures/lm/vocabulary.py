@@ -8,6 +8,7 @@ import numpy as np
 
 from palmette.data.corpus import Column
 from palmette.data.formats.sentences import Sentences
+from palmette.data.normal_form import in_form
 from palmette.errors import DataError
 from palmette.kernels.lm.score import UNKNOWN
 
@@ -17,8 +18,9 @@ RESERVED = ("<unk>", "<s>", "</s>")
 class Vocabulary:
     """Words and their numbers."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], unicode: str) -> None:
         self.words = list(words)
+        self.unicode = unicode  # the form of the words
         self.number = {word: w for w, word in enumerate(self.words)}
 
     def __len__(self) -> int:
@@ -26,17 +28,23 @@ class Vocabulary:
 
     def of(self, column: Column) -> np.ndarray:
         """The number of each cell, i32[N]; UNKNOWN for words that are not here."""
-        return self.of_words(column.types)[column.ids]
+        column = column.in_form(self.unicode)
+        return self._numbers(column.types)[column.ids]
 
     def of_words(self, words: Sequence[str]) -> np.ndarray:
+        """The number of each word, i32[words]."""
+        return self._numbers(in_form(words, self.unicode))
+
+    def _numbers(self, words: Sequence[str]) -> np.ndarray:
         return np.array([self.number.get(word, UNKNOWN) for word in words] or [UNKNOWN], np.int32)
 
 
-def vocabulary_of(text: Sentences, min_count: int) -> Vocabulary:
+def vocabulary_of(text: Sentences, min_count: int, unicode: str) -> Vocabulary:
     """The words that occur at least so often, in the order of their first occurrence."""
-    counts = np.bincount(text.words.ids, minlength=len(text.words.types)).tolist()
-    kept = [word for word, n in zip(text.words.types, counts, strict=True) if n >= min_count and word not in RESERVED]
-    return Vocabulary([*RESERVED, *kept])
+    words = text.words.in_form(unicode)
+    counts = np.bincount(words.ids, minlength=len(words.types)).tolist()
+    kept = [word for word, n in zip(words.types, counts, strict=True) if n >= min_count and word not in RESERVED]
+    return Vocabulary([*RESERVED, *kept], unicode)
 
 
 def check_words(text: Sentences) -> None:

@@ -73,9 +73,13 @@ class ParserModel:
     def grammar(self) -> Grammar:
         return make_grammar(self.templates, self.actions, self.relations)
 
+    def encode(self, treebank: Treebank) -> Words:
+        """Sentences without their trees, as the kernels read them."""
+        return encode(treebank, self.templates, self.relations, self.settings.unicode, gold=False)
+
     def parse(self, treebank: Treebank, beam: int, merge: bool, threads: int = 1) -> Parsed:
         """The best trees. Threads take blocks of sentences, so the result does not depend on their number."""
-        words = encode(treebank, self.templates, self.relations, gold=False)
+        words = self.encode(treebank)
         heads, relations = np.full(treebank.n_tokens, -1, np.int32), np.full(treebank.n_tokens, -1, np.int32)
         scores, grammar = np.zeros(treebank.n_sentences), self.grammar()
         how = SearchOptions(beam, merge, STANDARD)
@@ -134,15 +138,15 @@ def make_grammar(templates: Templates, actions: Sequence[Action], relations: Seq
     )  # fmt: skip
 
 
-def encode(treebank: Treebank, templates: Templates, relations: Sequence[str], *, gold: bool) -> Words:
-    """Sentences as the kernels read them, with their trees or without."""
+def encode(treebank: Treebank, templates: Templates, relations: Sequence[str], unicode: str, *, gold: bool) -> Words:
+    """Sentences as the kernels read them, with their trees or without. `unicode`: the form of the cells."""
     n = treebank.n_tokens
     head, relation = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
     if gold:
         number = {name: k for k, name in enumerate(relations)}
         numbers = np.array([number.get(name, -1) for name in treebank.relations.types], np.int32)
         head, relation = treebank.heads - np.int32(1), numbers[treebank.relations.ids]
-    return Words(treebank.offset, read_cells(treebank, templates.columns), head, relation)
+    return Words(treebank.offset, read_cells(treebank, templates.columns, unicode), head, relation)
 
 
 def longest(words: Words, first: int = 0, last: int | None = None) -> int:

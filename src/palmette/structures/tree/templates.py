@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from palmette.data.corpus import bytes_of, column_of_strings
-from palmette.data.files import FilePath, check_utf8, read_all, shown
+from palmette.data.files import FilePath, shown
+from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import UsageError
 from palmette.kernels.core.hashing import hash_pieces
@@ -73,11 +74,11 @@ def choose_templates(features: str | FilePath) -> Templates:
     if isinstance(features, str) and features in SETS:
         return compile_templates(SETS[features], features)
     try:
-        data = read_all(features)
+        data = read_text(features)
     except Exception as error:
         names = ", ".join(SETS)
         raise UsageError(f"features: {str(features)!r} is neither a named set ({names}) nor a readable file") from error
-    check_utf8(data, shown(features))
+    check_utf8(data, shown(features), hint=CONVERT)
     return compile_templates(data.decode(), shown(features))
 
 
@@ -155,19 +156,19 @@ def _atoms(word: str, columns: dict[str, int], where: str) -> list[Atom]:
     return [(CELL, number, columns.setdefault(name, len(columns))) for name in names]
 
 
-def read_cells(treebank: Treebank, columns: tuple[str, ...]) -> np.ndarray:
-    """u64[columns, N]: a hash of each column's value for each word."""
+def read_cells(treebank: Treebank, columns: tuple[str, ...], unicode: str) -> np.ndarray:
+    """u64[columns, N]: a hash of each column's value, in a form of Unicode, for each word."""
     made = np.zeros((len(columns), treebank.n_tokens), np.uint64)
     for k, name in enumerate(columns):
         if name in FIELDS:
-            column = treebank.column(FIELDS[name])
+            column = treebank.column(FIELDS[name]).in_form(unicode)
             made[k] = column.hash[column.ids]
         elif name == "t":
-            upos, xpos = treebank.column("upos"), treebank.column("xpos")
+            upos, xpos = (treebank.column(field).in_form(unicode) for field in ("upos", "xpos"))
             empty = np.array([cell == NOTHING for cell in xpos.types], np.bool_)[xpos.ids]
             made[k] = np.where(empty, upos.hash[upos.ids], xpos.hash[xpos.ids])
         else:
-            column = treebank.column("feats")
+            column = treebank.column("feats").in_form(unicode)
             wanted = name[2:] + "="
             values = column_of_strings(
                 next((part for part in cell.split("|") if part.startswith(wanted)), NOTHING) for cell in column.types

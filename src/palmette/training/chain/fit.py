@@ -51,7 +51,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
     collected = problem.collected
     model = ChainModel(
         problem.labels, problem.shape, problem.allowed, scheme, collected.encoder, collected.feature_indexes, chain, {},
-        _vocabulary(corpus, old), dict(old.bias) if old else {}, label_contexts=contexts,
+        _vocabulary(corpus, settings.unicode, old), dict(old.bias) if old else {}, label_contexts=contexts,
         beam=0 if beam is None else beam.width, settings=settings,
     )  # fmt: skip
     model.meta = {
@@ -143,9 +143,9 @@ def attribute_names(collected: Collected, old: ChainModel | None) -> dict[int, N
     return names
 
 
-def _vocabulary(corpus: Corpus, old: ChainModel | None) -> np.ndarray:
+def _vocabulary(corpus: Corpus, unicode: str, old: ChainModel | None) -> np.ndarray:
     """Hashes of the words of the training data, to distinguish unseen words."""
-    words = corpus.columns[0].hash if corpus.columns else np.zeros(0, np.uint64)
+    words = corpus.columns[0].in_form(unicode).hash if corpus.columns else np.zeros(0, np.uint64)
     return np.union1d(words, old.vocabulary) if old is not None else np.sort(words)
 
 

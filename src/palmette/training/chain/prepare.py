@@ -35,6 +35,7 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     settings, old = request.settings.resolved(), request.resume
     if old is not None:
         check_columns(corpus, old.encoder, SAME_COLUMNS)
+        settings = settings.replace(unicode=old.settings.unicode)
     possible = "partial" not in settings.chosen_learner.unused
     asked = old.settings.partial if old is not None and settings.partial is None else settings.partial
     settings = settings.replace(partial=settle_partial(corpus, asked, possible, () if old is None else old.labels))
@@ -88,7 +89,9 @@ def forbidden_pairs(request: TrainRequest) -> list[tuple[str, str]]:
 def _encoder(request: TrainRequest) -> Encoder | None:
     if request.resume is not None:
         return request.resume.encoder
-    return None if request.templates is None else Encoder(request.templates, request.resources)
+    return (
+        None if request.templates is None else Encoder(request.templates, request.resources, request.settings.unicode)
+    )
 
 
 def _shape(labels: list[str], encoder: Encoder | None, request: TrainRequest) -> Shape:

@@ -46,7 +46,7 @@ def fit_parser(
     projective = made_projective(treebank, settings.non_projective)
     actions, root = actions_of(projective), root_of(projective)
     relations = relations_of(actions, root)
-    words = encode(projective, templates, relations, gold=True)
+    words = encode(projective, templates, relations, settings.unicode, gold=True)
 
     def evaluate(weights: Weights) -> dict[str, float]:
         assert dev is not None

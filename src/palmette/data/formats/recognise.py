@@ -1,0 +1,103 @@
+"""The format of a file by its first lines, if its name does not show it.
+
+Only what cannot be a sensible column file is recognised:
+
+conllu      ten fields separated by TAB: words numbered 1, 2, ..., with ranges and empty nodes; HEAD a number or `_`; a
+            last field that is `_` or has a `=`, unless DEPS is a number (CoNLL-X); lines before it that begin with `#`
+jsonl       the first line is a JSON object that holds a list
+attributes  fields separated by TAB of which all but the first have a `=` or end in a number after a colon, and not as
+            many on all lines, which columns would have to have
+
+Whoever means columns says so: `--format columns`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from palmette.data.files import FilePath, peek
+from palmette.data.text import decoded_head
+from palmette.errors import DataError
+
+_ID = re.compile(rb"[0-9]+")
+_OTHER_ID = re.compile(rb"[0-9]+[-.][0-9]+")
+_HEAD = re.compile(rb"[0-9]+|_")
+_ATTRIBUTE = re.compile(rb"[^=]+=.*|.+:[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?", re.DOTALL)
+_MOST_LINES = 200
+_FIELDS = 10
+
+UNDECIDED = "undecided"
+
+
+def format_by_content(path: FilePath, encoding: str) -> str | None:
+    """conllu, jsonl or attributes, if the file is unmistakably that; None: it is something else. What is read of a pipe
+    is kept for its reader."""
+    try:
+        head = peek(path, lambda data: recognised(decoded_head(data, encoding), ended=False) != UNDECIDED)
+    except DataError:  # it is raised again when the file is read
+        return None
+    found = recognised(decoded_head(head, encoding), ended=True)
+    return None if found == UNDECIDED else found
+
+
+def recognised(head: bytes, *, ended: bool) -> str | None:
+    """The format of a file that begins so; UNDECIDED if more lines may show it. `ended`: this is all there is."""
+    lines = head.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    last = lines.pop()
+    if ended and last:
+        lines.append(last)
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    if (lines[0] if lines else last).lstrip().startswith(b"{"):
+        return _json(lines)
+    end = next((k for k, line in enumerate(lines) if not line.strip(b" \t")), None)
+    complete = end is not None or ended or len(lines) > _MOST_LINES
+    sentence = lines[:end][:_MOST_LINES]
+    return _conllu(sentence, complete) or _attributes(sentence, complete)
+
+
+def _json(lines: Sequence[bytes]) -> str | None:
+    if not lines:
+        return UNDECIDED
+    import msgspec
+
+    try:
+        found = msgspec.json.decode(lines[0])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return "jsonl" if isinstance(found, dict) and any(isinstance(value, list) for value in found.values()) else None
+
+
+def _conllu(lines: Sequence[bytes], complete: bool) -> str | None:
+    """conllu, UNDECIDED, or None if these lines are nothing of the kind."""
+    words = 0
+    for line in lines:
+        if line.startswith(b"#") and line.count(b"\t") != _FIELDS - 1:
+            continue
+        cells = line.split(b"\t")
+        if len(cells) != _FIELDS:
+            return None
+        if _OTHER_ID.fullmatch(cells[0]):
+            continue
+        words += 1
+        if not _ID.fullmatch(cells[0]) or len(cells[0]) > 9 or int(cells[0]) != words:
+            return None
+        misc = cells[9] == b"_" or b"=" in cells[9] or _ID.fullmatch(cells[8])
+        if not misc or not _HEAD.fullmatch(cells[6]):
+            return None
+    if not complete:
+        return UNDECIDED
+    return "conllu" if words else None
+
+
+def _attributes(lines: Sequence[bytes], complete: bool) -> str | None:
+    sizes = set()
+    for line in lines:
+        _, *names = line.rstrip(b"\t").split(b"\t")
+        if not names or not all(map(_ATTRIBUTE.fullmatch, names)):
+            return None
+        sizes.add(len(names))
+    if len(sizes) > 1:
+        return "attributes"
+    return None if complete else UNDECIDED
