@@ -46,9 +46,8 @@ class Doctor(JsonOptions, Command):
             print_json(about)
             return
         print(f"palmette {__version__}, model format {model_file.VERSION}")
-        print(
-            f"Python {about['python']} on {about['platform']}; {about['processor']}, {counted(about['cores'], 'core')}"
-        )
+        cores = counted(os.cpu_count() or 1, "core")
+        print(f"Python {about['python']} on {about['platform']}; {about['processor']}, {cores}")
         for name in NEEDED:
             print(f"  {name:16}{_version(name) or 'MISSING: pip install ' + name}")
         for name, extra in EXTRAS.items():
