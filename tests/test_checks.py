@@ -145,3 +145,12 @@ def test_fields_that_are_no_labels_are_strange(label: str, corpora: Path, logged
 def test_a_treebank_is_not_strange(corpora: Path, logged: list[str]) -> None:
     warn_of_strange_trees(read_treebank(corpora / "ud-ewt" / "en_ewt-ud-dev.conllu"))
     assert logged == []
+
+
+def test_a_treebank_without_heads_is_an_error(cli: Cli) -> None:
+    row = "\t".join(["{}", "word", "_", "NOUN", "_", "_", "_", "_", "_", "_"])
+    cli.write("t.conllu", "\n".join(row.format(i) for i in (1, 2, 3)) + "\n\n")
+    ran = cli("parser train t.conllu -o p.palm")
+    assert ran.code == 1
+    assert "t.conllu" in ran.err
+    assert not (cli.folder / "p.palm").exists()
