@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -66,6 +68,22 @@ def test_bytes_show_what_is_in_nfc(cells: list[str]) -> None:
     assert {k for k, cell in enumerate(cells) if normalize("NFC", cell) != cell} <= found
     assert not any(cells[k].isascii() or max(cells[k]) < "\u0300" for k in found)
     assert [nfc(cell) for cell in cells] == [normalize("NFC", cell) for cell in cells]
+
+
+def test_columns_are_released(tmp_path: Path) -> None:
+    """Blocks of a stream are gone when they are tagged, without a search for cycles."""
+    path = tmp_path / "x.txt"
+    path.write_text("là N\nélève A\n\n" * 200_000)
+    model = tagger()
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        assert model.tag_file(path, tmp_path / "out.txt", spec=FormatSpec(has_label=False, label="1")) == 400_000
+        assert tracemalloc.get_traced_memory()[0] < 2 << 20
+    finally:
+        tracemalloc.stop()
+        gc.enable()
 
 
 # Taggers

@@ -37,16 +37,21 @@ class Column(msgspec.Struct, eq=False, dict=True):
         marks = offset.tolist()
         return [raw[a:b].decode() for a, b in pairwise(marks)]
 
-    @cached_property
+    @property
     def nfc(self) -> Column:
         """The column with its cells in NFC; those that become equal are one type."""
+        return self if self._other_nfc is None else self._other_nfc
+
+    @cached_property
+    def _other_nfc(self) -> Column | None:
+        """The column in NFC; None if it is that itself: a reference to itself would keep its arrays in memory."""
         changed: dict[int, str] = {}
         for t in doubtful(self.data, self.start, self.end).tolist():
             text = self.data[self.start[t] : self.end[t]].tobytes().decode()
             if (made := nfc(text)) != text:
                 changed[t] = made
         if not changed:
-            return self
+            return None
         numbers: dict[str, int] = {}
         new = [numbers.setdefault(changed.get(t, text), len(numbers)) for t, text in enumerate(self.types)]
         return column_of_types(np.array(new, np.int32)[self.ids], list(numbers))
