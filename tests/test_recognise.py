@@ -120,6 +120,9 @@ def test_standard_input_and_pipes_are_read_from_their_beginning(
 
 def test_an_input_that_was_looked_at_and_not_read_is_not_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CONLLU.encode())))
+    assert [FormatSpec().resolved("-").format for _ in range(3)] == ["conllu"] * 3
+    assert read_corpus("-").columns[0].cells() == ["The", "dog"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CONLLU.encode())))
     FormatSpec().resolved("-")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a B\n")))
     assert read_corpus("-", FormatSpec(format="columns")).columns[0].cells() == ["a"]

@@ -91,13 +91,10 @@ def read_all(path: FilePath) -> bytes:
 def peek(path: FilePath, enough: Callable[[bytes], bool]) -> bytes:
     """The first bytes of a file, which are read again afterwards: until they are `enough`, at most PEEK."""
     name = os.fspath(path)
-    head = b""
     with _reading(shown(path)):
-        file = _open(name)
-        while len(head) < PEEK and (data := file.read1(max(_PEEK_STEP, len(head)))):
+        file, head = _opened(name)
+        while len(head) < PEEK and not enough(_unpacked(head)) and (data := file.read1(max(_PEEK_STEP, len(head)))):
             head += data
-            if enough(_unpacked(head)):
-                break
         if name != "-" and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             file.close()
         else:
@@ -144,13 +141,17 @@ _peeked: dict[str, tuple[io.BufferedReader, bytes]] = {}
 @contextlib.contextmanager
 def _input(path: FilePath) -> Iterator[io.BufferedReader | _Rest]:
     name = os.fspath(path)
+    file, head = _opened(name)
+    with contextlib.nullcontext() if name == "-" else file:
+        yield _Rest(head, file) if head else file
+
+
+def _opened(name: str) -> tuple[io.BufferedReader, bytes]:
+    """A file, and what `peek` has read of it."""
     file, head = _peeked.pop(name, (None, b""))
-    if name == "-":
-        standard = _open(name)
-        yield _Rest(head, standard) if file is standard else standard
-        return
-    with file or _open(name) as opened:
-        yield _Rest(head, opened) if head else opened
+    if file is None or (name == "-" and file is not _open(name)):  # standard input may be another one by now
+        return _open(name), b""
+    return file, head
 
 
 def _open(name: str) -> io.BufferedReader:
