@@ -6,5 +6,9 @@ corpus or an error of ours.
     models.py   valid models of every kind        run.py    children, watchdog, limit of memory, counts
     mutate.py   ways to change them               text.py   readers of data, templates and tables
     use.py      everything that a model is for    command.py
-    cases.py    case = f(seed, number)
+    cases.py    case = f(seed, number)            checked.py   kernels with every index checked
 """
+
+from bench.fuzz.checked import check_indices
+
+check_indices()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -30,8 +31,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--case", type=int, help="do only this case, in this process")
     parser.add_argument("--write", type=Path, metavar="FILE", help="with --case: only write the model file")
     parser.add_argument("--record", type=Path, metavar="FILE", help="keep counts here; a run that has some goes on")
+    parser.add_argument("--checked", action="store_true", help="kernels as plain Python, every index checked")
     parser.add_argument("--text", type=float, default=5.0, metavar="SECONDS", help="for the readers (default: 5)")
     given = parser.parse_args(arguments)
+    if given.checked:
+        os.environ["PALMETTE_KERNELS"] = "python"  # of the children
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_models(folder)

@@ -19,11 +19,20 @@ DTYPES = {
 }  # fmt: skip
 NUMBERS = (0, 1, -1, 2, 3, 7, 8, 100, 255, 2**15, 2**31 - 1, -(2**31), 2**40, 2**62, -(2**63), 2**63 - 1)
 FLOATS = (0.0, -0.0, 1.0, 1e-40, 1e30, -1e38, 3e38, np.inf, -np.inf, np.nan, 1e308)
-VALUES: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2, 3, 7, 64, 560, 5000, 2**31, 2**40, 10**30, 0.0, 0.5, 1.0, -1.0, 1e308, float("inf"),
-    float("-inf"), float("nan"), "", "x", "O", "B-NP", "1", "\ud800", "\0", "a b", "[bold]", "x" * 5000, [], {}, [None],
-    [[1]], [0], [1.0], [5], [float("inf")], ["x"], {"x": 1}, {"O": "x"}, {"kind": "crf"}, {"kind": 1},
+STRINGS = (
+    "", "x", "O", "B-NP", "1", "\ud800", "\0", "a b", "a\nb", "[/x]", "[/x]", "x" * 5000, "U400000000", 
+    "(1000000000,)i1", "iob2", "bigram", "run:O:2", "custom", "crf", "seen", "beam",
 )  # fmt: skip
+JSON_NUMBERS = (
+    0, 1, -1, 2, 3, 7, 64, 560, 4096, 5000, 2**31, 2**40, 10**30, 10**400, 0.0, 0.5, 1.0, -1.0, 1e308, 1e-308,
+    float("inf"), float("-inf"), float("nan"),
+)  # fmt: skip
+CONTAINERS: tuple[Any, ...] = (
+    [], {}, [None], [[1]], [0], [1.0], [5], [float("inf")], [[float("inf")]], ["x"], {"x": 1}, {"[/x]": 1.0}, 
+    {"O": "x"}, {"O": 1e39}, {"kind": "crf"}, {"kind": "beam"}, {"kind": 1},
+)  # fmt: skip
+VALUES: tuple[Any, ...] = (None, True, False, *STRINGS, *JSON_NUMBERS, *CONTAINERS)
+KEYS = ("x", "", "kind", "a\nb", "\ud800", "[/x]", "checkpoint", "history")
 LINES = (
     "U0:%x[0,0]", "U9:%x[0,99]", "U8:%x[-1000000,0]", "U7:%y[-1]", "B", "T", "B2:%x[0,0]", "T2:%x[0,0]", "*9:%x[0,1]",
     "U6:%x[0,0,lexicon:none]", "U5:%x[0,0,suffix999]", "#", "s0.w s1.w", "q3.t", "s0.f:Case", "u:%m[0,0,\"a*b\"]",
@@ -138,7 +147,7 @@ def changed_json(value: Any, rng: Rng) -> Any:
         if kind < 0.15:
             del within[key]
         elif kind < 0.25 and isinstance(within, dict):
-            within[one_of(rng, ("x", "", "kind", "a\nb", "\ud800"))] = one_of(rng, VALUES)
+            within[one_of(rng, KEYS)] = one_of(rng, VALUES)
         elif kind < 0.25:
             within.insert(key, inner)
         else:
@@ -147,9 +156,12 @@ def changed_json(value: Any, rng: Rng) -> Any:
 
 
 def _another(value: Any, rng: Rng) -> Any:
-    """Another value: near the old one in half of the cases."""
-    if rng.random() < 0.5:
+    """Another value: any, one of the same type, or one that is made from it."""
+    kind = rng.random()
+    if kind < 0.3:
         return one_of(rng, VALUES)
+    if kind < 0.6 and isinstance(value, str | int | float):
+        return one_of(rng, STRINGS if isinstance(value, str) else JSON_NUMBERS)
     if isinstance(value, bool):
         return one_of(rng, (not value, int(value), None))
     if isinstance(value, int | float):

@@ -62,7 +62,7 @@ def _tagger_steps(path: Path, console: Console | None) -> Iterator[Step]:
         X = [[(*token, *["x"] * (width - 2)) for token in sentence] for sentence in X]
     yield lambda: tagger.predict(X)
     yield lambda: tagger.predict([*X, *X, *X])
-    yield lambda: tagger.predict(X, allowed=[[None, {"O", "B-NP"}]], decode="viterbi")
+    yield lambda: tagger.predict(X, allowed=[[None, *[set(model.labels[:2])] * (len(s) - 1)] for s in X])
     yield lambda: tagger.predict(X[:1], decode="marginal")
     yield lambda: tagger.predict_exact(X[:1], cap=20)
     yield lambda: tagger.nbest(X, 3)
@@ -74,6 +74,8 @@ def _tagger_steps(path: Path, console: Console | None) -> Iterator[Step]:
     yield lambda: (repr(tagger), tagger.get_params(), tagger.states_, tagger.training_log_)
     yield lambda: (tagger.spec_for("x.txt"), tagger.spec_for("x.conllu", labelled=True), tagger.calibrated_)
     if console is not None:
+        yield lambda: model.tag(tagger._items(X).corpus, states=True)
+        yield lambda: tagger.save(path.with_suffix(".saved"), prune=True, strip=True)
         yield lambda: _resaved(tagger, path.with_suffix(".saved"))
     if "counting" in model.meta:
         yield lambda: _use_hmm(path)
@@ -81,6 +83,7 @@ def _tagger_steps(path: Path, console: Console | None) -> Iterator[Step]:
         yield lambda: LinearClassifier.load(path).predict(ROWS)
     if model.checkpoint or model.meta.get("rows") is None:
         yield lambda: _resumed(tagger)
+    yield lambda: tagger.search_with(*(("viterbi",) if model.beam else ("beam", 3))).predict(X)
 
 
 def _explained(tagger: Tagger, X: list[list[Any]], console: Console | None) -> None:

@@ -158,8 +158,12 @@ class Option(NamedTuple):
             raise OptionError(self.name, f"{value!r} is not {self.range_text()}")
 
     def _in_bounds(self, value: float) -> bool:
+        try:
+            finite = math.isfinite(value)
+        except OverflowError:  # a whole number that is larger than any float
+            return False
         return (
-            math.isfinite(value)
+            finite
             and (self.low is None or value >= self.low)
             and (self.high is None or value <= self.high)
             and (self.above is None or value > self.above)

@@ -209,6 +209,8 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     settings = unpack_settings(stored.settings, ChainSettings, ChainOptions, file)
     shape = _unpack_shape(stored.shape, len(stored.labels), file)
     encoder = None if stored.templates is None else unpack_encoder(stored.templates, stored.resources, file)
+    if encoder is not None and encoder.templates.order > shape.order:
+        raise ModelError("damaged model: its templates are of a higher order than its states", file=file)
     beam = _beam_of(settings, shape, encoder, file)
 
     layout = layout_of(arrays, encoder, beam > 0)

@@ -97,6 +97,10 @@ def actions_of(treebank: Treebank) -> list[Action]:
     ids, names = treebank.relations.ids[inner], treebank.relations.types
     pairs = np.unique(np.stack((moves, ids)), axis=1).T.tolist()
     found = sorted((int(move), names[relation]) for move, relation in pairs)
+    if not found:
+        raise DataError(
+            "no sentence has an arc between two words: there is nothing to learn", file=treebank.corpus.source
+        )
     if len(found) + 1 > MOST_ACTIONS:
         raise DataError(f"the trees have {len(found)} kinds of arcs; at most {MOST_ACTIONS - 1} are possible")
     return [SHIFTING, *found]
