@@ -37,7 +37,7 @@ from palmette.kernels.core.aligned import aligned_zeros
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
-from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.model import MOST_BIAS, ChainModel
 from palmette.structures.chain.packed import CompactModel, scale_of, scaled
 from palmette.structures.chain.weights import (
     ARITIES,
@@ -250,6 +250,9 @@ def _check_names(stored: ChainMeta, file: str) -> None:
     if len(set(stored.labels)) != len(stored.labels):
         raise ModelError("damaged model: a label occurs twice", file=file)
     model_file.check_text(stored.labels, "a label", file)
+    for label, value in stored.bias.items():
+        if label not in stored.labels or not abs(value) <= MOST_BIAS:
+            raise ModelError(f"damaged model: a bias of {value} for the label {label!r}", file=file)
     if stored.scheme is not None:
         try:
             scheme_named(stored.scheme)

@@ -21,7 +21,7 @@ import numpy as np
 from palmette.data.corpus import bytes_of, column_of_strings
 from palmette.data.files import FilePath, check_utf8, read_all, shown
 from palmette.data.treebank import NOTHING, Treebank
-from palmette.errors import UsageError
+from palmette.errors import PalmetteError, UsageError
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.tree.forms import (
     CELL,
@@ -74,7 +74,7 @@ def choose_templates(features: str | FilePath) -> Templates:
         return compile_templates(SETS[features], features)
     try:
         data = read_all(features)
-    except Exception as error:
+    except (PalmetteError, OSError, TypeError, ValueError) as error:  # also of a name that is none
         names = ", ".join(SETS)
         raise UsageError(f"features: {str(features)!r} is neither a named set ({names}) nor a readable file") from error
     check_utf8(data, shown(features))
