@@ -5,12 +5,15 @@ Faults are planted: whatever goes wrong in a case is counted as what it is, and 
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -122,6 +125,87 @@ def test_an_error_that_does_not_name_the_file_is_a_fault(
     monkeypatch.setattr("bench.fuzz.use.Tagger.load", refuse)
     with pytest.raises(NotNamed, match="UsageError: no"):
         use_model(path, "chain")
+
+
+def places_of(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """All places of a JSON value, the first item of a list for all."""
+    if place:
+        yield place
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value[:1] if type(value) is list else ()):
+        yield from places_of(inner, (*place, key))
+
+
+def edited(meta: dict[str, Any], place: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    copy = json.loads(json.dumps(meta))
+    within = copy
+    for key in place[:-1]:
+        within = within[key]
+    within[place[-1]] = value
+    return copy
+
+
+def test_odd_metadata_is_refused_or_shown(models: list[Model], tmp_path: Path) -> None:
+    """At every place of every kind: what looks like markup, as a text and as a name, and a number that no float holds.
+    Reports, explanations and `repr` are made of what loads."""
+    path, done, used = tmp_path / "model.palm", set(), 0
+    for model in models:
+        for place in places_of(model.meta):
+            if (model.task, place) in done:
+                continue
+            done.add((model.task, place))
+            for value in ("[/x]", {"[/x]": 1.0}, 10**400):
+                path.write_bytes(built(model.arrays, edited(model.meta, place, value)))
+                used += use_model(path, model.task) == USED
+    assert len(done) > 200
+    assert used > 100
+
+
+# --- every index checked ------------------------------------------------------------------------------------
+
+
+class Outside:
+    """Tags with a model whose rows are numbered after it was loaded: 0 is right, -1 is before the first row, 1000
+    behind the last."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def prepare(self, work: Path) -> None: ...
+
+    def kind(self, number: int) -> str:
+        return "tagger"
+
+    def do(self, number: int) -> str:
+        from palmette import Tagger
+
+        tagger = Tagger.load(self.path)
+        tagger.model_.chain.weights[0].slot[:] = (0, -1, 1000)[number]
+        tagger.predict([[("The", "DT"), ("old", "JJ")]] * 5)
+        return USED
+
+
+def test_an_index_outside_of_an_array_is_found(
+    models: list[Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PALMETTE_KERNELS", "python")
+    path = tmp_path / "model.palm"
+    path.write_bytes(next(model.data for model in models if model.name == "order 1"))
+    counts = run_cases(Outside(path), range(3), Limits(seconds=60.0))
+    assert counts.of == {("tagger", USED): 1, ("tagger", TRACEBACK): 2}
+    first, second = (fault.what for fault in counts.faults)
+    assert "IndexError: the index -1 is negative" in first
+    assert "IndexError: index 1000 is out of bounds" in second
+
+
+def test_kernels_stay_inside_of_their_arrays(models: list[Model], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that read models, on some hundred changed ones that load, as plain Python with every index checked."""
+    monkeypatch.setenv("PALMETTE_KERNELS", "python")
+    counts = run_cases(ModelCases(models, 1), range(800), Limits(seconds=120.0, memory=2 << 30))
+    assert counts.faults == []
+    assert sum(n for (_, outcome), n in counts.of.items() if outcome == USED) > 200
+
+
+# --- the command --------------------------------------------------------------------------------------------
 
 
 def test_counts_are_kept_and_a_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
