@@ -596,6 +596,7 @@ def refusals(arrays: Arrays, meta: dict[str, Any], place: tuple[Any, ...], path:
         ("parser", ("actions",), [[float("inf")]], r"\$.actions"),
         (COMPACT_PARSER, ("actions",), [[0, ""]], "its only action is to shift"),
         ("parser", ("root",), 3, r"\$.root"),
+        ("parser", ("ignored",), ["colour"], "ignores fields that a treebank does not have"),
         ("classifier", ("attributes",), 3.0, r"\$.attributes"),
         ("classifier", ("classes",), ["a", "a"], "same name"),
         ("classifier", ("settings", "views"), ["iob3"], "iob3"),

@@ -14,7 +14,9 @@ from bench.fuzz.models import ATTRIBUTES, LABELS, ROWS, SENTENCES, TEXT
 from bench.fuzz.run import REFUSED, USED, refusal
 from palmette import HMM, Classifier, LanguageModel, LinearClassifier, Parser, Tagger
 from palmette.data.items import corpus_from_items
+from palmette.data.treebank import treebank_from_sentences
 from palmette.errors import ModelError, PalmetteError
+from palmette.estimators.retag import retagged
 from palmette.reports.classification import classifier_inspection, print_classifier
 from palmette.reports.explanation import explanation, print_explanation
 from palmette.reports.inspection import inspection, print_inspection
@@ -75,6 +77,8 @@ def _tagger_steps(path: Path, console: Console | None) -> Iterator[Step]:
     yield lambda: (tagger.spec_for("x.txt"), tagger.spec_for("x.conllu", labelled=True), tagger.calibrated_)
     if console is not None:
         yield lambda: model.tag(tagger._items(X).corpus, states=True)
+        yield lambda: tagger.tag_file(_written(path), path.with_suffix(".tagged"))
+        yield lambda: retagged(treebank_from_sentences(INPUT), tagger)
         yield lambda: tagger.save(path.with_suffix(".saved"), prune=True, strip=True)
         yield lambda: _resaved(tagger, path.with_suffix(".saved"))
     if "counting" in model.meta:
@@ -100,6 +104,13 @@ def _inspected(tagger: Tagger, console: Console | None) -> None:
     json.dumps(about)
     if console is not None:
         print_inspection(about, all_labels=False, console=console)
+
+
+def _written(path: Path) -> Path:
+    """The input as a file of columns."""
+    text = path.with_suffix(".txt")
+    text.write_text("".join("".join(f"{word} {tag}\n" for word, tag in sentence) + "\n" for sentence in INPUT))
+    return text
 
 
 def _resaved(tagger: Tagger, path: Path) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from palmette.data import array_specs, model_file
 from palmette.data.array_specs import ArraySpec, Found
 from palmette.data.files import FilePath, shown
+from palmette.data.treebank import FIELDS
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.kernels.tree.forms import LEFT, RIGHT, Small, action_bytes
 from palmette.kernels.tree.small import small_sizes
@@ -164,6 +165,8 @@ def load_parser(path: FilePath) -> ParserModel:
     settings = unpack_settings(stored.settings, TreeSettings, TreeOptions, file)
     _check_actions(stored.actions, file)
     model_file.check_text([stored.root], "the relation of the root", file)
+    if not isinstance(stored.ignored, UnsetType) and not set(stored.ignored) <= set(FIELDS[1:]):
+        raise ModelError("damaged model: it ignores fields that a treebank does not have", file=file)
     templates = _unpack_templates(stored.templates, file)
     actions = len(stored.actions)
     compact = "small.lists" in arrays
