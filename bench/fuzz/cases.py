@@ -21,11 +21,12 @@ class Case(NamedTuple):
     model: Model
     way: str
     rng: np.random.Generator
+    other: Model  # of the same task
 
     def data(self) -> bytes:
         """The changed file."""
         with np.errstate(all="ignore"):
-            return WAYS[self.way][1](self.model, self.rng)
+            return WAYS[self.way][1](self.model, self.rng, self.other)
 
 
 def make_case(models: list[Model], seed: int, number: int) -> Case:
@@ -34,7 +35,8 @@ def make_case(models: list[Model], seed: int, number: int) -> Case:
     model = models[int(rng.integers(len(models)))]
     shares = np.cumsum([share for share, _ in WAYS.values()])
     way = list(WAYS)[int(np.searchsorted(shares, rng.random() * shares[-1], side="right"))]
-    return Case(model, way, rng)
+    alike = [other for other in models if other.task == model.task]
+    return Case(model, way, rng, alike[int(rng.integers(len(alike)))])
 
 
 class ModelCases:

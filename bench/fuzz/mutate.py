@@ -99,11 +99,11 @@ def mutated(data: bytes, rng: Rng) -> bytes:
     return bytes(work)
 
 
-def change_bytes(model: Model, rng: Rng) -> bytes:
+def change_bytes(model: Model, rng: Rng, other: Model) -> bytes:
     return mutated(model.data, rng)
 
 
-def flip_bytes(model: Model, rng: Rng) -> bytes:
+def flip_bytes(model: Model, rng: Rng, other: Model) -> bytes:
     """Some bytes changed, the size kept, without a checksum: every number has to be checked."""
     work = bytearray(built(model.arrays, model.meta, checksum=False))
     for _ in range(int(rng.integers(1, 6))):
@@ -111,7 +111,7 @@ def flip_bytes(model: Model, rng: Rng) -> bytes:
     return bytes(work)
 
 
-def change_header(model: Model, rng: Rng) -> bytes:
+def change_header(model: Model, rng: Rng, other: Model) -> bytes:
     header, data = described(model.arrays, model.meta)
     name = one_of(rng, list(header))
     kind = int(rng.integers(5))
@@ -183,7 +183,7 @@ def nested(depth: int) -> Any:
     return value
 
 
-def change_metadata(model: Model, rng: Rng) -> bytes:
+def change_metadata(model: Model, rng: Rng, other: Model) -> bytes:
     meta: Any = model.meta
     if rng.random() < 0.01:
         meta = meta | {one_of(rng, list(meta)): nested(int(one_of(rng, (50, 300))))}
@@ -195,7 +195,7 @@ def change_metadata(model: Model, rng: Rng) -> bytes:
 # --- arrays -------------------------------------------------------------------------------------------------
 
 
-def change_contents(model: Model, rng: Rng) -> bytes:
+def change_contents(model: Model, rng: Rng, other: Model) -> bytes:
     """Some numbers changed, swapped, repeated or moved; names, types and shapes as they were."""
     arrays = dict(model.arrays)
     for _ in range(int(rng.choice((1, 1, 2)))):
@@ -208,7 +208,7 @@ def _other_contents(array: np.ndarray, rng: Rng) -> np.ndarray:
     if not array.size:
         return array
     flat = array.reshape(-1)
-    kind, (a, b) = int(rng.integers(8)), np.sort(rng.integers(array.size, size=2)).tolist()
+    kind, (a, b) = int(rng.integers(9)), np.sort(rng.integers(array.size, size=2)).tolist()
     if kind == 0:
         flat[[a, b]] = flat[[b, a]]
     elif kind == 1:
@@ -223,6 +223,8 @@ def _other_contents(array: np.ndarray, rng: Rng) -> np.ndarray:
         flat[a] += np.array(1, array.dtype)
     elif kind == 6:
         array[...] = rng.permutation(flat).reshape(array.shape)
+    elif kind == 7:  # at the border of what is there
+        flat[a] = flat.max() + np.array(int(rng.integers(2)), array.dtype)
     else:
         flat[a] = _number(array.dtype, rng)
     return array
@@ -235,7 +237,7 @@ def _number(dtype: np.dtype[Any], rng: Rng) -> Any:
     return np.array(one_of(rng, NUMBERS), np.int64).astype(dtype)[()]
 
 
-def change_forms(model: Model, rng: Rng) -> bytes:
+def change_forms(model: Model, rng: Rng, other: Model) -> bytes:
     """Arrays of another type, shape or name, left out, added, or exchanged."""
     arrays = dict(model.arrays)
     for _ in range(int(rng.choice((1, 1, 2, 3)))):
@@ -289,7 +291,7 @@ def _resized(array: np.ndarray, axis: int, length: int) -> np.ndarray:
     return array.take(np.arange(length) % array.shape[axis], axis=axis)
 
 
-def change_size(model: Model, rng: Rng) -> bytes:
+def change_size(model: Model, rng: Rng, other: Model) -> bytes:
     """One size changed everywhere: in all shapes, in all numbers of the metadata, in all lists of that length."""
     sizes = sorted({n for array in model.arrays.values() for n in array.shape if 0 < n < 60})
     old = one_of(rng, sizes or [1])
@@ -318,7 +320,26 @@ def _with_size(value: Any, old: int, new: int, rng: Rng) -> Any:
     return value
 
 
-WAYS: dict[str, tuple[float, Callable[[Model, Rng], bytes]]] = {
+def graft(model: Model, rng: Rng, other: Model) -> bytes:
+    """Some arrays and some entries of the metadata are those of another model: of a part, of a checkpoint, or any."""
+    arrays, meta = dict(model.arrays), dict(model.meta)
+    if rng.random() < 0.7:
+        name = one_of(rng, list(other.arrays))
+        head = name.partition(".")[0] + "." if rng.random() < 0.7 else name
+        if rng.random() < 0.5:
+            arrays = {own: array for own, array in arrays.items() if not own.startswith(head)}
+        arrays |= {theirs: array for theirs, array in other.arrays.items() if theirs.startswith(head)}
+    for _ in range(int(rng.integers(3))):
+        key = one_of(rng, list(other.meta))
+        if isinstance(meta.get(key), dict) and isinstance(other.meta[key], dict) and other.meta[key]:
+            inner = one_of(rng, list(other.meta[key]))
+            meta[key] = {**meta[key], inner: other.meta[key][inner]}
+        else:
+            meta[key] = other.meta[key]
+    return built(arrays, meta)
+
+
+WAYS: dict[str, tuple[float, Callable[[Model, Rng, Model], bytes]]] = {
     "bytes": (0.04, change_bytes),
     "no checksum": (0.08, flip_bytes),
     "header": (0.08, change_header),
@@ -326,5 +347,6 @@ WAYS: dict[str, tuple[float, Callable[[Model, Rng], bytes]]] = {
     "contents": (0.22, change_contents),
     "forms": (0.18, change_forms),
     "sizes": (0.10, change_size),
+    "graft": (0.10, graft),
 }
-"""Each way with its share of the cases."""
+"""Each way with its share of the cases. It gets a model, a generator, and another model of the same task."""

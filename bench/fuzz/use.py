@@ -18,6 +18,7 @@ from palmette.data.treebank import treebank_from_sentences
 from palmette.errors import ModelError, PalmetteError
 from palmette.estimators.retag import retagged
 from palmette.reports.classification import classifier_inspection, print_classifier
+from palmette.reports.console import OutputConsole
 from palmette.reports.explanation import explanation, print_explanation
 from palmette.reports.inspection import inspection, print_inspection
 from palmette.reports.parser_inspection import parser_inspection, print_parser_inspection
@@ -34,7 +35,7 @@ class NotNamed(Exception):
 def use_model(path: Path, task: str, thorough: bool = True) -> str:
     """REFUSED or USED; any exception is a fault. A step that refuses (an error of ours) does not stop the others.
     Printing reports and saving take longer than all the rest: they can be left out."""
-    console = Console(file=io.StringIO(), width=80) if thorough else None
+    console = OutputConsole(80, file=io.StringIO()) if thorough else None
     try:
         steps = list(STEPS.get(task, _tagger_steps)(path, console))
     except ModelError as error:
