@@ -15,11 +15,13 @@ from pathlib import Path
 
 from bench.fuzz.cases import ModelCases
 from bench.fuzz.models import read_models, write_models
-from bench.fuzz.run import GOOD, OUTCOMES, Counts, Fault, chunks, outcome_of, run_cases
+from bench.fuzz.run import GOOD, LIMITS, OUTCOMES, Counts, Fault, Limits, chunks, outcome_of, run_cases
 from bench.fuzz.text import fuzz_text
 
 ABOUT = """Mutate valid model files of every kind and use each one that loads; count what comes of it. Then mutate valid
 input of every reader for some seconds. A fault (crash, traceback, hang, more than 1 GB) makes the exit code 1."""
+
+SLOWLY = Limits(seconds=120.0, wall=600.0, memory=2 << 30)  # of kernels as plain Python
 
 
 def main(arguments: list[str]) -> int:
@@ -42,7 +44,8 @@ def main(arguments: list[str]) -> int:
         cases = ModelCases(read_models(folder), given.seed)
         if given.case is not None:
             return one_case(cases, given.case, folder, given.write)
-        counts = fuzz_models(cases, range(given.first, given.first + given.cases), given.jobs, given.record)
+        numbers = range(given.first, given.first + given.cases)
+        counts = fuzz_models(cases, numbers, given.jobs, given.record, SLOWLY if given.checked else LIMITS)
         print(table(counts))
         found = len(counts.faults)
         if given.text > 0:
@@ -66,12 +69,12 @@ def one_case(cases: ModelCases, number: int, folder: Path, write: Path | None) -
 # --- many cases ---------------------------------------------------------------------------------------------
 
 
-def fuzz_models(cases: ModelCases, numbers: range, jobs: int, record: Path | None) -> Counts:
+def fuzz_models(cases: ModelCases, numbers: range, jobs: int, record: Path | None, limits: Limits = LIMITS) -> Counts:
     """Do the cases, a thousand per child; counts are kept in `record` after each thousand."""
     counts = recorded(record, cases.seed, numbers)
     rest = numbers[counts.total :]
     begun, before = time.monotonic(), counts.total
-    for more in _run_all(cases, rest, jobs):
+    for more in _run_all(cases, rest, jobs, limits):
         counts.add(more)
         for fault in more.faults:
             print(f"case {fault.number}: {fault.kind}: {fault.outcome}\n{fault.what}", flush=True)
@@ -82,10 +85,10 @@ def fuzz_models(cases: ModelCases, numbers: range, jobs: int, record: Path | Non
     return counts
 
 
-def _run_all(cases: ModelCases, numbers: range, jobs: int) -> Iterator[Counts]:
+def _run_all(cases: ModelCases, numbers: range, jobs: int, limits: Limits) -> Iterator[Counts]:
     """The counts of each chunk, in order."""
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(lambda chunk: run_cases(cases, chunk), chunks(numbers))
+        yield from pool.map(lambda chunk: run_cases(cases, chunk, limits), chunks(numbers))
 
 
 def _said(counts: Counts) -> str:
