@@ -129,10 +129,14 @@ def recorded(record: Path | None, seed: int, numbers: range) -> Counts:
 
 
 def table(counts: Counts) -> str:
-    """Counts by kind and outcome."""
-    kinds, total = sorted({kind for kind, _ in counts.of}), outcomes(counts)
-    width = max(map(len, [*kinds, "all"]))
-    lines = [" " * width + "".join(f"{outcome:>10}" for outcome in OUTCOMES)]
-    for kind in kinds:
-        lines.append(f"{kind:{width}}" + "".join(f"{counts.of[kind, outcome]:>10,}" for outcome in OUTCOMES))
-    return "\n".join([*lines, f"{'all':{width}}" + "".join(f"{total[outcome]:>10,}" for outcome in OUTCOMES)])
+    """Counts by kind and outcome, narrower than 80 columns."""
+    total = outcomes(counts)
+    rows = {
+        kind: {outcome: counts.of[kind, outcome] for outcome in OUTCOMES} for kind in sorted({k for k, _ in counts.of})
+    }
+    first = max(map(len, [*rows, "all"]))
+    width = {outcome: 1 + max(len(outcome), len(f"{total[outcome]:,}")) for outcome in OUTCOMES}
+    lines = [" " * first + "".join(f"{outcome:>{width[outcome]}}" for outcome in OUTCOMES)]
+    for kind, row in {**rows, "all": total}.items():
+        lines.append(f"{kind:{first}}" + "".join(f"{row[outcome]:>{width[outcome]},}" for outcome in OUTCOMES))
+    return "\n".join(lines)

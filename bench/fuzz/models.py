@@ -150,7 +150,9 @@ def _with_resources(folder: Path) -> Tagger:
 
 
 def _others(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
-    words = [[{"form": form, "upos": tag, "head": head, "deprel": name} for form, tag, head, name in t] for t in TREES]
+    words: list[list[dict[str, str | int]]] = [
+        [{"form": form, "upos": tag, "head": head, "deprel": name} for form, tag, head, name in t] for t in TREES
+    ]
     templates = folder / "templates.txt"
     templates.write_text(TREE_TEMPLATES)
     for merge in (False, True):
