@@ -504,6 +504,16 @@ def test_sizes_are_compared_before_anything_is_allocated(tmp_path: Path) -> None
     assert peak < 20_000_000
 
 
+def test_few_bits_of_words_are_saved_again(tmp_path: Path) -> None:
+    """Compact models have them, and so may any file."""
+    path = unpacked(FULL + "chain_order1", tmp_path)
+    arrays, meta = model_file.load(path)
+    words = np.unique(arrays.pop("vocabulary") >> np.uint64(32)).astype(np.uint32)
+    model_file.save(path, arrays | {"words": words}, meta)
+    load_chain(path).save(str(tmp_path / "again.palm"))
+    assert np.array_equal(model_file.load(tmp_path / "again.palm")[0]["words"], words)
+
+
 def test_weights_of_seen_label_bigrams_are_for_pairs_and_triples(tmp_path: Path) -> None:
     """Arity 1 has a weight per label, whatever arrays there are besides."""
     path = unpacked("edge_seen", tmp_path)

@@ -81,8 +81,9 @@ def pack_chain(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]
 
 def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
     words = model.vocabulary
-    few = words if words.dtype == np.uint32 else np.unique(words >> np.uint64(32)).astype(np.uint32)
-    parts: dict[str, np.ndarray] = {"vocabulary": words} if model.packed is None else {"words": few}
+    if model.packed is not None and words.dtype == np.uint64:
+        words = np.unique(words >> np.uint64(32)).astype(np.uint32)
+    parts: dict[str, np.ndarray] = {"vocabulary" if words.dtype == np.uint64 else "words": words}
     tables = as_stored((t.w for t in model.chain.transitions), model.shape.n_states)
     parts |= {f"bare.{name}": table for name, table in tables.items()}
     parts |= {f"allowed.{name}": block for name, block in model.allowed._asdict().items()}

@@ -41,6 +41,8 @@ def fit_parser(
     check_compiled("training")
     if not treebank.n_tokens or (treebank.heads < 0).any():
         raise DataError("the training data has no trees", file=treebank.corpus.source)
+    if not (treebank.heads > 0).any():
+        raise DataError("no sentence has an arc between two words: nothing to learn", file=treebank.corpus.source)
     projective = made_projective(treebank, settings.non_projective)
     actions, root = actions_of(projective), root_of(projective)
     relations = relations_of(actions, root)
@@ -97,10 +99,6 @@ def actions_of(treebank: Treebank) -> list[Action]:
     ids, names = treebank.relations.ids[inner], treebank.relations.types
     pairs = np.unique(np.stack((moves, ids)), axis=1).T.tolist()
     found = sorted((int(move), names[relation]) for move, relation in pairs)
-    if not found:
-        raise DataError(
-            "no sentence has an arc between two words: there is nothing to learn", file=treebank.corpus.source
-        )
     if len(found) + 1 > MOST_ACTIONS:
         raise DataError(f"the trees have {len(found)} kinds of arcs; at most {MOST_ACTIONS - 1} are possible")
     return [SHIFTING, *found]
