@@ -41,9 +41,9 @@ def fit_parser(
     check_compiled("training")
     if not treebank.n_tokens or (treebank.heads < 0).any():
         raise DataError("the training data has no trees", file=treebank.corpus.source)
-    if not (treebank.heads > 0).any():
-        raise DataError("no sentence has an arc between two words: nothing to learn", file=treebank.corpus.source)
     projective = made_projective(treebank, settings.non_projective)
+    if not (projective.heads > 0).any():
+        raise DataError("no sentence has an arc between two words: nothing to learn", file=treebank.corpus.source)
     actions, root = actions_of(projective), root_of(projective)
     relations = relations_of(actions, root)
     words = encode(projective, templates, relations, gold=True)
