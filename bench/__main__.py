@@ -1,13 +1,15 @@
-"""`python -m bench [NAME ...] [--data FOLDER] [--times 5]`: run benchmarks; without names, all of them."""
+"""`python -m bench [NAME ...] [--data FOLDER] [--times 5]`: run benchmarks; without names, all of them.
+`python -m bench fuzz [--cases 5000] [--seed 0] ...`: mutate model files and inputs."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from bench import classify, crf, decode, latent, lm, nbest, parse, quality, scale, serve, size, sparse, speed, start
-from bench.fuzz import bench_fuzz
+from bench.fuzz import command as fuzz
 from bench.measure import data_folder
 from bench.report import write_report
 
@@ -30,18 +32,19 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "classify": lambda data, times: classify.bench_classify(data),
     "lm": lm.bench_lm,
     "scale": lambda data, times: scale.bench_scale(data),
-    "fuzz": lambda data, times: bench_fuzz(60.0),
     "report": lambda data, times: write_report(),
 }
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["fuzz"]:
+        sys.exit(fuzz.main(sys.argv[2:]))
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHMARKS], help="; ".join(BENCHMARKS))
     parser.add_argument("--data", help="folder of the corpora (default ../shared/data)")
     parser.add_argument("--times", type=int, default=5, help="runs of each side")
     given = parser.parse_args()
-    data = data_folder(given.data) if given.names not in (["report"], ["fuzz"]) else Path()
+    data = data_folder(given.data) if given.names != ["report"] else Path()
     for name in given.names or BENCHMARKS:
         print(f"== {name}", flush=True)
         BENCHMARKS[name](data, given.times)

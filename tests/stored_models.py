@@ -17,19 +17,43 @@ FULL, COMPACT = "2 ", "compact "
 # Chains only; an HMM has weights of minus infinity, which a compact model cannot have.
 OTHERS = ("parser", "classifier", "language_model")
 CHAINS = [name for name in FILES if not name.startswith(OTHERS)]
-FORMS = [*FILES, *(FULL + name for name in CHAINS), *(COMPACT + name for name in CHAINS if "hmm" not in name)]
+COMPACT_PARSER, TABLES = COMPACT + "parser", "tables "  # an HMM with its tables, which no fixture has
+FORMS = [
+    *FILES,
+    *(FULL + name for name in CHAINS),
+    *(COMPACT + name for name in CHAINS if "hmm" not in name),
+    COMPACT_PARSER,
+    TABLES + "1",
+    TABLES + "2",
+]
 
 
 def unpacked(name: str, folder: Path) -> Path:
     """The model file `name` in a folder; `name` is one of FORMS."""
+    from palmette import Parser
     from palmette.structures.chain.compact import compact_chain
     from palmette.structures.chain.serialise import load_chain
 
+    if name.startswith(TABLES):
+        return _hmm(int(name.removeprefix(TABLES)), folder)
     first = name.removeprefix(FULL).removeprefix(COMPACT)
     path = folder / f"{first}.palm"
     path.write_bytes(gzip.decompress((FOLDER / f"{first}.palm.gz").read_bytes()))
-    if name != first:
+    if name == COMPACT_PARSER:
+        parser = Parser.load(path)
+        parser.compact()
+        parser.save(path)
+    elif name != first:
         model = load_chain(path)
         model.checkpoint = {}
         (compact_chain(model)[0] if name.startswith(COMPACT) else model).save(str(path))
+    return path
+
+
+def _hmm(order: int, folder: Path) -> Path:
+    from palmette import HMM
+
+    words = [["the", "old", "boat"], ["rain", "fell"], ["the", "lake"]]
+    path = folder / f"hmm-{order}.palm"
+    HMM(order).fit(words, [["D", "J", "N"], ["N", "V"], ["D", "N"]]).save(path)
     return path

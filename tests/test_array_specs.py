@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stored_models import CHAINS, FILES, FORMS, FULL, unpacked
+from stored_models import CHAINS, COMPACT_PARSER, FILES, FORMS, FULL, unpacked
 
 from palmette.data import array_specs, model_file
 from palmette.data.array_specs import (
@@ -31,6 +31,7 @@ from palmette.features.index import in_order_of_keys
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.structures.chain.array_specs import CHECKPOINT, LabelCodes, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.serialise import load_chain
+from palmette.structures.hmm.serialise import load_hmm, table_specs
 from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, load_classifier
 from palmette.structures.lm.serialise import (
     ByOrder,
@@ -42,14 +43,23 @@ from palmette.structures.lm.serialise import (
 )
 from palmette.structures.lm.serialise import load as load_lm
 from palmette.structures.stored_features import Buckets
-from palmette.structures.tree.serialise import PARSER_SPECS, ActionWeights, FeatureLists, load_parser
+from palmette.structures.tree.serialise import PARSER_SPECS, SMALL_SPECS, ActionWeights, FeatureLists, load_parser
+from palmette.structures.tree.serialise import Buckets as ListBuckets
 
 Arrays = dict[str, np.ndarray]
 OPTIONAL = (".rest", ".packed_names")  # a file may lack them, and `seen` of a language model
 Damage = Callable[[Arrays, ArraySpec, Any], None]
 LOADERS: dict[str, Callable[[Path], Any]] = {
-    "chain": load_chain, "parse": load_parser, "classify": load_classifier, "lm": load_lm,
+    "chain": lambda path: load_any_chain(path), "parse": load_parser, "classify": load_classifier, "lm": load_lm,
 }  # fmt: skip
+
+
+def load_any_chain(path: Path) -> Any:
+    """A chain, and the tables of an HMM if it has some."""
+    model = load_chain(path)
+    if "counting" in model.meta:
+        load_hmm(path)
+    return model
 
 
 def fields_of(rule: object) -> list[Any]:
@@ -64,11 +74,16 @@ def declarations(path: Path) -> tuple[tuple[ArraySpec, ...], dict[str, int]]:
     model = LOADERS[meta["task"]](path)
     if meta["task"] == "chain":
         layout = layout_of(arrays, model.encoder, model.label_contexts is not None)
-        return chain_specs(layout, arrays), chain_sizes(model.shape, meta["sizes"])
+        tables, sizes = (), chain_sizes(model.shape, meta["sizes"])
+        if "counting" in meta:
+            tables = table_specs(meta["counting"]["order"], meta["counting"]["ends"])
+            sizes |= {"V": len(load_hmm(path).model.vocabulary)}
+        return (*chain_specs(layout, arrays), *tables), sizes
     if meta["task"] == "classify":
         return classifier_specs(arrays), classifier_sizes(model.packed, meta["attributes"])
     if meta["task"] == "parse":
-        return PARSER_SPECS, {"actions": len(meta["actions"])}
+        compact = "small.lists" in arrays
+        return SMALL_SPECS if compact else PARSER_SPECS, {"actions": len(meta["actions"])}
     return lm_specs(tuple(meta["sizes"]), arrays), {"V": meta["sizes"][0], "M": sum(meta["sizes"])}
 
 
@@ -99,7 +114,7 @@ def form_damages(
     if spec.name != "seen" and not spec.name.endswith(OPTIONAL):
         # without its first array, a form looks like another one, which is then reported to lack an array
         instead = {spec.name.replace("name_offset", "name_size"), spec.name.replace(".rows", ".weights")}
-        instead |= {"vocabulary"} if spec.name == "words" else set()
+        instead |= {"words": {"vocabulary"}, "small.lists": {"entry"}}.get(spec.name, set())
         yield {name: a for name, a in arrays.items() if name != spec.name}, own | instead
     other = np.float64 if array.dtype != np.float64 else np.float32
     yield arrays | {spec.name: array.astype(other)}, own
@@ -259,6 +274,35 @@ def _beyond_the_end(arrays: Arrays, spec: ArraySpec, rule: FeatureLists) -> None
     table[2 * int(np.flatnonzero(table[::2])[0]) + 1] |= np.uint64(1 << 39)
 
 
+def _shared_lists(arrays: Arrays, spec: ArraySpec, rule: FeatureLists) -> None:
+    """All features have the longest list: as many rows as features, in a file that has one of them."""
+    table = arrays[spec.name]
+    places, features = table[1::2], table[::2] != 0
+    places[features] = max(places[features], key=lambda place: int(place) >> 40)
+
+
+def _list_too_long(arrays: Arrays, spec: ArraySpec, rule: ListBuckets) -> None:
+    lists = arrays[spec.name]
+    lists[1 + 2 * int(lists[0])] = 126  # the head of the first list
+
+
+def _other_count(arrays: Arrays, spec: ArraySpec, rule: ListBuckets) -> None:
+    arrays[spec.name][0] += 1
+
+
+def _no_such_action(arrays: Arrays, spec: ArraySpec, rule: ListBuckets) -> None:
+    lists = arrays[spec.name]
+    lists[1 + 3 * int(lists[0])] = 255  # of the first entry
+
+
+def _empty_bucket(arrays: Arrays, spec: ArraySpec, rule: ListBuckets) -> None:
+    arrays[rule.start] = np.concatenate((arrays[rule.start], arrays[rule.start][-1:]))
+
+
+def _late_bucket(arrays: Arrays, spec: ArraySpec, rule: ListBuckets) -> None:
+    arrays[rule.start][0] = 1
+
+
 def _odd(arrays: Arrays, spec: ArraySpec, rule: Any) -> None:
     arrays[spec.name] = arrays[spec.name][:-1].copy()
 
@@ -292,7 +336,8 @@ DAMAGES: dict[type, list[Damage]] = {
     OneOwnerPerRow: [_two_owners, _no_owner],
     HashTable: [_no_empty_place, _not_a_power, _too_many_keys, _no_number, _same_number],
     LabelCodes: [_many_labels, _strange_label, _pair_twice],
-    FeatureLists: [_full_table, _list_without_feature, _beyond_the_end, _odd, _half],
+    FeatureLists: [_full_table, _list_without_feature, _beyond_the_end, _odd, _half, _shared_lists],
+    ListBuckets: [_list_too_long, _other_count, _no_such_action, _empty_bucket, _late_bucket],
     ActionWeights: [at(0, -1), at(0, 1 << 20), _no_number_as_weight, _odd],
     WordsFirst: [at(slice(2), [1, 0])],
     ByOrder: [at(0, 10**6), at(-1, 10**6), at(5, 0)],
@@ -459,6 +504,16 @@ def test_sizes_are_compared_before_anything_is_allocated(tmp_path: Path) -> None
     assert peak < 20_000_000
 
 
+def test_few_bits_of_words_are_saved_again(tmp_path: Path) -> None:
+    """Compact models have them, and so may any file."""
+    path = unpacked(FULL + "chain_order1", tmp_path)
+    arrays, meta = model_file.load(path)
+    words = np.unique(arrays.pop("vocabulary") >> np.uint64(32)).astype(np.uint32)
+    model_file.save(path, arrays | {"words": words}, meta)
+    load_chain(path).save(str(tmp_path / "again.palm"))
+    assert np.array_equal(model_file.load(tmp_path / "again.palm")[0]["words"], words)
+
+
 def test_weights_of_seen_label_bigrams_are_for_pairs_and_triples(tmp_path: Path) -> None:
     """Arity 1 has a weight per label, whatever arrays there are besides."""
     path = unpacked("edge_seen", tmp_path)
@@ -547,13 +602,30 @@ def refusals(arrays: Arrays, meta: dict[str, Any], place: tuple[Any, ...], path:
         ("resources", ("resources", "lexicons", "place", "name"), "city", "wrong names"),
         ("parser", ("settings", "merge"), None, "merge"),
         ("parser", ("actions", 0), [0], r"\$.actions"),
+        ("parser", ("actions",), [[0, ""]], "its only action is to shift"),
+        ("parser", ("actions",), [[float("inf")]], r"\$.actions"),
+        (COMPACT_PARSER, ("actions",), [[0, ""]], "its only action is to shift"),
         ("parser", ("root",), 3, r"\$.root"),
+        ("parser", ("ignored",), ["colour"], "ignores fields that a treebank does not have"),
         ("classifier", ("attributes",), 3.0, r"\$.attributes"),
         ("classifier", ("classes",), ["a", "a"], "same name"),
         ("classifier", ("settings", "views"), ["iob3"], "iob3"),
         ("language_model", ("order",), 3.0, r"\$.order"),
         ("language_model", ("sizes",), [], r"\$.sizes"),
         ("language_model", ("order",), 2, "do not fit its order"),
+        ("language_model", ("discounts",), [5], r"\$.discounts"),
+        ("chain_order1", ("bias",), {"O": "x"}, r"\$.bias"),
+        ("chain_order1", ("bias",), {"O": float("inf")}, "a bias of inf for the label 'O'"),
+        ("chain_order1", ("bias",), {"O": 1e30}, "a bias of 1e[+]30 for the label 'O'"),
+        ("chain_order1", ("bias",), {"Q": 1.0}, "a bias of 1.0 for the label 'Q'"),
+        ("chain_order1", ("settings",), {"learner": {"kind": ["crf"]}}, "is none of"),
+        ("chain_order1", ("settings",), {"learner": {"kind": "mira", "nbest": 10**400}}, "nbest"),
+        ("chain_order0", ("templates", "text"), "U:%x[0,0]\nB:%x[0,0]", "of a higher order than its states"),
+        ("classifier", ("settings", "views"), 5, "choose all, or some of"),
+        ("classifier", ("settings", "types"), [["x"]], "types"),
+        ("classifier", ("settings", "types"), 1.5, "types"),
+        ("tables 1", ("counting", "smoothing"), float("inf"), "smoothing"),
+        ("tables 1", ("counting", "dictionary"), -5, "dictionary"),
     ],
 )
 def test_metadata_is_read_strictly(name: str, place: tuple[Any, ...], value: Any, said: str, tmp_path: Path) -> None:

@@ -71,6 +71,12 @@ def test_files_that_are_no_tables(tmp_path: Path, text: str, message: str) -> No
         HMM.load_tables(tmp_path / "t.json")
 
 
+def test_tables_that_are_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_bytes(b'{"start": {"\xff": 1}, "transition": {}, "emission": {}}')
+    with pytest.raises(DataError, match=r"t\.json:1: not UTF-8"):
+        HMM.load_tables(tmp_path / "t.json")
+
+
 def test_the_commands(cli: Cli) -> None:
     cli.write("train.txt", "the D\ndog N\nbarks V\n\na D\ncat N\nsleeps V\n\n")
     cli.fine("hmm count train.txt -o t.json --rare 0 --no-interpolate --smoothing 0 -q")

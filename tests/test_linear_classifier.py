@@ -205,6 +205,8 @@ def test_a_model_file_round_trip(rows: list, classes: list, tmp_path: Path) -> N
         ({"classes": ["a", "a"]}, "not distinct"), ({"classes": ["a", "c"]}, "not its labels"),
         ({"classes": []}, "cannot be read"), ({"dtype": "<i8"}, "not of their type"), ({"dtype": "O"}, "classes are"),
         ({"dtype": "nonsense"}, "not of their type"), ({"width": "2"}, "cannot be read"),
+        # these would take gigabytes
+        ({"dtype": "<U400000000"}, "not of their type"), ({"dtype": "(1000000000,)i1"}, "not of their type"),
     ],
 )  # fmt: skip
 def test_damaged_models_are_refused(change: dict, message: str, tmp_path: Path) -> None:

@@ -48,6 +48,18 @@ def test_a_tagger_fills_the_field_it_was_trained_on(file: Path) -> None:
         retagged(bare, tagger, "lemma")
 
 
+@pytest.mark.parametrize("column", ["99", "-1", "\u00b2", "7" * 5000, "head"])
+def test_a_tagger_that_reads_no_field_of_a_treebank(file: Path, column: str) -> None:
+    """Whatever the metadata of its file says."""
+    tagger = Tagger(features="pos", passes=1).fit_file(file, spec=FormatSpec(label="xpos"))
+    tagger.model_.meta["reading"] |= {"columns": [column]}
+    with pytest.raises(UsageError, match="the tagger reads more than the words"):
+        retagged(treebank_from_sentences([[("a", "X")]]), tagger)
+    tagger.model_.meta["reading"] |= {"label": column}
+    with pytest.raises(UsageError, match="not trained on upos or xpos"):
+        tag_field(tagger)
+
+
 def test_a_tagger_that_does_not_say_what_it_makes(file: Path) -> None:
     tagger = Tagger(features="pos", passes=2).fit([["the", "sea"]], [["DET", "NOUN"]])
     bare = treebank_from_sentences([["the", "sea"]])

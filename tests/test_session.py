@@ -183,6 +183,15 @@ def test_room_grows_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     assert CHUNKER.session().tag(LONG[:5]) == general(tagger, [LONG[:5]])[0][0]
 
 
+def test_a_room_that_would_be_too_large_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of triples grow with the cube of the labels: their size is known before they are made."""
+    tagger = trained()
+    assert tagger.session().quick(LONG[:5]) is not None
+    monkeypatch.setattr(sessions, "MOST_BYTES", 1)
+    monkeypatch.setattr(sessions, "Room", None)  # would fail if it were called
+    assert tagger.session().tag(LONG[:5]) == general(tagger, [LONG[:5]])[0][0]
+
+
 def test_sentences_with_many_attributes() -> None:
     session = HOT.session()
     large = [[{f"a{k}" * 9: "b" for k in range(m)} | {"a": "b"}] for m in (10, 300, 3000, 2, 90_000)]

@@ -8,6 +8,7 @@ A row is a list or array of numbers, a dict of attributes and their values, or a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, cast
@@ -217,11 +218,19 @@ def _names(classes: np.ndarray) -> list[list[str]]:
 
 
 def _stored_classes(rows: Mapping[str, Any], file: str) -> np.ndarray:
-    """The classes of a model file, with their type."""
+    """The classes of a model file, with their type. Only the dtype of an array of them can be theirs: any other string
+    could ask for a gigabyte per class."""
+    given, spelt = rows["classes"], rows["dtype"]
+    wrong = ModelError("damaged model: its classes are not of their type", file=file)
+    longest = max(len(name) if isinstance(name, str) else 0 for name in given)
+    if re.fullmatch(r"[<>|=]?(b1|[iuf][1248]|U[0-9]{1,9})", spelt) is None:
+        raise wrong
+    if "U" in spelt and int(spelt.partition("U")[2]) != longest:
+        raise wrong
     try:
-        classes = np.array(rows["classes"], np.dtype(rows["dtype"]))
+        classes = np.array(given, np.dtype(spelt))
     except (TypeError, ValueError, OverflowError):
-        raise ModelError("damaged model: its classes are not of their type", file=file) from None
-    if classes.dtype.kind not in CLASS_KINDS or np.unique(classes).size != classes.size:
-        raise ModelError("damaged model: its classes are not distinct strings or numbers", file=file)
+        raise wrong from None
+    if np.unique(classes).size != classes.size:
+        raise ModelError("damaged model: its classes are not distinct", file=file)
     return classes

@@ -158,8 +158,12 @@ class Option(NamedTuple):
             raise OptionError(self.name, f"{value!r} is not {self.range_text()}")
 
     def _in_bounds(self, value: float) -> bool:
+        try:
+            finite = math.isfinite(value)
+        except OverflowError:  # a whole number that is larger than any float
+            return False
         return (
-            math.isfinite(value)
+            finite
             and (self.low is None or value >= self.low)
             and (self.high is None or value <= self.high)
             and (self.above is None or value > self.above)
@@ -295,7 +299,7 @@ class Options:
                 raise UnknownOption(self.unknown(name))
         for name, option in self.__options__.items():
             if option.required and name not in named:
-                raise TypeError(f"{type(self).__name__} needs {name}")
+                raise UnknownOption(f"{type(self).__name__} needs {name}")
             object.__setattr__(self, name, named.get(name, option.default))
 
     @classmethod
@@ -358,7 +362,7 @@ def _same(value: Any, default: Any, option: Option) -> bool:
 
 
 class UnknownOption(UsageError, TypeError):
-    """A parameter that a class does not have."""
+    """A parameter that a class does not have, or lacks."""
 
 
 class Value(Options):
@@ -417,9 +421,10 @@ def _rebuilt(kind: type[Value], values: dict[str, Any]) -> Value:
 def _restored(option: Option, value: Any) -> Any:
     """A stored value as it was: variants by their kind, tuples from lists."""
     if option.variants is not None:
-        if not isinstance(value, dict) or value.get("kind") not in option.variants:
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if not isinstance(kind, str) or kind not in option.variants:
             raise OptionError(option.name, f"{value!r} is none of {', '.join(option.variants)}")
-        variant = option.variants[value["kind"]]
+        variant = option.variants[kind]
         assert issubclass(variant, Value)
         return variant.from_dict(value)
     return tuple(value) if isinstance(value, list) and tuple in option.kinds() else value

@@ -37,7 +37,10 @@ def combine_number(name: str) -> int:
 
 def view_names(given: str | Sequence[str]) -> tuple[str, ...]:
     """`all`, names separated by commas, or a list of names; each at most once."""
-    asked = given.replace(",", " ").split() if isinstance(given, str) else list(given)
+    if isinstance(given, str):
+        asked = given.replace(",", " ").split()
+    else:
+        asked = list(given) if isinstance(given, list | tuple) else [str(given)]
     if asked == ["all"]:
         return tuple(VIEWS)
     names = tuple(_OTHER_NAMES.get(str(name).lower(), str(name).lower()) for name in asked)
@@ -56,9 +59,10 @@ def type_names(given: int | Sequence[str]) -> tuple[str, ...]:
         if not 1 <= given <= MOST_TYPES:
             raise OptionError("types", f"{given} is not between 1 and {MOST_TYPES}")
         return ("",) if given == 1 else tuple(f"T{k}" for k in range(1, given + 1))
-    names = tuple(given)
-    fit = names and len(set(names)) == len(names) <= MOST_TYPES and all(isinstance(name, str) for name in names)
-    if not fit or any(not name for name in names[1:]) or any(" " in name for name in names):
+    names = tuple(given) if isinstance(given, list | tuple) else ()
+    if not all(isinstance(name, str) and " " not in name for name in names) or any(not name for name in names[1:]):
+        names = ()
+    if not names or not len(set(names)) == len(names) <= MOST_TYPES:
         raise OptionError("types", f"{given!r} is not a number or a list of different names")
     return names
 

@@ -72,7 +72,7 @@ class Latent(SeveralStates):
         default=0, low=0, help="Train a plain model for so many passes first, then split its labels into states."
     )
     restarts: int = option(
-        default=1, low=1,
+        default=1, low=1, high=100,
         help="Train from so many random starts (seeds SEED, SEED+1, ...) and keep the best on the development data, "
         "for lbfgs without development data by the objective.",
     )  # fmt: skip

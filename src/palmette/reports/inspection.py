@@ -212,7 +212,7 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     if about["templates"] is not None:
         known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
         console.print("  " + ", ".join([counted(len(about["templates"]), "template"), *known]), markup=False)
-    console.print(f"  training: {about['ended']}; kept pass {about['best_pass']}")
+    console.print(f"  training: {about['ended']}; kept pass {about['best_pass']}", markup=False)
     _print_history(about["history"], console)
     if about["separation"] is not None:
         _print_separation(about, console)
@@ -265,7 +265,7 @@ def _print_history(history: list[dict[str, Any]], console: Console) -> None:
     figures = list(dict.fromkeys(name for row in history for name in row["figures"]))
     work = "evaluations" if "gradient" in figures else "updates"  # of the objective, by lbfgs
     for head in ("pass", work, "train acc.", "dev", *(FIGURES.get(name, (name, 1, ""))[0] for name in figures)):
-        table.add_column(head, justify="right")
+        table.add_column(escape(head), justify="right")
     for row in history:
         dev = "-" if row["dev"] is None else f"{100 * row['dev']:.2f}"
         accuracy = f"{100 * row['train_accuracy']:.2f}"

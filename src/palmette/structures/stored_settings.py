@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from palmette.errors import ModelError
-from palmette.options.declare import OptionError, Options, Value
+from palmette.errors import ModelError, UsageError
+from palmette.options.declare import Options, Value
 
 # What models of files do that are older than an option; for all others it is the default of the option
 _BEFORE = {"unicode": "none"}
@@ -21,5 +21,5 @@ def unpack_settings(data: dict[str, Any], kind: type[Settings], options: type[Op
         from palmette.options.version1 import params_from_version1
 
         return kind(**params_from_version1(options, data))
-    except (OptionError, TypeError) as error:
+    except UsageError as error:
         raise ModelError(f"damaged model: its settings are wrong ({error})", file=file) from None

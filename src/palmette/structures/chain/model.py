@@ -283,20 +283,25 @@ MOST_BYTES = 8 << 30  # of the tables of one sentence
 def check_memory(offset: np.ndarray, shape: Shape, encoder: Encoder | None) -> None:
     """DataError if the tables of the longest sentence would not fit into memory."""
     longest = int(np.diff(offset).max(initial=0))
+    size = search_bytes(longest, shape, encoder)
+    if size > MOST_BYTES:
+        s = int(np.argmax(np.diff(offset)))
+        raise DataError(
+            f"sentence {s + 1} has {counted(longest, 'token')}: its order {shape.order} table with {shape.n_states} "
+            f"{'labels' if shape.states_per_label == 1 else 'states'} "
+            f"would take {size / 2**30:.0f} GB",
+            hint="split the sentence, or use a model of a lower order",
+        )
+
+
+def search_bytes(tokens: int, shape: Shape, encoder: Encoder | None) -> int:
+    """About how many bytes the tables of a sentence of so many tokens take, besides those that all tokens share."""
     observed = () if encoder is None else encoder.programs
     # Scores and best scores per token: of states, and of pairs and triples if attributes are on them.
     width = 2 * shape.width(1) + sum(shape.width(order) for order in (2, 3) if order in observed)
     if shape.local and shape.order == 2 and 2 not in observed:
         width += shape.width(2)
-    cells = 4 * longest * (width + (shape.width(2) if shape.order == 2 else 0))
-    if cells > MOST_BYTES:
-        s = int(np.argmax(np.diff(offset)))
-        raise DataError(
-            f"sentence {s + 1} has {counted(longest, 'token')}: its order {shape.order} table with {shape.n_states} "
-            f"{'labels' if shape.states_per_label == 1 else 'states'} "
-            f"would take {cells / 2**30:.0f} GB",
-            hint="split the sentence, or use a model of a lower order",
-        )
+    return 4 * tokens * (width + (shape.width(2) if shape.order == 2 else 0))
 
 
 def _some(labels: Sequence[str], most: int = 12) -> str:

@@ -37,7 +37,7 @@ from palmette.kernels.core.aligned import aligned_zeros
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
-from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.model import MOST_BIAS, ChainModel
 from palmette.structures.chain.packed import CompactModel, scale_of, scaled
 from palmette.structures.chain.weights import (
     ARITIES,
@@ -81,8 +81,9 @@ def pack_chain(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]
 
 def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
     words = model.vocabulary
-    few = words if words.dtype == np.uint32 else np.unique(words >> np.uint64(32)).astype(np.uint32)
-    parts: dict[str, np.ndarray] = {"vocabulary": words} if model.packed is None else {"words": few}
+    if model.packed is not None and words.dtype == np.uint64:
+        words = np.unique(words >> np.uint64(32)).astype(np.uint32)
+    parts: dict[str, np.ndarray] = {"vocabulary" if words.dtype == np.uint64 else "words": words}
     tables = as_stored((t.w for t in model.chain.transitions), model.shape.n_states)
     parts |= {f"bare.{name}": table for name, table in tables.items()}
     parts |= {f"allowed.{name}": block for name, block in model.allowed._asdict().items()}
@@ -211,6 +212,8 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     encoder = (
         None if stored.templates is None else unpack_encoder(stored.templates, stored.resources, settings.unicode, file)
     )
+    if encoder is not None and encoder.templates.order > shape.order:
+        raise ModelError("damaged model: its templates are of a higher order than its states", file=file)
     beam = _beam_of(settings, shape, encoder, file)
 
     layout = layout_of(arrays, encoder, beam > 0)
@@ -250,6 +253,9 @@ def _check_names(stored: ChainMeta, file: str) -> None:
     if len(set(stored.labels)) != len(stored.labels):
         raise ModelError("damaged model: a label occurs twice", file=file)
     model_file.check_text(stored.labels, "a label", file)
+    for label, value in stored.bias.items():
+        if label not in stored.labels or not abs(value) <= MOST_BIAS:
+            raise ModelError(f"damaged model: a bias of {value} for the label {label!r}", file=file)
     if stored.scheme is not None:
         try:
             scheme_named(stored.scheme)

@@ -19,6 +19,7 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Active, Data, make_trellis
 from palmette.structures.chain.data import ONES, allow_table
+from palmette.structures.chain.model import search_bytes
 from palmette.structures.chain.session_rooms import GENERAL, GROW, VALUED, AttributeReader, CellReader, reader_for
 
 if TYPE_CHECKING:
@@ -128,7 +129,9 @@ class Session:
     def _new_room(self) -> Room | None:
         """A room for this thread; None if the model has no use for one."""
         model, room = self._model, None
-        reader = None if model.beam else reader_for(model.encoder, model.feature_indexes)
+        # A room that would be far too large is not tried: tables of many states are larger than the model.
+        far = search_bytes(FIRST_ROOM, model.shape, model.encoder) > 4 * MOST_BYTES
+        reader = None if model.beam or far else reader_for(model.encoder, model.feature_indexes)
         if reader is not None:
             room = Room(model, reader, FIRST_ROOM)
             if room.search.size > MOST_BYTES:

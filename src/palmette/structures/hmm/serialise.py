@@ -13,7 +13,8 @@ import numpy as np
 from palmette.data import array_specs, model_file
 from palmette.data.array_specs import ArraySpec
 from palmette.data.files import FilePath, shown
-from palmette.errors import ModelError
+from palmette.errors import ModelError, UsageError
+from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import pack_chain, unpack_chain
 from palmette.structures.hmm.model import HiddenMarkovModel
@@ -55,6 +56,15 @@ def save_hmm(params: dict[str, Any], model: HiddenMarkovModel, chain: ChainModel
     model_file.save(path, arrays | array_specs.pack(parts, specs, sizes), meta)
 
 
+def _checked(counting: dict[str, Any], file: str) -> dict[str, Any]:
+    """The parameters of the estimator, if it could have them."""
+    try:
+        HiddenMarkov(**{name: counting[name] for name in HiddenMarkov.__options__})
+    except UsageError as error:
+        raise ModelError(f"damaged model: its settings are wrong ({error})", file=file) from None
+    return counting
+
+
 def load_hmm(path: FilePath, *, copy: bool = False) -> StoredHmm:
     """Read a model file; ModelError if it is not one of an HMM."""
     file = shown(path)
@@ -62,7 +72,7 @@ def load_hmm(path: FilePath, *, copy: bool = False) -> StoredHmm:
     chain = unpack_chain(arrays, meta, file)
     if "counting" not in chain.meta:
         raise ModelError("a tagger, not an HMM with its tables", file=file, hint="load it with Tagger.load")
-    params = dict(chain.meta["counting"]) | {"unicode": chain.settings.unicode}
+    params = _checked(chain.meta["counting"], file) | {"unicode": chain.settings.unicode}
     observed = {} if chain.encoder is None else chain.encoder.resources.observed
     if NAME not in observed:
         raise ModelError("damaged model: its vocabulary is missing", file=file)

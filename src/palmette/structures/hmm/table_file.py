@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.files import FilePath, read_all, shown, write_whole
+from palmette.data.text import CONVERT, check_utf8
 from palmette.errors import DataError, UsageError
 from palmette.structures.chain.constraints import END
 from palmette.structures.hmm.model import HiddenMarkovModel
@@ -75,8 +76,10 @@ def write_tables(path: FilePath, model: HiddenMarkovModel) -> None:
 def read_tables(path: FilePath) -> HiddenMarkovModel:
     """The model of a file of tables; DataError if it is none, or if its numbers are no probabilities."""
     hint = "the file has the objects start, transition and emission; see docs/hmm.md"
+    data = read_all(path)
+    check_utf8(data, shown(path), hint=CONVERT)
     try:
-        stored = msgspec.json.decode(read_all(path), type=StoredTables)
+        stored = msgspec.json.decode(data, type=StoredTables)
     except msgspec.DecodeError as error:
         raise DataError(f"not a file of HMM tables: {error}", file=shown(path), hint=hint) from None
     transition: dict[Context, dict[str, float]] = {}

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from palmette.data import array_specs, model_file
 from palmette.data.array_specs import ArraySpec, Found
 from palmette.data.files import FilePath, shown
+from palmette.data.treebank import FIELDS
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.kernels.tree.forms import LEFT, RIGHT, Small, action_bytes
 from palmette.kernels.tree.small import small_sizes
@@ -60,7 +61,8 @@ class FeatureLists:
     """A hash table of pairs (feature, packed place of its list of weights); the feature 0 marks an empty place.
 
     The number of places is a power of two and one of them is empty, or a search would not end. An empty place has an
-    empty list, since a search that finds no feature reads it too. All lists lie within the array `entries`.
+    empty list, since a search that finds no feature reads it too. All lists lie within the array `entries`, each in
+    places of its own: long ones become rows, and a small file could ask for many.
     """
 
     entries: str
@@ -72,8 +74,11 @@ class FeatureLists:
         if array[1::2][array[::2] == 0].any():
             return "has a list of weights without a feature"
         start, length = lists_of(array)
-        if (start + length > found.arrays[self.entries].size // 2).any():
+        entries = found.arrays[self.entries].size // 2
+        if (start + length > entries).any():
             return f"has a list of weights that goes beyond the end of {self.entries!r}"
+        if int(length.sum()) > entries:
+            return f"has lists of weights that share places of {self.entries!r}"
         return None
 
 
@@ -160,6 +165,8 @@ def load_parser(path: FilePath, *, copy: bool = False) -> ParserModel:
     settings = unpack_settings(stored.settings, TreeSettings, TreeOptions, file)
     _check_actions(stored.actions, file)
     model_file.check_text([stored.root], "the relation of the root", file)
+    if not isinstance(stored.ignored, UnsetType) and not set(stored.ignored) <= set(FIELDS[1:]):
+        raise ModelError("damaged model: it ignores fields that a treebank does not have", file=file)
     templates = _unpack_templates(stored.templates, file)
     actions = len(stored.actions)
     compact = "small.lists" in arrays
@@ -184,6 +191,8 @@ def _check_actions(actions: list[Action], file: str) -> None:
     moves = {move for move, _ in actions[1:]}
     if not actions or actions[0] != SHIFTING or not moves <= {LEFT, RIGHT} or len(set(actions)) < len(actions):
         raise ModelError("damaged model: its actions are not one shift and arcs", file=file)
+    if not moves:
+        raise ModelError("damaged model: its only action is to shift, which builds no tree", file=file)
     model_file.check_text((relation for _, relation in actions), "a relation", file)
     if len(actions) > MOST_ACTIONS:
         raise ModelError(f"damaged model: {len(actions)} actions; at most {MOST_ACTIONS}", file=file)

@@ -22,7 +22,7 @@ from palmette.data.corpus import bytes_of, column_of_strings
 from palmette.data.files import FilePath, shown
 from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.data.treebank import NOTHING, Treebank
-from palmette.errors import UsageError
+from palmette.errors import PalmetteError, UsageError
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.tree.forms import (
     CELL,
@@ -75,7 +75,7 @@ def choose_templates(features: str | FilePath) -> Templates:
         return compile_templates(SETS[features], features)
     try:
         data = read_text(features)
-    except Exception as error:
+    except (PalmetteError, OSError, TypeError, ValueError) as error:  # also of a name that is none
         names = ", ".join(SETS)
         raise UsageError(f"features: {str(features)!r} is neither a named set ({names}) nor a readable file") from error
     check_utf8(data, shown(features), hint=CONVERT)

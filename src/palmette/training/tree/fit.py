@@ -44,6 +44,8 @@ def fit_parser(
         raise DataError("the training data has no trees", file=treebank.corpus.source)
     warn_of_strange_trees(treebank)
     projective = made_projective(treebank, settings.non_projective)
+    if not (projective.heads > 0).any():
+        raise DataError("no sentence has an arc between two words: nothing to learn", file=treebank.corpus.source)
     actions, root = actions_of(projective), root_of(projective)
     relations = relations_of(actions, root)
     words = encode(projective, templates, relations, settings.unicode, gold=True)

@@ -1,0 +1,170 @@
+"""Valid model files of every kind, small enough that a case of the fuzzer takes a few milliseconds.
+
+They are trained here, in milliseconds each and always the same ones, and written in the current format; those of
+format 1 are the fixtures of the tests.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from palmette import (
+    HMM,
+    Beam,
+    Classifier,
+    Crf,
+    Dplvm,
+    LabelHistory,
+    LanguageModel,
+    Latent,
+    LinearClassifier,
+    MaxEnt,
+    Mira,
+    Parser,
+    Tagger,
+)
+from palmette.data import model_file
+from palmette.features.templates import parse
+
+FIXTURES = Path(__file__).parents[2] / "tests" / "fixtures" / "v1"
+
+SENTENCES = [
+    [("The", "DT"), ("old", "JJ"), ("boat", "NN"), ("stopped", "VBD")],
+    [("Rain", "NN"), ("fell", "VBD"), ("on", "IN"), ("the", "DT"), ("lake", "NN")],
+    [("We", "PRP"), ("sing", "VBP")],
+]
+LABELS = [["B-NP", "I-NP", "I-NP", "O"], ["B-NP", "O", "O", "B-NP", "I-NP"], ["B-NP", "O"]]
+ATTRIBUTES = [[{"w": word, tag: 0.5} for word, tag in sentence] for sentence in SENTENCES]
+TREES = [
+    [("The", "DET", 2, "det"), ("boat", "NOUN", 3, "nsubj"), ("stops", "VERB", 0, "root"), ("here", "ADV", 3, "adv")],
+    [("We", "PRON", 2, "nsubj"), ("sing", "VERB", 0, "root")],
+]
+TREE_TEMPLATES = "s0.w\ns1.wu\nq0.u\ns0.u s1.u\ns0.l.rel s0.u\ns0.vl\ns1.sr\ndistance"
+ROWS, CLASSES = [[0.3, 1.0], [0.9, -1.0], [0.1, 0.5], [1.2, 0.0]], ["a", "b", "a", "b"]
+TEXT = ["the boat stopped", "rain fell on the lake", "the rain stopped", "we sing on the lake"]
+
+ORDER_0 = "U0:%x[0,0]\nU1:%x[0,1]"
+ORDER_1 = "U0:%x[0,0]\nU1:%x[-1,1]/%x[0,1]\nB"
+EDGES = "U0:%x[0,0]\nB1:%x[0,1]\nB"
+ORDER_2 = "U0:%x[0,0]\nB1:%x[0,1]\nT2:%x[0,1]\nB\nT"
+EARLIER = "U0:%x[0,0]\nU1:%y[-1]/%x[0,1]\nU2:%y[-1]/%y[-2]"
+RESOURCES = "U0:%x[0,0,lexicon:place]\nU1:%x[0,0,cluster:kind]\nU2:%x[0,0,lower.suffix3]\nB"
+CLASSIFIER = "U0:%x[0,0]\nU1:%x[-1,1]/%x[0,1]"
+
+
+class Model(NamedTuple):
+    """A valid model file."""
+
+    name: str
+    task: str
+    data: bytes
+    arrays: dict[str, np.ndarray]
+    meta: dict[str, Any]
+
+
+def write_models(folder: Path) -> None:
+    """Train and write one file of every kind, and unpack the fixtures."""
+    for name, save in _trained(folder):
+        save(folder / f"{name}.palm")
+    for packed in sorted(FIXTURES.glob("*.palm.gz")):
+        name = packed.name.removesuffix(".palm.gz")
+        (folder / f"v1 {name}.palm").write_bytes(gzip.decompress(packed.read_bytes()))
+
+
+def read_models(folder: Path) -> list[Model]:
+    """The models that `write_models` wrote, always in the same order."""
+    models = []
+    for path in sorted(folder.glob("*.palm")):
+        arrays, meta = model_file.load(path)
+        copies = {name: array.copy() for name, array in sorted(arrays.items())}
+        models.append(Model(path.stem, meta["task"], path.read_bytes(), copies, meta))
+    return models
+
+
+def _trained(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
+    for name, tagger in _taggers().items():
+        yield name, tagger.fit(SENTENCES, LABELS).save
+        yield f"{name}, compact", _compacted(tagger)
+    for name, tagger in _taggers().items():
+        if not name.startswith(("crf", "dplvm", "maxent")):
+            yield f"{name}, checkpoint", tagger.partial_fit(SENTENCES, LABELS).save
+    stripped = Tagger(template=parse(ORDER_1), passes=2).fit(SENTENCES, LABELS)
+    yield "stripped", lambda path: stripped.save(path, strip=True, prune=True)
+    calibrated = Tagger(template=parse(ORDER_1), passes=2).fit(SENTENCES, LABELS)
+    calibrated.calibrate(SENTENCES, [*LABELS[:2], ["B-NP", "B-NP"]])  # one is wrong: else no temperature is best
+    yield "calibrated", calibrated.save
+    yield "attributes", Tagger(passes=2).fit(ATTRIBUTES, LABELS).save
+    yield "attributes, checkpoint", Tagger(passes=2).partial_fit(ATTRIBUTES, LABELS).save
+    yield "linear classifier", LinearClassifier(passes=2).fit(ROWS, CLASSES).save
+    for order in (1, 2):
+        yield f"hmm {order}", HMM(order).fit([[word for word, _ in s] for s in SENTENCES], LABELS).save
+    yield "resources", _with_resources(folder).save
+    yield from _others(folder)
+
+
+def _taggers() -> dict[str, Tagger]:
+    """Of every kind of chain, not trained yet."""
+
+    def tagger(template: str, **options: Any) -> Tagger:
+        return Tagger(template=parse(template), **{"passes": 2, **options})
+
+    return {
+        "order 0": tagger(ORDER_0),
+        "order 1": tagger(ORDER_1),
+        "order 1, edges": tagger(EDGES, learner=Mira(nbest=2)),
+        "order 1, seen": tagger(EDGES, edge_features="seen"),
+        "order 2": tagger(ORDER_2),
+        "order 2, seen": tagger(ORDER_2, edge_features="seen", learner=Mira(nbest=2)),
+        "latent": tagger(ORDER_1, states=Latent(2)),
+        "latent, seen": tagger(EDGES, states=Latent(2), edge_features="seen"),
+        "beam": tagger(ORDER_1, search=Beam(2)),
+        "beam, earlier labels": tagger(EARLIER, search=Beam(2)),
+        "beam, seen": tagger(ORDER_2, search=Beam(2), edge_features="seen"),
+        "history, bigram": tagger(ORDER_1, states=LabelHistory("bigram")),
+        "history, run": tagger(ORDER_0, states=LabelHistory("run:O:2")),
+        "crf": tagger(ORDER_1, learner=Crf(), passes=5),
+        "dplvm": tagger(ORDER_1, learner=Dplvm(), states=Latent(2), passes=5),
+        "maxent": tagger(ORDER_1, learner=MaxEnt(), passes=5),
+    }
+
+
+def _compacted(tagger: Tagger) -> Callable[[Path], None]:
+    def save(path: Path) -> None:
+        tagger.compact()
+        tagger.save(path)
+
+    return save
+
+
+def _with_resources(folder: Path) -> Tagger:
+    lexicon, clusters = folder / "lexicon.txt", folder / "clusters.txt"
+    lexicon.write_text("the lake\tplace\nboat\tthing\n")
+    clusters.write_text("0010\tboat\n0011\tlake\n")
+    files: dict[str, Any] = {"lexicons": {"place": str(lexicon)}, "clusters": {"kind": str(clusters)}}
+    return Tagger(template=parse(RESOURCES), passes=2, **files).fit(SENTENCES, LABELS)
+
+
+def _others(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
+    words: list[list[dict[str, str | int]]] = [
+        [{"form": form, "upos": tag, "head": head, "deprel": name} for form, tag, head, name in t] for t in TREES
+    ]
+    templates = folder / "templates.txt"
+    templates.write_text(TREE_TEMPLATES)
+    for merge in (False, True):
+        parser = Parser(str(templates), search=Beam(2), passes=2, merge=merge).fit(words)
+        yield f"parser{', merging' if merge else ''}", parser.save
+    parser.compact()
+    yield "parser, compact", parser.save
+    for name, options in {
+        "one view": {}, "all views": {"views": "all", "combine": "cotrain"}, "states": {"latent": 3},
+        "none": {"latent": "none"},
+    }.items():  # fmt: skip
+        made = Classifier(template=parse(CLASSIFIER), types=1, passes=2, **options)  # type: ignore[arg-type]
+        yield f"classifier, {name}", made.fit([*SENTENCES, SENTENCES[0][::-1]], ["yes", "yes", "no", "no"]).save
+    for order in (1, 3):
+        yield f"language model {order}", LanguageModel(order).fit(TEXT).save
