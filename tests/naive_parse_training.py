@@ -8,7 +8,21 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from naive_parse import NEAR, START, Action, Bag, Feature, Item, Model, Path, Risky, Sentence, difference, oracle
+from naive_parse import (
+    NEAR,
+    START,
+    Action,
+    Bag,
+    Feature,
+    Item,
+    Model,
+    Path,
+    Risky,
+    Sentence,
+    difference,
+    oracle,
+    states_along,
+)
 
 Tree = Sequence[tuple[int, str]]
 
@@ -24,6 +38,16 @@ class Rule:
     rate: float = 0.5
     sentences: int = 1  # the rate falls by this
     spread: float = 0.0  # above 0: steps adapt to each weight by its state
+
+
+def frequent(sentences: Sequence[Sentence], trees: Sequence[Tree], actions: Sequence[Action], least: int) -> frozenset:
+    """Features that occur in at least so many states of gold derivations, a state before each action."""
+    found: Counter = Counter()
+    for sentence, tree in zip(sentences, trees, strict=True):
+        path = oracle(tree, actions)
+        for state in [] if path is None else list(states_along(path, actions))[:-1]:
+            found.update(sentence.features(state))
+    return frozenset(feature for feature, times in found.items() if times >= least)
 
 
 def cut(update: str, best: Sequence[float], gold: Sequence[float], fell: int) -> int:
@@ -71,6 +95,7 @@ class Training:
     updates: int = 0
     bad: int = 0
     infeasible: int = 0
+    known: frozenset[Feature] | None = None  # features that may have weights; None: all
 
     @property
     def model(self) -> Model:
@@ -183,7 +208,8 @@ class Training:
         return [rate * power / sum(powers) for power in powers[1:]]
 
     def _bag(self, sentence: Sentence, item: Item) -> Bag:
-        return sentence.bag(item.path, self.actions) if item.path else Counter()
+        bag = sentence.bag(item.path, self.actions) if item.path else Counter()
+        return bag if self.known is None else Counter({key: n for key, n in bag.items() if key[0] in self.known})
 
     def _scale(self, key: tuple[Feature, int]) -> float:
         return 1 / (1 + self.state[key])

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from naive_parse import Sentence, templates_of
 from naive_parse import actions_of as naive_actions
-from naive_parse_training import Rule, Training
+from naive_parse_training import Rule, Training, frequent
 from naive_trees import lifted, trees
 
 from palmette.data.treebank import Treebank, treebank_from_sentences
@@ -98,6 +98,9 @@ class Taught:
         self.learning = ParserLearning(grammar, encoded, self.settings, None, numbers)
         self.sentences = [Sentence(own, templates_of(TEXTS[templates])) for own in bank.words]
         self.twin = Training(naive_actions(bank.trees), rule)
+        if self.settings.min_count:
+            least = self.settings.min_count
+            self.twin.known = frequent(self.sentences, bank.trees, self.twin.actions, least)
 
     def twin_learns(self, order: Sequence[int]) -> None:
         for s in order:

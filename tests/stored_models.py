@@ -1,5 +1,5 @@
-"""Models of file version 1, one of every kind, as tests/fixtures/v1 keeps them (see index.json there), and the chains
-among them in the forms of version 2, full and compact."""
+"""Models of file version 1, one of every kind, as tests/fixtures/v1 keeps them (see index.json there), the chains
+among them in the forms of version 2, full and compact, and a parser that can be trained further."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ FULL, COMPACT = "2 ", "compact "
 # Chains only; an HMM has weights of minus infinity, which a compact model cannot have.
 OTHERS = ("parser", "classifier", "language_model")
 CHAINS = [name for name in FILES if not name.startswith(OTHERS)]
-FORMS = [*FILES, *(FULL + name for name in CHAINS), *(COMPACT + name for name in CHAINS if "hmm" not in name)]
+RESUMABLE = "resumable parser"
+FORMS = [
+    *FILES, *(FULL + name for name in CHAINS), *(COMPACT + name for name in CHAINS if "hmm" not in name), RESUMABLE,
+]  # fmt: skip
 
 
 def unpacked(name: str, folder: Path) -> Path:
@@ -25,6 +28,8 @@ def unpacked(name: str, folder: Path) -> Path:
     from palmette.structures.chain.compact import compact_chain
     from palmette.structures.chain.serialise import load_chain
 
+    if name == RESUMABLE:
+        return _resumable(folder / "resumable.palm")
     first = name.removeprefix(FULL).removeprefix(COMPACT)
     path = folder / f"{first}.palm"
     path.write_bytes(gzip.decompress((FOLDER / f"{first}.palm.gz").read_bytes()))
@@ -32,4 +37,12 @@ def unpacked(name: str, folder: Path) -> Path:
         model = load_chain(path)
         model.checkpoint = {}
         (compact_chain(model)[0] if name.startswith(COMPACT) else model).save(str(path))
+    return path
+
+
+def _resumable(path: Path) -> Path:
+    from palmette import Parser
+    from palmette.datasets.demo import load_trees
+
+    Parser("basic", learner="arow", passes=1).fit(load_trees("test"), checkpoint=True).save(path)
     return path

@@ -22,6 +22,11 @@ class TreeOptions(TrainingOptions):
     merge: bool = option(
         default=False, group="model", help="Merge states that no template can distinguish, by dynamic programming."
     )
+    min_count: int = option(
+        default=0, low=0, group="features",
+        help="Leave out features that occur in fewer states of the gold derivations of the training data (0: keep all, "
+        "also those that only wrong states have).",
+    )  # fmt: skip
     estimator: str = option(
         default="avg", choices=AVERAGES, group="training", help="Which weights come out of the training."
     )

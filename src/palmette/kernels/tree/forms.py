@@ -92,6 +92,7 @@ class Weights(NamedTuple):
     long: U64  # [2 * places]   place of a long list, then its row
     least: int  # entries of a long list
     small: Small  # a compact parser has these instead of table and entry
+    closed: bool = False  # whether training gives weights only to the features that are in the table already
 
 
 class States(NamedTuple):

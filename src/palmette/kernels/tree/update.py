@@ -21,7 +21,7 @@ from palmette.kernels.learning.rule import Rule
 from palmette.kernels.tree.forms import Beam, Differences, Grammar, Paths, SearchOptions, States, Weights, Workspace
 from palmette.kernels.tree.state import feature_key
 from palmette.kernels.tree.trace import trace
-from palmette.kernels.tree.weights import change, entry_for, is_full
+from palmette.kernels.tree.weights import change, entry_for, has_weights, is_full
 
 NOTHING, PLACES, CAPACITY = 0, 1, 2  # results of `lacking`
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -165,8 +165,12 @@ def _count_differences(workspace: Workspace, g: Grammar, w: Weights, cut: int, f
         for i in range(p.differ[k], cut):
             x, gold, guess = p.states[k, i], b.gold_action[i], p.actions[k, i]
             for t in range(seed.size):
-                _count(d, size, _label(w, feature_key(ptr, atom, seed, atoms, i, t), gold, adaptive), k, 1)
-                _count(d, size, _label(w, feature_key(ptr, atom, seed, atoms, x, t), guess, adaptive), k, -1)
+                up = feature_key(ptr, atom, seed, atoms, i, t)
+                down = feature_key(ptr, atom, seed, atoms, x, t)
+                if has_weights(w, up):
+                    _count(d, size, _label(w, up, gold, adaptive), k, 1)
+                if has_weights(w, down):
+                    _count(d, size, _label(w, down, guess, adaptive), k, -1)
 
 
 @inline

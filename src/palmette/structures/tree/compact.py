@@ -67,6 +67,7 @@ def compact_parser(
         raise UsageError("the parser is compact already: use the full one")
     lists = lists_in_order(model.weights)
     actions = len(model.actions)
+    model = replace(model, checkpoint={})
     small, price = replace(model, weights=compact_weights(lists, actions)), 0.0
     before = after = None
     if figure is not None:

@@ -47,6 +47,7 @@ class ParserModel:
     weights: Weights
     settings: TreeSettings = field(default_factory=TreeSettings)
     meta: dict[str, Any] = field(default_factory=dict)  # training log, tags: plain JSON
+    checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # of training; see training/tree/resume.py
 
     @property
     def lifts(self) -> bool:

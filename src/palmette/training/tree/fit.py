@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
 from palmette.data.treebank import Treebank
-from palmette.errors import DataError
+from palmette.errors import DataError, UsageError
 from palmette.evaluation.attachment import score_trees
 from palmette.kernels.core.compile import check_compiled
 from palmette.kernels.tree.forms import LEFT, RIGHT, Weights
 from palmette.kernels.tree.weights import MOST_ACTIONS
 from palmette.options.tree import TreeSettings
-from palmette.structures.tree.model import SHIFTING, Action, ParserModel, encode, make_grammar, relations_of
+from palmette.structures.training_log import Epoch
+from palmette.structures.tree.model import (
+    SHIFTING,
+    Action,
+    ParserModel,
+    encode,
+    frozen_weights,
+    make_grammar,
+    relations_of,
+)
 from palmette.structures.tree.projective import deprojectivised, projective_sentences, projectivised
 from palmette.structures.tree.templates import Templates
 from palmette.training.result import EpochLog, Progress, TrainResult
 from palmette.training.trainer import train_epochs
 from palmette.training.tree.learning import ParserLearning
+from palmette.training.tree.resume import TrainingStart, restored_start, start_from_weights
 
 logger = logging.getLogger(__name__)
 # A relation of lifted arcs that is rarer loses its mark: UD English-EWT would have 136 relations instead of 51, and
@@ -34,15 +45,21 @@ def fit_parser(
     templates: Templates,
     settings: TreeSettings,
     *,
+    resume: ParserModel | None = None,
+    checkpoint: bool = False,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> tuple[ParserModel, TrainResult]:
-    """Train a parser. With development data the epoch with the best LAS is kept."""
+    """Train a parser. With development data the epoch with the best LAS is kept.
+
+    resume: a model to continue from, exactly if it has a checkpoint; then `templates` are its own. checkpoint: keep
+    what an exact resumption needs."""
     check_compiled("training")
     if not treebank.n_tokens or (treebank.heads < 0).any():
         raise DataError("the training data has no trees", file=treebank.corpus.source)
     projective = made_projective(treebank, settings.non_projective)
-    actions, root = actions_of(projective), root_of(projective)
+    actions = actions_of(projective, () if resume is None else resume.actions)
+    root = root_of(projective) if resume is None else resume.root
     relations = relations_of(actions, root)
     words = encode(projective, templates, relations, gold=True)
 
@@ -53,11 +70,35 @@ def fit_parser(
         return {"las": scores.las, "dev_uas": scores.uas}
 
     grammar = make_grammar(templates, actions, relations)
-    learning = ParserLearning(grammar, words, settings, evaluate if dev is not None else None)
-    outcome = train_epochs(learning, settings.seed, settings.n_passes(), EpochLog(settings.patience, progress))
-    log = msgspec.to_builtins(outcome.training_log)
-    meta = {"history": log, "best_pass": outcome.best_epoch}
-    return ParserModel(templates, actions, root, outcome.best, settings, meta), outcome
+    start, log = _start(resume, settings, len(actions), EpochLog(settings.patience, progress))
+    learning = ParserLearning(grammar, words, settings, evaluate if dev is not None else None, start=start)
+    outcome = train_epochs(learning, settings.seed, len(log.epochs) + settings.n_passes(), log)
+    meta = {"history": msgspec.to_builtins(outcome.training_log), "best_pass": outcome.best_epoch}
+    model = ParserModel(templates, actions, root, outcome.best, settings, meta)
+    if checkpoint and outcome.interrupted:
+        logger.info("no checkpoint is kept: training was interrupted in the middle of a pass")
+    elif checkpoint:
+        model.checkpoint = learning.saved()
+    return model, outcome
+
+
+def _start(
+    old: ParserModel | None, settings: TreeSettings, actions: int, log: EpochLog
+) -> tuple[TrainingStart | None, EpochLog]:
+    """Where training begins, and the log of what was done before; the best weights so far get rows for all actions."""
+    if old is None:
+        return None, log
+    if old.is_compact:
+        raise UsageError("a compact model cannot be trained further: use the full model")
+    epochs = msgspec.convert(old.meta.get("history", []), list[Epoch])
+    adaptive = settings.chosen_learner.adaptive
+    if not old.checkpoint:
+        logger.info("resumed from the averaged weights (the model has no checkpoint)")
+        return start_from_weights(old.weights, adaptive), EpochLog(log.patience, log.progress, epochs)
+    logger.info("resumed exactly where training stopped")
+    scored = any(epoch.dev is not None for epoch in epochs)
+    best = frozen_weights(old.weights.table, old.weights.entry, actions) if scored else None
+    return restored_start(old.checkpoint, adaptive), EpochLog(log.patience, log.progress, epochs, best)
 
 
 def parsed(model: ParserModel, treebank: Treebank, beam: int, merge: bool, threads: int = 1) -> Treebank:
@@ -89,17 +130,18 @@ def made_projective(treebank: Treebank, how: str) -> Treebank:
     return treebank.take(np.flatnonzero(good))
 
 
-def actions_of(treebank: Treebank) -> list[Action]:
-    """The shift, and an arc of each direction and relation that the trees have."""
+def actions_of(treebank: Treebank, known: Sequence[Action] = ()) -> list[Action]:
+    """The shift, and an arc of each direction and relation that the trees have; after those that are known."""
     place = np.arange(treebank.n_tokens) - np.repeat(treebank.offset[:-1], np.diff(treebank.offset)) + 1
     inner = treebank.heads > 0
     moves = np.where(treebank.heads > place, LEFT, RIGHT)[inner]
     ids, names = treebank.relations.ids[inner], treebank.relations.types
     pairs = np.unique(np.stack((moves, ids)), axis=1).T.tolist()
     found = sorted((int(move), names[relation]) for move, relation in pairs)
-    if len(found) + 1 > MOST_ACTIONS:
-        raise DataError(f"the trees have {len(found)} kinds of arcs; at most {MOST_ACTIONS - 1} are possible")
-    return [SHIFTING, *found]
+    actions = list(dict.fromkeys([SHIFTING, *known, *found]))
+    if len(actions) > MOST_ACTIONS:
+        raise DataError(f"the trees have {len(actions) - 1} kinds of arcs; at most {MOST_ACTIONS - 1} are possible")
+    return actions
 
 
 def root_of(treebank: Treebank) -> str:
