@@ -37,6 +37,12 @@ class Rule:
     pa_type: str = "PA-I"
     rate: float = 0.5
     sentences: int = 1  # the rate falls by this
+    falling: bool = True
+    function: str = "softmax"  # of probPerc, or linear or polynomial
+    degree: float = 2.0
+    add_gold: bool = True
+    on_errors: bool = False
+    forest: bool = False  # candidates are all prefixes, as in a forest of all states
     spread: float = 0.0  # above 0: steps adapt to each weight by its state
 
 
@@ -76,6 +82,18 @@ def steps_of_hildreth(grams: list[list[float]], wanted: list[float], most: float
         if moved < 1e-12:
             break
     return alpha
+
+
+def values_by_score(scores: list[float], function: str, degree: float, exact: bool) -> list[float]:
+    """What the probabilities of outputs are proportional to."""
+    low, top = min(scores, default=0.0), max(scores, default=0.0)
+    if function == "softmax":
+        return [math.exp(score - top) for score in scores]
+    if low == top:
+        return [1.0] * len(scores)
+    if top - low < NEAR and not exact:
+        raise Risky
+    return [((score - low) / (top - low) + 1e-3) ** (degree if function == "polynomial" else 1) for score in scores]
 
 
 def dot(one: dict, other: dict) -> float:
@@ -125,12 +143,16 @@ class Training:
 
     def _violation(self, sentence: Sentence, path: Path) -> None:
         costs = path if self.rule.learner == "pa" else None
-        gold, beams = self.model.scored(sentence, path), self.model.search(sentence, self.rule.beam, costs)
+        beam = 10**9 if self.rule.forest else self.rule.beam
+        gold, beams = self.model.scored(sentence, path), self.model.search(sentence, beam, costs)
+        if self.rule.forest and len(beams[-1]) > 1 and beams[-1][0].score - beams[-1][1].score < NEAR:
+            raise Risky  # merging may find either first
         missing = [i for i, items in enumerate(beams) if path[:i] not in [item.path for item in items]]
         right = beams[-1][0].path == path
         at = len(path) if right else self._cut([items[0] for items in beams], gold, missing[0] if missing else 0)
         if self.rule.learner != "perceptron":
-            self._margins(sentence, gold[at], beams[at])
+            if not (right and self.rule.on_errors):
+                self._margins(sentence, gold[at], beams[at])
         elif not right:
             self._perceptron(sentence, gold[at], beams[at][0])
 
@@ -167,7 +189,10 @@ class Training:
     def _margins(self, sentence: Sentence, gold: Item, beam: Sequence[Item]) -> None:
         """Gold against the best others of the beam."""
         several = self.rule.candidates if self.rule.learner != "pa" else 1
-        others = [item for item in beam if item.path != gold.path][:several]
+        others = [item for item in beam if item.path != gold.path]
+        if self.rule.forest and len(others) > several and others[several - 1].score - others[several].score < NEAR:
+            raise Risky
+        others = others[:several]
         mine = self._bag(sentence, gold)
         changes = [difference(mine, self._bag(sentence, item)) for item in others]
         costs = [sum(a != b for a, b in zip(item.path, gold.path, strict=True)) for item in others]
@@ -176,7 +201,7 @@ class Training:
             scores = [score - cost for score, cost in zip(scores, costs, strict=True)]
         wanted = [cost - (gold.score - score) for cost, score in zip(costs, scores, strict=True)]
         if self.rule.learner == "probperc":
-            steps = self._shares(gold, others)
+            steps = self._shares(gold, others, gold.path in [item.path for item in beam[:several]])
         else:
             if any(abs(b) < NEAR for b in wanted) and not all(item.is_exact() for item in (gold, *others)):
                 raise Risky
@@ -201,11 +226,15 @@ class Training:
             found.append(min(most, step) if self.rule.pa_type == "PA-I" else step)
         return found
 
-    def _shares(self, gold: Item, others: Sequence[Item]) -> list[float]:
-        top = max(item.score for item in (gold, *others))
-        powers = [math.exp(item.score - top) for item in (gold, *others)]
-        rate = self.rule.rate / (1 + (self.clock - 1) / self.rule.sentences)
-        return [rate * power / sum(powers) for power in powers[1:]]
+    def _shares(self, gold: Item, others: Sequence[Item], listed: bool) -> list[float]:
+        """The probabilities of the others, times the rate; gold is among the outputs if it is one of the best, or if
+        it is always added."""
+        rule, scores = self.rule, [item.score for item in others]
+        own = [gold.score] if listed or rule.add_gold else []
+        exact = all(item.is_exact() for item in (gold, *others))
+        powers = values_by_score([*own, *scores], rule.function, rule.degree, exact)
+        rate = rule.rate / (1 + (self.clock - 1) / rule.sentences) if rule.falling else rule.rate
+        return [rate * power / sum(powers) for power in powers[len(own) :]]
 
     def _bag(self, sentence: Sentence, item: Item) -> Bag:
         bag = sentence.bag(item.path, self.actions) if item.path else Counter()

@@ -85,6 +85,9 @@ class Taught:
         learner = LEARNERS[rule.learner]
         given = {
             "aggressiveness": rule.aggressiveness, "pa_type": rule.pa_type, "rate": rule.rate, "nbest": rule.candidates,
+            "rate_schedule": "falling" if rule.falling else "constant", "probability_function": rule.function,
+            "degree": rule.degree, "add_gold": rule.add_gold, "when": "errors" if rule.on_errors else "always",
+            "candidates": "forest" if rule.forest else "beam",
         }  # fmt: skip
         self.settings = TreeSettings(
             learner=learner(**{name: value for name, value in given.items() if name in learner.__options__}),

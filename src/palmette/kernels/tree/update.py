@@ -18,6 +18,7 @@ import numpy as np
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.learning.coefficients import asks_for_costs, asks_for_products, coefficients
 from palmette.kernels.learning.rule import Rule
+from palmette.kernels.tree.derivations import list_derivations, read_derivation
 from palmette.kernels.tree.forms import Beam, Differences, Grammar, Paths, SearchOptions, States, Weights, Workspace
 from palmette.kernels.tree.state import feature_key
 from palmette.kernels.tree.trace import trace
@@ -43,25 +44,57 @@ def lacking(w: Weights, calls: int, actions: int) -> int:
 
 
 @part
-def _find_candidates(z: States, b: Beam, cut: int, K: int, p: Paths, waiting: np.ndarray) -> int:
-    """List the best items after `cut` steps that are not gold, with paths and scores. Returns their number."""
-    found = 0
+def _find_items(z: States, b: Beam, cut: int, K: int, p: Paths, waiting: np.ndarray) -> tuple[int, bool]:
+    """List the K best items after `cut` steps that are not gold, with paths and scores. Returns their number, and
+    whether gold is one of the K best items."""
+    found, gold_listed = 0, False
     for j in range(b.size[cut]):
         if found == K:
             break
         x = b.items[cut, j]
         if x == b.gold_item[cut]:
+            gold_listed = True
             continue
         trace(z, x, p.states[found], p.actions[found], waiting)
-        i = 0
-        while i < cut and p.actions[found, i] == b.gold_action[i]:
-            i += 1
+        i = _first_difference(p.actions[found], b.gold_action, cut)
         if i == cut:  # an equal state into which gold was merged
             continue
         p.differ[found] = i
         p.list.score[found + 1] = z.score[x]
         found += 1
-    return found
+    return found, gold_listed
+
+
+@part
+def _find_derivations(workspace: Workspace, g: Grammar, w: Weights, cut: int, K: int) -> tuple[int, bool]:
+    """As _find_items, of the derivations of all items after `cut` steps."""
+    b, p, d = workspace.b, workspace.paths, workspace.derivations
+    found, gold_listed = 0, False
+    for k in range(list_derivations(workspace, g, w, cut, K + 1)):
+        if found == K:
+            break
+        read_derivation(workspace, k, p.states[found], p.actions[found])
+        i = _first_difference(p.actions[found], b.gold_action, cut)
+        if i == cut:
+            gold_listed = True
+            continue
+        again = False
+        for j in range(found):
+            again = again or _first_difference(p.actions[found], p.actions[j], cut) == cut
+        if not again:
+            p.differ[found] = i
+            p.list.score[found + 1] = d.score[d.size.size - 1, k]
+            found += 1
+    return found, gold_listed
+
+
+@inline
+def _first_difference(one: np.ndarray, other: np.ndarray, steps: int) -> int:
+    """The first step at which two lists of actions differ, or their number."""
+    i = 0
+    while i < steps and one[i] == other[i]:
+        i += 1
+    return i
 
 
 @part
@@ -213,7 +246,10 @@ def learn(workspace: Workspace, g: Grammar, w: Weights, how: SearchOptions, rule
     """One update with both prefixes cut after `cut` steps. Returns False if no weight changes."""
     b, p = workspace.b, workspace.paths
     adaptive = rule.spread > 0.0
-    found = _find_candidates(workspace.z, b, cut, rule.candidates, p, workspace.waiting)
+    if how.forest:
+        found, gold_listed = _find_derivations(workspace, g, w, cut, rule.candidates)
+    else:
+        found, gold_listed = _find_items(workspace.z, b, cut, rule.candidates, p, workspace.waiting)
     if found == 0:
         return False
     p.list.score[0] = b.gold[cut]
@@ -223,7 +259,7 @@ def learn(workspace: Workspace, g: Grammar, w: Weights, how: SearchOptions, rule
         _count_differences(workspace, g, w, cut, found, adaptive)
     if asks_for_products(rule):
         _gram(workspace.differences, w.state, p.list.gram, found)
-    if not coefficients(rule, p.list, found, b.gold_item[cut] >= 0, clock, 1.0):
+    if not coefficients(rule, p.list, found, gold_listed, clock, 1.0):
         return False
     if adaptive:
         _add_scaled(workspace.differences, w, p.list.coefficient, found, rule.spread, clock)

@@ -55,7 +55,9 @@ class ParserLearning(Learning):
         own = settings.chosen_learner.rule(words.offset.size - 1, beam.width)
         self.rule = own if rule is None else rule
         augment = _searches_with_costs(self.rule) and not settings.merge
-        self.how = SearchOptions(beam.width, settings.merge, UPDATE_NUMBERS[str(beam.update)], augment)
+        self.how = SearchOptions(
+            beam.width, settings.merge, UPDATE_NUMBERS[str(beam.update)], augment, settings.chosen_learner.from_forest
+        )
         self.weights, clock = start or TrainingStart(new_weights(self.rule.spread > 0))
         differences = _asks_for_products(self.rule) or self.rule.spread > 0
         self.workspace = make_workspace(grammar, longest(words), self.how, self.rule.candidates, differences)

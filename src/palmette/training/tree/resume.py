@@ -59,7 +59,7 @@ def saved_state(w: Weights, clock: float) -> Arrays:
 
 def restored_start(state: Arrays, adaptive: bool) -> TrainingStart:
     """The start of a training that continues where a checkpoint was saved."""
-    lists = {name: state[name] for name in ("sums", "state") if name in state}
+    lists: Arrays = {name: state[name] for name in ("sums", "state") if name in state}
     weights = _restored(state["table"], state["action"], state["weight"], lists, adaptive)
     return TrainingStart(weights, float(state["clock"][0]))
 
