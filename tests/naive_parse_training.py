@@ -7,6 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from naive_parse import (
     NEAR,
@@ -19,9 +20,12 @@ from naive_parse import (
     Path,
     Risky,
     Sentence,
+    check_apart,
     difference,
     oracle,
+    plain,
     states_along,
+    without_variants,
 )
 
 Tree = Sequence[tuple[int, str]]
@@ -43,6 +47,7 @@ class Rule:
     add_gold: bool = True
     on_errors: bool = False
     forest: bool = False  # candidates are all prefixes, as in a forest of all states
+    variants: int = 1  # hidden variants of each arc
     spread: float = 0.0  # above 0: steps adapt to each weight by its state
 
 
@@ -132,6 +137,10 @@ class Training:
         self.sums.clear()
 
     def learn(self, sentence: Sentence, tree: Tree) -> None:
+        if self.rule.variants > 1:
+            self._hidden(sentence, tree)
+            self.clock += 1
+            return
         path = oracle(tree, self.actions)
         if path is None:
             self.infeasible += 1
@@ -155,6 +164,42 @@ class Training:
                 self._margins(sentence, gold[at], beams[at])
         elif not right:
             self._perceptron(sentence, gold[at], beams[at][0])
+
+    def is_gold(self, item: Item, arcs: Path) -> bool:
+        """Whether an item makes gold's arcs, whatever their variants."""
+        return without_variants(item.path, self.rule.variants) == arcs[: len(item.path)]
+
+    def forced(self, sentence: Sentence, arcs: Path) -> list[Item]:
+        """The derivations of gold's arcs that a beam over their variants ends with."""
+        items = [START]
+        for _ in arcs:
+            found = [new for item in items for new in self.model.extended(sentence, item) if self.is_gold(new, arcs)]
+            found.sort(key=lambda item: -item.score)
+            for one, other in pairwise(found):
+                check_apart(one, other)
+            items = found[: self.rule.beam]
+        return items
+
+    def _hidden(self, sentence: Sentence, tree: Tree) -> None:
+        """Gold is the best derivation of its arcs; the guess is the best item that makes other ones."""
+        arcs = oracle(tree, [self.actions[0], *((move, plain(r)) for move, r in self.actions[1 :: self.rule.variants])])
+        if arcs is None:
+            self.infeasible += 1
+            return
+        gold = self.model.scored(sentence, self.forced(sentence, arcs)[0].path)
+        beams = self.model.search(sentence, self.rule.beam, gold[-1].path if self.rule.learner == "pa" else None)
+        wrong = [[item for item in items if not self.is_gold(item, arcs)] for items in beams]
+        right, at = self.is_gold(beams[-1][0], arcs), len(arcs)
+        if not right and self.rule.update == "max-violation":
+            gaps = {i: wrong[i][0].score - gold[i].score for i in range(1, at + 1) if wrong[i]}
+            at = max(gaps, key=lambda i: (gaps[i], i))
+            near = [i for i in gaps if i != at and abs(gaps[i] - gaps[at]) < NEAR]
+            if any(not (wrong[i][0].is_exact() and gold[i].is_exact()) for i in [*near, at] if near):
+                raise Risky
+        if self.rule.learner != "perceptron":
+            self._margins(sentence, gold[at], wrong[at])
+        elif not right:
+            self._perceptron(sentence, gold[at], wrong[at][0])
 
     def _cut(self, best: list[Item], gold: list[Item], fell: int) -> int:
         for i in range(1, len(best)):
@@ -195,7 +240,9 @@ class Training:
         others = others[:several]
         mine = self._bag(sentence, gold)
         changes = [difference(mine, self._bag(sentence, item)) for item in others]
-        costs = [sum(a != b for a, b in zip(item.path, gold.path, strict=True)) for item in others]
+        k = self.rule.variants
+        arcs = [without_variants(item.path, k) for item in (gold, *others)]
+        costs = [sum(a != b for a, b in zip(own, arcs[0], strict=True)) for own in arcs[1:]]
         scores = [item.score for item in others]
         if self.rule.learner == "pa":  # costs are in the scores
             scores = [score - cost for score, cost in zip(scores, costs, strict=True)]

@@ -7,7 +7,8 @@ import numpy as np
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.types import I64, U64
 from palmette.kernels.tree.forms import Grammar, Weights, Words, Workspace
-from palmette.kernels.tree.search import begin_search, make_gold, oracle
+from palmette.kernels.tree.gold import make_gold, oracle
+from palmette.kernels.tree.search import begin_search
 from palmette.kernels.tree.state import feature_keys
 from palmette.kernels.tree.update import CAPACITY, NOTHING, PLACES
 from palmette.kernels.tree.weights import add_key, find_key, is_full

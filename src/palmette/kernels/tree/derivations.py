@@ -27,7 +27,7 @@ OWN = -1  # the edge of a subtree that the search made first; others are numbers
 
 
 @part
-def list_derivations(workspace: Workspace, g: Grammar, w: Weights, step: int, L: int) -> int:
+def list_derivations(workspace: Workspace, g: Grammar, w: Weights, step: int, L: int) -> np.int64:
     """Find the L best derivations of the items after `step` steps; the last vertex lists them. Returns their number."""
     z, b, d = workspace.z, workspace.b, workspace.derivations
     V, last = d.first.size, d.size.size - 1
@@ -87,7 +87,7 @@ def _mark_parts(z: States, d: Derivations, states: int) -> None:
 
 
 @inline
-def arc_of(z: States, x: int, edge: int) -> tuple[int, int, int]:
+def arc_of(z: States, x: int, edge: int) -> tuple[np.int64, np.int64, np.int64]:
     """(action, under, over) of an edge of a subtree."""
     if edge == OWN:
         return np.int64(z.action[x]), np.int64(z.under[x]), np.int64(z.over[x])

@@ -24,12 +24,12 @@ LEFTMOST, SECOND_LEFT, RIGHTMOST, SECOND_RIGHT = range(4)
 NODES = CHILDREN + 12
 
 # What an atom reads of a node
-CELL, RELATION, LEFT_VALENCY, RIGHT_VALENCY, LEFT_SET, RIGHT_SET, DISTANCE = range(7)
+CELL, RELATION, LEFT_VALENCY, RIGHT_VALENCY, LEFT_SET, RIGHT_SET, DISTANCE, VARIANT = range(8)
 
 # Columns of States.node
 WORD = 0
-CHILD = 1  # four children, then their four relations
-CHILD_RELATION = 5
+CHILD = 1  # four children, then the four actions that attached them
+CHILD_ACTION = 5
 N_LEFT, N_RIGHT = 9, 10
 BEGIN = 11  # the first word that the top of the stack covers
 NODE_SIZE = 12
@@ -54,7 +54,10 @@ class Grammar(NamedTuple):
     relation: I32  # [A]  of the arc that it makes
     action: I32_2D  # [3, R] the number of a move with a relation, -1 if it was never seen
     mark: U64  # [R]      hashes of the relations
-    reads_relations: bool  # whether any stack atom reads relations
+    reads_relations: bool  # whether any stack atom reads relations or variants
+    variants: int = 1  # hidden variants of each arc: of arc a from 1 on, the actions 1 + (a - 1) * variants ...
+    start_seed: int = 0  # of the random numbers that weights of variants start from,
+    start_size: float = 0.0  # and their size; see actions.py
 
 
 @struct
@@ -115,6 +118,7 @@ class States(NamedTuple):
     first: I32  # []    links to the states on the left of a base: the first,
     link: I32_2D  # [, 2]  (state, next link or -1)
     rival: I32_2D  # [, 4] merged derivations: (state, action, under, over)
+    right: U8  # []     in training: whether the derivation makes the arcs that gold makes, whatever their variants
     counts: I64  # [3]  states, links and rivals in use
 
 
@@ -221,7 +225,8 @@ def _states(longest: int, width: int, n_atoms: int, links: int) -> States:
         np.zeros((cap, NODE_SIZE), np.int32), np.zeros((cap, 2), np.uint64), np.zeros(cap, np.int32),
         np.zeros(cap, np.int32), np.zeros(cap, np.int32), np.zeros(cap, np.int32), np.zeros(cap, np.int32),
         np.zeros((cap, n_atoms), np.uint64), np.zeros(cap, np.uint64), np.zeros(cap, np.int32),
-        np.zeros((joined, 2), np.int32), np.zeros((joined, 4), np.int32), np.zeros(3, np.int64),
+        np.zeros((joined, 2), np.int32), np.zeros((joined, 4), np.int32), np.zeros(cap, np.uint8),
+        np.zeros(3, np.int64),
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.learning.coefficients import asks_for_costs, asks_for_products, coefficients
 from palmette.kernels.learning.rule import Rule
+from palmette.kernels.tree.actions import same_arc
 from palmette.kernels.tree.derivations import list_derivations, read_derivation
 from palmette.kernels.tree.forms import Beam, Differences, Grammar, Paths, SearchOptions, States, Weights, Workspace
 from palmette.kernels.tree.state import feature_key
@@ -52,7 +53,7 @@ def _find_items(z: States, b: Beam, cut: int, K: int, p: Paths, waiting: np.ndar
         if found == K:
             break
         x = b.items[cut, j]
-        if x == b.gold_item[cut]:
+        if z.right[x] != 0:
             gold_listed = True
             continue
         trace(z, x, p.states[found], p.actions[found], waiting)
@@ -98,12 +99,12 @@ def _first_difference(one: np.ndarray, other: np.ndarray, steps: int) -> int:
 
 
 @part
-def _costs(b: Beam, p: Paths, cut: int, found: int, augmented: bool) -> None:
+def _costs(g: Grammar, b: Beam, p: Paths, cut: int, found: int, augmented: bool) -> None:
     """The number of actions of each candidate that are not gold's; subtracted from its score if that includes costs."""
     for k in range(found):
         cost = 0
         for i in range(p.differ[k], cut):
-            if p.actions[k, i] != b.gold_action[i]:
+            if not same_arc(g, p.actions[k, i], b.gold_action[i]):
                 cost += 1
         p.list.cost[k + 1] = cost
         if augmented:
@@ -254,7 +255,7 @@ def learn(workspace: Workspace, g: Grammar, w: Weights, how: SearchOptions, rule
         return False
     p.list.score[0] = b.gold[cut]
     if asks_for_costs(rule):
-        _costs(b, p, cut, found, how.augment)
+        _costs(g, b, p, cut, found, how.augment)
     if adaptive or asks_for_products(rule):
         _count_differences(workspace, g, w, cut, found, adaptive)
     if asks_for_products(rule):

@@ -24,7 +24,7 @@ from palmette.kernels.tree.weights import MOST_ACTIONS, lists_of
 from palmette.options.tree import TreeOptions, TreeSettings
 from palmette.structures.stored_settings import unpack_settings
 from palmette.structures.training_log import Epoch, without_times
-from palmette.structures.tree.model import SHIFTING, Action, ParserModel, frozen_weights, small_weights
+from palmette.structures.tree.model import SHIFTING, Action, ParserModel, frozen_weights, n_actions, small_weights
 from palmette.structures.tree.templates import Templates, compile_templates
 
 TASK = "parse"
@@ -183,7 +183,7 @@ def save_parser(model: ParserModel, path: FilePath) -> None:
         **model.meta,
         "history": without_times(model.meta.get("history", [])),
     }
-    arrays = array_specs.pack(parts, parser_specs(parts, model.settings), {"actions": len(model.actions)})
+    arrays = array_specs.pack(parts, parser_specs(parts, model.settings), {"actions": model.n_actions})
     model_file.save(path, arrays, model_file.declared(meta, ParserMeta))
 
 
@@ -197,10 +197,10 @@ def load_parser(path: FilePath) -> ParserModel:
     model_file.check_task(meta, TASK, "a parser", file)
     stored = model_file.read_metadata(meta, ParserMeta, "metadata", file)
     settings = unpack_settings(stored.settings, TreeSettings, TreeOptions, file)
-    _check_actions(stored.actions, file)
+    _check_actions(stored.actions, settings, file)
     model_file.check_text([stored.root], "the relation of the root", file)
     templates = _unpack_templates(stored.templates, file)
-    actions = len(stored.actions)
+    actions = n_actions(stored.actions, settings)
     found = array_specs.unpack(arrays, parser_specs(arrays, settings), {"actions": actions}, file)
     if "small.lists" in found:
         small = Small(found["small.start"], found["small.lists"], found["small.step"], action_bytes(actions))
@@ -219,13 +219,14 @@ def load_parser(path: FilePath) -> ParserModel:
     )
 
 
-def _check_actions(actions: list[Action], file: str) -> None:
+def _check_actions(actions: list[Action], settings: TreeSettings, file: str) -> None:
     moves = {move for move, _ in actions[1:]}
     if not actions or actions[0] != SHIFTING or not moves <= {LEFT, RIGHT} or len(set(actions)) < len(actions):
         raise ModelError("damaged model: its actions are not one shift and arcs", file=file)
     model_file.check_text((relation for _, relation in actions), "a relation", file)
-    if len(actions) > MOST_ACTIONS:
-        raise ModelError(f"damaged model: {len(actions)} actions; at most {MOST_ACTIONS}", file=file)
+    if n_actions(actions, settings) > MOST_ACTIONS:
+        count = n_actions(actions, settings)
+        raise ModelError(f"damaged model: {count} actions; at most {MOST_ACTIONS}", file=file)
 
 
 def _unpack_templates(stored: StoredParserTemplates, file: str) -> Templates:

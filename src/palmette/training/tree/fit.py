@@ -24,6 +24,7 @@ from palmette.structures.tree.model import (
     encode,
     frozen_weights,
     make_grammar,
+    n_actions,
     relations_of,
 )
 from palmette.structures.tree.projective import deprojectivised, projective_sentences, projectivised
@@ -60,6 +61,7 @@ def fit_parser(
     projective = made_projective(treebank, settings.non_projective)
     actions = actions_of(projective, () if resume is None else resume.actions)
     root = root_of(projective) if resume is None else resume.root
+    _check_variants(templates, settings, len(actions), resume)
     relations = relations_of(actions, root)
     words = encode(projective, templates, relations, gold=True)
 
@@ -69,8 +71,8 @@ def fit_parser(
         scores = score_trees(dev, parsed(model, dev, settings.beam.width, settings.merge, threads))
         return {"las": scores.las, "dev_uas": scores.uas}
 
-    grammar = make_grammar(templates, actions, relations)
-    start, log = _start(resume, settings, len(actions), EpochLog(settings.patience, progress))
+    grammar = make_grammar(templates, actions, relations, settings)
+    start, log = _start(resume, settings, n_actions(actions, settings), EpochLog(settings.patience, progress))
     learning = ParserLearning(grammar, words, settings, evaluate if dev is not None else None, start=start)
     outcome = train_epochs(learning, settings.seed, len(log.epochs) + settings.n_passes(), log)
     meta = {"history": msgspec.to_builtins(outcome.training_log), "best_pass": outcome.best_epoch}
@@ -80,6 +82,26 @@ def fit_parser(
     elif checkpoint:
         model.checkpoint = learning.saved()
     return model, outcome
+
+
+def _check_variants(templates: Templates, settings: TreeSettings, actions: int, old: ParserModel | None) -> None:
+    if templates.reads_variants and settings.variants == 1:
+        raise UsageError(
+            f"{templates.name} reads hidden variants of arcs, and the parser has none: --variants 2 (variants=2)"
+        )
+    if templates.reads_variants and settings.min_count:
+        raise UsageError(
+            f"min_count counts features of gold states, and {templates.name} reads variants, which are hidden there"
+        )
+    if old is not None and (old.settings.variants > 1 or settings.variants > 1):
+        for name in ("variants", "init_size", "seed"):
+            before = getattr(old.settings, name)
+            if getattr(settings, name) != before:
+                raise UsageError(f"{name}: training with hidden variants continues with that of the model, {before}")
+    if 1 + (actions - 1) * settings.variants > MOST_ACTIONS:
+        raise DataError(
+            f"{actions - 1} kinds of arcs with {settings.variants} variants; at most {MOST_ACTIONS - 1} are possible"
+        )
 
 
 def _start(
