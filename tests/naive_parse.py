@@ -3,8 +3,9 @@ feature is a template with the values that its atoms read; weights are dictionar
 training adds bags of features. Nothing of src is used.
 
 Words are dictionaries (form, lemma, upos, xpos, feats), trees lists of (head counted from 1, relation). An action is
-(move, relation); action 0 is the shift. Ties: candidates are listed item by item, the shift first, and a stable sort
-keeps that order. Perceptron weights are whole numbers, so that all comparisons are exact.
+(move, relation); action 0 is the shift. A hidden variant of an arc is written into its relation, as in `obj#1`. Ties:
+candidates are listed item by item, the shift first, and a stable sort keeps that order. Perceptron weights are whole
+numbers, so that all comparisons are exact.
 """
 
 from __future__ import annotations
@@ -40,6 +41,20 @@ class State(NamedTuple):
 
     def dependants(self, word: int) -> list[tuple[int, str]]:
         return sorted((child, relation) for head, child, relation in self.arcs if head == word)
+
+
+def plain(relation: str) -> str:
+    """The relation without its hidden variant."""
+    return relation.partition("#")[0]
+
+
+def variants_of(actions: Sequence[Action], k: int) -> list[Action]:
+    """The shift, and k variants of each arc."""
+    return [actions[0], *((move, f"{relation}#{v}") for move, relation in actions[1:] for v in range(k))]
+
+
+def without_variants(path: Path, k: int) -> Path:
+    return tuple(action and 1 + (action - 1) // k for action in path)
 
 
 def actions_of(trees: Sequence[Sequence[tuple[int, str]]]) -> list[Action]:
@@ -78,7 +93,7 @@ def states_along(path: Path, actions: Sequence[Action]) -> Iterator[State]:
 
 def tree_of(state: State, n: int) -> list[tuple[int, str]]:
     """Head (from 1, 0: the root) and relation of each word; the root's is empty."""
-    found = {child: (head + 1, relation) for head, child, relation in state.arcs}
+    found = {child: (head + 1, plain(relation)) for head, child, relation in state.arcs}
     return [found.get(k, (0, "")) for k in range(n)]
 
 
@@ -113,7 +128,7 @@ def atoms_of(line: str) -> tuple[tuple[str, str], ...]:
         node, _, read = word.rpartition(".")
         if word == "distance":
             found.append(("", "distance"))
-        elif read in ("rel", "vl", "vr", "sl", "sr") or read.startswith("f:"):
+        elif read in ("rel", "v", "vl", "vr", "sl", "sr") or read.startswith("f:"):
             found.append((node, read))
         else:
             found += [(node, letter) for letter in read]
@@ -148,10 +163,10 @@ def value(sentence: Sequence[Word], state: State, node: str, read: str) -> Any:
     if found is None:
         return MISSING
     word, relation = found
-    if read == "rel":
-        return relation
+    if read in ("rel", "v"):
+        return plain(relation) if read == "rel" else relation.partition("#")[2]
     if read in ("vl", "vr", "sl", "sr"):
-        own = [r for child, r in state.dependants(word) if (child < word) == (read[1] == "l")]
+        own = [plain(r) for child, r in state.dependants(word) if (child < word) == (read[1] == "l")]
         return len(own) if read[0] == "v" else tuple(sorted(own))
     cells = {"lemma": "_", "upos": "_", "xpos": "_", "feats": "_", **sentence[word]}
     if read == "t":
@@ -253,7 +268,9 @@ class Model(NamedTuple):
         """The best of what follows; with gold, every other action scores 1 more."""
         found = [new for item in items for new in self.extended(sentence, item)]
         if gold is not None:
-            found = [with_cost(item) if item.path[-1] != gold[len(item.path) - 1] else item for item in found]
+            wanted = [(move, plain(relation)) for move, relation in (self.actions[a] for a in gold)]
+            made = [(item, *self.actions[item.path[-1]]) for item in found]
+            found = [with_cost(i) if (m, plain(r)) != wanted[len(i.path) - 1] else i for i, m, r in made]
         found.sort(key=lambda item: -item.score)
         for k, (one, other) in enumerate(itertools.pairwise(found)):
             if k >= beam - 1 and one.score - other.score >= NEAR:

@@ -7,8 +7,26 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from naive_parse import NEAR, START, Action, Bag, Feature, Item, Model, Path, Risky, Sentence, difference, oracle
+from naive_parse import (
+    NEAR,
+    START,
+    Action,
+    Bag,
+    Feature,
+    Item,
+    Model,
+    Path,
+    Risky,
+    Sentence,
+    check_apart,
+    difference,
+    oracle,
+    plain,
+    states_along,
+    without_variants,
+)
 
 Tree = Sequence[tuple[int, str]]
 
@@ -23,7 +41,24 @@ class Rule:
     pa_type: str = "PA-I"
     rate: float = 0.5
     sentences: int = 1  # the rate falls by this
+    falling: bool = True
+    function: str = "softmax"  # of probPerc, or linear or polynomial
+    degree: float = 2.0
+    add_gold: bool = True
+    on_errors: bool = False
+    forest: bool = False  # candidates are all prefixes, as in a forest of all states
+    variants: int = 1  # hidden variants of each arc
     spread: float = 0.0  # above 0: steps adapt to each weight by its state
+
+
+def frequent(sentences: Sequence[Sentence], trees: Sequence[Tree], actions: Sequence[Action], least: int) -> frozenset:
+    """Features that occur in at least so many states of gold derivations, a state before each action."""
+    found: Counter = Counter()
+    for sentence, tree in zip(sentences, trees, strict=True):
+        path = oracle(tree, actions)
+        for state in [] if path is None else list(states_along(path, actions))[:-1]:
+            found.update(sentence.features(state))
+    return frozenset(feature for feature, times in found.items() if times >= least)
 
 
 def cut(update: str, best: Sequence[float], gold: Sequence[float], fell: int) -> int:
@@ -54,6 +89,18 @@ def steps_of_hildreth(grams: list[list[float]], wanted: list[float], most: float
     return alpha
 
 
+def values_by_score(scores: list[float], function: str, degree: float, exact: bool) -> list[float]:
+    """What the probabilities of outputs are proportional to."""
+    low, top = min(scores, default=0.0), max(scores, default=0.0)
+    if function == "softmax":
+        return [math.exp(score - top) for score in scores]
+    if low == top:
+        return [1.0] * len(scores)
+    if top - low < NEAR and not exact:
+        raise Risky
+    return [((score - low) / (top - low) + 1e-3) ** (degree if function == "polynomial" else 1) for score in scores]
+
+
 def dot(one: dict, other: dict) -> float:
     return sum(x * other.get(key, 0) for key, x in one.items())
 
@@ -71,6 +118,7 @@ class Training:
     updates: int = 0
     bad: int = 0
     infeasible: int = 0
+    known: frozenset[Feature] | None = None  # features that may have weights; None: all
 
     @property
     def model(self) -> Model:
@@ -89,6 +137,10 @@ class Training:
         self.sums.clear()
 
     def learn(self, sentence: Sentence, tree: Tree) -> None:
+        if self.rule.variants > 1:
+            self._hidden(sentence, tree)
+            self.clock += 1
+            return
         path = oracle(tree, self.actions)
         if path is None:
             self.infeasible += 1
@@ -100,14 +152,54 @@ class Training:
 
     def _violation(self, sentence: Sentence, path: Path) -> None:
         costs = path if self.rule.learner == "pa" else None
-        gold, beams = self.model.scored(sentence, path), self.model.search(sentence, self.rule.beam, costs)
+        beam = 10**9 if self.rule.forest else self.rule.beam
+        gold, beams = self.model.scored(sentence, path), self.model.search(sentence, beam, costs)
+        if self.rule.forest and len(beams[-1]) > 1 and beams[-1][0].score - beams[-1][1].score < NEAR:
+            raise Risky  # merging may find either first
         missing = [i for i, items in enumerate(beams) if path[:i] not in [item.path for item in items]]
         right = beams[-1][0].path == path
         at = len(path) if right else self._cut([items[0] for items in beams], gold, missing[0] if missing else 0)
         if self.rule.learner != "perceptron":
-            self._margins(sentence, gold[at], beams[at])
+            if not (right and self.rule.on_errors):
+                self._margins(sentence, gold[at], beams[at])
         elif not right:
             self._perceptron(sentence, gold[at], beams[at][0])
+
+    def is_gold(self, item: Item, arcs: Path) -> bool:
+        """Whether an item makes gold's arcs, whatever their variants."""
+        return without_variants(item.path, self.rule.variants) == arcs[: len(item.path)]
+
+    def forced(self, sentence: Sentence, arcs: Path) -> list[Item]:
+        """The derivations of gold's arcs that a beam over their variants ends with."""
+        items = [START]
+        for _ in arcs:
+            found = [new for item in items for new in self.model.extended(sentence, item) if self.is_gold(new, arcs)]
+            found.sort(key=lambda item: -item.score)
+            for one, other in pairwise(found):
+                check_apart(one, other)
+            items = found[: self.rule.beam]
+        return items
+
+    def _hidden(self, sentence: Sentence, tree: Tree) -> None:
+        """Gold is the best derivation of its arcs; the guess is the best item that makes other ones."""
+        arcs = oracle(tree, [self.actions[0], *((move, plain(r)) for move, r in self.actions[1 :: self.rule.variants])])
+        if arcs is None:
+            self.infeasible += 1
+            return
+        gold = self.model.scored(sentence, self.forced(sentence, arcs)[0].path)
+        beams = self.model.search(sentence, self.rule.beam, gold[-1].path if self.rule.learner == "pa" else None)
+        wrong = [[item for item in items if not self.is_gold(item, arcs)] for items in beams]
+        right, at = self.is_gold(beams[-1][0], arcs), len(arcs)
+        if not right and self.rule.update == "max-violation":
+            gaps = {i: wrong[i][0].score - gold[i].score for i in range(1, at + 1) if wrong[i]}
+            at = max(gaps, key=lambda i: (gaps[i], i))
+            near = [i for i in gaps if i != at and abs(gaps[i] - gaps[at]) < NEAR]
+            if any(not (wrong[i][0].is_exact() and gold[i].is_exact()) for i in [*near, at] if near):
+                raise Risky
+        if self.rule.learner != "perceptron":
+            self._margins(sentence, gold[at], wrong[at])
+        elif not right:
+            self._perceptron(sentence, gold[at], wrong[at][0])
 
     def _cut(self, best: list[Item], gold: list[Item], fell: int) -> int:
         for i in range(1, len(best)):
@@ -142,16 +234,21 @@ class Training:
     def _margins(self, sentence: Sentence, gold: Item, beam: Sequence[Item]) -> None:
         """Gold against the best others of the beam."""
         several = self.rule.candidates if self.rule.learner != "pa" else 1
-        others = [item for item in beam if item.path != gold.path][:several]
+        others = [item for item in beam if item.path != gold.path]
+        if self.rule.forest and len(others) > several and others[several - 1].score - others[several].score < NEAR:
+            raise Risky
+        others = others[:several]
         mine = self._bag(sentence, gold)
         changes = [difference(mine, self._bag(sentence, item)) for item in others]
-        costs = [sum(a != b for a, b in zip(item.path, gold.path, strict=True)) for item in others]
+        k = self.rule.variants
+        arcs = [without_variants(item.path, k) for item in (gold, *others)]
+        costs = [sum(a != b for a, b in zip(own, arcs[0], strict=True)) for own in arcs[1:]]
         scores = [item.score for item in others]
         if self.rule.learner == "pa":  # costs are in the scores
             scores = [score - cost for score, cost in zip(scores, costs, strict=True)]
         wanted = [cost - (gold.score - score) for cost, score in zip(costs, scores, strict=True)]
         if self.rule.learner == "probperc":
-            steps = self._shares(gold, others)
+            steps = self._shares(gold, others, gold.path in [item.path for item in beam[:several]])
         else:
             if any(abs(b) < NEAR for b in wanted) and not all(item.is_exact() for item in (gold, *others)):
                 raise Risky
@@ -176,14 +273,19 @@ class Training:
             found.append(min(most, step) if self.rule.pa_type == "PA-I" else step)
         return found
 
-    def _shares(self, gold: Item, others: Sequence[Item]) -> list[float]:
-        top = max(item.score for item in (gold, *others))
-        powers = [math.exp(item.score - top) for item in (gold, *others)]
-        rate = self.rule.rate / (1 + (self.clock - 1) / self.rule.sentences)
-        return [rate * power / sum(powers) for power in powers[1:]]
+    def _shares(self, gold: Item, others: Sequence[Item], listed: bool) -> list[float]:
+        """The probabilities of the others, times the rate; gold is among the outputs if it is one of the best, or if
+        it is always added."""
+        rule, scores = self.rule, [item.score for item in others]
+        own = [gold.score] if listed or rule.add_gold else []
+        exact = all(item.is_exact() for item in (gold, *others))
+        powers = values_by_score([*own, *scores], rule.function, rule.degree, exact)
+        rate = rule.rate / (1 + (self.clock - 1) / rule.sentences) if rule.falling else rule.rate
+        return [rate * power / sum(powers) for power in powers[len(own) :]]
 
     def _bag(self, sentence: Sentence, item: Item) -> Bag:
-        return sentence.bag(item.path, self.actions) if item.path else Counter()
+        bag = sentence.bag(item.path, self.actions) if item.path else Counter()
+        return bag if self.known is None else Counter({key: n for key, n in bag.items() if key[0] in self.known})
 
     def _scale(self, key: tuple[Feature, int]) -> float:
         return 1 / (1 + self.state[key])

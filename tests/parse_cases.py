@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
-from naive_parse import Sentence, templates_of
+from naive_parse import Sentence, templates_of, variants_of
 from naive_parse import actions_of as naive_actions
-from naive_parse_training import Rule, Training
+from naive_parse_training import Rule, Training, frequent
 from naive_trees import lifted, trees
 
 from palmette.data.treebank import Treebank, treebank_from_sentences
@@ -35,7 +35,15 @@ s2.x q3.w q2.u
 s2.r2.t s2.vl s2.sr
 q0.t
 """
-TEXTS = {**SETS, "tiny": TINY}
+HIDDEN = """
+s0.wt s1.t
+s0.l.v s0.l.rel
+s1.r.v q0.t
+s1.l2.v s0.r.v s2.r.v
+s0.sl s1.vr distance
+q0.t
+"""
+TEXTS = {**SETS, "tiny": TINY, "hidden": HIDDEN}
 BEAMS = (1, 2, 3, 8)
 RELATIONS = ("a", "b", "c")
 
@@ -85,19 +93,26 @@ class Taught:
         learner = LEARNERS[rule.learner]
         given = {
             "aggressiveness": rule.aggressiveness, "pa_type": rule.pa_type, "rate": rule.rate, "nbest": rule.candidates,
+            "rate_schedule": "falling" if rule.falling else "constant", "probability_function": rule.function,
+            "degree": rule.degree, "add_gold": rule.add_gold, "when": "errors" if rule.on_errors else "always",
+            "candidates": "forest" if rule.forest else "beam",
         }  # fmt: skip
         self.settings = TreeSettings(
             learner=learner(**{name: value for name, value in given.items() if name in learner.__options__}),
-            search=Beam(rule.beam, update=rule.update), **options,
+            search=Beam(rule.beam, update=rule.update), variants=rule.variants, **options,
         )  # fmt: skip
         self.actions, self.root = actions_of(self.treebank), root_of(self.treebank)
         self.relations = relations_of(self.actions, self.root)
         encoded = encode(self.treebank, self.templates, self.relations, "nfc", gold=True)
-        grammar = make_grammar(self.templates, self.actions, self.relations)
+        grammar = make_grammar(self.templates, self.actions, self.relations, self.settings)
         numbers = self.settings.chosen_learner.rule(len(bank.trees), rule.beam)._replace(spread=rule.spread)
         self.learning = ParserLearning(grammar, encoded, self.settings, None, numbers)
         self.sentences = [Sentence(own, templates_of(TEXTS[templates])) for own in bank.words]
-        self.twin = Training(naive_actions(bank.trees), rule)
+        known = naive_actions(bank.trees)
+        self.twin = Training(known if rule.variants == 1 else variants_of(known, rule.variants), rule)
+        if self.settings.min_count:
+            least = self.settings.min_count
+            self.twin.known = frequent(self.sentences, bank.trees, self.twin.actions, least)
 
     def twin_learns(self, order: Sequence[int]) -> None:
         for s in order:
@@ -119,7 +134,7 @@ class Taught:
         return int(self.learning.counts[INFEASIBLE])
 
     def model(self) -> ParserModel:
-        return ParserModel(self.templates, self.actions, self.root, self.learning.snapshot())
+        return ParserModel(self.templates, self.actions, self.root, self.learning.snapshot(), self.settings)
 
     def trees(self, heads: np.ndarray, relations: np.ndarray) -> list[tuple[int, str]]:
         """As the twin writes them."""

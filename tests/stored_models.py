@@ -1,5 +1,5 @@
-"""Models of file version 1, one of every kind, as tests/fixtures/v1 keeps them (see index.json there), and the chains
-among them in the forms of version 2, full and compact."""
+"""Models of file version 1, one of every kind, as tests/fixtures/v1 keeps them (see index.json there), the chains
+among them in the forms of version 2, full and compact, and a parser that can be trained further."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ FULL, COMPACT = "2 ", "compact "
 OTHERS = ("parser", "classifier", "language_model")
 CHAINS = [name for name in FILES if not name.startswith(OTHERS)]
 COMPACT_PARSER, TABLES = COMPACT + "parser", "tables "  # an HMM with its tables, which no fixture has
+RESUMABLE = "resumable parser"
 FORMS = [
     *FILES,
     *(FULL + name for name in CHAINS),
     *(COMPACT + name for name in CHAINS if "hmm" not in name),
     COMPACT_PARSER,
+    RESUMABLE,
     TABLES + "1",
     TABLES + "2",
 ]
@@ -36,6 +38,8 @@ def unpacked(name: str, folder: Path) -> Path:
 
     if name.startswith(TABLES):
         return _hmm(int(name.removeprefix(TABLES)), folder)
+    if name == RESUMABLE:
+        return _resumable(folder / "resumable.palm")
     first = name.removeprefix(FULL).removeprefix(COMPACT)
     path = folder / f"{first}.palm"
     path.write_bytes(gzip.decompress((FOLDER / f"{first}.palm.gz").read_bytes()))
@@ -56,4 +60,12 @@ def _hmm(order: int, folder: Path) -> Path:
     words = [["the", "old", "boat"], ["rain", "fell"], ["the", "lake"]]
     path = folder / f"hmm-{order}.palm"
     HMM(order).fit(words, [["D", "J", "N"], ["N", "V"], ["D", "N"]]).save(path)
+    return path
+
+
+def _resumable(path: Path) -> Path:
+    from palmette import Parser
+    from palmette.datasets.demo import load_trees
+
+    Parser("basic", learner="arow", passes=1).fit(load_trees("test"), checkpoint=True).save(path)
     return path

@@ -43,7 +43,13 @@ from palmette.structures.lm.serialise import (
 )
 from palmette.structures.lm.serialise import load as load_lm
 from palmette.structures.stored_features import Buckets
-from palmette.structures.tree.serialise import PARSER_SPECS, SMALL_SPECS, ActionWeights, FeatureLists, load_parser
+from palmette.structures.tree.serialise import (
+    ActionWeights,
+    FeatureLists,
+    TrainedLists,
+    load_parser,
+    parser_specs,
+)
 from palmette.structures.tree.serialise import Buckets as ListBuckets
 
 Arrays = dict[str, np.ndarray]
@@ -82,8 +88,7 @@ def declarations(path: Path) -> tuple[tuple[ArraySpec, ...], dict[str, int]]:
     if meta["task"] == "classify":
         return classifier_specs(arrays), classifier_sizes(model.packed, meta["attributes"])
     if meta["task"] == "parse":
-        compact = "small.lists" in arrays
-        return SMALL_SPECS if compact else PARSER_SPECS, {"actions": len(meta["actions"])}
+        return parser_specs(arrays, model.settings), {"actions": len(meta["actions"])}
     return lm_specs(tuple(meta["sizes"]), arrays), {"V": meta["sizes"][0], "M": sum(meta["sizes"])}
 
 
@@ -303,6 +308,21 @@ def _late_bucket(arrays: Arrays, spec: ArraySpec, rule: ListBuckets) -> None:
     arrays[rule.start][0] = 1
 
 
+def _shifted_list(arrays: Arrays, spec: ArraySpec, rule: TrainedLists) -> None:
+    """Two lists of the same length change places."""
+    table = arrays[spec.name]
+    lists = table[1::2] >> np.uint64(40)
+    a, b = np.flatnonzero(lists == 2)[:2]
+    table[[2 * a + 1, 2 * b + 1]] = table[[2 * b + 1, 2 * a + 1]]
+
+
+def _action_twice(arrays: Arrays, spec: ArraySpec, rule: TrainedLists) -> None:
+    table, action = arrays[spec.name], arrays[rule.actions]
+    place = table[1::2][np.flatnonzero(table[1::2] >> np.uint64(40) > 1)[0]]
+    start = int(place & np.uint64((1 << 40) - 1))
+    action[start + 1] = action[start]
+
+
 def _odd(arrays: Arrays, spec: ArraySpec, rule: Any) -> None:
     arrays[spec.name] = arrays[spec.name][:-1].copy()
 
@@ -338,6 +358,15 @@ DAMAGES: dict[type, list[Damage]] = {
     LabelCodes: [_many_labels, _strange_label, _pair_twice],
     FeatureLists: [_full_table, _list_without_feature, _beyond_the_end, _odd, _half, _shared_lists],
     ListBuckets: [_list_too_long, _other_count, _no_such_action, _empty_bucket, _late_bucket],
+    TrainedLists: [
+        _full_table,
+        _list_without_feature,
+        _beyond_the_end,
+        _odd,
+        _half,
+        _shifted_list,
+        _action_twice,
+    ],
     ActionWeights: [at(0, -1), at(0, 1 << 20), _no_number_as_weight, _odd],
     WordsFirst: [at(slice(2), [1, 0])],
     ByOrder: [at(0, 10**6), at(-1, 10**6), at(5, 0)],

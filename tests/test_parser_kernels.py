@@ -17,7 +17,7 @@ from parse_cases import BEAMS, Bank, Taught, banks
 from strategies import few
 
 from palmette.kernels.tree.weights import lists_of
-from palmette.training.tree import learning
+from palmette.training.tree import resume
 
 UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")
 PASS = 15  # sentences: 1 + 15 is a power of two, so that averages are exact
@@ -85,6 +85,43 @@ def test_learners_with_margins(bank: Bank, order: list[int], templates: str, rul
             continue
         assert score == pytest.approx(best.score, rel=1e-5, abs=1e-4)  # weights are float32
         assert tree == tree_of(best.state, sentence.n)
+
+
+probperc_rules = st.builds(
+    Rule,
+    learner=st.just("probperc"),
+    update=st.sampled_from(UPDATES[:3]),
+    beam=st.sampled_from(BEAMS),
+    candidates=st.sampled_from([1, 2, 8]),
+    rate=st.sampled_from([0.2, 1.0]),
+    falling=st.booleans(),
+    function=st.sampled_from(["softmax", "linear", "polynomial"]),
+    add_gold=st.booleans(),
+    on_errors=st.booleans(),
+)
+
+
+@few(2)
+@given(st.booleans().flatmap(lambda varied: banks(varied=varied)), orders, sets, probperc_rules, st.data())
+def test_all_options_of_probperc(bank: Bank, order: list[int], templates: str, rule: Rule, data: st.DataObject) -> None:
+    """Up to the first sentence where rounding might choose between two items. The n best items may contain gold; if
+    they do not, it counts only with add_gold."""
+    degree = data.draw(st.sampled_from([0.5, 2.0, 3.0])) if rule.function == "polynomial" else 2.0
+    rule = replace(rule, candidates=min(rule.candidates, rule.beam), sentences=len(bank.trees), degree=degree)
+    both = Taught(bank, templates, rule, estimator="last")
+    done = []
+    for s in order:
+        try:
+            both.twin_learns([s % len(bank.trees)])
+        except Risky:
+            break
+        done.append(s % len(bank.trees))
+    both.learns(done)
+    note(f"{len(done)} sentences")
+    assert both.updates == both.twin.updates
+    expected = [weight for row in both.twin.weights.values() for weight in row.values() if abs(weight) > 1e-5]
+    found = [weight for weight in numbers(both) if abs(weight) > 1e-5]
+    assert found == pytest.approx(sorted(expected), rel=1e-4, abs=1e-5)
 
 
 def derivations(model: Model, sentence: Sentence, item: Item = START) -> list[Item]:
@@ -204,7 +241,7 @@ def test_little_room_to_begin_with(bank: Bank, order: list[int], learner: str, b
     rule = Rule("max-violation", beam, learner, candidates=beam, spread=spread)
     order = [s % len(bank.trees) for s in order]
     roomy = Taught(bank, "basic", rule)
-    with mock.patch.multiple(learning, PLACES=2, CAPACITY=2):
+    with mock.patch.multiple(resume, PLACES=2, CAPACITY=2):
         tight = Taught(bank, "basic", rule)
     assert tight.learning.weights.table.size < 100
     for both in (roomy, tight):

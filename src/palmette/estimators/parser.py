@@ -59,6 +59,8 @@ class Parser(ParserOptions, Estimator):
         trees: Iterable[Tree] | None = None,
         *,
         dev: Labelled | None = None,
+        resume: ParserModel | None = None,
+        checkpoint: bool = False,
         threads: int = 1,
         progress: Progress | None = None,
     ) -> Parser:
@@ -67,16 +69,27 @@ class Parser(ParserOptions, Estimator):
         sentences: a Treebank; or sentences of words, each a form, (form, upos), (form, upos, xpos) or a dictionary.
         trees: per sentence a list of (head, relation); left out if the words are dictionaries with head and deprel.
         dev: development data that chooses the pass: a Treebank, or a pair (sentences, trees).
-        threads: to parse development data with."""
-        settings, templates = self.settings(), choose_templates(self.features)
+        resume: the `model_` of a parser, which is trained further with its own templates; new relations are added.
+        checkpoint: keep in the model what `resume` needs to continue exactly. threads: to parse development data
+        with."""
+        settings = self.settings()
+        templates = choose_templates(self.features) if resume is None else resume.templates
+        if resume is not None and settings.chosen_learner.kind != resume.settings.chosen_learner.kind:
+            raise OptionError("learner", f"training continues with {resume.settings.chosen_learner.kind}")
         if dev is None and self.patience is not None:
             raise OptionError("patience", "needs development data: dev=...")
         held_out = None if dev is None else _labelled(*dev) if isinstance(dev, tuple) else _treebank(dev)
         self.model_, self.outcome_ = fit_parser(
-            _labelled(sentences, trees), held_out, templates, settings, threads=threads,
-            progress=progress,
+            _labelled(sentences, trees), held_out, templates, settings, resume=resume, checkpoint=checkpoint,
+            threads=threads, progress=progress,
         )  # fmt: skip
+        if resume is not None:
+            self.model_.meta |= {name: resume.meta[name] for name in ("ignored", "tags") if name in resume.meta}
         return self
+
+    def partial_fit(self, sentences: Sentences, trees: Iterable[Tree] | None = None) -> Parser:
+        """Continue training with more data, which may bring new relations."""
+        return self.fit(sentences, trees, resume=getattr(self, "model_", None), checkpoint=True)
 
     def fit_file(
         self, path: FilePath, dev: FilePath | None = None, *, skip_bad: bool = False, spec: TextSpec = PLAIN,

@@ -30,6 +30,8 @@ KERNELS = {
     "decode_packed": "chain.packed",
     "decode_beam": "chain.decode_beam",
     "forest": "tree.lists",
+    "count_gold": "tree.cutoff",
+    "allow_features": "tree.cutoff",
     "gather": "chain.gather",
     "parse": "tree.train",
     "decide": "latent.train",

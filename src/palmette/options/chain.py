@@ -172,6 +172,8 @@ class ChainSettings(ChainOptions, Value):
         learner = self.chosen_learner
         if isinstance(learner, HiddenMarkov) and learner.rare < 1:
             raise OptionError("rare", "0 is for `HMM`: a tagger meets new words, and needs classes for them")
+        if learner.from_forest:
+            raise OptionError("candidates", "a forest is what parsers with merged states have; leave it out")
         if self.mavg_every is not None and self.estimator != "mavg":
             raise OptionError("mavg_every", "applies to the estimator mavg")
         if learner.full_batch and self.estimator != "auto":

@@ -207,5 +207,7 @@ class LatentSettings(LatentOptions, Value):
             raise OptionError("nbest", "a classifier has one candidate per sentence: the other class")
         if learner.values().get("cost", "hamming") != "hamming":
             raise OptionError("cost", "spans are for taggers; a wrong class costs 1")
+        if learner.from_forest:
+            raise OptionError("candidates", "a forest is what parsers with merged states have; leave it out")
         if self.bound and not (learner.kind == "pa" and learner.values()["pa_type"] == "PA"):
             raise OptionError("bound", "the bound on the squared loss holds for the learner pa with pa_type PA")

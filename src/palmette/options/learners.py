@@ -67,6 +67,11 @@ class Learner(Value):
     unused: ClassVar[tuple[str, ...]] = ()  # options of the estimator that have no effect with it
 
     @property
+    def from_forest(self) -> bool:
+        """Whether candidates are derivations of merged states, which only parsers have."""
+        return False
+
+    @property
     def full_batch(self) -> bool:
         """Whether every step looks at all data."""
         return False
@@ -81,9 +86,24 @@ class Learner(Value):
         raise NotImplementedError
 
 
-def _limited(wanted: int | None, default: int, listed: int | None) -> int:
-    """The number of candidates: at most what a beam holds."""
-    return (wanted or default) if listed is None else min(wanted or listed, listed)
+class ListLearner(Learner):
+    """Learners that look at several candidates."""
+
+    candidates: str = option(
+        default="beam", help="Where a parser that merges states finds its candidates.",
+        choices={"beam": "the states of the beam, each with its best derivation", "forest": "all derivations of them"},
+    )  # fmt: skip
+
+    @property
+    def from_forest(self) -> bool:
+        return self.candidates == "forest"
+
+    def n_candidates(self, default: int, listed: int | None) -> int:
+        """The number of candidates: at most what a beam holds, unless they are derivations."""
+        wanted: int | None = self.values()["nbest"]
+        if listed is None:
+            return wanted or default
+        return wanted or listed if self.from_forest else min(wanted or listed, listed)
 
 
 class Perceptron(Learner):
@@ -96,14 +116,14 @@ class Perceptron(Learner):
         return Rule(PERCEPTRON)
 
 
-class ProbPerc(Learner):
+class ProbPerc(ListLearner):
     """Probabilistic perceptron: gold goes up by the rate, each of the n best outputs down by its probability."""
 
     kind = "probperc"
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     nbest: int | None = option(
         default=None, low=1, high=MOST_CANDIDATES,
-        help="Best outputs that are looked at (default: 5; a parser: all in its beam).",
+        help="Best outputs that are looked at (default: 5; a parser: as many as its beam has).",
     )  # fmt: skip
     rate: float = option(default=0.2, above=0.0, help="Step size.")
     rate_schedule: str = option(
@@ -129,21 +149,21 @@ class ProbPerc(Learner):
 
     def rule(self, n_examples: int, listed: int | None = None) -> Rule:
         return Rule(
-            PROBPERC, candidates=_limited(self.nbest, 5, listed), rate=float(self.rate),
+            PROBPERC, candidates=self.n_candidates(5, listed), rate=float(self.rate),
             decay=1.0 / max(1, n_examples) if self.rate_schedule == "falling" else 0.0,
             function=FUNCTIONS[self.probability_function], degree=float(self.degree), add_gold=self.add_gold,
             on_errors=self.when == "errors",
         )  # fmt: skip
 
 
-class Mira(Learner):
+class Mira(ListLearner):
     """MIRA (Crammer et al. 2006): the smallest change after which gold beats the n best outputs by their costs."""
 
     kind = "mira"
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     nbest: int | None = option(
         default=None, low=1, high=MOST_CANDIDATES,
-        help="Best outputs that are looked at (default: 1; a parser: all in its beam).",
+        help="Best outputs that are looked at (default: 1; a parser: as many as its beam has).",
     )  # fmt: skip
     aggressiveness: float = option(default=0.1, above=0.0, help="Largest step per candidate.")
     cost: str = option(
@@ -152,7 +172,7 @@ class Mira(Learner):
     )  # fmt: skip
 
     def rule(self, n_examples: int, listed: int | None = None) -> Rule:
-        return Rule(MIRA, candidates=_limited(self.nbest, 1, listed), aggressiveness=float(self.aggressiveness))
+        return Rule(MIRA, candidates=self.n_candidates(1, listed), aggressiveness=float(self.aggressiveness))
 
 
 class PassiveAggressive(Learner):
@@ -173,7 +193,7 @@ class PassiveAggressive(Learner):
         return Rule(PA, variant=PA_VARIANTS[self.pa_type], aggressiveness=float(self.aggressiveness))
 
 
-class Arow(Learner):
+class Arow(ListLearner):
     """AROW (Crammer et al. 2009) for structured outputs: margins as in MIRA, with a confidence per weight: weights that
     moved often take smaller steps."""
 
@@ -182,7 +202,7 @@ class Arow(Learner):
     adaptive = True
     nbest: int | None = option(
         default=None, low=1, high=MOST_CANDIDATES,
-        help="Best outputs that are looked at (default: 1; a parser: all in its beam).",
+        help="Best outputs that are looked at (default: 1; a parser: as many as its beam has).",
     )  # fmt: skip
     aggressiveness: float = option(
         default=1.0, above=0.0, help="1 / r of the published rule: larger values make larger steps."
@@ -194,7 +214,7 @@ class Arow(Learner):
 
     def rule(self, n_examples: int, listed: int | None = None) -> Rule:
         C = float(self.aggressiveness)
-        return Rule(AROW, candidates=_limited(self.nbest, 1, listed), aggressiveness=C, spread=C)
+        return Rule(AROW, candidates=self.n_candidates(1, listed), aggressiveness=C, spread=C)
 
 
 class Likelihood(Learner):

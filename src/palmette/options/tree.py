@@ -11,6 +11,9 @@ from palmette.options.training import AVERAGES, TrainingOptions
 from palmette.options.unicode import UnicodeOptions
 
 MAVG_EVERY = 4
+MOST_VARIANTS = 16
+INIT_SIZE = 0.01
+HIDDEN_UPDATES = ("standard", "max-violation", "latest")  # with hidden variants
 
 
 class TreeOptions(TrainingOptions, UnicodeOptions):
@@ -23,6 +26,19 @@ class TreeOptions(TrainingOptions, UnicodeOptions):
     merge: bool = option(
         default=False, group="model", help="Merge states that no template can distinguish, by dynamic programming."
     )
+    variants: int = option(
+        default=1, low=1, high=MOST_VARIANTS, group="model",
+        help="Hidden variants of each arc, which training finds and templates may read (features latent).",
+    )  # fmt: skip
+    init_size: float = option(
+        default=INIT_SIZE, low=0.0, high=100.0, group="model",
+        help="Size of the random numbers that hidden variants start from.",
+    )  # fmt: skip
+    min_count: int = option(
+        default=0, low=0, group="features",
+        help="Leave out features that occur in fewer states of the gold derivations of the training data (0: keep all, "
+        "also those that only wrong states have).",
+    )  # fmt: skip
     estimator: str = option(
         default="avg", choices=AVERAGES, group="training", help="Which weights come out of the training."
     )
@@ -37,7 +53,7 @@ class ParserOptions(TreeOptions):
     """All options of a `Parser`."""
 
     features: str | Any = option(
-        default="rich", kw_only=False, short="f", group="features", metavar="rich|basic|FILE",
+        default="rich", kw_only=False, short="f", group="features", metavar="rich|basic|latent|FILE",
         help="A named template set, or a file of templates; see docs/parsing.md.",
     )  # fmt: skip
 
@@ -55,7 +71,7 @@ class TreeSettings(TreeOptions, Value):
         beam = cast(Beam, self.search)
         if beam.update is not None:
             return beam
-        laso = self.chosen_learner.kind == "perceptron" and not self.merge
+        laso = self.chosen_learner.kind == "perceptron" and not self.merge and self.variants == 1
         return beam.replace(update="laso" if laso else "max-violation")
 
     def validate(self) -> None:
@@ -64,5 +80,21 @@ class TreeSettings(TreeOptions, Value):
             raise OptionError("update", f"{update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}")
         if learner.values().get("cost", "hamming") != "hamming":
             raise OptionError("cost", "spans are for taggers; the cost of a tree is the number of its wrong actions")
+        if self.variants > 1:
+            self._check_hidden(str(update))
+        elif self.init_size != INIT_SIZE:
+            raise OptionError("init_size", "is for hidden variants: --variants 2 (variants=2)")
+        if learner.from_forest and not self.merge:
+            raise OptionError("candidates", "a forest is what merged states make: add --merge (merge=True)")
         if self.merge and update == "laso":
             raise OptionError("update", "laso continues from gold, where merged states have no scores; do not merge")
+
+    def _check_hidden(self, update: str) -> None:
+        if self.merge:
+            raise OptionError("merge", "does not apply to hidden variants, whose states are kept apart")
+        if update not in HIDDEN_UPDATES:
+            raise OptionError(
+                "update",
+                f"{update} cuts where gold leaves the beam, and with hidden variants gold has several derivations; "
+                f"choose {', '.join(HIDDEN_UPDATES)}",
+            )

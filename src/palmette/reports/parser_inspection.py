@@ -36,6 +36,7 @@ def parser_inspection(parser: Parser) -> dict[str, Any]:
         "features": features,
         "nonzero_weights": weights,
         "compact": model.is_compact,
+        "checkpoint": bool(model.checkpoint),
         "settings": model.settings.to_dict(),
         "tags": model.meta.get("tags", {}),
         "ignored": model.meta.get("ignored", []),

@@ -11,6 +11,7 @@ from palmette.options.declare import option
 ABOUT = {
     "basic": "words, tags, outermost children; reads no relations, so that states merge",
     "rich": "those, and distance, valency, second children, relations and sets of them, lemmas, features",
+    "latent": "those, and hidden variants of the arcs to children, for parsers with --variants",
 }
 
 
@@ -19,8 +20,8 @@ class ParserFeatures(Command):
 
     name: str | None = option(
         default=None, argument=True,
-        help="basic or rich prints that set as a template file; a path checks that file; without it the sets are "
-        "listed.",
+        help="basic, rich or latent prints that set as a template file; a path checks that file; without it the sets "
+        "are listed.",
     )  # fmt: skip
 
     def run(self) -> None:

@@ -36,6 +36,13 @@ class TrainParser(JsonOptions, Command):
     dev: str | None = option(
         default=None, metavar="FILE", help="Development treebank: the pass with the best LAS on it is kept."
     )
+    resume: str | None = option(
+        default=None, metavar="MODEL", group="training",
+        help="Continue training this model, also with new data and relations; its options are kept.",
+    )  # fmt: skip
+    checkpoint: bool = option(
+        default=False, group="training", help="Keep in the model what --resume needs to continue exactly."
+    )
     tagger: list | None = option(
         default=None, repeat=True, metavar="[FIELD=]MODEL", group="data",
         help="Replace tags of the treebanks by those of a palmette tagger: MODEL, upos=MODEL or xpos=MODEL; may be "
@@ -63,8 +70,7 @@ class TrainParser(JsonOptions, Command):
     threads: int = option(default=1, low=1, group="training", help="Threads to parse development data with.")
 
     def run(self) -> None:
-        if self.dev is None and self.given("patience"):
-            raise UsageError("--patience needs development data: --dev FILE")
+        self._check()
         from palmette.data import model_file
         from palmette.data.formats.conllu import read_treebank
         from palmette.estimators.parser import Parser
@@ -75,7 +81,9 @@ class TrainParser(JsonOptions, Command):
         model_file.check_output(self.output)
         stop_on_sigterm()
         begun = time.perf_counter()
-        parser = Parser(**self.params(ParserOptions))
+        old = Parser.load(self.resume) if self.resume else None
+        before = {} if old is None else old.get_params(deep=False) | {"passes": None, "patience": None}
+        parser = Parser(**self.params(ParserOptions, before))
         settings = parser.settings()
         spec = text_spec(self)
         treebank = read_treebank(self.data, skip_bad=self.skip_bad, spec=spec)
@@ -85,11 +93,14 @@ class TrainParser(JsonOptions, Command):
             held_out,
             taggers=taggers_of(self.tagger, self.quiet or self.json),
             folds=self.jackknife,
-            ignored=self.ignore or (),
+            ignored=self.ignore or ([] if old is None else old.model_.meta.get("ignored", [])),
         )
         metric = None if self.dev is None else "LAS"
         with TrainingDisplay(settings.n_passes(), metric, self.quiet or self.json) as display:
-            parser.fit(treebank, dev=held_out, threads=self.threads, progress=display)
+            parser.fit(
+                treebank, dev=held_out, resume=None if old is None else old.model_, checkpoint=self.checkpoint,
+                threads=self.threads, progress=display,
+            )  # fmt: skip
         parser.model_.meta |= about
         if self.compact:
             report = parser.compact(held_out, threads=self.threads, most_loss=MOST_LOSS)
@@ -99,6 +110,16 @@ class TrainParser(JsonOptions, Command):
         seconds = time.perf_counter() - begun
         report_training(parser.outcome_, self.output, seconds, lambda: _about(parser), self.json, self.quiet, "dev LAS")
         exit_if_interrupted(parser.outcome_)
+
+    def _check(self) -> None:
+        if self.dev is None and self.given("patience"):
+            raise UsageError("--patience needs development data: --dev FILE")
+        fixed = [*self.given("features"), *(["ignore"] if self.ignore is not None else [])]
+        if self.resume and fixed:
+            flags = ", ".join(f"--{name}" for name in fixed)
+            raise UsageError(f"{flags}: --resume continues with the templates and fields of the model")
+        if self.compact and self.checkpoint:
+            raise UsageError("--compact drops what --checkpoint must keep: choose one of them")
 
 
 def _about(parser: Parser) -> dict[str, Any]:

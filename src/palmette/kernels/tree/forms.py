@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.core.aligned import aligned_zeros
-from palmette.kernels.core.types import F32, F64, I32, I32_2D, I64, U8, U64, U64_2D, struct
+from palmette.kernels.core.types import F32, F64, F64_2D, I32, I32_2D, I32_3D, I64, U8, U64, U64_2D, struct
 from palmette.kernels.core.vector_rows import ROW_STEP
 from palmette.kernels.learning.rule import CandidateList, candidate_list
 
@@ -24,12 +24,12 @@ LEFTMOST, SECOND_LEFT, RIGHTMOST, SECOND_RIGHT = range(4)
 NODES = CHILDREN + 12
 
 # What an atom reads of a node
-CELL, RELATION, LEFT_VALENCY, RIGHT_VALENCY, LEFT_SET, RIGHT_SET, DISTANCE = range(7)
+CELL, RELATION, LEFT_VALENCY, RIGHT_VALENCY, LEFT_SET, RIGHT_SET, DISTANCE, VARIANT = range(8)
 
 # Columns of States.node
 WORD = 0
-CHILD = 1  # four children, then their four relations
-CHILD_RELATION = 5
+CHILD = 1  # four children, then the four actions that attached them
+CHILD_ACTION = 5
 N_LEFT, N_RIGHT = 9, 10
 BEGIN = 11  # the first word that the top of the stack covers
 NODE_SIZE = 12
@@ -54,7 +54,10 @@ class Grammar(NamedTuple):
     relation: I32  # [A]  of the arc that it makes
     action: I32_2D  # [3, R] the number of a move with a relation, -1 if it was never seen
     mark: U64  # [R]      hashes of the relations
-    reads_relations: bool  # whether any stack atom reads relations
+    reads_relations: bool  # whether any stack atom reads relations or variants
+    variants: int = 1  # hidden variants of each arc: of arc a from 1 on, the actions 1 + (a - 1) * variants ...
+    start_seed: int = 0  # of the random numbers that weights of variants start from,
+    start_size: float = 0.0  # and their size; see actions.py
 
 
 @struct
@@ -92,6 +95,7 @@ class Weights(NamedTuple):
     long: U64  # [2 * places]   place of a long list, then its row
     least: int  # entries of a long list
     small: Small  # a compact parser has these instead of table and entry
+    closed: bool = False  # whether training gives weights only to the features that are in the table already
 
 
 class States(NamedTuple):
@@ -114,6 +118,7 @@ class States(NamedTuple):
     first: I32  # []    links to the states on the left of a base: the first,
     link: I32_2D  # [, 2]  (state, next link or -1)
     rival: I32_2D  # [, 4] merged derivations: (state, action, under, over)
+    right: U8  # []     in training: whether the derivation makes the arcs that gold makes, whatever their variants
     counts: I64  # [3]  states, links and rivals in use
 
 
@@ -145,6 +150,7 @@ class SearchOptions(NamedTuple):
     merge: bool  # whether equal states are merged
     update: int  # where gold and guess are cut in training, see kernels/learning/violation.py
     augment: bool = False  # cost-augmented search in training: 1 is added to the scores of actions that are not gold's
+    forest: bool = False  # candidates of a rule are derivations of the merged states, not the items of the beam
 
 
 class Memo(NamedTuple):
@@ -164,6 +170,21 @@ class Paths(NamedTuple):
     actions: I32_2D  # [K, steps]
     differ: I64  # [K]  the first step at which a candidate differs from gold
     list: CandidateList
+
+
+class Derivations(NamedTuple):
+    """The best derivations of merged states, a list of at most L per vertex; see derivations.py. Vertices are numbered:
+    x the subtree on top of the stack of state x, V + x its whole stack, 2V all items of a step; V states."""
+
+    score: F64_2D  # [2V + 1, L]
+    edge: I32_2D  # [2V + 1, L]    how it is made: OWN or a rival, a link, an item
+    action: I32_2D  # [2V + 1, L]
+    ranks: I32_3D  # [2V + 1, L, 2]  which derivations of the parts
+    size: I32  # [2V + 1]
+    wanted: U8  # [2V + 1]
+    first: I32  # [V]   rivals of a state: the first, and the next of each or -1
+    next: I32  # []
+    waiting: I32_2D  # [, 2]  vertices to be read, with a rank
 
 
 class Differences(NamedTuple):
@@ -192,6 +213,7 @@ class Workspace(NamedTuple):
     relations: I32  # [n]
     paths: Paths
     differences: Differences
+    derivations: Derivations
 
 
 def _states(longest: int, width: int, n_atoms: int, links: int) -> States:
@@ -203,7 +225,8 @@ def _states(longest: int, width: int, n_atoms: int, links: int) -> States:
         np.zeros((cap, NODE_SIZE), np.int32), np.zeros((cap, 2), np.uint64), np.zeros(cap, np.int32),
         np.zeros(cap, np.int32), np.zeros(cap, np.int32), np.zeros(cap, np.int32), np.zeros(cap, np.int32),
         np.zeros((cap, n_atoms), np.uint64), np.zeros(cap, np.uint64), np.zeros(cap, np.int32),
-        np.zeros((joined, 2), np.int32), np.zeros((joined, 4), np.int32), np.zeros(3, np.int64),
+        np.zeros((joined, 2), np.int32), np.zeros((joined, 4), np.int32), np.zeros(cap, np.uint8),
+        np.zeros(3, np.int64),
     )  # fmt: skip
 
 
@@ -212,6 +235,17 @@ def _differences(features: int, K: int) -> Differences:
     return Differences(
         np.zeros(size, np.uint64), np.zeros(size, np.int32), np.zeros(features, np.uint64),
         np.zeros((features, K), np.int32), np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+def _derivations(states: int, rivals: int, steps: int, length: int) -> Derivations:
+    """Lists of `length` derivations for so many states; of size 0 if there are none."""
+    V = 2 * states + 1 if length else 0
+    return Derivations(
+        np.zeros((V, length)), np.zeros((V, length), np.int32), np.zeros((V, length), np.int32),
+        np.zeros((V, length, 2), np.int32), np.zeros(V, np.int32), np.zeros(V, np.uint8),
+        np.zeros(states if length else 0, np.int32), np.zeros(rivals if length else 0, np.int32),
+        np.zeros((2 * steps + 4 if length else 0, 2), np.int32),
     )  # fmt: skip
 
 
@@ -256,8 +290,9 @@ def make_workspace(
     n_next = (
         width * (4 * g.move.size if how.merge else 1) + 1
     )  # with merging more may be needed, which search allocates
+    states = _states(longest, width, g.kind.size, POPPED if how.merge else 0)
     return Workspace(
-        _states(longest, width, g.kind.size, POPPED if how.merge else 0),
+        states,
         Beam(
             np.zeros((steps + 1, width), np.int32), np.zeros(steps + 1, np.int32), np.zeros(steps + 1),
             np.zeros(steps + 1), np.zeros(steps + 1, np.int32), np.zeros(steps + 1, np.int32),
@@ -273,4 +308,5 @@ def make_workspace(
             np.zeros((K, steps), np.int32), np.zeros((K, steps), np.int32), np.zeros(K, np.int64), candidate_list(K)
         ),
         _differences((K + 1) * steps * g.seed.size if differences else 0, K),
+        _derivations(states.score.size, states.rival.shape[0], steps, K + 1 if how.forest else 0),
     )  # fmt: skip

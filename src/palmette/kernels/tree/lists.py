@@ -9,7 +9,7 @@ from palmette.kernels.core.types import F64, I32, I32_2D
 from palmette.kernels.tree.forms import SHIFT, WORD, Grammar, SearchOptions, States, Weights, Words, Workspace
 from palmette.kernels.tree.memo import forget
 from palmette.kernels.tree.search import score_actions, search_without_gold
-from palmette.kernels.tree.trace import read_arcs
+from palmette.kernels.tree.trace import read_arcs, stands_for
 
 
 @kernel
@@ -50,7 +50,7 @@ def forest(
         if ways[way, 1] != SHIFT:
             score_actions(workspace, g, w, ways[way, 3])
         for action in range(g.move.size):
-            if _stands_for(g, ways[way, 1], action):
+            if stands_for(g, ways[way, 1], action):
                 for k in range(4):
                     edges[e, k] = ways[way, k]
                 edges[e, 1] = action
@@ -75,19 +75,10 @@ def _ways(z: States) -> np.ndarray:
 
 
 @part
-def _stands_for(g: Grammar, made: int, action: int) -> bool:
-    """Whether a derivation step represents an action: its own; and if no template reads relations, all arcs of its
-    direction, since the search keeps only the best of them."""
-    if g.reads_relations or made == SHIFT:
-        return action == made
-    return g.move[action] == g.move[made]
-
-
-@part
 def _n_edges(g: Grammar, ways: np.ndarray) -> int:
     found = 0
     for way in range(ways.shape[0]):
         for action in range(g.move.size):
-            if _stands_for(g, ways[way, 1], action):
+            if stands_for(g, ways[way, 1], action):
                 found += 1
     return found

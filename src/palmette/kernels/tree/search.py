@@ -20,10 +20,9 @@ import numpy as np
 from palmette.kernels.core.compile import part
 from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.learning.violation import EARLY, LASO
+from palmette.kernels.tree.actions import add_start, same_arc
 from palmette.kernels.tree.forms import (
-    LEFT,
     POPPED,
-    RIGHT,
     SHIFT,
     Beam,
     Candidates,
@@ -38,8 +37,6 @@ from palmette.kernels.tree.memo import add_features
 from palmette.kernels.tree.state import depth, feature_keys, read_atoms, reduced, shifted, sign, start
 from palmette.kernels.tree.weights import add_list, find_key, list_start
 
-NO_ARC = -2
-
 
 @part
 def score_actions(workspace: Workspace, g: Grammar, w: Weights, x: int) -> None:
@@ -48,6 +45,8 @@ def score_actions(workspace: Workspace, g: Grammar, w: Weights, x: int) -> None:
     for a in range(out.size):
         out[a] = np.float32(0.0)
     feature_keys(g, workspace.z.atoms[x], keys)
+    if g.start_size > 0.0:
+        add_start(g, keys[0], out)
     if w.sums.size > 0:  # weights that change
         _add_lists(w, keys, out)
     else:
@@ -70,7 +69,7 @@ def _add_lists(w: Weights, keys: np.ndarray, out: np.ndarray) -> None:
 
 
 @part
-def _offer(c: Candidates, count: int, width: int, score: float, item: int, action: int, under: int) -> int:
+def offer(c: Candidates, count: int, width: int, score: float, item: int, action: int, under: int) -> int:
     """Insert a candidate into the sorted list of the `width` best. Returns the new length. Of equal candidates the
     first one comes first."""
     if count == width:
@@ -86,10 +85,10 @@ def _offer(c: Candidates, count: int, width: int, score: float, item: int, actio
 
 
 @part
-def _add_costs(out: np.ndarray, gold: int) -> None:
+def _add_costs(g: Grammar, out: np.ndarray, gold: int) -> None:
     """Add 1, the cost, to the scores of all actions but gold's."""
     for a in range(out.size):
-        if a != gold:
+        if not same_arc(g, a, gold):
             out[a] += np.float32(1.0)
 
 
@@ -103,19 +102,19 @@ def _collect(workspace: Workspace, g: Grammar, w: Weights, i: int, n: int, how: 
         x = b.items[i, k]
         score_actions(workspace, g, w, x)
         if how.augment:
-            _add_costs(out, b.gold_action[i])
+            _add_costs(g, out, b.gold_action[i])
         z.shift[x] = out[0]
         if x == b.gold_item[i]:
             gold_step = out[b.gold_action[i]]
         before = z.score[x]
         if z.front[x] < n:
-            count = _offer(c, count, width, before + out[0], x, SHIFT, x)
+            count = offer(c, count, width, before + out[0], x, SHIFT, x)
         if depth(z, x) >= 2:
             under = z.left[x]
             for a in range(1, g.move.size):
                 score = before + out[a]
                 if count < width or score > c.score[width - 1]:
-                    count = _offer(c, count, width, score, x, a, under)
+                    count = offer(c, count, width, score, x, a, under)
     return count, gold_step
 
 
@@ -259,7 +258,7 @@ def _add_link(z: States, base: int, p: int) -> None:
 
 
 @part
-def _advance(
+def advance(
     workspace: Workspace, g: Grammar, words: Words, s: int, i: int, how: SearchOptions, c: Candidates, count: int
 ) -> int:
     """Make the items of step i + 1 from `count` candidates. Returns the number of merged ones."""
@@ -295,6 +294,7 @@ def _advance(
             if c.action[k] == SHIFT:
                 _add_link(z, x, c.under[k])
         z.counts[0] += 1
+        z.right[x] = is_gold if merge else z.right[c.item[k]] != 0 and same_arc(g, c.action[k], b.gold_action[i])
         if is_gold:
             b.gold_item[i + 1] = x
         b.items[i + 1, b.size[i + 1]] = x
@@ -303,64 +303,12 @@ def _advance(
 
 
 @part
-def _arc(g: Grammar, move: int, relation: int) -> int:
-    """The action that makes an arc, or NO_ARC."""
-    if relation < 0 or g.action[move, relation] < 0:
-        return NO_ARC
-    return g.action[move, relation]
-
-
-@part
-def oracle(workspace: Workspace, g: Grammar, words: Words, s: int) -> bool:
-    """Fill b.gold_action with the actions that make the gold tree, reducing as soon as a word has all its dependants.
-    False: the tree is not projective, or has an arc that no action makes."""
-    out, stack, missing = workspace.b.gold_action, workspace.waiting, workspace.heads
-    lo = words.offset[s]
-    n = words.offset[s + 1] - lo
-    for i in range(n):
-        missing[i] = 0
-    for i in range(n):
-        if words.head[lo + i] >= 0:
-            missing[words.head[lo + i]] += 1
-    top, front = 0, 0
-    for step in range(2 * n - 1):
-        action = -1
-        if top >= 2:
-            s1, s0 = stack[top - 2], stack[top - 1]
-            if words.head[lo + s1] == s0 and missing[s1] == 0:
-                action = _arc(g, LEFT, words.relation[lo + s1])
-                stack[top - 2] = s0
-                missing[s0] -= 1
-            elif words.head[lo + s0] == s1 and missing[s0] == 0:
-                action = _arc(g, RIGHT, words.relation[lo + s0])
-                missing[s1] -= 1
-            if action == NO_ARC:
-                return False
-            if action >= 0:
-                top -= 1
-        if action < 0:
-            if front == n:
-                return False
-            action = SHIFT
-            stack[top] = front
-            top += 1
-            front += 1
-        out[step] = action
-    return True
-
-
-@part
-def make_gold(workspace: Workspace, g: Grammar, words: Words, s: int) -> None:
-    """Make the states of gold: state i is the one after i steps."""
-    z, b = workspace.z, workspace.b
-    lo = words.offset[s]
-    n = words.offset[s + 1] - lo
-    for i in range(2 * n - 1):
-        if b.gold_action[i] == SHIFT:
-            shifted(z, i + 1, i)
-        else:
-            reduced(z, g, i + 1, z.left[i], i, b.gold_action[i])
-        read_atoms(z, g, words, lo, n, i + 1, workspace.node)
+def _best_wrong(z: States, b: Beam, i: int) -> float:
+    """The score of the best item after i steps that does not make gold's arcs, minus infinity if all do."""
+    for k in range(b.size[i]):
+        if z.right[b.items[i, k]] == 0:
+            return z.score[b.items[i, k]]
+    return -np.inf
 
 
 @part
@@ -385,8 +333,8 @@ def search(
                 score_actions(workspace, g, w, i)
                 gold_step = workspace.out[b.gold_action[i]]
             b.gold[i + 1] = b.gold[i] + gold_step
-        merges += _advance(workspace, g, words, s, i, how, c, count)
-        b.best[i + 1] = z.score[b.items[i + 1, 0]]
+        merges += advance(workspace, g, words, s, i, how, c, count)
+        b.best[i + 1] = _best_wrong(z, b, i + 1) if with_gold and g.variants > 1 else z.score[b.items[i + 1, 0]]
         if with_gold and fell == 0 and b.gold_item[i + 1] < 0:
             fell = i + 1
             if stop:
@@ -405,6 +353,7 @@ def begin_search(workspace: Workspace, g: Grammar, words: Words, s: int, first: 
     b.items[0, 0], b.size[0] = 0, 1
     b.best[0], b.gold[0] = 0.0, 0.0
     b.gold_item[0] = 0
+    z.right[0] = 1
 
 
 @part
@@ -412,5 +361,6 @@ def search_without_gold(workspace: Workspace, g: Grammar, w: Weights, words: Wor
     """Run a complete search of sentence s. Returns the number of merged candidates."""
     begin_search(workspace, g, words, s, 1)
     workspace.b.gold_item[0] = -1
+    workspace.z.right[0] = 0
     _, _, merges = search(workspace, g, w, words, s, 0, how, False)
     return merges

@@ -13,11 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import inline, part
+from palmette.kernels.tree.actions import variant_of
 from palmette.kernels.tree.forms import (
     BEGIN,
     CELL,
     CHILD,
-    CHILD_RELATION,
+    CHILD_ACTION,
     CHILDREN,
     DISTANCE,
     LEFT,
@@ -31,6 +32,7 @@ from palmette.kernels.tree.forms import (
     RIGHT_SET,
     RIGHT_VALENCY,
     S2,
+    VARIANT,
     WORD,
     Grammar,
     States,
@@ -85,7 +87,7 @@ def reduced(z: States, g: Grammar, x: int, p: int, q: int, action: int) -> None:
     z.node[x, outer + 1] = z.node[x, outer]
     z.node[x, outer] = z.node[child, WORD]
     z.node[x, outer + 5] = z.node[x, outer + 4]
-    z.node[x, outer + 4] = relation
+    z.node[x, outer + 4] = action
     z.node[x, N_LEFT + side] += 1
     z.sets[x, side] += g.mark[relation]
     z.node[x, BEGIN] = z.node[p, BEGIN]
@@ -121,7 +123,11 @@ def read_atoms(z: States, g: Grammar, words: Words, lo: int, n: int, x: int, nod
         elif kind == RELATION:
             if node[at] >= 0:
                 place = at - CHILDREN
-                found = g.mark[z.node[tops[place // 4], CHILD_RELATION + place % 4]]
+                found = g.mark[g.relation[z.node[tops[place // 4], CHILD_ACTION + place % 4]]]
+        elif kind == VARIANT:
+            if node[at] >= 0:
+                place = at - CHILDREN
+                found = _number(variant_of(g, z.node[tops[place // 4], CHILD_ACTION + place % 4]))
         elif kind == DISTANCE:
             if node[1] >= 0:
                 found = _number(min(node[0] - node[1], FARTHEST))

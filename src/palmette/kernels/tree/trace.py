@@ -45,3 +45,12 @@ def trace(z: States, x: int, states: np.ndarray, actions: np.ndarray, waiting: n
         top = z.left[top]
         if top >= 0:
             states[z.step[top]], actions[z.step[top]] = top, SHIFT
+
+
+@part
+def stands_for(g: Grammar, made: int, action: int) -> bool:
+    """Whether a derivation step represents an action: its own; and if no template reads relations, all arcs of its
+    direction, since the search keeps only the best of them."""
+    if g.reads_relations or made == SHIFT:
+        return action == made
+    return g.move[action] == g.move[made]

@@ -8,8 +8,9 @@ from palmette.kernels.learning.coefficients import updates_on_right_guesses
 from palmette.kernels.learning.rule import Rule
 from palmette.kernels.learning.violation import LASO, cut
 from palmette.kernels.tree.forms import WORD, Grammar, SearchOptions, Weights, Words, Workspace
+from palmette.kernels.tree.gold import force_gold, make_gold, oracle
 from palmette.kernels.tree.memo import forget
-from palmette.kernels.tree.search import begin_search, make_gold, oracle, search, search_without_gold
+from palmette.kernels.tree.search import begin_search, search, search_without_gold
 from palmette.kernels.tree.trace import read_arcs
 from palmette.kernels.tree.update import NOTHING, lacking, learn
 
@@ -75,6 +76,8 @@ def train_tree(
             counts[INFEASIBLE] += 1
             counts[CLOCK] += 1
             continue
+        if g.variants > 1:
+            force_gold(workspace, g, w, words, s, how)
         begin_search(workspace, g, words, s, 2 * n)
         make_gold(workspace, g, words, s)
         at, missed = 0, 0
@@ -82,7 +85,7 @@ def train_tree(
             at, fell, joined = search(workspace, g, w, words, s, at, how, True)
             counts[MERGES] += joined
             top = b.items[at, 0]
-            right = top == b.gold_item[at]
+            right = workspace.z.right[top] != 0
             if not right and how.update == LASO:  # the search continues, so that later words are counted later
                 missed = min(n, missed + 1)
             elif not right:
@@ -92,7 +95,7 @@ def train_tree(
                 # No weight changes if margins are met, or if the beam holds only gold.
                 if learn(workspace, g, w, how, rule, kept, counts[CLOCK]):
                     counts[UPDATES] += 1
-                    counts[BAD] += b.gold[kept] > b.best[kept]
+                    counts[BAD] += not right and b.gold[kept] > b.best[kept]
                     counts[CUTS] += kept / steps
             if how.update != LASO:
                 break

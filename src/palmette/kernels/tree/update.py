@@ -18,10 +18,12 @@ import numpy as np
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.learning.coefficients import asks_for_costs, asks_for_products, coefficients
 from palmette.kernels.learning.rule import Rule
+from palmette.kernels.tree.actions import same_arc
+from palmette.kernels.tree.derivations import list_derivations, read_derivation
 from palmette.kernels.tree.forms import Beam, Differences, Grammar, Paths, SearchOptions, States, Weights, Workspace
 from palmette.kernels.tree.state import feature_key
 from palmette.kernels.tree.trace import trace
-from palmette.kernels.tree.weights import change, entry_for, is_full
+from palmette.kernels.tree.weights import change, entry_for, has_weights, is_full
 
 NOTHING, PLACES, CAPACITY = 0, 1, 2  # results of `lacking`
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -43,34 +45,66 @@ def lacking(w: Weights, calls: int, actions: int) -> int:
 
 
 @part
-def _find_candidates(z: States, b: Beam, cut: int, K: int, p: Paths, waiting: np.ndarray) -> int:
-    """List the best items after `cut` steps that are not gold, with paths and scores. Returns their number."""
-    found = 0
+def _find_items(z: States, b: Beam, cut: int, K: int, p: Paths, waiting: np.ndarray) -> tuple[int, bool]:
+    """List the K best items after `cut` steps that are not gold, with paths and scores. Returns their number, and
+    whether gold is one of the K best items."""
+    found, gold_listed = 0, False
     for j in range(b.size[cut]):
         if found == K:
             break
         x = b.items[cut, j]
-        if x == b.gold_item[cut]:
+        if z.right[x] != 0:
+            gold_listed = True
             continue
         trace(z, x, p.states[found], p.actions[found], waiting)
-        i = 0
-        while i < cut and p.actions[found, i] == b.gold_action[i]:
-            i += 1
+        i = _first_difference(p.actions[found], b.gold_action, cut)
         if i == cut:  # an equal state into which gold was merged
             continue
         p.differ[found] = i
         p.list.score[found + 1] = z.score[x]
         found += 1
-    return found
+    return found, gold_listed
 
 
 @part
-def _costs(b: Beam, p: Paths, cut: int, found: int, augmented: bool) -> None:
+def _find_derivations(workspace: Workspace, g: Grammar, w: Weights, cut: int, K: int) -> tuple[int, bool]:
+    """As _find_items, of the derivations of all items after `cut` steps."""
+    b, p, d = workspace.b, workspace.paths, workspace.derivations
+    found, gold_listed = 0, False
+    for k in range(list_derivations(workspace, g, w, cut, K + 1)):
+        if found == K:
+            break
+        read_derivation(workspace, k, p.states[found], p.actions[found])
+        i = _first_difference(p.actions[found], b.gold_action, cut)
+        if i == cut:
+            gold_listed = True
+            continue
+        again = False
+        for j in range(found):
+            again = again or _first_difference(p.actions[found], p.actions[j], cut) == cut
+        if not again:
+            p.differ[found] = i
+            p.list.score[found + 1] = d.score[d.size.size - 1, k]
+            found += 1
+    return found, gold_listed
+
+
+@inline
+def _first_difference(one: np.ndarray, other: np.ndarray, steps: int) -> int:
+    """The first step at which two lists of actions differ, or their number."""
+    i = 0
+    while i < steps and one[i] == other[i]:
+        i += 1
+    return i
+
+
+@part
+def _costs(g: Grammar, b: Beam, p: Paths, cut: int, found: int, augmented: bool) -> None:
     """The number of actions of each candidate that are not gold's; subtracted from its score if that includes costs."""
     for k in range(found):
         cost = 0
         for i in range(p.differ[k], cut):
-            if p.actions[k, i] != b.gold_action[i]:
+            if not same_arc(g, p.actions[k, i], b.gold_action[i]):
                 cost += 1
         p.list.cost[k + 1] = cost
         if augmented:
@@ -165,8 +199,12 @@ def _count_differences(workspace: Workspace, g: Grammar, w: Weights, cut: int, f
         for i in range(p.differ[k], cut):
             x, gold, guess = p.states[k, i], b.gold_action[i], p.actions[k, i]
             for t in range(seed.size):
-                _count(d, size, _label(w, feature_key(ptr, atom, seed, atoms, i, t), gold, adaptive), k, 1)
-                _count(d, size, _label(w, feature_key(ptr, atom, seed, atoms, x, t), guess, adaptive), k, -1)
+                up = feature_key(ptr, atom, seed, atoms, i, t)
+                down = feature_key(ptr, atom, seed, atoms, x, t)
+                if has_weights(w, up):
+                    _count(d, size, _label(w, up, gold, adaptive), k, 1)
+                if has_weights(w, down):
+                    _count(d, size, _label(w, down, guess, adaptive), k, -1)
 
 
 @inline
@@ -209,17 +247,20 @@ def learn(workspace: Workspace, g: Grammar, w: Weights, how: SearchOptions, rule
     """One update with both prefixes cut after `cut` steps. Returns False if no weight changes."""
     b, p = workspace.b, workspace.paths
     adaptive = rule.spread > 0.0
-    found = _find_candidates(workspace.z, b, cut, rule.candidates, p, workspace.waiting)
+    if how.forest:
+        found, gold_listed = _find_derivations(workspace, g, w, cut, rule.candidates)
+    else:
+        found, gold_listed = _find_items(workspace.z, b, cut, rule.candidates, p, workspace.waiting)
     if found == 0:
         return False
     p.list.score[0] = b.gold[cut]
     if asks_for_costs(rule):
-        _costs(b, p, cut, found, how.augment)
+        _costs(g, b, p, cut, found, how.augment)
     if adaptive or asks_for_products(rule):
         _count_differences(workspace, g, w, cut, found, adaptive)
     if asks_for_products(rule):
         _gram(workspace.differences, w.state, p.list.gram, found)
-    if not coefficients(rule, p.list, found, b.gold_item[cut] >= 0, clock, 1.0):
+    if not coefficients(rule, p.list, found, gold_listed, clock, 1.0):
         return False
     if adaptive:
         _add_scaled(workspace.differences, w, p.list.coefficient, found, rule.spread, clock)

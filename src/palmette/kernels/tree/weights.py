@@ -20,9 +20,11 @@ _START = np.uint64((1 << 40) - 1)
 _LENGTH = np.uint64(0xFFF)
 _ONE = np.uint64(1)
 _TWO = np.uint64(2)
-_40 = np.uint64(40)
-_52 = np.uint64(52)
+LENGTH_BIT, SIZE_BIT = 40, 52  # where length and size class begin in a packed place
+_40 = np.uint64(LENGTH_BIT)
+_52 = np.uint64(SIZE_BIT)
 MOST_ACTIONS = 4095
+FIRST_SIZE = 1  # the size class of a new list
 
 
 @inline
@@ -81,19 +83,32 @@ def _place_for(w: Weights, size: int) -> int:
 
 
 @part
+def add_key(w: Weights, k: int, key: np.uint64) -> bool:
+    """Put a feature with an empty list into the empty place k of the table; False if there is no free place."""
+    if is_full(w.table, w.used[0] + 1):
+        return False
+    start = _place_for(w, FIRST_SIZE)
+    if start < 0:
+        return False
+    w.table[k] = key
+    w.table[k + 1] = _packed(start, 0, FIRST_SIZE)
+    w.used[0] += 1
+    return True
+
+
+@inline
+def has_weights(w: Weights, key: np.uint64) -> bool:
+    """Whether training may give weights to a feature."""
+    return not w.closed or w.table[find_key(w.table, key)] == key
+
+
+@part
 def entry_for(w: Weights, key: np.uint64, action: int) -> int:
-    """The number of the entry of (feature, action), created with weight 0 if it is missing; -1 if there is no free
-    place."""
+    """The number of the entry of (feature, action), created with weight 0 if it is missing; -1 if the feature has no
+    weights (see Weights.closed), or if there is no free place, which callers prevent (see `lacking` in update.py)."""
     k = find_key(w.table, key)
-    if w.table[k] == np.uint64(0):
-        if is_full(w.table, w.used[0] + 1):
-            return -1
-        start = _place_for(w, 1)
-        if start < 0:
-            return -1
-        w.table[k] = key
-        w.table[k + 1] = _packed(start, 0, 1)
-        w.used[0] += 1
+    if w.table[k] == np.uint64(0) and (w.closed or not add_key(w, k, key)):
+        return -1
     packed = w.table[k + 1]
     start = list_start(packed)
     length = list_length(packed)
@@ -126,6 +141,9 @@ def entry_for(w: Weights, key: np.uint64, action: int) -> int:
 
 @inline
 def change(w: Weights, e: int, amount: float, clock: float) -> None:
+    """Add to the weight of entry e, unless there is none."""
+    if e < 0:
+        return
     w.value[2 * e + 1] += np.float32(amount)
     w.sums[e] += clock * amount
 

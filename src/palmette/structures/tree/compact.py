@@ -66,7 +66,8 @@ def compact_parser(
     if model.is_compact:
         raise UsageError("the parser is compact already: use the full one")
     lists = lists_in_order(model.weights)
-    actions = len(model.actions)
+    actions = model.n_actions
+    model = replace(model, checkpoint={})
     small, price = replace(model, weights=compact_weights(lists, actions)), 0.0
     before = after = None
     if figure is not None:

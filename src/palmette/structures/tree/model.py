@@ -47,6 +47,7 @@ class ParserModel:
     weights: Weights
     settings: TreeSettings = field(default_factory=TreeSettings)
     meta: dict[str, Any] = field(default_factory=dict)  # training log, tags: plain JSON
+    checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # of training; see training/tree/resume.py
 
     @property
     def lifts(self) -> bool:
@@ -66,12 +67,17 @@ class ParserModel:
     def counts(self) -> tuple[int, int]:
         """The numbers of features and of weights other than zero."""
         if self.is_compact:
-            features, weights = small_sizes(self.weights.small, len(self.actions))
+            features, weights = small_sizes(self.weights.small, self.n_actions)
             return int(features), int(weights)
         return int(np.count_nonzero(self.weights.table[::2])), int(np.count_nonzero(self.weights.value[1::2]))
 
+    @property
+    def n_actions(self) -> int:
+        """The number of actions, the hidden variants of arcs counted."""
+        return n_actions(self.actions, self.settings)
+
     def grammar(self) -> Grammar:
-        return make_grammar(self.templates, self.actions, self.relations)
+        return make_grammar(self.templates, self.actions, self.relations, self.settings)
 
     def encode(self, treebank: Treebank) -> Words:
         """Sentences without their trees, as the kernels read them."""
@@ -119,22 +125,31 @@ def relations_of(actions: Sequence[Action], root: str) -> list[str]:
     return list(dict.fromkeys([relation for _, relation in actions[1:]] + [root]))
 
 
-def make_grammar(templates: Templates, actions: Sequence[Action], relations: Sequence[str]) -> Grammar:
+def n_actions(actions: Sequence[Action], settings: TreeSettings) -> int:
+    """The number of actions that have weights: the shift, and all variants of the arcs."""
+    return 1 + (len(actions) - 1) * settings.variants
+
+
+def make_grammar(
+    templates: Templates, actions: Sequence[Action], relations: Sequence[str], settings: TreeSettings | None = None
+) -> Grammar:
     """Templates and actions as the kernels read them."""
+    settings = settings or TreeSettings()
+    k = settings.variants
+    arcs = [arc for arc in actions[1:] for _ in range(k)]
     kind, node, column = (np.array([atom[k] for atom in templates.atoms], np.int32) for k in range(3))
     ptr = np.concatenate(([0], np.cumsum([len(atoms) for atoms in templates.lists]))).astype(np.int32)
     number = {name: k for k, name in enumerate(relations)}
     action = np.full((3, len(relations)), -1, np.int32)
-    for k, (move, relation) in enumerate(actions):
-        if move != SHIFT:
-            action[move, number[relation]] = k
+    for a, (move, relation) in enumerate(actions[1:]):
+        action[move, number[relation]] = 1 + a * k
     marks, _ = hash_pieces(*bytes_of(relations))
     return Grammar(
         kind, node, column, np.array(templates.stack, np.int32), ptr,
         np.array([atom for atoms in templates.lists for atom in atoms], np.int32),
-        np.array(templates.seeds, np.uint64), np.array([move for move, _ in actions], np.int32),
-        np.array([number.get(relation, 0) for _, relation in actions], np.int32), action, marks,
-        templates.reads_relations,
+        np.array(templates.seeds, np.uint64), np.array([SHIFT, *(move for move, _ in arcs)], np.int32),
+        np.array([0, *(number[relation] for _, relation in arcs)], np.int32), action, marks,
+        templates.reads_relations, k, settings.seed, settings.init_size if k > 1 else 0.0,
     )  # fmt: skip
 
 

@@ -128,4 +128,16 @@ s1.w s1.sr
 s1.t s1.sr
 """
 
-SETS = {"basic": BASIC, "rich": BASIC + MORE}
+# The variants of arcs to children, for parsers with hidden variants
+VARIANTS = """
+s0.t s0.l.rel s0.l.v
+s0.t s0.r.rel s0.r.v
+s1.t s1.l.rel s1.l.v
+s1.t s1.r.rel s1.r.v
+s0.w s0.l.rel s0.l.v
+s1.w s1.r.rel s1.r.v
+s0.t s1.t s0.l.rel s0.l.v
+s0.t s1.t s1.r.rel s1.r.v
+"""
+
+SETS = {"basic": BASIC, "rich": BASIC + MORE, "latent": BASIC + MORE + VARIANTS}

@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from palmette.data import array_specs, model_file
-from palmette.data.array_specs import ArraySpec, Found
+from palmette.data.array_specs import Arrays, ArraySpec, Found
 from palmette.data.files import FilePath, shown
 from palmette.data.treebank import FIELDS
 from palmette.errors import DataError, ModelError, UsageError
@@ -25,7 +25,7 @@ from palmette.kernels.tree.weights import MOST_ACTIONS, lists_of
 from palmette.options.tree import TreeOptions, TreeSettings
 from palmette.structures.stored_settings import unpack_settings
 from palmette.structures.training_log import Epoch, without_times
-from palmette.structures.tree.model import SHIFTING, Action, ParserModel, frozen_weights, small_weights
+from palmette.structures.tree.model import SHIFTING, Action, ParserModel, frozen_weights, n_actions, small_weights
 from palmette.structures.tree.templates import Templates, compile_templates
 
 TASK = "parse"
@@ -127,8 +127,46 @@ SMALL_SPECS = (
 )
 
 
-def _specs(compact: bool) -> tuple[ArraySpec, ...]:
-    return SMALL_SPECS if compact else PARSER_SPECS
+@dataclass(frozen=True)
+class TrainedLists:
+    """As FeatureLists, for the table of a checkpoint: its lists follow each other in the order of their places and take
+    all entries, and no list has an action twice, so that training finds room for each of them."""
+
+    actions: str  # the array of the entries' actions
+
+    def fault(self, array: NDArray[Any], found: Found) -> str | None:
+        places, action = array.size // 2, found.arrays[self.actions]
+        if array.size % 2 or places & (places - 1) or places < 2 or not (array[::2] == 0).any():
+            return "is not a table of features: its places are not a power of two, or none is free"
+        if array[1::2][array[::2] == 0].any():
+            return "has a list of weights without a feature"
+        start, length = lists_of(array)
+        owned = array[::2] != 0
+        ends = np.cumsum(length[owned])
+        if (start[owned] != ends - length[owned]).any() or int(length.sum()) != action.size:
+            return f"does not divide {self.actions!r} into lists"
+        pairs = np.repeat(np.arange(places), length) * (MOST_ACTIONS + 1) + action
+        return None if np.unique(pairs).size == pairs.size else "has a list with an action twice"
+
+
+# Of a training that can be continued exactly
+CHECKPOINT = "checkpoint."
+CHECKPOINT_SPECS = (
+    ArraySpec(f"{CHECKPOINT}clock", np.float64, (1,), low=1, high=np.inf),
+    ArraySpec(f"{CHECKPOINT}action", np.int32, ("entries",), low=0, high="actions"),
+    ArraySpec(f"{CHECKPOINT}weight", np.float32, ("entries",), finite=True),
+    ArraySpec(f"{CHECKPOINT}sums", np.float64, ("entries",), finite=True),
+    ArraySpec(f"{CHECKPOINT}table", np.uint64, ("trained cells",), rules=(TrainedLists(f"{CHECKPOINT}action"),)),
+)
+STATE_SPEC = ArraySpec(f"{CHECKPOINT}state", np.float32, ("entries",), low=0, finite=True)  # of adaptive learners
+
+
+def parser_specs(arrays: Arrays, settings: TreeSettings) -> tuple[ArraySpec, ...]:
+    """The declarations for a file with these arrays: of a full or a compact parser, with a checkpoint or without."""
+    weights = SMALL_SPECS if "small.lists" in arrays else PARSER_SPECS
+    if not any(name.startswith(CHECKPOINT) for name in arrays):
+        return weights
+    return (*weights, *CHECKPOINT_SPECS, *((STATE_SPEC,) if settings.chosen_learner.adaptive else ()))
 
 
 # --- saving -------------------------------------------------------------------------------------------------
@@ -140,6 +178,7 @@ def save_parser(model: ParserModel, path: FilePath) -> None:
     parts = {"table": model.weights.table, "entry": model.weights.entry}
     if model.is_compact:
         parts = {"small.start": small.start, "small.lists": small.lists, "small.step": small.step}
+    parts |= {f"{CHECKPOINT}{name}": array for name, array in model.checkpoint.items()}
     meta = {
         "task": TASK,
         "templates": {"name": model.templates.name, "text": model.templates.text},
@@ -149,7 +188,7 @@ def save_parser(model: ParserModel, path: FilePath) -> None:
         **model.meta,
         "history": without_times(model.meta.get("history", [])),
     }
-    arrays = array_specs.pack(parts, _specs(model.is_compact), {"actions": len(model.actions)})
+    arrays = array_specs.pack(parts, parser_specs(parts, model.settings), {"actions": model.n_actions})
     model_file.save(path, arrays, model_file.declared(meta, ParserMeta))
 
 
@@ -163,15 +202,14 @@ def load_parser(path: FilePath, *, copy: bool = False) -> ParserModel:
     model_file.check_task(meta, TASK, "a parser", file)
     stored = model_file.read_metadata(meta, ParserMeta, "metadata", file)
     settings = unpack_settings(stored.settings, TreeSettings, TreeOptions, file)
-    _check_actions(stored.actions, file)
+    _check_actions(stored.actions, settings, file)
     model_file.check_text([stored.root], "the relation of the root", file)
     if not isinstance(stored.ignored, UnsetType) and not set(stored.ignored) <= set(FIELDS[1:]):
         raise ModelError("damaged model: it ignores fields that a treebank does not have", file=file)
     templates = _unpack_templates(stored.templates, file)
-    actions = len(stored.actions)
-    compact = "small.lists" in arrays
-    found = array_specs.unpack(arrays, _specs(compact), {"actions": actions}, file)
-    if compact:
+    actions = n_actions(stored.actions, settings)
+    found = array_specs.unpack(arrays, parser_specs(arrays, settings), {"actions": actions}, file)
+    if "small.lists" in found:
         small = Small(found["small.start"], found["small.lists"], found["small.step"], action_bytes(actions))
         weights = small_weights(small, actions)
     else:
@@ -184,18 +222,20 @@ def load_parser(path: FilePath, *, copy: bool = False) -> ParserModel:
         weights,
         settings,
         {key: about[key] for key in ABOUT_TRAINING if key in about},
+        {name.removeprefix(CHECKPOINT): found[name] for name in found if name.startswith(CHECKPOINT)},
     )
 
 
-def _check_actions(actions: list[Action], file: str) -> None:
+def _check_actions(actions: list[Action], settings: TreeSettings, file: str) -> None:
     moves = {move for move, _ in actions[1:]}
     if not actions or actions[0] != SHIFTING or not moves <= {LEFT, RIGHT} or len(set(actions)) < len(actions):
         raise ModelError("damaged model: its actions are not one shift and arcs", file=file)
     if not moves:
         raise ModelError("damaged model: its only action is to shift, which builds no tree", file=file)
     model_file.check_text((relation for _, relation in actions), "a relation", file)
-    if len(actions) > MOST_ACTIONS:
-        raise ModelError(f"damaged model: {len(actions)} actions; at most {MOST_ACTIONS}", file=file)
+    if n_actions(actions, settings) > MOST_ACTIONS:
+        count = n_actions(actions, settings)
+        raise ModelError(f"damaged model: {count} actions; at most {MOST_ACTIONS}", file=file)
 
 
 def _unpack_templates(stored: StoredParserTemplates, file: str) -> Templates:

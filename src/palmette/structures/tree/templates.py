@@ -7,8 +7,9 @@
 An atom is a node and what is read of it. Nodes: s0, s1, s2 (stack), q0 ... q3 (the words to come), and the outermost
 children of a stack node: s0.l, s0.r, and the ones next to them, s0.l2, s0.r2. What is read: w form, m lemma, u UPOS,
 x XPOS, t tag (XPOS, or UPOS if there is none), f all morphological features, f:Case one of them; of a child also
-`rel`, its relation; of a stack node vl and vr (how many dependants it has on a side) and sl and sr (the set of their
-relations). Letters may stand together: s0.wt is s0.w s0.t. `distance` is that between s0 and s1.
+`rel`, its relation, and `v`, the hidden variant of its arc; of a stack node vl and vr (how many dependants it has on a
+side) and sl and sr (the set of their relations). Letters may stand together: s0.wt is s0.w s0.t. `distance` is that
+between s0 and s1.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from palmette.kernels.tree.forms import (
     RIGHT_SET,
     RIGHT_VALENCY,
     S2,
+    VARIANT,
 )
 from palmette.structures.tree.named_templates import SETS
 
@@ -66,7 +68,12 @@ class Templates:
 
     @property
     def reads_relations(self) -> bool:
-        return any(kind in (RELATION, LEFT_SET, RIGHT_SET) for kind, _, _ in self.atoms)
+        """Whether states with different relations, or variants of arcs, differ."""
+        return any(kind in (RELATION, VARIANT, LEFT_SET, RIGHT_SET) for kind, _, _ in self.atoms)
+
+    @property
+    def reads_variants(self) -> bool:
+        return any(kind == VARIANT for kind, _, _ in self.atoms)
 
 
 def choose_templates(features: str | FilePath) -> Templates:
@@ -142,17 +149,17 @@ def _atoms(word: str, columns: dict[str, int], where: str) -> list[Atom]:
             raise UsageError(f"{where}: {word!r}: only nodes of the stack have children")
         number = CHILDREN + 4 * number + _CHILD[node[2]]
     read = word[node.end() + 1 :]
-    if read == "rel":
+    if read in ("rel", "v"):
         if not node[2]:
-            raise UsageError(f"{where}: {word!r}: only a child has a relation, as in s0.l.rel")
-        return [(RELATION, number, 0)]
+            raise UsageError(f"{where}: {word!r}: only a child has a relation (s0.l.rel) or a variant (s0.l.v)")
+        return [(RELATION if read == "rel" else VARIANT, number, 0)]
     if read in _COUNTS:
         if number > S2:
             raise UsageError(f"{where}: {word!r}: only stack nodes have {read}, as in s0.{read}")
         return [(_COUNTS[read], number, 0)]
     names = [read] if read.startswith("f:") and len(read) > 2 else list(read)
     if not names or not all(name in _LETTERS or name.startswith("f:") for name in names):
-        raise UsageError(f"{where}: {word!r}: {read!r} is not one of w m u x t f f:NAME rel vl vr sl sr")
+        raise UsageError(f"{where}: {word!r}: {read!r} is not one of w m u x t f f:NAME rel v vl vr sl sr")
     return [(CELL, number, columns.setdefault(name, len(columns))) for name in names]
 
 

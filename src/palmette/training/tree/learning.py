@@ -8,36 +8,27 @@ import numpy as np
 
 from palmette.kernels.learning.coefficients import asks_for_products, searches_with_costs
 from palmette.kernels.learning.rule import Rule
-from palmette.kernels.tree.forms import Grammar, SearchOptions, Weights, Words, make_workspace, not_small
+from palmette.kernels.tree.cutoff import allow_features, count_gold
+from palmette.kernels.tree.forms import Grammar, SearchOptions, Weights, Words, make_workspace
 from palmette.kernels.tree.train import BAD, CLOCK, CUTS, MERGES, N_COUNTS, UPDATES, WRONG, train_tree
 from palmette.kernels.tree.update import PLACES as MORE_PLACES
-from palmette.kernels.tree.weights import CLASSES, frozen, larger_table, restart_from_average
+from palmette.kernels.tree.weights import frozen, larger_table, restart_from_average
 from palmette.options.search import UPDATE_NUMBERS
 from palmette.options.tree import MAVG_EVERY, TreeSettings
 from palmette.structures.tree.model import frozen_weights, longest
 from palmette.training.trainer import Counts, Learning
+from palmette.training.tree.resume import TrainingStart, new_weights, saved_state
 
-PLACES = 1 << 16
-# Arrays of zeros take memory when they are first written to. The first ones are so large that the system gives them
-# memory of their own, which it gets back as a whole when they are replaced.
-CAPACITY = 1 << 22
 MANY_PLACES = 1 << 20  # tables with fewer grow at once to eight times their size
-
-
-def new_weights(adaptive: bool = False) -> Weights:
-    """Empty weights of the initial capacity; adaptive: with learner state per weight."""
-    entry, table = np.zeros(2 * CAPACITY, np.int32), np.zeros(2 * PLACES, np.uint64)
-    state = np.zeros(CAPACITY if adaptive else 0, np.float32)
-    free, used = np.full(CLASSES, -1, np.int64), np.zeros(2, np.int64)
-    rows, long = np.zeros(0, np.float32), np.zeros(0, np.uint64)
-    return Weights(
-        table, entry, entry.view(np.float32), np.zeros(CAPACITY), state, free, used, rows, long, 0, not_small()
-    )
 
 
 # Kernel parts as plain Python functions
 _asks_for_products: Callable[[Rule], bool] = getattr(asks_for_products, "py_func", asks_for_products)
 _searches_with_costs: Callable[[Rule], bool] = getattr(searches_with_costs, "py_func", searches_with_costs)
+
+
+def _larger_table(table: np.ndarray) -> np.ndarray:
+    return larger_table(table, 8 if table.size < 2 * MANY_PLACES else 2)
 
 
 def _doubled(array: np.ndarray, used: int) -> np.ndarray:
@@ -57,18 +48,23 @@ class ParserLearning(Learning):
         settings: TreeSettings,
         evaluate: Callable[[Weights], dict[str, float]] | None,
         rule: Rule | None = None,  # None: the rule of the settings
+        start: TrainingStart | None = None,  # None: no weights
     ) -> None:
         self.grammar, self.words, self.settings = grammar, words, settings
         beam = settings.beam
         own = settings.chosen_learner.rule(words.offset.size - 1, beam.width)
         self.rule = own if rule is None else rule
         augment = _searches_with_costs(self.rule) and not settings.merge
-        self.how = SearchOptions(beam.width, settings.merge, UPDATE_NUMBERS[str(beam.update)], augment)
-        self.weights = new_weights(self.rule.spread > 0)
+        self.how = SearchOptions(
+            beam.width, settings.merge, UPDATE_NUMBERS[str(beam.update)], augment, settings.chosen_learner.from_forest
+        )
+        self.weights, clock = start or TrainingStart(new_weights(self.rule.spread > 0))
         differences = _asks_for_products(self.rule) or self.rule.spread > 0
         self.workspace = make_workspace(grammar, longest(words), self.how, self.rule.candidates, differences)
         self.counts = np.zeros(N_COUNTS)  # of this epoch, except for the clock
-        self.counts[CLOCK] = 1.0
+        self.counts[CLOCK] = clock
+        if settings.min_count:
+            self._close(settings.min_count)
         self._evaluate = evaluate
         self._dev: dict[str, float] = {}
 
@@ -108,14 +104,30 @@ class ParserLearning(Learning):
         """Enlarge the table or the lists, whichever may be too small for the next sentence. One array after the other,
         each released before the next is copied."""
         if lacks == MORE_PLACES:
-            table = self.weights.table
-            self.weights = self.weights._replace(table=larger_table(table, 8 if table.size < 2 * MANY_PLACES else 2))
+            self.weights = self.weights._replace(table=_larger_table(self.weights.table))
             return
         used = int(self.weights.used[1])
         entry = _doubled(self.weights.entry, 2 * used)
         self.weights = self.weights._replace(entry=entry, value=entry.view(np.float32))
         self.weights = self.weights._replace(sums=_doubled(self.weights.sums, used))
         self.weights = self.weights._replace(state=_doubled(self.weights.state, used))
+
+    def _close(self, least: int) -> None:
+        """Let only those features have weights that have some already or occur in at least `least` gold states."""
+        table, used, first, last = np.zeros(2, np.uint64), np.zeros(1, np.int64), 0, self.words.offset.size - 1
+        while first < last:
+            table = _larger_table(table)
+            first = count_gold(self.workspace, self.grammar, self.words, first, last, table, used)
+        keys, first = table[::2][table[1::2] >= least], 0
+        while first < keys.size:
+            first, lacks = allow_features(self.weights, keys, first)
+            if first < keys.size:
+                self._grow(lacks)
+        self.weights = self.weights._replace(closed=True)
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """The state for an exact resumption."""
+        return saved_state(self.weights, self.clock)
 
     def snapshot(self) -> Weights:
         clock = 0.0 if self.settings.estimator == "last" else self.clock
