@@ -108,9 +108,9 @@ def print_classifier(about: dict[str, Any], console: Console | None = None) -> N
         ("views", views + (f", combined by {settings['combine']}" if len(about["views"]) > 1 else "")),
         ("attributes", f"{about['attributes']:,}; {about['nonzero_weights']:,} weights that are not zero"),
         ("largest weight", f"{about['largest_weight']:.4g}"),
-        ("unicode", settings["unicode"]),
         ("start", "zero" if about["start"] is None else f"a chunker's weights up to {about['start']:.4g}"),
         ("training", f"{about['ended']}; pass {about['best_pass']} was kept"),
+        ("unicode", settings["unicode"]),
     ]
     table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
     for name, value in rows:
