@@ -113,9 +113,9 @@ def print_classifier(about: dict[str, Any], console: Console | None = None) -> N
             f"{about['attributes']:,}; {not_zero(about['nonzero_weights'])}",
         ),
         ("largest weight", f"{about['largest_weight']:.4g}"),
-        ("unicode", settings["unicode"]),
         ("start", "zero" if about["start"] is None else f"a chunker's weights up to {about['start']:.4g}"),
         ("training", f"{about['ended']}; pass {about['best_pass']} was kept"),
+        ("unicode", settings["unicode"]),
     ]
     table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
     for name, value in rows:
