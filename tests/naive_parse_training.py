@@ -190,15 +190,17 @@ class Training:
         beams = self.model.search(sentence, self.rule.beam, gold[-1].path if self.rule.learner == "pa" else None)
         wrong = [[item for item in items if not self.is_gold(item, arcs)] for items in beams]
         right, at = self.is_gold(beams[-1][0], arcs), len(arcs)
+        gaps = {i: wrong[i][0].score - gold[i].score for i in range(1, at + 1) if wrong[i]}
+        if not right and self.rule.update == "latest":
+            at = max((i for i, gap in gaps.items() if gap >= 0), default=1)
         if not right and self.rule.update == "max-violation":
-            gaps = {i: wrong[i][0].score - gold[i].score for i in range(1, at + 1) if wrong[i]}
             at = max(gaps, key=lambda i: (gaps[i], i))
             near = [i for i in gaps if i != at and abs(gaps[i] - gaps[at]) < NEAR]
             if any(not (wrong[i][0].is_exact() and gold[i].is_exact()) for i in [*near, at] if near):
                 raise Risky
         if self.rule.learner != "perceptron":
             self._margins(sentence, gold[at], wrong[at])
-        elif not right:
+        elif not right and wrong[at]:
             self._perceptron(sentence, gold[at], wrong[at][0])
 
     def _cut(self, best: list[Item], gold: list[Item], fell: int) -> int:

@@ -54,6 +54,7 @@ def print_parser_inspection(about: dict[str, Any], templates: bool, console: Con
     named = about["templates"]
     lifted = f", {about['lifted_relations']} of them of lifted arcs" if about["lifted_relations"] else ""
     plain = len(about["relations"])
+    hidden = f", each arc with {settings['variants']} hidden variants" if settings["variants"] > 1 else ""
     rows = {
         "task": "dependency parsing, arc-standard",
         "search": described(settings["search"]) + (", merging" if settings["merge"] else ""),
@@ -61,7 +62,7 @@ def print_parser_inspection(about: dict[str, Any], templates: bool, console: Con
         "templates": f"{named['number']} ({named['name']}), which read {' '.join(about['reads'])}",
         "tags": ", ".join(f"{field}: {how}" for field, how in about["tags"].items()) or "those of the file",
         "ignored": ", ".join(about["ignored"]) or "nothing",
-        "relations": f"{plain}{lifted}; {counted(about['actions'], 'action')}",
+        "relations": f"{plain}{lifted}; {counted(about['actions'], 'action')}{hidden}",
         "features": f"{about['features']:,}, with {not_zero(about['nonzero_weights'])}",
         "trees that cross": {"pseudo": "arcs lifted, and put back", "skip": "left out"}.get(
             settings["non_projective"], ""
