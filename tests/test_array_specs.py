@@ -533,6 +533,16 @@ def test_sizes_are_compared_before_anything_is_allocated(tmp_path: Path) -> None
     assert peak < 20_000_000
 
 
+def test_an_arity_has_one_form(tmp_path: Path) -> None:
+    """Seen label bigrams beside rows: their checkpoint would be of another shape than what it is copied to."""
+    path = unpacked("seen_checkpoint", tmp_path)
+    arrays, meta = model_file.load(path)
+    A, cells = meta["sizes"]["pair"], len(meta["labels"]) ** 2
+    model_file.save(path, arrays | {"pair.rows": np.zeros((A, cells), np.float32)}, meta)
+    with pytest.raises(ModelError, match=r"array 'checkpoint\.2\.\w+' has shape"):
+        load_chain(path)
+
+
 def test_few_bits_of_words_are_saved_again(tmp_path: Path) -> None:
     """Compact models have them, and so may any file."""
     path = unpacked(FULL + "chain_order1", tmp_path)

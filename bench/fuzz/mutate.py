@@ -165,7 +165,8 @@ def _another(value: Any, rng: Rng) -> Any:
     if isinstance(value, bool):
         return one_of(rng, (not value, int(value), None))
     if isinstance(value, int | float):
-        return one_of(rng, (float(value), value + 1, value - 1, -value, str(value), [value], 1000 * value))
+        other = float(value) if abs(value) < 1e300 else value  # a whole number may be larger than any float
+        return one_of(rng, (other, value + 1, value - 1, -value, str(value), [value], 1000 * value))
     if isinstance(value, str):
         line = one_of(rng, LINES)
         return one_of(rng, (value + "\n" + line, line, value[:-1], value * 2, value.upper(), [value], len(value)))

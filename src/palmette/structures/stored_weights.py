@@ -26,6 +26,7 @@ MOST_GROWTH = 1024
 """Unpacked weights take at most this many times what the file has, beyond EMPTY bytes: a small file cannot ask for all
 memory."""
 
+MOST_SCALE = float(np.finfo(np.float32).max / 128)  # a scale times a number of 8 bits is finite
 CHUNK = 1 << 14  # rows that are processed together
 Packed = dict[str, np.ndarray]
 
@@ -68,7 +69,7 @@ def row_specs(part: str, form: Form) -> tuple[ArraySpec, ...]:
     """The arrays of a form; the size `{part}.cells` is that of a row."""
     kind: type[np.generic] = np.int8 if form.scaled else np.float32
     high = None if form.scaled else np.inf
-    scale = (ArraySpec(f"{part}.scale", np.float32, (f"{part}.A",), finite=True),) if form.scaled else ()
+    scale = (ArraySpec(f"{part}.scale", np.float32, (f"{part}.A",), low=0.0, high=MOST_SCALE),) if form.scaled else ()
     if not form.sparse:
         return (ArraySpec(f"{part}.rows", kind, (f"{part}.A", f"{part}.cells"), high=high), *scale)
     entries, rising = f"{part}.entries", RisingInGroups(f"{part}.count")

@@ -60,16 +60,19 @@ def reads_of(encoder: Encoder | None) -> tuple[int, ...]:
 
 
 def layout_of(arrays: Arrays, encoder: Encoder | None, beam: bool) -> Layout:
-    """The layout that the names of the arrays show. Arity 1 has a weight for every label, never for seen ones only."""
+    """The layout that the names of the arrays show. Arity 1 has a weight for every label, never for seen ones only; an
+    arity has one form, and what belongs to another is ignored."""
     arities = arities_of(encoder)
+    forms = {k: form for k in ARITIES if k in arities and (form := form_of(arrays, PARTS[k])) is not None}
+    others = [k for k in (2, 3) if k in arities and k not in forms]
     return Layout(
         arities,
-        frozenset(k for k in (2, 3) if k in arities and arrays.keys() & {f"{PARTS[k]}.{name}" for name in SEEN}),
+        frozenset(k for k in others if arrays.keys() & {f"{PARTS[k]}.{name}" for name in SEEN}),
         beam,
         reads_of(encoder),
         any(name.startswith(CHECKPOINT) for name in arrays),
         any(name.startswith(f"{CHECKPOINT}start.") for name in arrays),
-        tuple((k, form) for k in ARITIES if k in arities and (form := form_of(arrays, PARTS[k])) is not None),
+        tuple(forms.items()),
     )
 
 
