@@ -151,8 +151,8 @@ class Rule:
 @dataclass
 class ProbPercTwin(Rule):
     n: int
-    rate: float = 0.2
-    falling: bool = True
+    rate: float = 0.1
+    falling: bool = False
     probability: str = "softmax"
     degree: float = 2.0
     add_gold: bool = True
@@ -167,14 +167,16 @@ class ProbPercTwin(Rule):
                 return ""
         if gold is None:
             return "infeasible"
-        if all(path == gold[1] for _, path in found):
+        if not any(learner.missed(example, path) for _, path in found):
             return ""
         if self.add_gold and gold[1] not in [path for _, path in found]:
             found = [*found, gold]
         shares = probabilities([score for score, _ in found], self.probability, self.degree)
         rate = self.rate / (1 + (clock - 1) / sentences) if self.falling else self.rate
-        down = [(-p, learner.features(example, path)) for p, (_, path) in zip(shares, found, strict=True)]
-        learner.add_path_difference(added([(1.0, learner.features(example, gold[1])), *down]), rate * example.weight)
+        listed = [(p, path, learner.missed(example, path) == 0) for p, (_, path) in zip(shares, found, strict=True)]
+        up = 1.0 - sum(p for p, _, right in listed if right)  # all right paths are gold: their mass is its mass
+        down = [(-p, learner.features(example, path)) for p, path, right in listed if not right]
+        learner.add_path_difference(added([(up, learner.features(example, gold[1])), *down]), rate * example.weight)
         return "update"
 
 

@@ -84,7 +84,8 @@ class Taught:
         self.templates = compile_templates(TEXTS[templates], templates)
         learner = LEARNERS[rule.learner]
         given = {
-            "aggressiveness": rule.aggressiveness, "pa_type": rule.pa_type, "rate": rule.rate, "nbest": rule.candidates,
+            "aggressiveness": rule.aggressiveness, "pa_type": rule.pa_type, "nbest": rule.candidates, "rate": rule.rate,
+            "rate_schedule": "falling",
         }  # fmt: skip
         self.settings = TreeSettings(
             learner=learner(**{name: value for name, value in given.items() if name in learner.__options__}),

@@ -67,7 +67,7 @@ UPDATE, WIDTH, SEED = st.sampled_from(LIST_UPDATES), st.sampled_from([1, 2, 4]),
 @given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, n=st.integers(1, 4), add_gold=st.booleans())
 def test_probperc(drawn: BeamCase, update: str, B: int, seed: int, n: int, add_gold: bool) -> None:
     drawn = with_real_numbers(drawn, seed)
-    learner = ProbPerc(nbest=min(n, B), add_gold=add_gold)
+    learner = ProbPerc(nbest=min(n, B), rate=0.2, rate_schedule="falling", add_gold=add_gold)
     rule = BeamRunner(learner, Beam(B, update=update), drawn.contexts(), drawn.seen, len(drawn.case.sentences), LABELS)
     assert_learns(drawn, rule, ListLearner("probperc", min(n, B), add_gold=add_gold), B, update, seed)
 

@@ -199,7 +199,8 @@ def test_settings_of_version_1() -> None:
          {"learner": PassiveAggressive(pa_type="PA-II"), "search": Beam(4)}),
         ({"learner": "perceptron", "latent": {"N": 2}, "share": 0.5, "search": "viterbi"},
          {"states": Latent({"N": 2}, tied_update=0.5)}),
-        ({"learner": "probperc", "update": "errors"}, {"learner": ProbPerc(when="errors")}),
+        ({"learner": "probperc", "update": "errors"},
+         {"learner": ProbPerc(rate=0.2, rate_schedule="falling", when="errors")}),  # the defaults of that time
     ):  # fmt: skip
         found = params_from_version1(ChainOptions, idle | old)
         tagger, other = Tagger(**found), Tagger(**expected)

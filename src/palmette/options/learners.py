@@ -96,7 +96,9 @@ class Perceptron(Learner):
 
 
 class ProbPerc(Learner):
-    """Probabilistic perceptron: gold goes up by the rate, each of the n best outputs down by its probability."""
+    """Probabilistic perceptron: gold goes up by the rate, each of the n best outputs down by its probability.
+
+    Outputs with gold's labels and other latent states count as gold."""
 
     kind = "probperc"
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
@@ -104,9 +106,9 @@ class ProbPerc(Learner):
         default=None, low=1, high=MOST_CANDIDATES,
         help="Best outputs that are looked at (default: 5; a parser: all in its beam).",
     )  # fmt: skip
-    rate: float = option(default=0.2, above=0.0, help="Step size.")
+    rate: float = option(default=0.1, above=0.0, help="Step size.")
     rate_schedule: str = option(
-        default="falling", help="How the rate develops.",
+        default="constant", help="How the rate develops.",
         choices={"falling": "rate / (1 + passes done)", "constant": "the same throughout"},
     )  # fmt: skip
     probability_function: str = option(

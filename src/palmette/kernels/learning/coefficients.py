@@ -3,12 +3,17 @@
     w += sum over k of coefficient[k] * f(output k),    coefficient[0] = -(coefficient[1] + ... + coefficient[K])
 
 perceptron   gold up and the best candidate down by 1
-probPerc     candidate k down by rate * P(k), P by score among the candidates (gold included if listed or asked for)
+probPerc     wrong candidate k down by rate * P(k), P by score over the candidates, with gold if listed or asked for
 PA           the smallest step for which gold beats one candidate by its cost: loss / |difference|^2, capped by variant
 MIRA         the smallest step that meets the margins of K candidates: a quadratic program, by Hildreth's method
 AROW         MIRA without a cap, but with r on the diagonal; inner products and steps are scaled per weight by its state
 
-Margin rules ignore candidates without a cost (gold labels with other latent states): they need no margin.
+A candidate without a cost is right although it is not the gold output: gold's labels with other latent states, or
+other labels that agree with a partial annotation. Margin rules ignore it: it needs no margin. In probPerc it counts as
+gold: it has its place in the list, but its probability is gold's, so that it is not pushed down, and gold goes up by
+what is left:
+
+    w += rate * ((1 - sum of P over right outputs) * f(gold) - sum over wrong k of P(k) * f(output k))
 """
 
 from __future__ import annotations
@@ -44,12 +49,12 @@ def updates_on_right_guesses(rule: Rule) -> bool:
 
 @inline
 def _shares(rule: Rule, c: CandidateList, found: int, gold_listed: bool, clock: float) -> None:
-    """alpha of probPerc: the rate times the probabilities of the candidates."""
+    """alpha of probPerc: the rate times the probabilities of the wrong candidates."""
     first = 0 if gold_listed or rule.add_gold else 1
     shares(rule.function, rule.degree, c.score[first : found + 1], c.alpha[first : found + 1])
     rate = rule.rate / (1.0 + rule.decay * (clock - 1.0))
     for k in range(1, found + 1):
-        c.alpha[k] *= rate
+        c.alpha[k] *= rate if c.cost[k] > 0.0 else 0.0
 
 
 @inline

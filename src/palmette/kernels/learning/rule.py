@@ -46,7 +46,7 @@ class CandidateList(NamedTuple):
     """Numbers of one example; index 0 is gold, 1..K are candidates, best first."""
 
     score: F64  # [K+1]
-    cost: F64  # [K+1]        0 for gold; filled if `asks_for_costs`
+    cost: F64  # [K+1]        0: right; 1 if the structure does not fill it (it must if `asks_for_costs`)
     gram: F64_2D  # [K, K]       inner products of (gold - candidate); filled if `asks_for_products`
     coefficient: F64  # [K+1] the result: sums to zero, gold up and candidates down
     loss: F64  # [K]          scratch
@@ -58,5 +58,5 @@ def candidate_list(K: int) -> CandidateList:
     import numpy as np
 
     return CandidateList(
-        np.zeros(K + 1), np.zeros(K + 1), np.zeros((K, K)), np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)
+        np.zeros(K + 1), np.ones(K + 1), np.zeros((K, K)), np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)
     )
