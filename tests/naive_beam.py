@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from naive_chain import Example, Feature, Model, Path, Sentence, TrainedChain, started, summed, token_parts
 from naive_latent import CLOSE, Tie
-from naive_nbest import added, box_optimum, chunks, probabilities
+from naive_nbest import added, box_optimum, chunks, probabilities, sum_optimum
 
 Readings = Sequence[Sequence[tuple[int, tuple[int, ...]]]]  # of each token: attributes and the labels they read
 Scored = tuple[float, Path]
@@ -178,6 +178,7 @@ class ListLearner:
     kind: str
     n: int = 1
     C: float = 0.1
+    cap: str = "each"  # of mira
     rate: float = 0.2
     add_gold: bool = True
     labels: Sequence[str] | None = None  # for the cost of spans
@@ -230,7 +231,8 @@ class ListLearner:
         if self.kind == "PA-II":
             A += 0.5 / self.C
         most = self.C if self.kind in ("mira", "PA-I") else 1e9
-        return added(zip(box_optimum(A, np.array(b), most).tolist(), bags, strict=True))
+        optimum = sum_optimum if self.cap == "sum" else box_optimum
+        return added(zip(optimum(A, np.array(b), most).tolist(), bags, strict=True))
 
     def _by_confidence(self, bags: list[Bag], b: Any) -> Bag:
         """AROW with r = 1 / C: steps by the variance of each weight, whose precision then grows."""

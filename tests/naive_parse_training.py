@@ -8,6 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from naive_nbest import sum_optimum
 from naive_parse import NEAR, START, Action, Bag, Feature, Item, Model, Path, Risky, Sentence, difference, oracle
 
 Tree = Sequence[tuple[int, str]]
@@ -20,6 +22,7 @@ class Rule:
     learner: str = "perceptron"
     candidates: int = 1
     aggressiveness: float = 0.25
+    cap: str = "each"  # of mira
     pa_type: str = "PA-I"
     rate: float = 0.5
     sentences: int = 1  # the rate falls by this
@@ -163,6 +166,8 @@ class Training:
         most = self.rule.aggressiveness
         scaled = [{key: value * self._scale(key) for key, value in change.items()} for change in changes]
         grams = [[dot(one, other) for other in changes] for one in scaled]
+        if self.rule.learner == "mira" and self.rule.cap == "sum":
+            return sum_optimum(np.array(grams), np.array(wanted), most).tolist() if wanted else []
         if self.rule.learner == "mira":
             return steps_of_hildreth(grams, wanted, most)
         if self.rule.learner == "arow":

@@ -85,7 +85,7 @@ class Taught:
         learner = LEARNERS[rule.learner]
         given = {
             "aggressiveness": rule.aggressiveness, "pa_type": rule.pa_type, "nbest": rule.candidates, "rate": rule.rate,
-            "rate_schedule": "falling",
+            "rate_schedule": "falling", "step_cap": rule.cap,
         }  # fmt: skip
         self.settings = TreeSettings(
             learner=learner(**{name: value for name, value in given.items() if name in learner.__options__}),

@@ -60,6 +60,7 @@ def with_real_numbers(drawn: BeamCase, seed: int) -> BeamCase:
     return drawn._replace(case=drawn.case._replace(model=replace(model, weights=weights)))
 
 
+CAP = st.sampled_from(["each", "sum"])
 UPDATE, WIDTH, SEED = st.sampled_from(LIST_UPDATES), st.sampled_from([1, 2, 4]), st.integers(0, 999)
 
 
@@ -90,18 +91,18 @@ def test_passive_aggressive(kind: str, drawn: BeamCase, update: str, B: int, see
 
 @pytest.mark.parametrize("cost", ["hamming", "span"])
 @few()
-@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, n=st.integers(1, 4))
-def test_mira(cost: str, drawn: BeamCase, update: str, B: int, seed: int, n: int) -> None:
+@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, n=st.integers(1, 4), cap=CAP)
+def test_mira(cost: str, drawn: BeamCase, update: str, B: int, seed: int, n: int, cap: str) -> None:
     drawn = with_real_numbers(drawn, seed)
     rule = BeamRunner(
-        Mira(nbest=min(n, B), cost=cost),
+        Mira(nbest=min(n, B), step_cap=cap, cost=cost),
         Beam(B, update=update),
         drawn.contexts(),
         drawn.seen,
         len(drawn.case.sentences),
         LABELS,
     )
-    twin = ListLearner("mira", min(n, B), labels=LABELS if cost == "span" else None)
+    twin = ListLearner("mira", min(n, B), cap=cap, labels=LABELS if cost == "span" else None)
     assert_learns(drawn, rule, twin, B, update, seed)
 
 

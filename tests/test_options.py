@@ -141,7 +141,8 @@ def test_values_do_not_change() -> None:
 def test_settings_are_stored_with_their_variants() -> None:
     settings = Tagger(learner=Mira(nbest=5), search=Beam(8, update="early"), passes=3).settings()
     stored = json.loads(json.dumps(settings.to_dict()))
-    assert stored["learner"] == {"kind": "mira", "nbest": 5, "aggressiveness": 0.1, "cost": "hamming"}
+    expected = {"kind": "mira", "nbest": 5, "aggressiveness": 0.1, "step_cap": "each", "cost": "hamming"}
+    assert stored["learner"] == expected
     assert type(settings).from_dict(stored) == settings
     with pytest.raises(OptionError, match=r"learner: .* is none of perceptron, "):
         type(settings).from_dict(stored | {"learner": {"kind": "magic"}})

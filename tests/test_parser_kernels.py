@@ -56,6 +56,7 @@ rules = st.builds(
     update=st.sampled_from(UPDATES[:3]),
     beam=st.sampled_from(BEAMS),
     candidates=st.sampled_from([1, 2, 8]),
+    cap=st.sampled_from(["each", "sum"]),
     pa_type=st.sampled_from(["PA", "PA-I", "PA-II"]),
     aggressiveness=st.sampled_from([1 / 64, 1 / 64, 0.25]),  # the first one is reached soon, and keeps numbers exact
 )

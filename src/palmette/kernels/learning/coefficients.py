@@ -5,7 +5,7 @@
 perceptron   gold up and the best candidate down by 1
 probPerc     wrong candidate k down by rate * P(k), P by score over the candidates, with gold if listed or asked for
 PA           the smallest step for which gold beats one candidate by its cost: loss / |difference|^2, capped by variant
-MIRA         the smallest step that meets the margins of K candidates: a quadratic program, by Hildreth's method
+MIRA         the smallest step that meets the margins of K candidates: by quadratic programming, with capped alphas
 AROW         MIRA without a cap, but with r on the diagonal; inner products and steps are scaled per weight by its state
 
 A candidate without a cost is right although it is not the gold output: gold's labels with other latent states, or
@@ -21,8 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.learning.rule import AROW, MIRA, PA, PERCEPTRON, CandidateList, Rule
-from palmette.kernels.learning.steps import hildreth, pa_step, shares
+from palmette.kernels.learning.rule import AROW, MIRA, PA, PERCEPTRON, SUM, CandidateList, Rule
+from palmette.kernels.learning.steps import hildreth, pa_step, shares, within_sum
 
 
 @inline
@@ -79,6 +79,8 @@ def _margins(rule: Rule, c: CandidateList, found: int) -> None:
         for k in range(found):
             c.gram[k, k] += 1.0 / rule.aggressiveness if c.gram[k, k] > 0.0 else 0.0
         hildreth(c.gram, c.loss, found, np.inf, c.alpha[1:])
+    elif rule.kind == MIRA and rule.cap == SUM:
+        within_sum(c.gram, c.loss, found, rule.aggressiveness, c.alpha[1:], c.loss)
     elif rule.kind == MIRA:
         hildreth(c.gram, c.loss, found, rule.aggressiveness, c.alpha[1:])
     elif c.loss[0] > 0.0 and c.gram[0, 0] > 0.0:

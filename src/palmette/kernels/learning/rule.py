@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PERCEPTRON, PROBPERC, PA, MIRA, AROW = range(5)
 # Variants of PA: PA (no limit), PA-I (at most the aggressiveness), PA-II (a soft limit)
 HARD, CAPPED, SOFT = range(3)
+# What the aggressiveness of MIRA caps: the step of each candidate, or the sum of the steps of one example
+EACH, SUM = range(2)
 # Where prefixes are cut when inexact search has lost gold; see violation.py
 STANDARD, EARLY, MAX_VIOLATION, LATEST, HYBRID, LASO = range(6)
 # How probPerc turns scores into probabilities
@@ -33,6 +35,7 @@ class Rule(NamedTuple):
     candidates: int = 1  # K, the maximum number of candidates
     aggressiveness: float = 0.1  # largest step of PA-I and MIRA; softness of PA-II; 1 / r of AROW
     variant: int = CAPPED  # of PA: HARD, CAPPED or SOFT
+    cap: int = EACH  # of MIRA: EACH or SUM
     rate: float = 1.0  # of probPerc, at example number c: rate / (1 + decay * (c - 1))
     decay: float = 0.0
     function: int = SOFTMAX  # of probPerc: SOFTMAX, LINEAR or POLYNOMIAL
