@@ -16,6 +16,7 @@ from typing import Any
 from palmette import Tagger
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.datasets import synthetic as synth
+from palmette.datasets.sequence_limit import sequence_limit
 from palmette.features.templates import parse
 from palmette.structures.chain.separation import separation
 from studies.common import (
@@ -39,6 +40,7 @@ SEEDS = (1, 2, 3, 4, 5)
 PASSES, EVERY = 24, 2
 STRENGTHS = (0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.9, 0.95)
 SEQUENCES, LENGTH = 3000, 20
+LENGTHS = (8, 10, 20)  # of the sequences that are separated
 PENALTY = 0.05  # of CRF and DPLVM: a prior of variance 10, chosen on fresh sequences (see studies/likelihood.py)
 TEMPLATES = "U0:%x[0,0]\nB\n"
 METHODS: dict[str, dict[str, Any]] = {
@@ -84,8 +86,18 @@ def learnt(method: str, p: float, seed: int, length: int = LENGTH, states: int |
     }
 
 
+def sequence_cell(p: float, seed: int, length: int) -> Cell:
+    """The share of training sequences whose most probable label sequence under the true model is right."""
+    model = synth.ring(p=p)
+    found = sequence_limit(model, synth.sample(model, SEQUENCES, length, synth.stream_of(seed, 0)))
+    return {"sequences_right": 100 * found.share, "unproven": found.unproven}
+
+
 def run(record: Record) -> None:
     for seed in SEEDS:
+        for length in LENGTHS:
+            what = {"stage": "sequence limit", "p": 0.9, "seed": seed, "length": length}
+            record.cell(what, lambda s=seed, n=length: sequence_cell(0.9, s, n))
         for p in STRENGTHS:
             for method in METHODS:
                 what = {"method": method, "p": p, "seed": seed, "length": LENGTH, "states": None}
@@ -122,9 +134,10 @@ def page(record: Record) -> str:
         [str(length)]
         + [mean(c["separated"] for c in record.some(method=m, p=0.9, length=length, states=None))
            for m in PUBLISHED_SEPARATED]
-        for length in (8, 10, 20)
+        + [mean(c["sequences_right"] for c in record.some(stage="sequence limit", length=length))]
+        for length in LENGTHS
     ]  # fmt: skip
-    apart.append(["published", *PUBLISHED_SEPARATED.values()])
+    apart.append(["published", *PUBLISHED_SEPARATED.values(), "—"])
     mavg, plain, shared = (_accuracies(record, m, 0.9) for m in ("latent, mavg", "perceptron", "latent, shared, mavg"))
     dplvm = _accuracies(record, "DPLVM", 0.9)
     limit = statistics.mean(c["limit"] for c in record.some(method="perceptron", p=0.9, length=LENGTH))
@@ -165,9 +178,15 @@ on both in [CRF and latent CRF beside the latent perceptron](likelihood.md).
 
 {markdown(["states a label", *both], states)}
 
-## Share of the training sequences that are strictly separated, P = 0.9, %
+## Share of the training sequences that are separated, P = 0.9, %
 
-{markdown(["length", *PUBLISHED_SEPARATED], apart)}
+{markdown(["length", *PUBLISHED_SEPARATED, "sequence limit"], apart)}
+
+A sequence is separated if its best path with the right labels scores above all paths with other labels. The sequence
+limit is the share of sequences whose most probable label sequence under the true model is the right one. It falls with
+the length, and the separated share with it: the published "over 40%", whose length is not printed, is a statement about
+length. At length 8 the latent perceptron separates that many, nearly all that the true model gets right; at length 20
+no model that generalises does.
 """
 
 
