@@ -3,6 +3,7 @@ bags of features are added and taken away, and averages come from the sum of all
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -95,7 +96,7 @@ class Training:
         path = oracle(tree, self.actions)
         if path is None:
             self.infeasible += 1
-        elif self.rule.update == "laso":
+        elif self.rule.update in ("laso", "laso-mean"):
             self._laso(sentence, path)
         else:
             self._violation(sentence, path)
@@ -137,10 +138,24 @@ class Training:
             gold = next(item for item in self.model.extended(sentence, before) if item.path == path[:i])
             beam = self.model.step(sentence, beam, self.rule.beam)
             if path[:i] not in [item.path for item in beam]:
-                self._perceptron(sentence, gold, beam[0])
+                self._lower(sentence, gold, beam)
                 beam = [gold._replace(score=0.0)]
         if beam[0].path != path:
-            self._perceptron(sentence, next(item for item in beam if item.path == path), beam[0])
+            self._lower(sentence, next(item for item in beam if item.path == path), beam)
+
+    def _lower(self, sentence: Sentence, gold: Item, beam: Sequence[Item]) -> None:
+        """Gold against the best item, or against the mean of the queue."""
+        if self.rule.update == "laso":
+            self._perceptron(sentence, gold, beam[0])
+            return
+        close = any(abs(one.score - other.score) < NEAR for one, other in itertools.pairwise(beam))
+        if close and not all(item.is_exact() for item in (gold, *beam)):
+            raise Risky
+        self.updates += 1
+        self.bad += gold.score > sum(item.score for item in beam) / len(beam)
+        mine = self._bag(sentence, gold)
+        changes = [difference(mine, self._bag(sentence, item)) for item in beam]
+        self._update(changes, [1 / len(beam)] * len(beam))
 
     def _margins(self, sentence: Sentence, gold: Item, beam: Sequence[Item]) -> None:
         """Gold against the best others of the beam."""

@@ -95,7 +95,8 @@ class Taught:
         self.relations = relations_of(self.actions, self.root)
         encoded = encode(self.treebank, self.templates, self.relations, gold=True)
         grammar = make_grammar(self.templates, self.actions, self.relations)
-        numbers = self.settings.chosen_learner.rule(len(bank.trees), rule.beam)._replace(spread=rule.spread)
+        chosen = self.settings.chosen_learner.rule(len(bank.trees), rule.beam)
+        numbers = self.settings.beam.rule(chosen)._replace(spread=rule.spread)
         self.learning = ParserLearning(grammar, encoded, self.settings, None, numbers)
         self.sentences = [Sentence(own, templates_of(TEXTS[templates])) for own in bank.words]
         self.twin = Training(naive_actions(bank.trees), rule)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import PARSER_LEARNERS, Learner
-from palmette.options.search import LIST_UPDATES, Beam, Search
+from palmette.options.search import CONTINUING, LIST_UPDATES, Beam, Search
 from palmette.options.training import AVERAGES, TrainingOptions
 
 MAVG_EVERY = 4
@@ -63,5 +63,7 @@ class TreeSettings(TreeOptions, Value):
             raise OptionError("update", f"{update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}")
         if learner.values().get("cost", "hamming") != "hamming":
             raise OptionError("cost", "spans are for taggers; the cost of a tree is the number of its wrong actions")
-        if self.merge and update == "laso":
-            raise OptionError("update", "laso continues from gold, where merged states have no scores; do not merge")
+        if self.merge and update in CONTINUING:
+            raise OptionError(
+                "update", f"{update} continues from gold, where merged states have no scores; do not merge"
+            )

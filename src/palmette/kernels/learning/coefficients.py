@@ -2,7 +2,7 @@
 
     w += sum over k of coefficient[k] * f(output k),    coefficient[0] = -(coefficient[1] + ... + coefficient[K])
 
-perceptron   gold up and the best candidate down by 1
+perceptron   gold up and the best candidate down by 1; or the mean of the list, candidates and gold if listed
 probPerc     wrong candidate k down by rate * P(k), P by score over the candidates, with gold if listed or asked for
 PA           the smallest step for which gold beats one candidate by its cost: loss / |difference|^2, capped by variant
 MIRA         the smallest step that meets the margins of K candidates: by quadratic programming, with capped alphas
@@ -96,8 +96,9 @@ def coefficients(rule: Rule, c: CandidateList, found: int, gold_listed: bool, cl
     if found == 0:
         return False
     if rule.kind == PERCEPTRON:
+        share = 1.0 / (found + int(gold_listed))
         for k in range(found):
-            c.alpha[k + 1] = 1.0 if k == 0 else 0.0
+            c.alpha[k + 1] = share if rule.mean else 1.0 if k == 0 else 0.0
     elif asks_for_costs(rule):
         _margins(rule, c, found)
     else:

@@ -22,7 +22,7 @@ HARD, CAPPED, SOFT = range(3)
 # What the aggressiveness of MIRA caps: the step of each candidate, or the sum of the steps of one example
 EACH, SUM = range(2)
 # Where prefixes are cut when inexact search has lost gold; see violation.py
-STANDARD, EARLY, MAX_VIOLATION, LATEST, HYBRID, LASO = range(6)
+STANDARD, EARLY, MAX_VIOLATION, LATEST, HYBRID, LASO, LASO_MEAN = range(7)
 # How probPerc turns scores into probabilities
 SOFTMAX, LINEAR, POLYNOMIAL = range(3)
 
@@ -41,6 +41,7 @@ class Rule(NamedTuple):
     function: int = SOFTMAX  # of probPerc: SOFTMAX, LINEAR or POLYNOMIAL
     degree: float = 2.0  # of POLYNOMIAL
     add_gold: bool = True  # probPerc includes gold in the distribution even if the search did not list it
+    mean: bool = False  # the perceptron lowers the mean of all candidates (and of gold, if listed), not the best one
     on_errors: bool = False  # probPerc updates only if the best candidate is wrong
     spread: float = 0.0  # above 0: steps adapt to each weight by its learner state, see kernels/tree/update.py
 
