@@ -127,3 +127,26 @@ def plotting() -> Any:
     import matplotlib.pyplot as plt
 
     return plt
+
+
+# Random starts of latent models: which weights (`--init`) and their size, with the seeds of START_SEEDS
+STARTS = [(init, size) for init in ("bare", "all") for size in (0.001, 0.01, 0.1, 1.0)]
+START_SEEDS = (1, 2, 3, 4, 5)
+
+
+def run_starts(record: Record, make: Callable[[dict[str, Any], int], Cell], **what: Any) -> None:
+    """A cell for each start and seed. make: from settings and a seed to a cell."""
+    for init, size in STARTS:
+        for seed in START_SEEDS:
+            settings = {"init": init, "init_size": size}
+            record.cell({"stage": "start", "seed": seed} | settings | what, lambda s=settings, n=seed: make(s, n))
+
+
+def start_rows(record: Record, figure: str, columns: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """Kind and size of each start, and the mean of a figure over its seeds for each column (cells that have these
+    values); starts that were not run are listed as such."""
+    rows = []
+    for init, size in STARTS:
+        cells = [record.some(stage="start", init=init, init_size=size, **own) for own in columns]
+        rows.append([init, f"{size:g}", *(mean(c[figure] for c in own) if own else "not run" for own in cells)])
+    return rows

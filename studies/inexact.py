@@ -19,7 +19,6 @@ from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
-from palmette.options.search import UPDATES
 from studies.common import (
     BLUE,
     BROWN,
@@ -43,6 +42,7 @@ BEAMS = (1, 2, 4, 8, 16)
 LONG = 40  # passes of a second look at greedy search, where early update is slow
 NARROW = 4  # up to this width tagging is run with all seeds, above it and in chunking with the first one
 PURPLE = "#6a4c93"
+UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")  # that were run
 COLOURS = dict(zip(UPDATES, (RED, GREEN, BLUE, BROWN, PURPLE, "#d4a017"), strict=True))
 
 

@@ -45,7 +45,7 @@ from studies.parsing_page import (
 NAME = "parsing"
 SEEDS = (1, 2, 3)
 PREDICTED = 8  # passes with predicted tags
-LEARNERS = {"perceptron": {}, "pa": {}, "mira": {}, "probperc": {"rate": 0.1}}
+LEARNERS = {"perceptron": {}, "pa": {}, "mira": {}, "probperc": {"rate": 0.1, "rate_schedule": "falling"}}
 
 
 @cache

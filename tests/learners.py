@@ -53,7 +53,7 @@ class BeamRunner:
         labels: Sequence[str] = (),
     ) -> None:
         self.contexts, self.seen = contexts, seen
-        rule, chunks = learner.rule(sentences, beam.width), chunks_for(learner, labels)
+        rule, chunks = beam.rule(learner.rule(sentences, beam.width)), chunks_for(learner, labels)
         self.learner = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks)
         self.updates = self.bad = 0
         self.position = 0.0

@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 
 from naive_chain import Example, Feature, Model, Path, Sentence, TrainedChain, started, summed, token_parts
 from naive_latent import CLOSE, Tie
-from naive_nbest import added, box_optimum, chunks, probabilities
+from naive_nbest import added, box_optimum, chunks, probabilities, sum_optimum
 
 Readings = Sequence[Sequence[tuple[int, tuple[int, ...]]]]  # of each token: attributes and the labels they read
 Scored = tuple[float, Path]
 Bag = dict[Feature, float]
+
+CONTINUING = ("laso", "laso-mean")  # the search goes on from gold
 
 
 class Task(NamedTuple):
@@ -96,6 +98,7 @@ def where_to_cut(update: str, task: Task, beams: Sequence[list[Scored]], gold: P
         "standard": end,
         "early": early,
         "laso": early,
+        "laso-mean": early,
         "max-violation": max(i for i in steps if best[i] - golds[i] == top),
         "latest": max(violations),
         "hybrid": end if end in violations else early,
@@ -135,7 +138,7 @@ def beam_perceptron(
         gold = tuple(min(states) for states in example.allowed)
         if task.score(gold) == -math.inf:
             now.infeasible += 1
-        elif update == "laso":
+        elif update in CONTINUING:
             start = 0
             while start < len(gold):
                 start = _search_and_fix(task, example, gold, B, update, now, start)
@@ -149,7 +152,7 @@ def _search_and_fix(task: Task, example: Example, gold: Path, B: int, update: st
     """One search from `start` and what it teaches; where to go on."""
     n = len(gold)
     beams = task.beams(B, gold[:start])
-    if update in ("early", "laso"):
+    if update == "early" or update in CONTINUING:
         fell = fell_after(beams, gold, start)
         beams = beams if fell is None else beams[: fell - start + 1]
     guess = beams[-1][0][1]
@@ -157,10 +160,15 @@ def _search_and_fix(task: Task, example: Example, gold: Path, B: int, update: st
         return n
     at = where_to_cut(update, task, beams, gold, start)
     now.wrong += sum(g != y for g, y in zip(guess[start:], gold[start:], strict=False))
-    if update != "laso":
+    if update not in CONTINUING:
         now.wrong += n - len(guess)
-    change = added([(1.0, task.features(gold[: at.steps])), (-1.0, task.features(at.beam[0][1]))])
-    now.products.append(at.gold - at.beam[0][0])
+    lowered = at.beam[:1]
+    if update == "laso-mean":  # the whole queue, gold too if it is in it
+        _check_ties(task, B, beams, not any(task.model.weights.values()))
+        lowered = at.beam
+    down = [(-1.0 / len(lowered), task.features(path)) for _, path in lowered]
+    change = added([(1.0, task.features(gold[: at.steps])), *down])
+    now.products.append(at.gold - sum(score for score, _ in lowered) / len(lowered))
     now.positions.append(at.steps / n)
     now.updates += 1
     for feature, value in change.items():
@@ -178,6 +186,7 @@ class ListLearner:
     kind: str
     n: int = 1
     C: float = 0.1
+    cap: str = "each"  # of mira
     rate: float = 0.2
     add_gold: bool = True
     labels: Sequence[str] | None = None  # for the cost of spans
@@ -230,7 +239,8 @@ class ListLearner:
         if self.kind == "PA-II":
             A += 0.5 / self.C
         most = self.C if self.kind in ("mira", "PA-I") else 1e9
-        return added(zip(box_optimum(A, np.array(b), most).tolist(), bags, strict=True))
+        optimum = sum_optimum if self.cap == "sum" else box_optimum
+        return added(zip(optimum(A, np.array(b), most).tolist(), bags, strict=True))
 
     def _by_confidence(self, bags: list[Bag], b: Any) -> Bag:
         """AROW with r = 1 / C: steps by the variance of each weight, whose precision then grows."""

@@ -12,16 +12,16 @@ from naive_chain import Feature, Model, Path, Sentence, differences, dot, featur
 OBSERVED = ("one", "two", "three")
 
 
-def right_and_wrong(model: Model, sentence: Sentence, allowed: Sequence[Iterable[int]]) -> tuple[float, float]:
-    """The scores of the best path whose states are all allowed and of the best one with some other state."""
-    right = wrong = -math.inf
+def right_and_wrong(model: Model, sentence: Sentence, allowed: Sequence[Iterable[int]]) -> tuple[float, float, float]:
+    """The scores of the best and of the worst path whose states are all allowed, and of the best one with some other
+    state. A path of score -inf is forbidden: it is no path."""
+    right, wrong = [], []
     for path in itertools.product(range(model.n_states), repeat=len(sentence)):
         score = path_score(model, sentence, path)
-        if all(h in states for h, states in zip(path, allowed, strict=True)):
-            right = max(right, score)
-        else:
-            wrong = max(wrong, score)
-    return right, wrong
+        if score > -math.inf:
+            agrees = all(h in states for h, states in zip(path, allowed, strict=True))
+            (right if agrees else wrong).append(score)
+    return max(right, default=-math.inf), min(right, default=math.inf), max(wrong, default=-math.inf)
 
 
 def longest(model: Model, sentences: Iterable[Sentence]) -> float:

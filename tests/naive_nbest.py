@@ -151,8 +151,8 @@ class Rule:
 @dataclass
 class ProbPercTwin(Rule):
     n: int
-    rate: float = 0.2
-    falling: bool = True
+    rate: float = 0.1
+    falling: bool = False
     probability: str = "softmax"
     degree: float = 2.0
     add_gold: bool = True
@@ -167,14 +167,16 @@ class ProbPercTwin(Rule):
                 return ""
         if gold is None:
             return "infeasible"
-        if all(path == gold[1] for _, path in found):
+        if not any(learner.missed(example, path) for _, path in found):
             return ""
         if self.add_gold and gold[1] not in [path for _, path in found]:
             found = [*found, gold]
         shares = probabilities([score for score, _ in found], self.probability, self.degree)
         rate = self.rate / (1 + (clock - 1) / sentences) if self.falling else self.rate
-        down = [(-p, learner.features(example, path)) for p, (_, path) in zip(shares, found, strict=True)]
-        learner.add_path_difference(added([(1.0, learner.features(example, gold[1])), *down]), rate * example.weight)
+        listed = [(p, path, learner.missed(example, path) == 0) for p, (_, path) in zip(shares, found, strict=True)]
+        up = 1.0 - sum(p for p, _, right in listed if right)  # all right paths are gold: their mass is its mass
+        down = [(-p, learner.features(example, path)) for p, path, right in listed if not right]
+        learner.add_path_difference(added([(up, learner.features(example, gold[1])), *down]), rate * example.weight)
         return "update"
 
 
@@ -228,6 +230,7 @@ class MiraTwin(Rule):
     C: float
     chunks_of: Sequence[str] | None = None  # the labels by number, for the cost of spans
     label_of: Sequence[int] = ()
+    cap: str = "each"
 
     def __call__(self, learner: Learner, example: Example, clock: float, sentences: int) -> str:
         found = learner.candidates(example, self.n)
@@ -244,7 +247,7 @@ class MiraTwin(Rule):
         if max(b, default=-1.0) <= CLOSE:
             return "doubt" if max(b, default=-1.0) > -CLOSE else ""
         A = np.array([[dot(learner.spread(one), other) for other in bags] for one in bags])
-        alphas = box_optimum(A, np.array(b), self.C)
+        alphas = (sum_optimum if self.cap == "sum" else box_optimum)(A, np.array(b), self.C)
         learner.add_path_difference(added(zip(alphas.tolist(), bags, strict=True)), example.weight)
         return "update"
 
@@ -282,6 +285,27 @@ def box_optimum(A: np.ndarray, b: np.ndarray, C: float) -> np.ndarray:
         now = float(b @ a - a @ A @ a / 2)
         if now > value + 1e-13:
             best, value = a, now
+    return best
+
+
+def sum_optimum(A: np.ndarray, b: np.ndarray, C: float) -> np.ndarray:
+    """max b.a - a A a / 2 with a >= 0 and sum a <= C: some of them are zero, and the sum is C or does not matter. The
+    others have equal slopes (the multiplier of the sum); all choices tried, and the best point that is allowed kept."""
+    best, value = np.zeros(b.size), 0.0
+    for choice in itertools.product((False, True), repeat=b.size):
+        free = np.array(choice)
+        k = int(free.sum())
+        for full in (False, True) if k else ():
+            square, right = A[np.ix_(free, free)], b[free]
+            if full:
+                one = np.ones((k, 1))
+                square = np.block([[square, one], [one.T, np.zeros((1, 1))]])
+                right = np.append(right, C)
+            a = np.zeros(b.size)
+            a[free] = np.linalg.lstsq(square, right, rcond=None)[0][:k]
+            now = float(b @ a - a @ A @ a / 2)
+            if a.min() > -1e-12 and a.sum() < C + 1e-9 and now > value + 1e-13:
+                best, value = a, now
     return best
 
 

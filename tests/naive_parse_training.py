@@ -3,12 +3,15 @@ bags of features are added and taken away, and averages come from the sum of all
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import numpy as np
+from naive_nbest import sum_optimum
 from naive_parse import (
     NEAR,
     START,
@@ -38,6 +41,7 @@ class Rule:
     learner: str = "perceptron"
     candidates: int = 1
     aggressiveness: float = 0.25
+    cap: str = "each"  # of mira
     pa_type: str = "PA-I"
     rate: float = 0.5
     sentences: int = 1  # the rate falls by this
@@ -144,7 +148,7 @@ class Training:
         path = oracle(tree, self.actions)
         if path is None:
             self.infeasible += 1
-        elif self.rule.update == "laso":
+        elif self.rule.update in ("laso", "laso-mean"):
             self._laso(sentence, path)
         else:
             self._violation(sentence, path)
@@ -228,10 +232,24 @@ class Training:
             gold = next(item for item in self.model.extended(sentence, before) if item.path == path[:i])
             beam = self.model.step(sentence, beam, self.rule.beam)
             if path[:i] not in [item.path for item in beam]:
-                self._perceptron(sentence, gold, beam[0])
+                self._lower(sentence, gold, beam)
                 beam = [gold._replace(score=0.0)]
         if beam[0].path != path:
-            self._perceptron(sentence, next(item for item in beam if item.path == path), beam[0])
+            self._lower(sentence, next(item for item in beam if item.path == path), beam)
+
+    def _lower(self, sentence: Sentence, gold: Item, beam: Sequence[Item]) -> None:
+        """Gold against the best item, or against the mean of the queue."""
+        if self.rule.update == "laso":
+            self._perceptron(sentence, gold, beam[0])
+            return
+        close = any(abs(one.score - other.score) < NEAR for one, other in itertools.pairwise(beam))
+        if close and not all(item.is_exact() for item in (gold, *beam)):
+            raise Risky
+        self.updates += 1
+        self.bad += gold.score > sum(item.score for item in beam) / len(beam)
+        mine = self._bag(sentence, gold)
+        changes = [difference(mine, self._bag(sentence, item)) for item in beam]
+        self._update(changes, [1 / len(beam)] * len(beam))
 
     def _margins(self, sentence: Sentence, gold: Item, beam: Sequence[Item]) -> None:
         """Gold against the best others of the beam."""
@@ -262,6 +280,8 @@ class Training:
         most = self.rule.aggressiveness
         scaled = [{key: value * self._scale(key) for key, value in change.items()} for change in changes]
         grams = [[dot(one, other) for other in changes] for one in scaled]
+        if self.rule.learner == "mira" and self.rule.cap == "sum":
+            return sum_optimum(np.array(grams), np.array(wanted), most).tolist() if wanted else []
         if self.rule.learner == "mira":
             return steps_of_hildreth(grams, wanted, most)
         if self.rule.learner == "arow":

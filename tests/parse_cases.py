@@ -95,7 +95,7 @@ class Taught:
             "aggressiveness": rule.aggressiveness, "pa_type": rule.pa_type, "rate": rule.rate, "nbest": rule.candidates,
             "rate_schedule": "falling" if rule.falling else "constant", "probability_function": rule.function,
             "degree": rule.degree, "add_gold": rule.add_gold, "when": "errors" if rule.on_errors else "always",
-            "candidates": "forest" if rule.forest else "beam",
+            "candidates": "forest" if rule.forest else "beam", "step_cap": rule.cap,
         }  # fmt: skip
         self.settings = TreeSettings(
             learner=learner(**{name: value for name, value in given.items() if name in learner.__options__}),
@@ -105,7 +105,8 @@ class Taught:
         self.relations = relations_of(self.actions, self.root)
         encoded = encode(self.treebank, self.templates, self.relations, "nfc", gold=True)
         grammar = make_grammar(self.templates, self.actions, self.relations, self.settings)
-        numbers = self.settings.chosen_learner.rule(len(bank.trees), rule.beam)._replace(spread=rule.spread)
+        chosen = self.settings.chosen_learner.rule(len(bank.trees), rule.beam)
+        numbers = self.settings.beam.rule(chosen)._replace(spread=rule.spread)
         self.learning = ParserLearning(grammar, encoded, self.settings, None, numbers)
         self.sentences = [Sentence(own, templates_of(TEXTS[templates])) for own in bank.words]
         known = naive_actions(bank.trees)

@@ -308,6 +308,7 @@ def test_a_sentence_that_is_too_long_for_its_beam(monkeypatch: pytest.MonkeyPatc
         ({"search": "beam", "update": "late"}, "choose one of standard, early"),
         ({"search": "beam", "learner": "crf"}, "sums over all label sequences"),
         ({"search": "beam", "learner": "mira", "update": "laso"}, "laso is for the perceptron"),
+        ({"search": "beam", "learner": "mira", "update": "laso-mean"}, "laso-mean is for the perceptron"),
         ({"beam": 2, "learner": "mira", "nbest": 5}, "the beam has 2"),
         ({"search": "beam", "latent": 2}, "hidden states and label histories"),
         ({"search": "beam", "label_history": "bigram"}, "hidden states and label histories"),

@@ -20,7 +20,7 @@ from strategies import cases, few
 from palmette.features.templates import parse
 from palmette.kernels.chain.forms import make_trellis
 from palmette.kernels.chain.margin import margins
-from palmette.structures.chain.separation import longest_features, separation
+from palmette.structures.chain.separation import longest_features, mistakes_bound, separation
 
 
 @pytest.fixture
@@ -28,12 +28,12 @@ def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     return Cli(tmp_path, capsys, monkeypatch)
 
 
-def measured(case: Case) -> list[tuple[float, float]]:
+def measured(case: Case) -> list[tuple[float, float, float]]:
     n = len(case.sentences)
-    right, wrong = np.full(n, np.nan), np.full(n, np.nan)
+    right, worst, wrong = (np.full(n, np.nan) for _ in range(3))
     chain, data = chain_of(case), data_of(case)
-    margins(chain, data, make_trellis(chain, data), right, wrong)
-    return list(zip(right.tolist(), wrong.tolist(), strict=True))
+    margins(chain, data, make_trellis(chain, data), right, worst, wrong)
+    return list(zip(right.tolist(), worst.tolist(), wrong.tolist(), strict=True))
 
 
 @few(2)
@@ -49,15 +49,15 @@ def test_a_latent_path_with_the_right_labels_is_no_rival(order: int) -> None:
     """States 0 and 1 are of label 0: between them there is nothing to separate."""
     model = Model(order, 3, {("one", 0, 0): 2.0, ("one", 0, 1): 1.5, ("one", 0, 2): 1.0}, ends=False)
     case = Case(model, (0, 0, 1), (1, 0, 0), [[Token(((0, 1.0),))] * 2], [[frozenset([0])] * 2], [1.0])
-    assert measured(case) == [(4.0, 3.0)]
-    assert measured(case._replace(known=[[frozenset([0, 1])] * 2])) == [(4.0, -math.inf)]
+    assert measured(case) == [(4.0, 3.0, 3.0)]
+    assert measured(case._replace(known=[[frozenset([0, 1])] * 2])) == [(4.0, 2.0, -math.inf)]
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
 def test_a_forbidden_gold_path_is_not_right(order: int) -> None:
     model = Model(order, 2, {("one", 0, 0): 1.0}, forbidden=frozenset({("start", 0)}))
     case = Case(model, (0, 1), (1, 0, 0), [[Token(((0, 1.0),))] * 2], [[frozenset([0])] * 2], [1.0])
-    assert measured(case) == [(-math.inf, 1.0)]
+    assert measured(case) == [(-math.inf, math.inf, 1.0)]
 
 
 # --- M ------------------------------------------------------------------------------------------------------
@@ -107,12 +107,17 @@ def test_separation_of_a_trained_model(order: int, latent: int | dict[str, int])
     examples = state_examples(parse(TEMPLATES[order]), sentences, wanted, states)
     length = norm(twin.weights)
     found = [right_and_wrong(twin, e.sentence, e.allowed) for e in examples]
-    distances = np.array([(right - wrong) / length for right, wrong in found])
+    distances = np.array([(right - wrong) / length for right, _, wrong in found])
+    strict = np.array([(worst - wrong) / length for _, worst, wrong in found])
     told = separation(model, corpus)
     assert told.sentences == len(sentences)
     assert told.separated == pytest.approx(np.mean(distances > 0))
     assert 0.2 < told.separated < 1
     assert told.margin == pytest.approx(distances.min(), abs=1e-5)
+    assert told.strict_margin == pytest.approx(strict.min(), abs=1e-5)
+    assert told.strict_margin < told.margin or latent == 1
+    tied = 1.0 if latent != 1 else 0.0  # the default
+    assert told.bound == pytest.approx(mistakes_bound(strict, told.longest * math.sqrt(1 + tied))[0], rel=1e-3)
     assert told.median_margin == pytest.approx(np.median(distances), abs=1e-5)
     assert told.norm == pytest.approx(length, rel=1e-5)
     # Attributes that never got a weight are not in the model, and no feature of it.

@@ -21,6 +21,7 @@ from naive_nbest import (
     chunks,
     learner_of,
     learning_cases,
+    sum_optimum,
     with_real_weights,
 )
 from strategies import few
@@ -30,7 +31,7 @@ from palmette.kernels.chain.costs import Chunks, span_cost
 from palmette.kernels.chain.differences import Differences, gram, make_differences
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.core.compile import kernel
-from palmette.kernels.learning.steps import hildreth
+from palmette.kernels.learning.steps import hildreth, within_sum
 from palmette.options.learners import PA_VARIANTS, Mira, PassiveAggressive
 from palmette.training.chain.costs import chunks_for
 
@@ -67,10 +68,11 @@ def test_passive_aggressive(
 @given(data=st.data(), C=st.sampled_from([0.01, 0.1, 1.0]), tied_update=SHARES, seed=SEEDS)
 def test_mira(order: int, cost: str, data: st.DataObject, C: float, tied_update: float, seed: int) -> None:
     drawn, n, mavg = data.draw(learning_cases(order)), data.draw(st.integers(1, 5)), data.draw(st.booleans())
+    cap = data.draw(st.sampled_from(["each", "sum"]))
     case = with_real_weights(drawn, seed)._replace(tied_update=tied_update if drawn.states_per_label > 1 else 0.0)
     labels = ["O", "B-X", "I-X", "I-Y", "B-Y", "S-Z", "E-X", "B-Z", "I-Z"][: case.n_labels]
-    chosen = Mira(nbest=n, aggressiveness=C, cost=cost)
-    twin = MiraTwin(n, C, labels if cost == "span" else None, case.label_of)
+    chosen = Mira(nbest=n, aggressiveness=C, step_cap=cap, cost=cost)
+    twin = MiraTwin(n, C, labels if cost == "span" else None, case.label_of, cap)
     assert_learns(case, PathRunner(chosen.rule(1), chunks_for(chosen, labels)), twin, seed, mavg, 1e-3)
 
 
@@ -226,3 +228,43 @@ def test_hildreth_agrees_with_projected_gradient(seed: int) -> None:
     found = call_hildreth(A, b, C)
     assert 0 < np.sum((found > 0) & (found < C)) < 12  # some inside, some at a bound
     assert b @ found - found @ A @ found / 2 == pytest.approx(b @ a - a @ A @ a / 2, rel=1e-6)
+
+
+@kernel
+def call_within_sum(A: np.ndarray, b: np.ndarray, C: float) -> np.ndarray:
+    alpha, slope = np.zeros(b.size), np.zeros(b.size)
+    within_sum(A, b, b.size, C, alpha, slope)
+    return alpha
+
+
+@pytest.mark.jit
+@few(4)
+@given(programs())
+def test_a_capped_sum_finds_the_optimum(program: tuple[np.ndarray, np.ndarray, float]) -> None:
+    """By the conditions of Karush, Kuhn and Tucker, and by all choices of what is zero."""
+    A, b, C = program
+    alpha = call_within_sum(A, b, C)
+    own = np.diag(A) > 0
+    assert np.all(alpha >= 0)
+    assert alpha.sum() <= C + 1e-9
+    assert np.all(alpha[~own] == 0)
+    slope, held = b - A @ alpha, own & (alpha > 0)
+    multiplier = max(0.0, float(slope[own].max(initial=0.0)))  # the price of one more unit of the sum
+    assert multiplier < 1e-8 or alpha.sum() == pytest.approx(C)
+    assert np.all(np.abs(slope[held] - multiplier) < 1e-8)
+    best = sum_optimum(A[np.ix_(own, own)], b[own], C)
+
+    def value(a: np.ndarray) -> float:
+        return float(b[own] @ a - a @ A[np.ix_(own, own)] @ a / 2)
+
+    assert value(alpha[own]) == pytest.approx(value(best), abs=1e-8)
+
+
+def test_caps_differ_if_several_candidates_are_violated() -> None:
+    """One token, three labels, all scores 0, C = 0.1: both wrong labels want 1/3, each is given 0.1, or both 0.05."""
+    case = Case(Model(0, 3, ends=False), (0, 1, 2), (1, 0, 0), [[Token(((0, 1.0),))]], [[frozenset([0])]], [1.0])
+    for cap, step in (("each", 0.1), ("sum", 0.05)):
+        chain = chain_of(case)
+        rule = PathRunner(Mira(nbest=3, aggressiveness=0.1, step_cap=cap).rule(1))
+        rule.learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+        assert_close(features_of(chain), {("one", 0, 0): 2 * step, ("one", 0, 1): -step, ("one", 0, 2): -step}, 1e-7)

@@ -139,6 +139,7 @@ COMMANDS = {
     "--learner probperc --probability-function polynomial --degree 3": "probperc",
     "--learner mira --nbest 5 --cost span": "mira",
     "--learner mira --aggressiveness 0.01": "mira",
+    "--learner mira --nbest 5 --step-cap sum": "mira",
     "--learner pa --pa-type PA-II": "pa",
     "--learner pa --pa-type PA --latent 2": "pa",
 }

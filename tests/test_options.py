@@ -142,7 +142,7 @@ def test_settings_are_stored_with_their_variants() -> None:
     settings = Tagger(learner=Mira(nbest=5), search=Beam(8, update="early"), passes=3).settings()
     stored = json.loads(json.dumps(settings.to_dict()))
     assert stored["learner"] == {
-        "kind": "mira", "candidates": "beam", "nbest": 5, "aggressiveness": 0.1, "cost": "hamming",
+        "kind": "mira", "candidates": "beam", "nbest": 5, "aggressiveness": 0.1, "step_cap": "each", "cost": "hamming",
     }  # fmt: skip
     assert type(settings).from_dict(stored) == settings
     with pytest.raises(OptionError, match=r"learner: .* is none of perceptron, "):
@@ -201,7 +201,8 @@ def test_settings_of_version_1() -> None:
          {"learner": PassiveAggressive(pa_type="PA-II"), "search": Beam(4)}),
         ({"learner": "perceptron", "latent": {"N": 2}, "share": 0.5, "search": "viterbi"},
          {"states": Latent({"N": 2}, tied_update=0.5)}),
-        ({"learner": "probperc", "update": "errors"}, {"learner": ProbPerc(when="errors")}),
+        ({"learner": "probperc", "update": "errors"},
+         {"learner": ProbPerc(rate=0.2, rate_schedule="falling", when="errors")}),  # the defaults of that time
     ):  # fmt: skip
         found = params_from_version1(ChainOptions, idle | old)
         tagger, other = Tagger(**found), Tagger(**expected)

@@ -270,7 +270,9 @@ def test_a_model_with_settings_that_do_not_exist(trained: Parser, tmp_path: Path
         ({"passes": 0}, "passes"), ({"seed": -1}, "seed"), ({"estimator": "best"}, "estimator"),
         ({"non_projective": "yes"}, "non_projective"), ({"mavg_every": 0}, "mavg_every"), ({"patience": 0}, "patience"),
         ({"learner": "pa", "search": Beam(update="latest")}, "latest is for the perceptron"),
-        ({"merge": True, "search": Beam(update="laso")}, "laso"), ({"patience": 2}, "patience: needs development data"),
+        ({"merge": True, "search": Beam(update="laso")}, "laso"),
+        ({"merge": True, "search": Beam(update="laso-mean")}, "laso-mean continues from gold"),
+        ({"patience": 2}, "patience: needs development data"),
     ],
 )  # fmt: skip
 def test_bad_settings(options: dict[str, Any], said: str) -> None:

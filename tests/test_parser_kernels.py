@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, note
+from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from naive_parse import START, Item, Model, Risky, Sentence, oracle, states_along, tree_of
 from naive_parse_training import Rule
@@ -56,6 +56,7 @@ rules = st.builds(
     update=st.sampled_from(UPDATES[:3]),
     beam=st.sampled_from(BEAMS),
     candidates=st.sampled_from([1, 2, 8]),
+    cap=st.sampled_from(["each", "sum"]),
     pa_type=st.sampled_from(["PA", "PA-I", "PA-II"]),
     aggressiveness=st.sampled_from([1 / 64, 1 / 64, 0.25]),  # the first one is reached soon, and keeps numbers exact
 )
@@ -122,6 +123,35 @@ def test_all_options_of_probperc(bank: Bank, order: list[int], templates: str, r
     expected = [weight for row in both.twin.weights.values() for weight in row.values() if abs(weight) > 1e-5]
     found = [weight for weight in numbers(both) if abs(weight) > 1e-5]
     assert found == pytest.approx(sorted(expected), rel=1e-4, abs=1e-5)
+
+
+@few()
+@given(banks(varied=True), orders, sets, st.sampled_from(BEAMS), st.booleans())
+def test_laso_against_the_mean_of_the_beam(
+    bank: Bank, order: list[int], templates: str, beam: int, averaged: bool
+) -> None:
+    """Up to the first sentence where rounding might choose between two items."""
+    rule = Rule("laso-mean", beam)
+    both = Taught(bank, templates, rule, estimator="avg" if averaged else "last")
+    done = []
+    for s in order:
+        before = both.twin.updates
+        try:
+            both.twin_learns([s % len(bank.trees)])
+        except Risky:
+            assume(both.twin.updates == before)  # else part of a sentence has been learnt
+            break
+        done.append(s % len(bank.trees))
+    both.learns(done)
+    assert (both.updates, both.bad) == (both.twin.updates, both.twin.bad)
+    model, parses = both.twin.averaged() if averaged else both.twin.model, both.parses(beam)
+    for sentence, (score, tree) in zip(both.sentences, parses, strict=True):
+        try:
+            best = model.search(sentence, beam)[-1][0]
+        except Risky:
+            continue
+        assert score == pytest.approx(best.score, rel=1e-5, abs=1e-4)
+        assert tree == tree_of(best.state, sentence.n)
 
 
 def derivations(model: Model, sentence: Sentence, item: Item = START) -> list[Item]:

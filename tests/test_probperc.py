@@ -80,7 +80,7 @@ def test_the_rate_falls_to_a_half_in_one_pass() -> None:
     tokens = [[Token(((k, 1.0),))] for k in range(n)]
     case = Case(model, (0, 1), (n, 0, 0), tokens, [[frozenset([1])]] * n, [1.0] * n)
     chain, data = chain_of(case), data_of(case)
-    rule = PathRunner(ProbPerc(nbest=2, rate=0.5).rule(n))
+    rule = PathRunner(ProbPerc(nbest=2, rate=0.5, rate_schedule="falling").rule(n))
     rule.learn(chain, data, np.arange(n), 0, n, 1.0)
     found = features_of(chain)
     for k in range(n):  # an attribute of its own: both labels are as probable
@@ -126,6 +126,47 @@ def test_a_list_with_all_paths_is_the_likelihood(drawn: Case, seed: int) -> None
         for feature, value in learner.features(example, path).items():
             expected[feature] = expected.get(feature, 0.0) + example.weight * share * value
     assert_close(features_of(chain), expected)
+
+
+@few(2)
+@given(cases(max_tokens=3, split=2, latent=True, learning=True), st.integers(0, 99))
+def test_gold_has_the_mass_of_its_labels(drawn: Case, seed: int) -> None:
+    """With every path in the list the best gold path goes up by 1 - P(gold labels), P summing over latent paths, and no
+    path with these labels goes down."""
+    case = with_real_weights(drawn, seed)
+    model, sentence = case.model, case.sentences[0]
+    known = [frozenset([min(labels)]) for labels in case.known[0]]
+    case = case._replace(known=[known, *case.known[1:]])
+    example = case.examples()[0]
+    listed = all_paths(model, sentence, [range(model.n_states)] * len(sentence)).probability
+    learner = learner_of(case, ProbPercTwin(1))
+    right = {path: p for path, p in listed.items() if not learner.missed(example, path)}
+    assume(right)
+    best = sorted(right.values())[-2:]
+    assume(len(best) == 1 or best[1] - best[0] > 1e-5)  # else float32 may take the other one
+    gold = max(right, key=right.__getitem__)
+    chain = chain_of(case)
+    chosen = ProbPerc(nbest=model.n_states**3, rate=1.0)
+    PathRunner(chosen.rule(len(case.sentences))).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+    expected = dict(model.weights)
+    wrong = [(path, -p) for path, p in listed.items() if path not in right]
+    for path, share in [(gold, 1.0 - sum(right.values())), *wrong]:
+        for feature, value in learner.features(example, path).items():
+            expected[feature] = expected.get(feature, 0.0) + example.weight * share * value
+    assert_close(features_of(chain), expected)
+
+
+def test_another_state_of_the_gold_label_is_not_pushed_down() -> None:
+    """One token, labels {0, 1} and {2}, all scores 0: of three paths two are right, so the wrong one has a third."""
+    model = Model(0, 4, {("start", 3): -100.0})  # the second label has one state that counts
+    tokens = [[Token(((0, 1.0),))]]
+    case = Case(model, (0, 0, 1, 1), (1, 0, 0), tokens, [[frozenset([0])]], [1.0], states_per_label=2)
+    chain = chain_of(case)
+    PathRunner(ProbPerc(nbest=3, rate=1.0).rule(1)).learn(chain, data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+    found = features_of(chain)
+    assert found["one", 0, 0] == pytest.approx(1 / 3)
+    assert found["one", 0, 2] == pytest.approx(-1 / 3)
+    assert ("one", 0, 1) not in found
 
 
 # --- where it is the perceptron -----------------------------------------------------------------------------

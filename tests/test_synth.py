@@ -18,6 +18,7 @@ from test_startup import loaded
 
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
+from palmette.datasets import sequence_limit as limiting
 from palmette.datasets import synthetic as synth
 from palmette.errors import DataError, PalmetteError, UsageError
 
@@ -349,6 +350,7 @@ def test_json_tells_figures_and_settings(cli: Cli) -> None:
         assert found["bayes"] == pytest.approx(synth.bayes_accuracy(model, *drawn))
         assert found["merged"] == pytest.approx(found["bayes"])  # one state a label: nothing to merge
         assert found["majority"] == synth.majority_accuracy(model, drawn.states)
+        assert found["sequence_limit"] == limiting.sequence_limit(model, drawn)._asdict()
 
 
 @pytest.mark.parametrize(
@@ -385,5 +387,5 @@ def test_the_python_of_the_page_runs() -> None:
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
     report: list[str] = []
     runner.run(doctest.DocTestParser().get_doctest(source, {}, "synth.md", None, 0), out=report.append)
-    assert runner.tries == 6
+    assert runner.tries == 9
     assert runner.failures == 0, "".join(report)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from chain_arrays import Case, chain_of, data_of
 from naive_chain import Feature, Model, Path, Token, best_path, norm
-from naive_margin import first_pass_bound, longest, plain_margin, stretched, stretched_length, widest
+from naive_margin import first_pass_bound, longest, plain_margin, right_and_wrong, stretched, stretched_length, widest
 from strategies import every_feature
 
 from palmette.kernels.chain.forms import make_trellis
@@ -109,11 +109,12 @@ def plain(problem: TrainingData, weights: dict[Feature, float]) -> Case:
 
 
 def measured_distances(case: Case) -> np.ndarray:
-    """What the kernel finds: right minus wrong, over the length of the weights."""
+    """What the kernel finds: the worst right path minus the best wrong one, over the length of the weights."""
     chain, n = chain_of(case), len(case.sentences)
-    right, wrong = np.zeros(n), np.zeros(n)
-    margins(chain, data_of(case), make_trellis(chain, data_of(case)), right, wrong)
-    return (right - wrong) / length_of(chain)
+    right, worst, wrong = np.zeros(n), np.zeros(n), np.zeros(n)
+    margins(chain, data_of(case), make_trellis(chain, data_of(case)), right, worst, wrong)
+    assert (worst <= right).all()
+    return (worst - wrong) / length_of(chain)
 
 
 def mistakes(case: Case, seed: int, most_passes: int | None = None) -> list[int]:
@@ -181,6 +182,57 @@ def test_mistakes_of_the_latent_perceptron(order: int, seed: int, counts: tuple[
     assert made[-1] == 0
     assert 0 < sum(made) <= bound
     assert bound < 100 * sum(made)  # near enough that a wrong update rule would show
+
+
+@pytest.mark.parametrize("tied_update", [0.0, 1.0])
+@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_the_bound_by_a_separator_whose_states_differ(order: int, counts: tuple[int, ...], tied_update: float) -> None:
+    """The states of a label have other weights, so that its paths have other scores: the worst of them counts."""
+    separated = 0
+    for seed in SEEDS:
+        problem = separable(order, seed, len(counts))
+        rng = np.random.default_rng([seed, 7])
+        weights = stretched(problem.unit.weights, counts, max(counts))
+        weights = {f: w + float(rng.uniform(-0.02, 0.02)) for f, w in weights.items()}
+        case = case_of(problem, weights, counts)._replace(tied_update=tied_update)
+        found = measured_distances(case)
+        twin = [right_and_wrong(case.model, s, case.allowed(k)) for k, s in enumerate(case.sentences)]
+        assert found == pytest.approx(np.array([(low - x) / norm(weights) for _, low, x in twin]), abs=1e-5)
+        M = longest(problem.unit, problem.sentences)
+        bound, about = mistakes_bound(found, M * math.sqrt(1 + tied_update))
+        if found.min() > 0:
+            separated += 1
+            assert about == "all passes"
+            assert bound is not None
+            assert 0 < sum(mistakes(case, seed)) <= bound
+        else:
+            assert about == "the first pass"
+    assert separated >= 2
+
+
+def ring(n: int) -> Case:
+    """Four sequences of labels 0 0 1 1 0 0 1 1 .., which begin at one of four places: the first token tells it. Four
+    states that follow each other in a ring separate them by their best paths."""
+    label_of = (0, 0, 1, 1)
+    weights: dict[Feature, float] = {("one", p, p): 1.0 for p in range(4)}
+    weights |= {("pair", p, (p + 1) % 4): 1.0 for p in range(4)}
+    sentences = [[Token(((p if i == 0 else 4, 1.0),)) for i in range(n)] for p in range(4)]
+    known = [[frozenset([label_of[(p + i) % 4]]) for i in range(n)] for p in range(4)]
+    return Case(Model(1, 4, weights), label_of, (5, 0, 0), sentences, known, [1.0] * 4, 2)
+
+
+def test_the_best_paths_bound_nothing() -> None:
+    """All four are separated by their best paths, and a perceptron makes more mistakes than a bound from that."""
+    case = ring(4)
+    twin = [right_and_wrong(case.model, s, case.allowed(k)) for k, s in enumerate(case.sentences)]
+    length, M = norm(case.model.weights), longest(case.model, case.sentences)
+    relaxed = np.array([(best - wrong) / length for best, _, wrong in twin])
+    assert relaxed.min() > 0
+    assert sum(mistakes(case, 1, 400)) > 2 * M * M / relaxed.min() ** 2
+    strict = measured_distances(case)
+    assert strict.max() < 0
+    assert mistakes_bound(strict, M)[1] == "the first pass"
 
 
 # --- inseparable data ---------------------------------------------------------------------------------------

@@ -121,6 +121,7 @@ def _write(file: str, model: Model, drawn: Sample) -> None:
 
 
 def _figures(model: Model, drawn: Sample) -> dict[str, Any]:
+    from palmette.datasets.sequence_limit import sequence_limit
     from palmette.datasets.synthetic import bayes_accuracy, majority_accuracy, merged, path_accuracy
 
     return {
@@ -130,6 +131,7 @@ def _figures(model: Model, drawn: Sample) -> dict[str, Any]:
         "path": path_accuracy(model, *drawn),
         "merged": bayes_accuracy(merged(model), drawn.symbols, model.label_of[drawn.states], drawn.offset),
         "majority": majority_accuracy(model, drawn.states),
+        "sequence_limit": sequence_limit(model, drawn)._asdict(),
     }
 
 
@@ -140,3 +142,6 @@ def _log_figures(settings: dict[str, Any], found: dict[str, Any]) -> None:
         logger.info("%s: %s, %s", part, sequences, tokens)
         for name, meaning in FIGURES.items():
             logger.info("  %-20s%6.2f", meaning, 100 * figures[name])
+        limit = figures["sequence_limit"]
+        unproven = f" ({limit['unproven']:,} of {limit['sequences']:,} not proven)" if limit["unproven"] else ""
+        logger.info("  %-20s%6.2f ± %.2f%s", "sequence limit", 100 * limit["share"], 100 * limit["error"], unproven)

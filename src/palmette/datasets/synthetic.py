@@ -9,7 +9,8 @@ then labels carry no information about the next label, only the states do. At P 
 63.4 for a CRF. With alternating states (y1 = {h1, h3}) the figures would be 77.2 and 50.0 %.
 
 Here the numbers of labels, states per label and symbols are free. The Bayes limit, `bayes_accuracy`, cannot be exceeded
-in expectation: it takes at each token the label with the highest marginal probability under the true model.
+in expectation: it takes at each token the label with the highest marginal probability under the true model. The limit
+on whole sequences is in sequence_limit.py.
 """
 
 from __future__ import annotations
@@ -276,7 +277,7 @@ def label_marginals(model: Model, symbols: np.ndarray, offset: np.ndarray) -> np
     """f64[N, Y]: the probability of each label at each token, given all symbols of its sequence."""
     found = np.empty((len(symbols), len(model.names.labels)))
     member = _membership(model)
-    for tokens in _blocks(offset, len(model.start)):
+    for tokens in blocks_of(offset, len(model.start)):
         found[tokens] = _state_marginals(model, symbols[tokens]) @ member
     return found
 
@@ -284,7 +285,7 @@ def label_marginals(model: Model, symbols: np.ndarray, offset: np.ndarray) -> np
 def best_paths(model: Model, symbols: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """i64[N]: the most probable hidden states of each sequence."""
     found = np.empty(len(symbols), np.int64)
-    for tokens in _blocks(offset, len(model.start)):
+    for tokens in blocks_of(offset, len(model.start)):
         found[tokens] = _viterbi(model, symbols[tokens])
     return found
 
@@ -293,7 +294,7 @@ def _accuracy(model: Model, guess: np.ndarray, states: np.ndarray) -> float:
     return float(np.mean(guess == model.label_of[states]))
 
 
-def _blocks(offset: np.ndarray, H: int) -> Iterator[np.ndarray]:
+def blocks_of(offset: np.ndarray, H: int) -> Iterator[np.ndarray]:
     """i64[n, T]: the tokens of sequences of one length, a row per sequence, in blocks that fit into the caches."""
     lengths = np.diff(offset)
     for T in np.unique(lengths[lengths > 0]).tolist():

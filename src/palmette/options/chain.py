@@ -220,9 +220,14 @@ def _check_states(settings: ChainSettings) -> None:
     if isinstance(learner, MaxEnt) and (latent is not None or isinstance(settings.states, LabelHistory)):
         raise OptionError("states", "maxent is given the previous labels: use order 2, or dplvm for hidden states")
     if isinstance(settings.states, Latent) and latent is None:
-        for name in ("split_after", "restarts"):
+        for name in ("init", "split_after", "restarts"):
             if getattr(settings.states, name) != Latent.__options__[name].default:
                 raise OptionError(name, "needs a label with several states")
+    if latent is not None and latent.init == "all":
+        if latent.split_after:
+            raise OptionError("init", "all does not apply with split_after, which starts from a plain model")
+        if settings.state_features != "all":
+            raise OptionError("init", "all needs state_features all: other weights would never move")
     if learner.adaptive and settings.tied_update:
         raise OptionError("tied_update", f"{learner.kind} adapts to single weights; set it to 0")
     if latent is not None and learner.maximises_likelihood and (latent.split_after or latent.tied_update != 1.0):

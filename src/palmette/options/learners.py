@@ -10,6 +10,7 @@ from typing import ClassVar
 from palmette.kernels.learning.rule import (
     AROW,
     CAPPED,
+    EACH,
     HARD,
     LINEAR,
     MIRA,
@@ -19,6 +20,7 @@ from palmette.kernels.learning.rule import (
     PROBPERC,
     SOFT,
     SOFTMAX,
+    SUM,
     Rule,
 )  # fmt: skip
 from palmette.options.declare import OptionError, Options, Value, option
@@ -48,6 +50,7 @@ STRUCTURES = {
 }
 MOST_CANDIDATES = 1000
 PA_VARIANTS = {"PA": HARD, "PA-I": CAPPED, "PA-II": SOFT}
+CAPS = {"each": EACH, "sum": SUM}
 FUNCTIONS = {"softmax": SOFTMAX, "linear": LINEAR, "polynomial": POLYNOMIAL}
 OPTIMISERS = {
     "lbfgs": "L-BFGS, all data per step (with L1: OWL-QN)",
@@ -117,7 +120,9 @@ class Perceptron(Learner):
 
 
 class ProbPerc(ListLearner):
-    """Probabilistic perceptron: gold goes up by the rate, each of the n best outputs down by its probability."""
+    """Probabilistic perceptron: gold goes up by the rate, each of the n best outputs down by its probability.
+
+    Outputs with gold's labels and other latent states count as gold."""
 
     kind = "probperc"
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
@@ -125,9 +130,9 @@ class ProbPerc(ListLearner):
         default=None, low=1, high=MOST_CANDIDATES,
         help="Best outputs that are looked at (default: 5; a parser: as many as its beam has).",
     )  # fmt: skip
-    rate: float = option(default=0.2, above=0.0, help="Step size.")
+    rate: float = option(default=0.1, above=0.0, help="Step size.")
     rate_schedule: str = option(
-        default="falling", help="How the rate develops.",
+        default="constant", help="How the rate develops.",
         choices={"falling": "rate / (1 + passes done)", "constant": "the same throughout"},
     )  # fmt: skip
     probability_function: str = option(
@@ -165,14 +170,21 @@ class Mira(ListLearner):
         default=None, low=1, high=MOST_CANDIDATES,
         help="Best outputs that are looked at (default: 1; a parser: as many as its beam has).",
     )  # fmt: skip
-    aggressiveness: float = option(default=0.1, above=0.0, help="Largest step per candidate.")
+    aggressiveness: float = option(default=0.1, above=0.0, help="Largest step; see step-cap.")
+    step_cap: str = option(
+        default="each", help="What the aggressiveness limits.",
+        choices={"each": "the step of each candidate, by itself", "sum": "the sum of the steps of an example"},
+    )  # fmt: skip
     cost: str = option(
         default="hamming", help="Cost of a wrong output (taggers).",
         choices={"hamming": "wrong tokens", "span": "spans that only one of the two has"},
     )  # fmt: skip
 
     def rule(self, n_examples: int, listed: int | None = None) -> Rule:
-        return Rule(MIRA, candidates=self.n_candidates(1, listed), aggressiveness=float(self.aggressiveness))
+        return Rule(
+            MIRA, candidates=self.n_candidates(1, listed), aggressiveness=float(self.aggressiveness),
+            cap=CAPS[self.step_cap],
+        )  # fmt: skip
 
 
 class PassiveAggressive(Learner):

@@ -13,11 +13,13 @@ UPDATES = {
     "max-violation": "up to the step where the best prefix is furthest above gold",
     "latest": "up to the last step where the best prefix is not below gold",
     "hybrid": "the whole sequence if that is a violation, else early",
-    "laso": "early, and the search continues from gold",
+    "laso": "early against the best prefix, and the search continues from gold",
+    "laso-mean": "laso against the mean of the beam, as published by Daumé and Marcu (2005)",
 }
+CONTINUING = ("laso", "laso-mean")
 UPDATE_NUMBERS = {
     "standard": rule.STANDARD, "early": rule.EARLY, "max-violation": rule.MAX_VIOLATION, "latest": rule.LATEST,
-    "hybrid": rule.HYBRID, "laso": rule.LASO,
+    "hybrid": rule.HYBRID, "laso": rule.LASO, "laso-mean": rule.LASO_MEAN,
 }  # fmt: skip
 LIST_UPDATES = ("standard", "early", "max-violation")  # of learners that look at several candidates
 
@@ -45,6 +47,12 @@ class Beam(Search):
         help="What is updated when the beam has lost gold (default: max-violation; a parser trained with the "
         "perceptron and without merging: laso).",
     )  # fmt: skip
+
+    def rule(self, learner: rule.Rule) -> rule.Rule:
+        """The rule of a learner with what the update changes of it."""
+        if self.update != "laso-mean":
+            return learner
+        return learner._replace(mean=True, candidates=self.width)
 
 
 TAGGER_SEARCHES: dict[str, type[Search]] = {search.kind: search for search in (Viterbi, Beam)}

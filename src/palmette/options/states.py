@@ -51,8 +51,8 @@ class SeveralStates(States):
 
     tied_update: float = option(
         default=1.0, low=0.0, high=100.0,
-        help="How much of an update all states of a label get besides the state on the path (0: the latent perceptron "
-        "as published, which takes longer to lower a label with many states).",
+        help="How much of an update all states of a label get besides the state on the path (0: the update as "
+        "published, which takes longer to lower a label with many states).",
     )  # fmt: skip
 
 
@@ -64,6 +64,13 @@ class Latent(SeveralStates):
         default=2, kw_only=False, flag="latent", selects=True, parse=parse_latent, check=_check_latent,
         metavar="N|LABEL=N,...",
         help="Hidden states behind every label, such as 3, or behind some: B-NP=2,I-NP=5.",
+    )  # fmt: skip
+    init: str = option(
+        default="bare", help="Which weights of a latent model start at random; the others start at zero.",
+        choices={
+            "bare": "those of states, pairs and triples alone",
+            "all": "those of attributes too, as published (a row of weights for every attribute)",
+        },
     )  # fmt: skip
     init_size: float = option(
         default=0.01, low=1e-9, high=100.0, help="Size of the random numbers that a latent model starts from."

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import PARSER_LEARNERS, Learner
-from palmette.options.search import LIST_UPDATES, Beam, Search
+from palmette.options.search import CONTINUING, LIST_UPDATES, Beam, Search
 from palmette.options.training import AVERAGES, TrainingOptions
 from palmette.options.unicode import UnicodeOptions
 
@@ -86,8 +86,10 @@ class TreeSettings(TreeOptions, Value):
             raise OptionError("init_size", "is for hidden variants: --variants 2 (variants=2)")
         if learner.from_forest and not self.merge:
             raise OptionError("candidates", "a forest is what merged states make: add --merge (merge=True)")
-        if self.merge and update == "laso":
-            raise OptionError("update", "laso continues from gold, where merged states have no scores; do not merge")
+        if self.merge and update in CONTINUING:
+            raise OptionError(
+                "update", f"{update} continues from gold, where merged states have no scores; do not merge"
+            )
 
     def _check_hidden(self, update: str) -> None:
         if self.merge:

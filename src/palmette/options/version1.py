@@ -11,6 +11,7 @@ from palmette.options.learners import LEARNERS
 from palmette.options.search import Beam
 from palmette.options.states import LabelHistory, Latent
 
+_DEFAULTS_THEN = {"probperc": {"rate": 0.2, "rate_schedule": "falling"}}  # those that are others now
 _RENAMED = {"candidates": "nbest", "share": "tied_update"}
 
 
@@ -32,7 +33,8 @@ def params_from_version1(owner: type[Options], settings: Mapping[str, Any]) -> d
     found = {name: value for name, value in old.items() if name in wanted and not _is_open(name, value)}
     if "rate" in found and found["rate"] is None:
         del found["rate"]  # the default of its learner
-    return assemble(owner, found)
+    then = _DEFAULTS_THEN.get(kind, {}) if isinstance(kind, str) else {}
+    return assemble(owner, then | found)
 
 
 def _is_latent(owner: type[Options], latent: Any) -> bool:

@@ -309,14 +309,21 @@ def _print_separation(about: dict[str, Any], console: Console) -> None:
     found = about["separation"]
     console.print(
         f"\n[bold]separation[/bold]  {100 * found['separated']:.1f}% of "
-        f"{counted(found['sentences'], 'sentence')} strictly separated; margin: smallest "
-        f"{_figure('', found['margin'])}, median {_figure('', found['median_margin'])} "
+        f"{counted(found['sentences'], 'sentence')} "
+        f"separated; margin: smallest {_figure('', found['margin'])}, median {_figure('', found['median_margin'])} "
         f"(weights of length {found['norm']:.4g}, features of at most {found['longest']:.4g})"
     )
+    if found["strict_margin"] != found["margin"]:
+        console.print(
+            f"  smallest margin of the worst gold path, which bounds mistakes: {_figure('', found['strict_margin'])}"
+        )
     if found["bound"] is None:
         console.print(f"  bound on mistakes: {found['bound_of']}")
     else:
-        console.print(f"  mistakes of {found['bound_of']}: at most {found['bound']:.4g}; made {_made(about):,}")
+        console.print(
+            f"  mistakes of {found['bound_of']} of a perceptron that starts at zero: at most {found['bound']:.4g}; "
+            f"updates of this training: {_made(about):,}"
+        )
     if found["usage"]:
         used = "  ".join(f"{escape(name)} [dim]{100 * share:.0f}%[/dim]" for name, share in found["usage"].items())
         console.print(f"  states in use  {used}")

@@ -2,7 +2,7 @@
 
 Gold is the best path that agrees with the label mask. If the search lists it too, it is removed from the candidates.
 For rules with costs, paths without a cost (gold labels with other latent states, the same chunks in another encoding)
-are removed as well.
+are removed as well; for probPerc they stay in the list with the cost 0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from palmette.kernels.chain.train import gold_path
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.types import I32_2D
 from palmette.kernels.learning.coefficients import asks_for_costs, searches_with_costs
-from palmette.kernels.learning.rule import CandidateList, Rule
+from palmette.kernels.learning.rule import PROBPERC, CandidateList, Rule, candidate_list
 
 
 class PathList(NamedTuple):
@@ -30,10 +30,7 @@ class PathList(NamedTuple):
 
 
 def make_path_list(T: Trellis, K: int) -> PathList:
-    numbers = CandidateList(
-        np.zeros(K + 1), np.zeros(K + 1), np.zeros((K, K)), np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)
-    )
-    return PathList(np.zeros((K + 1, T.U.shape[0]), np.int32), numbers, make_candidates(K, T.U.shape[1]))
+    return PathList(np.zeros((K + 1, T.U.shape[0]), np.int32), candidate_list(K), make_candidates(K, T.U.shape[1]))
 
 
 @part
@@ -100,6 +97,18 @@ def _drop_gold(paths: np.ndarray, score: np.ndarray, n: int, found: int) -> tupl
     return kept, listed
 
 
+@part
+def _mark_right(m: Chain, x: Data, lo: int, n: int, found: int, c: PathList) -> None:
+    """Costs of 0 for candidates whose labels the mask allows, and of 1 for the others."""
+    for k in range(1, found + 1):
+        path, wrong = c.paths[k], False
+        for i in range(n):
+            if not x.allow[x.known[lo + i], m.label_of[path[i]]]:
+                wrong = True
+                break
+        c.numbers.cost[k] = 1.0 if wrong else 0.0
+
+
 @inline
 def drop_candidates(
     m: Chain, x: Data, lo: int, n: int, found: int, rule: Rule, chunks: Chunks, c: PathList
@@ -108,7 +117,10 @@ def drop_candidates(
     listed)."""
     if asks_for_costs(rule):
         return _drop_right(m, x, lo, n, found, searches_with_costs(rule), chunks, c), False
-    return _drop_gold(c.paths, c.numbers.score, n, found)
+    kept, listed = _drop_gold(c.paths, c.numbers.score, n, found)
+    if rule.kind == PROBPERC:
+        _mark_right(m, x, lo, n, kept, c)
+    return kept, listed
 
 
 @part

@@ -53,7 +53,7 @@ from palmette.kernels.learning.coefficients import (
     updates_on_right_guesses,
 )
 from palmette.kernels.learning.rule import Rule
-from palmette.kernels.learning.violation import EARLY, LASO, cut
+from palmette.kernels.learning.violation import continues, cut, stops
 
 
 @struct
@@ -139,7 +139,7 @@ def train_beam(
     c, sums, table = workspace.paths, workspace.sums, workspace.table
     numbers, K = c.numbers, rule.candidates
     updates, wrong, infeasible, bad, position = 0, 0, 0, 0, 0.0
-    stops, adaptive = update in (EARLY, LASO), rule.spread > 0.0
+    goes_on, early, adaptive = continues(update), stops(update), rule.spread > 0.0
     for k in range(first, last):
         s = permutation[k]
         lo = x.offset[s]
@@ -154,17 +154,17 @@ def train_beam(
         start = 0
         while start < n:
             score_states(T, m, x.features[0], lo, n)
-            reached, fell, item = search(T, r, w, d, s, start, gold, stops)
+            reached, fell, item = search(T, r, w, d, s, start, gold, early)
             if item != 0:
                 trace(r, reached, 0, c.paths[1])
                 wrong += _missed_labels(c.paths[1], gold, start, reached)
-                if update != LASO:
+                if not goes_on:
                     wrong += n - reached
             elif not updates_on_right_guesses(rule):
                 break
             if searches_with_costs(rule):
                 augment(T, m, x, lo, n)
-                reached, fell, item = search(T, r, w, d, s, start, gold, stops)
+                reached, fell, item = search(T, r, w, d, s, start, gold, early)
             at = cut(update, reached, fell, r.best, r.gold) if item != 0 else n
             found = _list_prefixes(r, c, at, gold)
             found, gold_listed = drop_candidates(m, x, lo, at, found, rule, chunks, c)
@@ -181,11 +181,11 @@ def train_beam(
                     add_weighted_prefixes(m, x, s, paths, factors, at, clock, sums)
                     add_weighted_contexts(p, y, lo, at, paths, factors, clock)
                 updates += 1
-                bad += r.gold[at] > r.best[at]
+                bad += r.gold[at] > (r.score[at, : r.size[at]].mean() if rule.mean else r.best[at])
                 position += at / n
             elif adaptive:
                 clear(table)
-            if update != LASO:
+            if not goes_on:
                 break
             restart_from_gold(r, gold, at)
             start = at

@@ -2,13 +2,18 @@
 
     w += sum over k of coefficient[k] * f(output k),    coefficient[0] = -(coefficient[1] + ... + coefficient[K])
 
-perceptron   gold up and the best candidate down by 1
-probPerc     candidate k down by rate * P(k), P by score among the candidates (gold included if listed or asked for)
+perceptron   gold up and the best candidate down by 1; or the mean of the list, candidates and gold if listed
+probPerc     wrong candidate k down by rate * P(k), P by score over the candidates, with gold if listed or asked for
 PA           the smallest step for which gold beats one candidate by its cost: loss / |difference|^2, capped by variant
-MIRA         the smallest step that meets the margins of K candidates: a quadratic program, by Hildreth's method
+MIRA         the smallest step that meets the margins of K candidates: by quadratic programming, with capped alphas
 AROW         MIRA without a cap, but with r on the diagonal; inner products and steps are scaled per weight by its state
 
-Margin rules ignore candidates without a cost (gold labels with other latent states): they need no margin.
+A candidate without a cost is right although it is not the gold output: gold's labels with other latent states, or
+other labels that agree with a partial annotation. Margin rules ignore it: it needs no margin. In probPerc it counts as
+gold: it has its place in the list, but its probability is gold's, so that it is not pushed down, and gold goes up by
+what is left:
+
+    w += rate * ((1 - sum of P over right outputs) * f(gold) - sum over wrong k of P(k) * f(output k))
 """
 
 from __future__ import annotations
@@ -16,8 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import inline, part
-from palmette.kernels.learning.rule import AROW, MIRA, PA, PERCEPTRON, CandidateList, Rule
-from palmette.kernels.learning.steps import hildreth, pa_step, shares
+from palmette.kernels.learning.rule import AROW, MIRA, PA, PERCEPTRON, SUM, CandidateList, Rule
+from palmette.kernels.learning.steps import hildreth, pa_step, shares, within_sum
 
 
 @inline
@@ -44,12 +49,12 @@ def updates_on_right_guesses(rule: Rule) -> bool:
 
 @inline
 def _shares(rule: Rule, c: CandidateList, found: int, gold_listed: bool, clock: float) -> None:
-    """alpha of probPerc: the rate times the probabilities of the candidates."""
+    """alpha of probPerc: the rate times the probabilities of the wrong candidates."""
     first = 0 if gold_listed or rule.add_gold else 1
     shares(rule.function, rule.degree, c.score[first : found + 1], c.alpha[first : found + 1])
     rate = rule.rate / (1.0 + rule.decay * (clock - 1.0))
     for k in range(1, found + 1):
-        c.alpha[k] *= rate
+        c.alpha[k] *= rate if c.cost[k] > 0.0 else 0.0
 
 
 @inline
@@ -74,6 +79,8 @@ def _margins(rule: Rule, c: CandidateList, found: int) -> None:
         for k in range(found):
             c.gram[k, k] += 1.0 / rule.aggressiveness if c.gram[k, k] > 0.0 else 0.0
         hildreth(c.gram, c.loss, found, np.inf, c.alpha[1:])
+    elif rule.kind == MIRA and rule.cap == SUM:
+        within_sum(c.gram, c.loss, found, rule.aggressiveness, c.alpha[1:], c.loss)
     elif rule.kind == MIRA:
         hildreth(c.gram, c.loss, found, rule.aggressiveness, c.alpha[1:])
     elif c.loss[0] > 0.0 and c.gram[0, 0] > 0.0:
@@ -89,8 +96,9 @@ def coefficients(rule: Rule, c: CandidateList, found: int, gold_listed: bool, cl
     if found == 0:
         return False
     if rule.kind == PERCEPTRON:
+        share = 1.0 / (found + int(gold_listed))
         for k in range(found):
-            c.alpha[k + 1] = 1.0 if k == 0 else 0.0
+            c.alpha[k + 1] = share if rule.mean else 1.0 if k == 0 else 0.0
     elif asks_for_costs(rule):
         _margins(rule, c, found)
     else:

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 PERCEPTRON, PROBPERC, PA, MIRA, AROW = range(5)
 # Variants of PA: PA (no limit), PA-I (at most the aggressiveness), PA-II (a soft limit)
 HARD, CAPPED, SOFT = range(3)
+# What the aggressiveness of MIRA caps: the step of each candidate, or the sum of the steps of one example
+EACH, SUM = range(2)
 # Where prefixes are cut when inexact search has lost gold; see violation.py
-STANDARD, EARLY, MAX_VIOLATION, LATEST, HYBRID, LASO = range(6)
+STANDARD, EARLY, MAX_VIOLATION, LATEST, HYBRID, LASO, LASO_MEAN = range(7)
 # How probPerc turns scores into probabilities
 SOFTMAX, LINEAR, POLYNOMIAL = range(3)
 
@@ -33,11 +35,13 @@ class Rule(NamedTuple):
     candidates: int = 1  # K, the maximum number of candidates
     aggressiveness: float = 0.1  # largest step of PA-I and MIRA; softness of PA-II; 1 / r of AROW
     variant: int = CAPPED  # of PA: HARD, CAPPED or SOFT
+    cap: int = EACH  # of MIRA: EACH or SUM
     rate: float = 1.0  # of probPerc, at example number c: rate / (1 + decay * (c - 1))
     decay: float = 0.0
     function: int = SOFTMAX  # of probPerc: SOFTMAX, LINEAR or POLYNOMIAL
     degree: float = 2.0  # of POLYNOMIAL
     add_gold: bool = True  # probPerc includes gold in the distribution even if the search did not list it
+    mean: bool = False  # the perceptron lowers the mean of all candidates (and of gold, if listed), not the best one
     on_errors: bool = False  # probPerc updates only if the best candidate is wrong
     spread: float = 0.0  # above 0: steps adapt to each weight by its learner state, see kernels/tree/update.py
 
@@ -46,7 +50,7 @@ class CandidateList(NamedTuple):
     """Numbers of one example; index 0 is gold, 1..K are candidates, best first."""
 
     score: F64  # [K+1]
-    cost: F64  # [K+1]        0 for gold; filled if `asks_for_costs`
+    cost: F64  # [K+1]        0: right; 1 if the structure does not fill it (it must if `asks_for_costs`)
     gram: F64_2D  # [K, K]       inner products of (gold - candidate); filled if `asks_for_products`
     coefficient: F64  # [K+1] the result: sums to zero, gold up and candidates down
     loss: F64  # [K]          scratch
@@ -58,5 +62,5 @@ def candidate_list(K: int) -> CandidateList:
     import numpy as np
 
     return CandidateList(
-        np.zeros(K + 1), np.zeros(K + 1), np.zeros((K, K)), np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)
+        np.zeros(K + 1), np.ones(K + 1), np.zeros((K, K)), np.zeros(K + 1), np.zeros(K), np.zeros(K + 1)
     )

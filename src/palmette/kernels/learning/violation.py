@@ -11,14 +11,28 @@ MAX_VIOLATION  the step with the largest best[i] - gold[i]; the last one on ties
 LATEST         the last step that is a violation
 HYBRID         the whole sequence if it is a violation, else as EARLY
 LASO           as EARLY, but the search continues from gold after each update
+LASO_MEAN      as LASO, but the update adds f(gold) - the mean of f over the beam, gold included if it is still there
+               (Daume and Marcu 2005): with Rule.mean and as many candidates as the beam has items
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.core.compile import part
-from palmette.kernels.learning.rule import EARLY, HYBRID, LASO, MAX_VIOLATION, STANDARD
+from palmette.kernels.core.compile import inline, part
+from palmette.kernels.learning.rule import EARLY, HYBRID, LASO, LASO_MEAN, MAX_VIOLATION, STANDARD
+
+
+@inline
+def continues(update: int) -> bool:
+    """Whether the search continues from gold after an update."""
+    return update in (LASO, LASO_MEAN)
+
+
+@inline
+def stops(update: int) -> bool:
+    """Whether the search stops where gold has left the beam."""
+    return update == EARLY or continues(update)
 
 
 @part
@@ -27,7 +41,7 @@ def cut(update: int, n: int, fell: int, best: np.ndarray, gold: np.ndarray) -> i
 
     fell: the number of steps after which gold was first missing, 0 if it stayed in the beam. In that case the end is
     always a violation, since gold is not the best item."""
-    if update in (EARLY, LASO):
+    if stops(update):
         return fell if fell > 0 else n
     if update == MAX_VIOLATION:
         at = n

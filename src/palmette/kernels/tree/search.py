@@ -19,7 +19,7 @@ import numpy as np
 
 from palmette.kernels.core.compile import part
 from palmette.kernels.core.prefetch import fetch_item
-from palmette.kernels.learning.violation import EARLY, LASO
+from palmette.kernels.learning.violation import stops
 from palmette.kernels.tree.actions import add_start, same_arc
 from palmette.kernels.tree.forms import (
     POPPED,
@@ -320,7 +320,7 @@ def search(
     With gold, its prefixes are scored too, and an early update ends the search when gold leaves the beam."""
     z, b, c = workspace.z, workspace.b, workspace.c
     n = words.offset[s + 1] - words.offset[s]
-    stop = with_gold and how.update in (EARLY, LASO)
+    stop = with_gold and stops(how.update)
     fell, merges = 0, 0
     for i in range(begin, 2 * n - 1):
         if how.merge:

@@ -6,7 +6,7 @@ from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.types import F64, I32, I64
 from palmette.kernels.learning.coefficients import updates_on_right_guesses
 from palmette.kernels.learning.rule import Rule
-from palmette.kernels.learning.violation import LASO, cut
+from palmette.kernels.learning.violation import continues, cut
 from palmette.kernels.tree.forms import WORD, Grammar, SearchOptions, Weights, Words, Workspace
 from palmette.kernels.tree.gold import force_gold, make_gold, oracle
 from palmette.kernels.tree.memo import forget
@@ -44,6 +44,15 @@ def _n_wrong(workspace: Workspace, g: Grammar, words: Words, s: int, x: int) -> 
         if heads[i] != words.head[lo + i] or relations[i] != words.relation[lo + i]:
             wrong += 1
     return wrong
+
+
+@part
+def _mean_score(workspace: Workspace, at: int) -> float:
+    """The mean score of the beam of step `at`."""
+    z, b, total = workspace.z, workspace.b, 0.0
+    for j in range(b.size[at]):
+        total += z.score[b.items[at, j]]
+    return total / b.size[at]
 
 
 @part
@@ -86,7 +95,7 @@ def train_tree(
             counts[MERGES] += joined
             top = b.items[at, 0]
             right = workspace.z.right[top] != 0
-            if not right and how.update == LASO:  # the search continues, so that later words are counted later
+            if not right and continues(how.update):  # the search continues, so that later words are counted later
                 missed = min(n, missed + 1)
             elif not right:
                 missed = _n_wrong(workspace, g, words, s, top)
@@ -95,9 +104,10 @@ def train_tree(
                 # No weight changes if margins are met, or if the beam holds only gold.
                 if learn(workspace, g, w, how, rule, kept, counts[CLOCK]):
                     counts[UPDATES] += 1
-                    counts[BAD] += not right and b.gold[kept] > b.best[kept]
+                    best = _mean_score(workspace, kept) if rule.mean else b.best[kept]
+                    counts[BAD] += not right and b.gold[kept] > best
                     counts[CUTS] += kept / steps
-            if how.update != LASO:
+            if not continues(how.update):
                 break
             if at < steps:
                 _continue_from_gold(workspace, at, 2 * n)

@@ -46,6 +46,7 @@ class Layout(msgspec.Struct, frozen=True):
     reads: tuple[int, ...] = ()  # how many labels each template of arity LABEL_CONTEXT reads
     checkpoint: bool = False
     random_start: bool = False  # whether the checkpoint has the random start of a latent chain
+    drawn_features: bool = False  # and the seed of that of its attributes
     forms: tuple[tuple[int, Form], ...] = ()  # arities whose rows are stored without padding (stored_weights.py)
 
 
@@ -72,6 +73,7 @@ def layout_of(arrays: Arrays, encoder: Encoder | None, beam: bool) -> Layout:
         reads_of(encoder),
         any(name.startswith(CHECKPOINT) for name in arrays),
         any(name.startswith(f"{CHECKPOINT}start.") for name in arrays),
+        f"{CHECKPOINT}start.seed" in arrays,
         tuple(forms.items()),
     )
 
@@ -214,6 +216,9 @@ def checkpoint_specs(layout: Layout) -> tuple[ArraySpec, ...]:
     specs += _transition_specs(f"{CHECKPOINT}bare.", np.float32) + _transition_specs(f"{CHECKPOINT}sums.", np.float64)
     if layout.random_start:
         specs += _transition_specs(f"{CHECKPOINT}start.", np.float32)
+    if layout.drawn_features:
+        specs.append(ArraySpec(f"{CHECKPOINT}start.seed", np.uint64, (1,)))
+        specs.append(ArraySpec(f"{CHECKPOINT}start.size", np.float64, (1,), low=0, finite=True))
     for arity in layout.arities:
         if arity != LABEL_CONTEXT:
             specs += _resumed_specs(arity, arity in layout.seen)

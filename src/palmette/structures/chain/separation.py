@@ -1,16 +1,20 @@
 """How well a model separates data, and the bounds on mistakes that follow from it.
 
-Of each sentence we take the score of the best path with the right labels minus that of the best path with a wrong one,
-over the length of the weights: its margin d. A sentence is strictly separated when that is above zero. M is the length
-of the longest feature vector that a path of these sentences can have.
+Of each sentence we take the score of the best path with the right labels minus that of the best path with a wrong
+one, over the length of the weights: its margin. A sentence is separated when that is above zero. With hidden states
+this is the relaxed separation of the latent perceptron's authors, and nothing follows from it: an update may raise any
+path with the right labels, whichever was the best at that time. Their definition 3 takes the worst path with the right
+labels instead of the best one. We call the result the strict margin g; without hidden states and with full labels both
+are the same. M is the length of the longest feature vector that a path of these sentences can have.
 
-- Everything separated with margin d: a perceptron that starts at zero makes at most 2 M^2 / d^2 mistakes in all passes
-  (two vectors of counts that both have at most the length M differ by at most sqrt(2) M).
+- All g >= d > 0: a perceptron that starts at zero makes at most 2 M^2 / d^2 mistakes in all passes (two vectors of
+  counts that both have at most the length M differ by at most sqrt(2) M).
 - Otherwise: at most min over d > 0 of (sqrt(2) M + D)^2 / d^2 mistakes in the first pass, D^2 being the sum of the
-  squares of what each sentence lacks to the margin d.
+  squares of what each g lacks to the margin d (theorem 3).
 
-Values of attributes are taken as non-negative. For latent models the same hold with the model's own weights as the
-separator, for a start at zero; a random start and restarts from the average (mavg) are outside of the theorems.
+Updates that are tied with a fraction t are those of a perceptron whose paths have the features of their labels too,
+sqrt(t) each: vectors are then at most sqrt(1 + t) M long. Values of attributes are taken as non-negative. A random
+start and restarts from the average (mavg) are outside of the theorems.
 """
 
 from __future__ import annotations
@@ -35,12 +39,13 @@ class Separation(NamedTuple):
     """What `separation` finds; None is what cannot be said."""
 
     sentences: int
-    separated: float  # share of the sentences that are strictly separated
+    separated: float  # share of the sentences whose best right path beats every wrong path
     margin: float | None  # the smallest, over the length of the weights; None: a weight vector of zeros
     median_margin: float | None
+    strict_margin: float | None  # the smallest of the worst right paths, over the length of the weights
     norm: float
     longest: float  # M
-    bound: float | None  # on mistakes: of all passes where everything is separated, else of the first pass
+    bound: float | None  # on mistakes: of all passes if all strict margins are positive, else of the first pass
     bound_of: str
     usage: dict[str, float]  # share of each state among the tokens of its label, under the known labels
 
@@ -57,17 +62,24 @@ def separation(model: ChainModel, corpus: Corpus) -> Separation:
     check_memory(corpus.offset, model.shape, model.encoder)
     data = model.encode(corpus, training_mask(corpus, model.labels))
     chain = model.chain
-    right, wrong = np.zeros(corpus.n_sentences), np.zeros(corpus.n_sentences)
-    margins(chain, data, make_trellis(chain, data), right, wrong)
+    right, worst, wrong = (np.zeros(corpus.n_sentences) for _ in range(3))
+    margins(chain, data, make_trellis(chain, data), right, worst, wrong)
     length, longest = norm(chain), longest_features(chain, data)
-    possible = np.isfinite(right)  # where no path has the known labels, nothing can be separated
-    gap = np.where(possible, right - np.where(np.isfinite(wrong), wrong, -np.inf), -np.inf)
-    distances = gap / length if length else np.zeros(gap.size)
-    bound, about = mistakes_bound(distances, longest)
+    relaxed, strict = (_distances(own, right, wrong, length) for own in (right, worst))
+    tied = 0.0 if chain.plain else float(model.settings.tied_update)
+    bound, about = mistakes_bound(strict, longest * math.sqrt(1 + tied))
     return Separation(
-        corpus.n_sentences, float(np.mean(gap > 0)), _number(distances.min()) if length else None,
-        _number(np.median(distances)) if length else None, length, longest, bound, about, _usage(model, data),
+        corpus.n_sentences, float(np.mean(relaxed > 0)), _number(relaxed.min()) if length else None,
+        _number(np.median(relaxed)) if length else None, _number(strict.min()) if length else None, length, longest,
+        bound, about, _usage(model, data),
     )  # fmt: skip
+
+
+def _distances(own: np.ndarray, right: np.ndarray, wrong: np.ndarray, length: float) -> np.ndarray:
+    """`own` scores of right paths minus those of the best wrong ones, over the length of the weights. Where no path has
+    the known labels, nothing can be separated."""
+    gap = np.where(np.isfinite(right), own - np.where(np.isfinite(wrong), wrong, -np.inf), -np.inf)
+    return gap / length if length else np.zeros(gap.size)
 
 
 def _number(value: float) -> float | None:

@@ -178,15 +178,6 @@ def used_rows(rows: FeatureWeights) -> int:
     return int(rows.w.shape[0] if rows.first.size else rows.used[0])
 
 
-def start_randomly(chain: Chain, shape: Shape, size: float, seed: int) -> None:
-    """Small random numbers on the bare weights, so that the states of one label do not stay alike for ever. What
-    attributes weigh starts at zero: they follow the first differences."""
-    rng = np.random.default_rng([seed, 0])
-    for t in chain.transitions:
-        real = t.w[:, : shape.n_states]
-        real[...] = rng.uniform(-size, size, real.shape)
-
-
 def weight_blocks(chain: Chain) -> list[tuple[np.ndarray, np.ndarray]]:
     """All weights in use and their accumulators, as views."""
     rows = [(r.w[: used_rows(r)], r.a[: used_rows(r)]) for r in chain.weights]
@@ -196,7 +187,7 @@ def weight_blocks(chain: Chain) -> list[tuple[np.ndarray, np.ndarray]]:
 def restart_from_average(chain: Chain, clock: float) -> None:
     """The running mean becomes the weights that learning goes on from."""
     for w, a in weight_blocks(chain):
-        for part in _slices(w):
+        for part in slices_of(w):
             w[part] -= a[part] / clock
             a[part] = 0
 
@@ -208,15 +199,11 @@ def norm(chain: Chain) -> float:
         return math.sqrt(sum(float(np.einsum("ij,ij->i", w, w).sum(dtype=np.float64)) for w in rows))
 
 
-def estimated(chain: Chain, clock: float | None, start: Sequence[np.ndarray] | None = None) -> Chain:
-    """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all. Transition
-    weights that never moved from a random `start` count as zero."""
+def estimated(chain: Chain, clock: float | None) -> Chain:
+    """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all."""
 
-    def table(t: TransitionWeights, first: np.ndarray | None) -> TransitionWeights:
+    def table(t: TransitionWeights) -> TransitionWeights:
         out = t.w.copy() if clock is None else (t.w - t.a / clock).astype(np.float32)
-        if first is not None:
-            # What went up and down again may have lost its last bit.
-            out[(np.abs(t.w - first) < 1e-6) & (t.a == 0)] = 0
         return TransitionWeights(out, no_sums(), no_state())
 
     def rows(r: FeatureWeights) -> FeatureWeights:
@@ -225,8 +212,7 @@ def estimated(chain: Chain, clock: float | None, start: Sequence[np.ndarray] | N
         return r._replace(slot=r.slot.copy(), used=r.used.copy(), w=w, a=no_sums(), state=no_state())
 
     one, two, three = (rows(r) for r in chain.weights)
-    starts = start if start is not None else (None,) * len(chain.transitions)
-    ends, pairs, triples = (table(*both) for both in zip(chain.transitions, starts, strict=True))
+    ends, pairs, triples = (table(t) for t in chain.transitions)
     return chain._replace(transitions=(ends, pairs, triples), weights=(one, two, three))
 
 
@@ -249,14 +235,14 @@ def from_stored(arrays: Mapping[str, np.ndarray], head: str) -> list[np.ndarray]
 def _averaged_rows(w: np.ndarray, a: np.ndarray, clock: float | None) -> np.ndarray:
     """In slices: a float64 copy of everything would double the peak of memory."""
     out = aligned_zeros(w.shape, w.dtype)
-    for part in _slices(w):
+    for part in slices_of(w):
         out[part] = w[part]
         if clock is not None:
             out[part] -= a[part] / clock
     return out
 
 
-def _slices(w: np.ndarray) -> list[slice]:
+def slices_of(w: np.ndarray) -> list[slice]:
     """Parts of a block of about a million numbers."""
     step = max(1, (1 << 20) * w.shape[0] // max(1, w.size))
     return [slice(k, k + step) for k in range(0, w.shape[0], step)]

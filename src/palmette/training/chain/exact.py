@@ -6,7 +6,6 @@ likelihood is in descent.py, beams are in beam.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.train import PairWorkspace, make_pair_workspace, train_perceptron
 from palmette.kernels.chain.train_paths import PathWorkspace, make_path_workspace, train_paths
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
+from palmette.structures.chain.random_start import RandomStart, estimated_from
 from palmette.structures.chain.weights import estimated, norm, restart_from_average
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.resume import saved_state
@@ -44,7 +44,7 @@ class ChainLearning(Learning):
     averaging: Averaging = LAST
     dev: Dev | None = None
     clock: float = 1.0  # 1 + examples seen so far
-    start: Sequence[np.ndarray] | None = None  # the random start of a latent chain
+    start: RandomStart | None = None  # of a latent chain
     latent: bool = False
     infeasible: int = field(default=0, init=False)  # sentences of this epoch without an allowed gold path
 
@@ -69,7 +69,9 @@ class ChainLearning(Learning):
         return None if self.averaging.estimator == "last" else self.clock
 
     def snapshot(self) -> Any:
-        return estimated(self.chain, self.mean_clock, self.start)
+        if self.start is None:
+            return estimated(self.chain, self.mean_clock)
+        return estimated_from(self.start, self.chain, self.mean_clock)
 
     def saved(self) -> dict[str, np.ndarray]:
         """Arrays for an exact resumption."""

@@ -68,6 +68,7 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     if isinstance(learner, Crf):
         return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learner), before
     rule = learner.rule(data.offset.size - 1, None if beam is None else beam.width)
+    rule = rule if beam is None else beam.rule(rule)
     chunks = chunks_for(learner, problem.labels)
     if beam is None:
         return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, rule, chunks), before

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, FeatureWeights, stride_of
+from palmette.structures.chain.random_start import RandomStart
 from palmette.structures.chain.weights import ARITIES, Seen, Shape, as_stored, used_rows
 
 
@@ -80,14 +81,17 @@ def united(one: Seen, other: Seen, width: int) -> Seen:
     return Seen(np.searchsorted(owner, np.arange(n + 1)).astype(np.int64), combo.astype(np.int32))
 
 
-def saved_state(chain: Chain, clock: float, start: Sequence[np.ndarray] | None = None) -> dict[str, np.ndarray]:
+def saved_state(chain: Chain, clock: float, start: RandomStart | None = None) -> dict[str, np.ndarray]:
     """The state for an exact resumption: raw weights, accumulators, the clock, and the random start of a latent chain,
-    which identifies the weights that never changed."""
+    which identifies the weights that never changed: those of attributes follow from a seed and a size."""
     state: dict[str, np.ndarray] = {"clock": np.array([clock])}
     H = chain.label_of.size
     tables = {"bare": [t.w for t in chain.transitions], "sums": [t.a for t in chain.transitions]}
     if start is not None:
-        tables["start"] = list(start)
+        tables["start"] = list(start.transitions)
+    if start is not None and start.features is not None:
+        state["start.seed"] = np.array([start.features.seed], np.uint64)
+        state["start.size"] = np.array([start.features.size])
     for head, own in tables.items():
         state |= {f"{head}.{name}": table for name, table in as_stored(own, H).items()}
     for arity, rows in zip(ARITIES, chain.weights, strict=True):

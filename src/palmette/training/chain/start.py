@@ -12,13 +12,13 @@ from palmette.options.chain import ChainSettings
 from palmette.options.states import Latent
 from palmette.structures.chain.data import seen_combinations
 from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.random_start import FeatureStart, RandomStart, start_randomly, start_rows, start_seen
 from palmette.structures.chain.weights import (
     ARITIES,
     Seen,
     Shape,
     from_stored,
     new_chain,
-    start_randomly,
     used_rows,
 )
 from palmette.structures.training_log import Epoch
@@ -39,6 +39,9 @@ def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]
         chain = new_chain(shape, collected.sizes, allowed, seen)
         if shape.latent:
             start_randomly(chain, shape, init_size(settings), settings.seed)
+        if (drawn := feature_start(problem)) is not None:
+            start_seen(chain, drawn)
+            start_rows(chain, drawn)
         return chain, 1.0, None
     for order, rows in zip(ARITIES, old.chain.weights, strict=True):
         if rows.first.size:
@@ -52,12 +55,17 @@ def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]
     if shape.latent and shape != old.shape:  # the states of new labels need a start
         for new in (chain, averaged):
             start_randomly(new, shape, init_size(settings), settings.seed)
+    trained, drawn = chain if old.checkpoint else averaged, feature_start(problem)
+    if drawn is not None:
+        start_seen(trained, drawn)  # those of the old model are placed over them
     _carry(averaged, old, old.chain, shape)
+    clock = _restore(chain, old, shape) if old.checkpoint else 1.0
+    if drawn is not None:
+        start_rows(trained, drawn, old.shape.n_states)
     if not old.checkpoint:
         logger.info("resumed from the averaged weights (the model has no checkpoint)")
         return averaged, 1.0, None
     logger.info("resumed exactly where training stopped")
-    clock = _restore(chain, old, shape)
     return chain, clock, averaged if any(p.dev is not None for p in training_log_of(old)) else None
 
 
@@ -66,8 +74,19 @@ def init_size(settings: ChainSettings) -> float:
     return settings.states.init_size if isinstance(settings.states, Latent) else Latent().init_size
 
 
-def random_start(problem: TrainingData) -> list[np.ndarray]:
-    """The transition weights at the start of a latent chain, as `starting_weights` sets them."""
+def feature_start(problem: TrainingData) -> FeatureStart | None:
+    """The random start of the weights of attributes; None if they start at zero. A model keeps its seed and size."""
+    settings, old = problem.settings, problem.request.resume
+    if not problem.shape.latent or settings.latent is None or settings.latent.init != "all":
+        return None
+    seed, size = settings.seed, init_size(settings)
+    if old is not None and "start.seed" in old.checkpoint:
+        seed, size = int(old.checkpoint["start.seed"][0]), float(old.checkpoint["start.size"][0])
+    return FeatureStart.of(seed, size, problem.collected.feature_indexes)
+
+
+def random_start(problem: TrainingData) -> RandomStart:
+    """The start of a latent chain, as `starting_weights` sets it."""
     shape, settings = problem.shape, problem.settings
     blank = new_chain(shape, {}, problem.allowed, {})
     start_randomly(blank, shape, init_size(settings), settings.seed)
@@ -77,7 +96,7 @@ def random_start(problem: TrainingData) -> list[np.ndarray]:
         if "start.end" in old.checkpoint:
             before = from_stored(old.checkpoint, "start.")
         grow.place_transitions(start, before, old.shape)
-    return start
+    return RandomStart(start, feature_start(problem))
 
 
 def _carry(chain: Chain, old: ChainModel, source: Chain, shape: Shape) -> None:

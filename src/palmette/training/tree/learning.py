@@ -52,7 +52,7 @@ class ParserLearning(Learning):
     ) -> None:
         self.grammar, self.words, self.settings = grammar, words, settings
         beam = settings.beam
-        own = settings.chosen_learner.rule(words.offset.size - 1, beam.width)
+        own = beam.rule(settings.chosen_learner.rule(words.offset.size - 1, beam.width))
         self.rule = own if rule is None else rule
         augment = _searches_with_costs(self.rule) and not settings.merge
         self.how = SearchOptions(
