@@ -24,11 +24,12 @@ Bag = dict[Feature, float]
 
 
 class Task(NamedTuple):
-    """A sentence as a beam sees it."""
+    """A sentence as a beam sees it. `reach`: prefixes whose last so many labels are equal recombine; None: none do."""
 
     model: Model
     sentence: Sentence
     readings: Readings
+    reach: int | None = None
 
     def parts(self, i: int, path: Path) -> Iterator[tuple[Feature, float]]:
         """What the last token of a prefix of i + 1 labels adds."""
@@ -49,11 +50,22 @@ class Task(NamedTuple):
         return dict(bag)
 
     def step(self, beam: Sequence[Scored], B: int, allowed: Sequence[frozenset[int]] | None = None) -> list[Scored]:
-        """The best B of all prefixes one label longer; of equal ones the better prefix, then the smaller label."""
+        """The best B of all prefixes one label longer. Of those that recombine only the first counts."""
+        first: dict[Path, Scored] = {}
+        for one in self.longer(beam, allowed):
+            first.setdefault(self.signature(one[1]), one)
+        return list(first.values())[:B]
+
+    def longer(self, beam: Sequence[Scored], allowed: Sequence[frozenset[int]] | None = None) -> list[Scored]:
+        """All prefixes one label longer, best first; of equal ones the better prefix, then the smaller label."""
         i = len(beam[0][1]) if beam else 0
         labels = range(self.model.n_states) if allowed is None else sorted(allowed[i])
-        longer = [(self.score((*path, h)), (*path, h)) for _, path in beam for h in labels]
-        return sorted((one for one in longer if one[0] > -math.inf), key=lambda one: -one[0])[:B]
+        every = [(self.score((*path, h)), (*path, h)) for _, path in beam for h in labels]
+        return sorted((one for one in every if one[0] > -math.inf), key=lambda one: -one[0])
+
+    def signature(self, path: Path) -> Path:
+        """What the future can see of a prefix."""
+        return path if self.reach is None else path[max(0, len(path) - self.reach) :]
 
     def beams(self, B: int, start: Path = (), allowed: Sequence[frozenset[int]] | None = None) -> list[list[Scored]]:
         """The beam after every step from `start` on (that of `start` first), as far as it comes."""
@@ -125,13 +137,13 @@ def learnt(weights: dict[Feature, float]) -> Learned:
 
 def beam_perceptron(
     model: Model, examples: Sequence[Example], readings: Sequence[Readings], order: Sequence[int], B: int, update: str,
-    now: Learned | None = None,
+    now: Learned | None = None, reach: int | None = None,
 ) -> Learned:  # fmt: skip
     """The examples in that order, from the model's weights or from earlier training."""
     now = now or learnt(model.weights)
     for k in order:
         example = examples[k]
-        task = Task(replace(model, weights=now.last), example.sentence, readings[k])
+        task = Task(replace(model, weights=now.last), example.sentence, readings[k], reach)
         gold = tuple(min(states) for states in example.allowed)
         if task.score(gold) == -math.inf:
             now.infeasible += 1
@@ -187,7 +199,7 @@ class ListLearner:
         """The change of the weights; a decision that hangs on rounding is a Tie."""
         exact = not any(task.model.weights.values())
         if self.kind.startswith("PA"):
-            task = Augmented(task.model, task.sentence, task.readings)._with(gold)
+            task = Augmented(*task)._with(gold)
         beams = task.beams(B)
         if update == "early":
             fell = fell_after(beams, gold, 0)
@@ -267,8 +279,8 @@ class Augmented(Task):
 def _check_ties(task: Task, B: int, beams: Sequence[list[Scored]], exact: bool) -> None:
     """Prefixes whose order hangs on rounding, in the beam or at its edge."""
     for before in beams[:-1] if not exact else []:
-        beam = task.step(before, B + 1)
-        if any(one[0] - other[0] < CLOSE for one, other in itertools.pairwise(beam)):
+        ranked = task.longer(before)[: B + 1 if task.reach is None else None]
+        if any(one[0] - other[0] < CLOSE for one, other in itertools.pairwise(ranked)):
             raise Tie
 
 

@@ -139,10 +139,13 @@ class ChainSettings(ChainOptions, Value):
 
     @property
     def beam(self) -> Beam | None:
-        """The beam with its update, or None for exact search."""
+        """The beam with its defaults filled in, or None for exact search."""
         if not isinstance(self.search, Beam):
             return None
-        return self.search if self.search.update is not None else self.search.replace(update="max-violation")
+        update, recombine = self.search.update, self.search.recombine
+        return self.search.replace(
+            update="max-violation" if update is None else update, recombine=True if recombine is None else recombine
+        )
 
     @property
     def tied_update(self) -> float:

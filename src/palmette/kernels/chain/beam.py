@@ -2,9 +2,14 @@
 
     score(prefix + h) = score(prefix) + U[i, h] + weights of (g, h), of (f, g, h) and of all labels that templates read
 
-A prefix is a label and a pointer to the previous prefix. Prefixes are not merged, so that a feature may read any
-earlier label. Only weights of prefixes in the beam are read; the tables of all pairs and triples of exact search are
-not filled. On equal scores the extension of the better prefix comes first, then the smaller label.
+A prefix is a label and a pointer to the previous prefix, so that a feature may read any earlier label. Only weights of
+prefixes in the beam are read; the tables of all pairs and triples of exact search are not filled. On equal scores the
+extension of the better prefix comes first, then the smaller label.
+
+Recombination keeps only the best one of prefixes whose last R labels are equal, R being the largest number of labels
+back that any weight or constraint reads: whatever follows adds the same to all of them. (A beam as wide as there are
+such ends is then exact.) Extensions of prefixes b and c by the same label end alike if b and c agree in their last
+R - 1 labels; `kin` numbers the prefixes of a beam by these.
 
 Gold is also scored separately, by the same sums in the same order: its score is known after it has left the beam, and
 as long as it is in the beam, both scores are equal to the last bit.
@@ -24,6 +29,7 @@ from palmette.kernels.core.table import find
 from palmette.kernels.core.types import F32, F64, F64_2D, I32, I32_2D, I64, struct
 
 PLAIN_REACH = 2  # labels that pairs and triples read
+SEPARATE = -1
 
 
 @struct
@@ -42,6 +48,13 @@ class BeamData(NamedTuple):
     contexts: Active
 
 
+class Ends(NamedTuple):
+    """Which prefixes recombine."""
+
+    reach: int  # R; SEPARATE: none do
+    kin: I32  # [B]  the first prefix of a beam with the same last R - 1 labels
+
+
 class Beam(NamedTuple):
     """Arrays for the prefixes of one sentence. The index of `score`, `size`, `best` and `gold` is the number of
     steps."""
@@ -54,6 +67,7 @@ class Beam(NamedTuple):
     gold: F64  # [n+1]    score of the gold prefix
     row: F32  # [W]
     window: I32  # []     labels before a token, the nearest one first
+    ends: Ends
 
 
 @struct
@@ -64,14 +78,20 @@ class BeamWorkspace(NamedTuple):
     beam: Beam
 
 
-def make_beam_workspace(w: BeamWeights, d: BeamData, B: int) -> BeamWorkspace:
+def reach_of_weights(w: BeamWeights) -> int:
+    """The largest number of labels back that a weight or a constraint reads."""
+    return int(w.contexts.back.max(initial=w.chain.order))
+
+
+def make_beam_workspace(w: BeamWeights, d: BeamData, B: int, recombine: bool) -> BeamWorkspace:
     """For any sentence of the corpus and a beam of width B."""
     n, W, kind = longest_of(d.data), w.chain.bias.size, w.chain.bias.dtype
     none = np.empty((0, 0, W), kind)
-    reach = int(w.contexts.back.max(initial=PLAIN_REACH))
+    window = int(w.contexts.back.max(initial=PLAIN_REACH))
     beam = Beam(
         np.empty((n, B), np.int32), np.empty((n, B), np.int32), np.empty((n + 1, B)), np.zeros(n + 1, np.int64),
-        np.empty(n + 1), np.empty(n + 1), aligned_zeros((W,), kind), np.empty(reach, np.int32),
+        np.empty(n + 1), np.empty(n + 1), aligned_zeros((W,), kind), np.empty(window, np.int32),
+        Ends(reach_of_weights(w) if recombine else SEPARATE, np.zeros(B, np.int32)),
     )  # fmt: skip
     return BeamWorkspace(Trellis(aligned_zeros((n, W), kind), none, np.empty((0, 0, 0, W), kind), none), beam)
 
@@ -131,17 +151,60 @@ def _add_label_contexts(
 
 
 @inline
+def _ends_alike(label: np.ndarray, back: np.ndarray, i: int, b: int, c: int, depth: int) -> bool:
+    """Whether the prefixes b and c of i labels agree in their last `depth` labels."""
+    for t in range(i - 1, max(-1, i - 1 - depth), -1):
+        if b == c:
+            return True
+        if label[t, b] != label[t, c]:
+            return False
+        b, c = back[t, b], back[t, c]
+    return True
+
+
+@inline
+def _find_kin(label: np.ndarray, back: np.ndarray, i: int, size: int, ends: Ends) -> None:
+    """Set kin[b] to the first prefix of a beam after i steps that agrees with b in the last R - 1 labels."""
+    kin, depth = ends.kin, ends.reach - 1
+    for b in range(size):
+        kin[b] = b
+        for c in range(b):
+            if kin[c] == c and _ends_alike(label, back, i, b, c, depth):
+                kin[b] = c
+                break
+
+
+@inline
+def _where_kin(label: np.ndarray, back: np.ndarray, found: int, ends: Ends, b: int, h: int) -> int:
+    """The extension in the list that ends as that of prefix b by label h does; `found` if there is none."""
+    if ends.reach == SEPARATE:
+        return found
+    if ends.reach == 0:
+        return 0
+    kin = ends.kin
+    for k in range(found):
+        if label[k] == h and kin[back[k]] == kin[b]:
+            return k
+    return found
+
+
+@inline
 def _keep_best(
-    base: float, row: np.ndarray, H: int, b: int, B: int, found: int, score: np.ndarray, label: np.ndarray,
-    back: np.ndarray,
+    base: float, row: np.ndarray, H: int, b: int, found: int, score: np.ndarray, label: np.ndarray, back: np.ndarray,
+    ends: Ends,
 ) -> int:  # fmt: skip
-    """Insert the extensions of prefix b by each label into the sorted list of the best B. Returns its new length."""
+    """Insert the extensions of prefix b by each label into the sorted list of the best B, the length of `score`; with
+    recombination in place of a worse one with the same end. Returns its new length."""
+    B = score.size
     for h in range(H):
         value = base + row[h]
         if not value > (score[B - 1] if found == B else -np.inf):
             continue
-        k = found
-        if found == B:
+        k = _where_kin(label, back, found, ends, b, h)
+        if k < found:
+            if not value > score[k]:
+                continue
+        elif found == B:
             k = B - 1
         else:
             found += 1
@@ -205,7 +268,7 @@ def search(
     Returns (steps taken, steps after which gold was first missing or 0, index of gold in the last beam or -1).
     gold: i32[n], or of size 0 if there is none; `stop`: end the search when gold is missing."""
     m, x = w.chain, d.data
-    lo, B = x.offset[s], r.label.shape[1]
+    lo, ends = x.offset[s], r.ends
     n = x.offset[s + 1] - lo
     U, row, window, H = T.U, r.row, r.window, m.label_of.size
     label, back, score, size, best, golds = r.label, r.back, r.score, r.size, r.best, r.gold
@@ -217,6 +280,8 @@ def search(
     item, fell = 0, 0
     for i in range(start, n):
         found = 0
+        if ends.reach != SEPARATE:
+            _find_kin(label, back, i, size[i], ends)
         for b in range(size[i] + has_gold):
             h0, h1 = 0, H
             if b < size[i]:
@@ -228,7 +293,7 @@ def search(
             if contexts:
                 _add_contexts(row, h0, h1, i, lo + i, window, w, d)
             if b < size[i]:
-                found = _keep_best(score[i, b], row, H, b, B, found, score[i + 1], label[i], back[i])
+                found = _keep_best(score[i, b], row, H, b, found, score[i + 1], label[i], back[i], ends)
             else:
                 golds[i + 1] = golds[i] + row[h0]
         size[i + 1] = found

@@ -3,7 +3,8 @@ violation.py.
 
 After a correct guess the candidates are the last beam. After a wrong one both sides are cut after the same step (see
 kernels/learning/violation.py) and the candidates are the beam after that step: prefixes as long as gold's, which are
-treated like whole paths. The perceptron uses the best of them. An update is bad if gold scores more than the best
+treated like whole paths. (Gold that is recombined with a better prefix has left the beam.) The perceptron uses the best
+of them. An update is bad if gold scores more than the best
 prefix: it fixes no violation, and the convergence proof does not hold for it.
 """
 
@@ -64,6 +65,7 @@ class BeamLearner(NamedTuple):
     update: int  # where to cut, see kernels/learning/violation.py
     rule: Rule
     chunks: Chunks
+    recombine: bool  # whether prefixes with the same end are recombined, see kernels/chain/beam.py
 
 
 @struct
@@ -78,7 +80,7 @@ class BeamLearningWorkspace(NamedTuple):
 
 def make_beam_learning_workspace(w: BeamWeights, d: BeamData, learner: BeamLearner) -> BeamLearningWorkspace:
     """For any sentence of the corpus."""
-    search, K = make_beam_workspace(w, d, learner.width), learner.rule.candidates
+    search, K = make_beam_workspace(w, d, learner.width, learner.recombine), learner.rule.candidates
     return BeamLearningWorkspace(
         search, make_path_list(search.trellis, K), make_sums(w.chain, K + 1), make_differences(K)
     )

@@ -75,7 +75,7 @@ def _last_beams(
 ) -> Iterator[list[Labelling]]:
     """What the last beam holds of each sentence, best first."""
     weights, data, seen = model.weights(bias), model.encode(corpus, known), model.encode_contexts(corpus)
-    out, scores, found = beam_lists(weights, data, seen, model.beam, min(n, model.beam), known is not None)
+    out, scores, found = beam_lists(weights, data, seen, model.beam_search, min(n, model.beam), known is not None)
     check_feasible(scores[:, 0], corpus, model.beam)
     names = np.array([*model.labels, ""], object)[:-1]
     for s, (lo, hi) in enumerate(pairwise(corpus.offset.tolist())):

@@ -35,6 +35,7 @@ from palmette.kernels.chain.forms import (
 from palmette.kernels.chain.packed import PackedRows
 from palmette.kernels.core.aligned import aligned_zeros
 from palmette.options.chain import ChainOptions, ChainSettings
+from palmette.options.search import Beam
 from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
 from palmette.structures.chain.model import ChainModel
@@ -209,6 +210,8 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     settings = unpack_settings(stored.settings, ChainSettings, ChainOptions, file)
     shape = _unpack_shape(stored.shape, len(stored.labels), file)
     encoder = None if stored.templates is None else unpack_encoder(stored.templates, stored.resources, file)
+    if isinstance(settings.search, Beam) and settings.search.recombine is None:  # a file from before the option
+        settings = settings.replace(search=settings.search.replace(recombine=False))
     beam = _beam_of(settings, shape, encoder, file)
 
     layout = layout_of(arrays, encoder, beam > 0)
@@ -240,6 +243,7 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
         _unpack_contexts(found, layout, shape, encoder),
         beam,
         settings,
+        beam > 0 and settings.beam is not None and bool(settings.beam.recombine),
     )
 
 

@@ -39,7 +39,9 @@ class BeamLearning(ChainLearning):
 
     contexts: LabelContextWeights
     seen: Active  # attributes of templates that read earlier labels
-    learner: BeamLearner = field(default_factory=lambda: BeamLearner(1, MAX_VIOLATION, Rule(PERCEPTRON), no_chunks()))
+    learner: BeamLearner = field(
+        default_factory=lambda: BeamLearner(1, MAX_VIOLATION, Rule(PERCEPTRON), no_chunks(), True)
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
