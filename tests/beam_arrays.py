@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from chain_arrays import Case, chain_of, data_of, features_of
+from hypothesis import assume
 from hypothesis import strategies as st
 from naive_beam import Readings
 from naive_chain import Feature
@@ -101,9 +102,15 @@ def features_with_contexts(chain: Chain, contexts: LabelContextWeights) -> dict[
 
 
 @st.composite
-def beam_cases(draw: st.DrawFn, learning: bool = False, of_order: int | None = None) -> BeamCase:
-    """Anything small."""
-    case = draw(cases(max_tokens=4, learning=learning, of_order=of_order, max_states=3))
+def beam_cases(draw: st.DrawFn, learning: bool = False, of_order: int | None = None, hidden: bool = False) -> BeamCase:
+    """Anything small. `hidden`: labels of several states."""
+    if hidden and draw(st.booleans()):
+        case = draw(cases(max_tokens=4, learning=learning, split=2, max_states=4))
+    elif hidden:
+        case = draw(cases(max_tokens=4, learning=learning, latent=True, max_states=4))
+        assume(not case.plain)
+    else:
+        case = draw(cases(max_tokens=4, learning=learning, of_order=of_order, max_states=3))
     case = case._replace(known=[[frozenset([draw(st.sampled_from(sorted(k)))]) for k in s] for s in case.known])
     n_contexts = draw(st.sampled_from([0, 3, 6]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -117,7 +124,7 @@ def beam_cases(draw: st.DrawFn, learning: bool = False, of_order: int | None = N
         H = case.model.n_states
         for attribute in range(n_contexts):
             for _ in range(6):
-                labels = tuple(rng.integers(-1, H, len(BACKS[attribute % len(BACKS)])).tolist())
+                labels = tuple(rng.integers(-1, case.n_labels, len(BACKS[attribute % len(BACKS)])).tolist())
                 weight = float(rng.integers(-2, 3)) / 2
                 case.model.weights["past", attribute, labels, int(rng.integers(H))] = weight
     return BeamCase(case, readings, n_contexts)

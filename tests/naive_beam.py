@@ -24,18 +24,20 @@ Bag = dict[Feature, float]
 
 
 class Task(NamedTuple):
-    """A sentence as a beam sees it. `reach`: prefixes whose last so many labels are equal recombine; None: none do."""
+    """A sentence as a beam sees it. `reach`: prefixes whose last so many labels are equal recombine; None: none do.
+    `label_of`: of each state, if paths consist of states (see naive_latent_beam.py)."""
 
     model: Model
     sentence: Sentence
     readings: Readings
     reach: int | None = None
+    label_of: tuple[int, ...] | None = None
 
     def parts(self, i: int, path: Path) -> Iterator[tuple[Feature, float]]:
         """What the last token of a prefix of i + 1 labels adds."""
         yield from token_parts(self.model, self.sentence, i, path)
         for attribute, back in self.readings[i]:
-            labels = tuple(path[i - b] if i >= b else -1 for b in back)
+            labels = tuple(self.label(path[i - b]) if i >= b else -1 for b in back)
             yield ("past", attribute, labels, path[i]), 1.0
 
     def score(self, path: Path) -> float:
@@ -64,8 +66,15 @@ class Task(NamedTuple):
         return sorted((one for one in every if one[0] > -math.inf), key=lambda one: -one[0])
 
     def signature(self, path: Path) -> Path:
-        """What the future can see of a prefix."""
-        return path if self.reach is None else path[max(0, len(path) - self.reach) :]
+        """What the future can see of a prefix: the last states that weights are on, and the labels before them."""
+        if self.reach is None:
+            return path
+        end = path[max(0, len(path) - self.reach) :]
+        states = end[max(0, len(end) - self.model.order) :]
+        return (*(self.label(h) for h in end[: len(end) - len(states)]), *states)
+
+    def label(self, state: int) -> int:
+        return state if self.label_of is None else self.label_of[state]
 
     def beams(self, B: int, start: Path = (), allowed: Sequence[frozenset[int]] | None = None) -> list[list[Scored]]:
         """The beam after every step from `start` on (that of `start` first), as far as it comes."""
@@ -97,14 +106,20 @@ def fell_after(beams: Sequence[list[Scored]], gold: Path, start: int) -> int | N
 
 def where_to_cut(update: str, task: Task, beams: Sequence[list[Scored]], gold: Path, start: int = 0) -> Cut:
     """By the definition of each update; the guess is wrong."""
-    steps = list(range(start + 1, start + len(beams)))
+    golds = {i: task.score(gold[:i]) for i in range(start + 1, start + len(beams))}
+    at = last_step(update, beams, golds, fell_after(beams, gold, start), start)
+    return Cut(at, beams[at - start], golds[at])
+
+
+def last_step(update: str, beams: Sequence[list[Scored]], golds: dict[int, float], fell: int | None, start: int) -> int:
+    """The step after which both sides are cut; golds: the score of gold after each step."""
+    steps = list(golds)
     best = {i: beams[i - start][0][0] for i in steps}
-    golds = {i: task.score(gold[:i]) for i in steps}
-    end, fell = steps[-1], fell_after(beams, gold, start)
+    end = steps[-1]
     violations = [i for i in steps if best[i] >= golds[i]]
     early = fell if fell is not None else end
     top = max(best[i] - golds[i] for i in steps)
-    at = {
+    return {
         "standard": end,
         "early": early,
         "laso": early,
@@ -112,7 +127,6 @@ def where_to_cut(update: str, task: Task, beams: Sequence[list[Scored]], gold: P
         "latest": max(violations),
         "hybrid": end if end in violations else early,
     }[update]
-    return Cut(at, beams[at - start], golds[at])
 
 
 # --- the perceptron -----------------------------------------------------------------------------------------

@@ -139,8 +139,8 @@ def test_a_full_beam_with_standard_updates_is_the_perceptron(drawn: Case) -> Non
 
 
 def test_gold_that_is_recombined_with_a_better_prefix_has_fallen() -> None:
-    """Order 1, gold A B B, and a start that prefers B. All prefixes fit into the beam, but A B and B B end alike, B B is
-    better, and early update cuts there. Without recombination gold stays, and the cut is at the end."""
+    """Order 1, gold A B B, and a start that prefers B. All prefixes fit into the beam, but A B and B B end alike, B B
+    is better, and early update cuts there. Without recombination gold stays, and the cut is at the end."""
     A, B = 0, 1
     model = Model(1, 2, {("start", B): 2.0, ("one", 0, B): 1.0})
     tokens = [Token(), Token(((0, 1.0),)), Token()]

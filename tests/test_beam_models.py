@@ -16,7 +16,7 @@ from naive_beam import beam_perceptron
 from naive_templates import expand
 from strategies import Task, few, tasks
 
-from palmette import Beam, Latent, Parser, Tagger
+from palmette import Beam, Parser, Tagger
 from palmette.data import model_file
 from palmette.errors import DataError, ModelError, TemplateError, UsageError
 from palmette.features.lint import lint
@@ -285,9 +285,9 @@ def test_other_searches_at_tag_time() -> None:
         tagger.search_with("viterbi", 3)
     with pytest.raises(UsageError, match="from 1 to"):
         tagger.search_with("beam", 0)
-    latent = Tagger(states=Latent(2), template=parse("U0:%x[0,0]\nB"), passes=1).fit(words, labels)
-    with pytest.raises(UsageError, match="neither latent nor maxent"):
-        latent.search_with("beam", 3)
+    local = Tagger(learner="maxent", template=parse("U0:%x[0,0]\nB"), passes=1).fit(words, labels)
+    with pytest.raises(UsageError, match="maxent normalises"):
+        local.search_with("beam", 3)
 
 
 def test_lists_are_the_last_beam() -> None:
@@ -334,8 +334,7 @@ def test_a_sentence_that_is_too_long_for_its_beam(monkeypatch: pytest.MonkeyPatc
         ({"search": "beam", "learner": "crf"}, "sums over all label sequences"),
         ({"search": "beam", "learner": "mira", "update": "laso"}, "laso is for the perceptron"),
         ({"beam": 2, "learner": "mira", "nbest": 5}, "the beam has 2"),
-        ({"search": "beam", "latent": 2}, "hidden states and label histories"),
-        ({"search": "beam", "label_history": "bigram"}, "hidden states and label histories"),
+        ({"search": "beam", "latent": 2, "split_after": 2}, "split_after: needs exact search"),
         ({"search": "beam", "tune_bias": True}, "tune_bias: needs exact search"),
         ({"search": "beam", "learner": "hmm"}, "has no effect with the learner hmm"),
     ],

@@ -235,8 +235,8 @@ def _check_beam(settings: ChainSettings) -> None:
             f"{learner.kind} sums over all label sequences, which a beam does not have; with a beam use "
             + ", ".join(learners_of(BEAM)),
         )
-    if settings.states.kind != "plain":  # type: ignore[union-attr]
-        raise OptionError("search", "hidden states and label histories need exact search; leave the beam out")
+    if settings.latent is not None and settings.latent.split_after:
+        raise OptionError("split_after", "needs exact search; leave the beam out")
     if settings.tune_bias:
         raise OptionError("tune_bias", "needs exact search; leave the beam out, or use --bias when tagging")
     if learner.kind != "perceptron" and beam.update not in LIST_UPDATES:

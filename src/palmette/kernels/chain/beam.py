@@ -13,6 +13,9 @@ R - 1 labels; `kin` numbers the prefixes of a beam by these.
 
 Gold is also scored separately, by the same sums in the same order: its score is known after it has left the beam, and
 as long as it is in the beam, both scores are equal to the last bit.
+
+If labels have several states, prefixes consist of states. Templates that read earlier labels read labels, so that only
+the last `order` states and the labels before them matter for recombination. What gold is then: see forced.py.
 """
 
 from __future__ import annotations
@@ -21,8 +24,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Trellis, longest_of
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, StateLayout, Trellis, longest_of
 from palmette.kernels.chain.label_context import LabelContextWeights, key_of, read_labels, see_path
+from palmette.kernels.chain.ngrams import block_and_cell, layout_of
+from palmette.kernels.chain.right_prefixes import RightPrefixes, keep_right, make_right_prefixes, mark_right
 from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.table import find
@@ -52,6 +57,8 @@ class Ends(NamedTuple):
     """Which prefixes recombine."""
 
     reach: int  # R; SEPARATE: none do
+    order: int  # the number of states that are read; the other labels, if any, are read as labels
+    label_of: I32  # [H]
     kin: I32  # [B]  the first prefix of a beam with the same last R - 1 labels
 
 
@@ -59,7 +66,7 @@ class Beam(NamedTuple):
     """Arrays for the prefixes of one sentence. The index of `score`, `size`, `best` and `gold` is the number of
     steps."""
 
-    label: I32_2D  # [n, B]
+    label: I32_2D  # [n, B]  the last label of a prefix, or its last state
     back: I32_2D  # [n, B]   the previous prefix, in the beam of the previous step
     score: F64_2D  # [n+1, B]
     size: I64  # [n+1]
@@ -68,6 +75,7 @@ class Beam(NamedTuple):
     row: F32  # [W]
     window: I32  # []     labels before a token, the nearest one first
     ends: Ends
+    own: RightPrefixes
 
 
 @struct
@@ -91,7 +99,8 @@ def make_beam_workspace(w: BeamWeights, d: BeamData, B: int, recombine: bool) ->
     beam = Beam(
         np.empty((n, B), np.int32), np.empty((n, B), np.int32), np.empty((n + 1, B)), np.zeros(n + 1, np.int64),
         np.empty(n + 1), np.empty(n + 1), aligned_zeros((W,), kind), np.empty(window, np.int32),
-        Ends(reach_of_weights(w) if recombine else SEPARATE, np.zeros(B, np.int32)),
+        Ends(reach_of_weights(w) if recombine else SEPARATE, w.chain.order, w.chain.label_of, np.zeros(B, np.int32)),
+        make_right_prefixes(-1 if w.chain.plain else n, B),
     )  # fmt: skip
     return BeamWorkspace(Trellis(aligned_zeros((n, W), kind), none, np.empty((0, 0, 0, W), kind), none), beam)
 
@@ -110,10 +119,14 @@ def _see_prefix(label: np.ndarray, back: np.ndarray, i: int, b: int, window: np.
 
 @part
 def _add_attributes(
-    row: np.ndarray, h0: int, h1: int, context: int, W: int, H: int, token: int, x: Active, r: FeatureWeights
-) -> None:
-    """row[h] += the weights of a token's attributes on the labels before (`context`, as a number) and h."""
+    row: np.ndarray, h0: int, h1: int, context: int, arity: int, q: StateLayout, token: int, x: Active,
+    r: FeatureWeights,
+) -> None:  # fmt: skip
+    """row[h] += the weights of a token's attributes on the states before (`context`, as a number) and h."""
     ptr, att, val, slot, w, first, combo = x.ptr, x.att, x.val, r.slot, r.w, r.first, r.combo
+    W, states_per_label = q.W, q.states_per_label
+    base, cell = block_and_cell(context * W, arity, q)
+    begin_combo, end_combo = base + h0 // states_per_label, base + (h1 - 1) // states_per_label + 1
     for z in range(ptr[token], ptr[token + 1]):
         a = att[z]
         v = np.float32(1.0) if val.size == 0 else val[z]
@@ -125,25 +138,28 @@ def _add_attributes(
             low, high = first[a], first[a + 1]
             while low < high:
                 middle = (low + high) // 2
-                if combo[middle] < context * H + h0:
+                if combo[middle] < begin_combo:
                     low = middle + 1
                 else:
                     high = middle
-            while low < first[a + 1] and combo[low] < context * H + h1:
-                row[combo[low] - context * H] += v * w[low, 0]
+            while low < first[a + 1] and combo[low] < end_combo:
+                h = (combo[low] - base) * states_per_label
+                for k in range(states_per_label):
+                    row[h + k] += v * w[low, cell + k]
                 low += 1
 
 
 @inline
 def _add_label_contexts(
-    row: np.ndarray, h0: int, h1: int, window: np.ndarray, token: int, y: Active, p: LabelContextWeights
-) -> None:
+    row: np.ndarray, h0: int, h1: int, window: np.ndarray, label_of: np.ndarray, token: int, y: Active,
+    p: LabelContextWeights,
+) -> None:  # fmt: skip
     """row[h] += the weights of templates that read the labels in the window."""
     ptr, att, template, first, back = y.ptr, y.att, p.template, p.first, p.back
     keys, numbers, w = p.keys, p.numbers, p.w
     for z in range(ptr[token], ptr[token + 1]):
         t = template[att[z]]
-        number = find(keys, numbers, key_of(att[z], read_labels(back, first[t], first[t + 1], window)))
+        number = find(keys, numbers, key_of(att[z], read_labels(back, first[t], first[t + 1], window, label_of)))
         if number >= 0:
             own = w[number]
             for h in range(h0, h1):
@@ -151,12 +167,13 @@ def _add_label_contexts(
 
 
 @inline
-def _ends_alike(label: np.ndarray, back: np.ndarray, i: int, b: int, c: int, depth: int) -> bool:
-    """Whether the prefixes b and c of i labels agree in their last `depth` labels."""
-    for t in range(i - 1, max(-1, i - 1 - depth), -1):
+def _ends_alike(label: np.ndarray, back: np.ndarray, i: int, b: int, c: int, ends: Ends) -> bool:
+    """Whether the prefixes b and c of i labels agree in what will be read of them after one more label."""
+    label_of, order = ends.label_of, ends.order
+    for t in range(i - 1, max(-1, i - ends.reach), -1):
         if b == c:
             return True
-        if label[t, b] != label[t, c]:
+        if label_of[label[t, b]] != label_of[label[t, c]] or (i - t < order and label[t, b] != label[t, c]):
             return False
         b, c = back[t, b], back[t, c]
     return True
@@ -165,11 +182,11 @@ def _ends_alike(label: np.ndarray, back: np.ndarray, i: int, b: int, c: int, dep
 @inline
 def _find_kin(label: np.ndarray, back: np.ndarray, i: int, size: int, ends: Ends) -> None:
     """Set kin[b] to the first prefix of a beam after i steps that agrees with b in the last R - 1 labels."""
-    kin, depth = ends.kin, ends.reach - 1
+    kin = ends.kin
     for b in range(size):
         kin[b] = b
         for c in range(b):
-            if kin[c] == c and _ends_alike(label, back, i, b, c, depth):
+            if kin[c] == c and _ends_alike(label, back, i, b, c, ends):
                 kin[b] = c
                 break
 
@@ -181,9 +198,10 @@ def _where_kin(label: np.ndarray, back: np.ndarray, found: int, ends: Ends, b: i
         return found
     if ends.reach == 0:
         return 0
-    kin = ends.kin
+    kin, label_of = ends.kin, ends.label_of
     for k in range(found):
-        if label[k] == h and kin[back[k]] == kin[b]:
+        alike = label[k] == h or (ends.order == 0 and label_of[label[k]] == label_of[h])
+        if alike and kin[back[k]] == kin[b]:
             return k
     return found
 
@@ -250,13 +268,13 @@ def _add_contexts(
 ) -> None:
     """row[h] += the weights of attributes on pairs, on triples and on all labels that templates read."""
     m, x = w.chain, d.data
-    H, W = m.label_of.size, m.bias.size
+    q, H = layout_of(m), m.label_of.size
     if i >= 1 and m.order >= 1 and x.features[1].ptr.size > 0:
-        _add_attributes(row, h0, h1, window[0], W, H, token, x.features[1], m.weights[1])
+        _add_attributes(row, h0, h1, window[0], 2, q, token, x.features[1], m.weights[1])
     if i >= 2 and m.order >= 2 and x.features[2].ptr.size > 0:
-        _add_attributes(row, h0, h1, window[1] * H + window[0], W, H, token, x.features[2], m.weights[2])
+        _add_attributes(row, h0, h1, window[1] * H + window[0], 3, q, token, x.features[2], m.weights[2])
     if d.contexts.ptr.size > 0:
-        _add_label_contexts(row, h0, h1, window, token, d.contexts, w.contexts)
+        _add_label_contexts(row, h0, h1, window, m.label_of, token, d.contexts, w.contexts)
 
 
 @part
@@ -266,7 +284,8 @@ def search(
     """Continue the search of sentence s, whose states are scored, after `start` steps (0: from the beginning).
 
     Returns (steps taken, steps after which gold was first missing or 0, index of gold in the last beam or -1).
-    gold: i32[n], or of size 0 if there is none; `stop`: end the search when gold is missing."""
+    gold: labels i32[n], or of size 0 if there is none; `stop`: end the search when gold is missing. If labels have
+    several states, the index is that of the best prefix with gold's labels, and `r.gold` is left to forced.py."""
     m, x = w.chain, d.data
     lo, ends = x.offset[s], r.ends
     n = x.offset[s + 1] - lo
@@ -274,9 +293,13 @@ def search(
     label, back, score, size, best, golds = r.label, r.back, r.score, r.size, r.best, r.gold
     order, forbid, pair, triple = m.order, m.forbid, m.transitions[1].w, m.transitions[2].w
     contexts = x.features[1].ptr.size > 0 or x.features[2].ptr.size > 0 or d.contexts.ptr.size > 0
-    has_gold = 1 if gold.size > 0 else 0
+    has_gold, hidden = 1 if gold.size > 0 and m.plain else 0, gold.size > 0 and not m.plain
+    own, right, label_of = r.own, r.own.right, m.label_of
     if start == 0:
         score[0, 0], size[0], best[0], golds[0] = 0.0, 1, 0.0, 0.0
+    if hidden:
+        right[start, 0] = True
+        own.score[start + 1 :] = -np.inf
     item, fell = 0, 0
     for i in range(start, n):
         found = 0
@@ -294,14 +317,19 @@ def search(
                 _add_contexts(row, h0, h1, i, lo + i, window, w, d)
             if b < size[i]:
                 found = _keep_best(score[i, b], row, H, b, found, score[i + 1], label[i], back[i], ends)
+                if hidden and fell == 0 and right[i, b]:
+                    keep_right(own, i, b, score[i, b], row, label_of, gold[i])
             else:
                 golds[i + 1] = golds[i] + row[h0]
         size[i + 1] = found
         if found == 0:  # a dead end, which gold is not: gold was lost before
             return i, fell, -1
         best[i + 1] = score[i + 1, 0]
-        if has_gold == 1 and fell == 0:
-            item = _where(label[i], back[i], found, item, gold[i])
+        if gold.size > 0 and fell == 0:
+            if hidden:
+                item = mark_right(right, i, label[i], back[i], found, label_of, gold[i])
+            else:
+                item = _where(label[i], back[i], found, item, gold[i])
             if item < 0:
                 fell = i + 1
                 if stop:
@@ -318,11 +346,11 @@ def trace(r: Beam, steps: int, k: int, path: np.ndarray) -> None:
 
 
 @part
-def restart_from_gold(r: Beam, gold: np.ndarray, steps: int) -> None:
-    """Reset the beam after `steps` steps to gold."""
+def restart_from_gold(r: Beam, gold: np.ndarray, steps: int, score: float) -> None:
+    """Reset the beam after `steps` steps to gold with its score."""
     for i in range(steps):
         r.label[i, 0], r.back[i, 0] = gold[i], 0
-    r.score[steps, 0], r.size[steps] = r.gold[steps], 1
+    r.score[steps, 0], r.size[steps] = score, 1
 
 
 @part

@@ -54,8 +54,8 @@ class Searching:
             check_searchable(self.encoder, search)
             self.beam = 0
             return
-        if self.shape.states_per_label > 1 or self.shape.local:
-            raise UsageError("search: a beam is for models whose scores are those of labels, neither latent nor maxent")
+        if self.shape.local:
+            raise UsageError("search: maxent normalises the labels of each token, which takes exact search, not a beam")
         if recombine is not None or not self.beam:
             self.recombine = recombine is not False
         if beam is not None:

@@ -276,8 +276,8 @@ def _unpack_shape(stored: StoredShape, n_labels: int, file: str) -> Shape:
 def _beam_of(settings: ChainSettings, shape: Shape, encoder: Encoder | None, file: str) -> int:
     """The width of the beam; 0: exact search."""
     beam = settings.beam
-    if beam is not None and (shape.states_per_label > 1 or shape.local):
-        raise ModelError("damaged model: its search is a beam, which its states do not allow", file=file)
+    if beam is not None and shape.local:
+        raise ModelError("damaged model: its search is a beam, which maxent does not allow", file=file)
     if beam is None and encoder is not None and LABEL_CONTEXT in encoder.programs:
         raise ModelError("damaged model: its templates read earlier labels, and its search is exact", file=file)
     return 0 if beam is None else beam.width
