@@ -8,6 +8,7 @@ docs/studies/inexact.*. A cell of another task (parsing) has the same keys and a
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Sequence
 from functools import cache
@@ -74,10 +75,11 @@ def parts_of(task: str, data: Path) -> tuple[Corpus, Corpus, dict[str, Any]]:
     return train, dev, {"template": TEMPLATES / "crfpp.txt"}
 
 
-def learn(task: str, data: Path, update: str, beam: int, seed: int, passes: int, **more: Any) -> Cell:
+def learn(task: str, data: Path, what: Cell, passes: int, **more: Any) -> Cell:
     """A training; what came out of each pass. Beam 0 is exact search."""
     train, dev, features = parts_of(task, data)
-    searched = {"search": "beam", "beam": beam, "update": update} if beam else {}
+    beam, seed = what["beam"], what["seed"]
+    searched = {"search": "beam", **{name: what[name] for name in ("beam", "update", "recombine")}} if beam else {}
     tagger = estimator_from(Tagger, features | searched | more | {"seed": seed, "passes": passes})
     tagger.fit_corpus(train, dev, names=False)
     rows = tagger.training_log_
@@ -94,34 +96,25 @@ def run(record: Record, data: Path) -> None:
     for task, about in TASKS.items():
         if task not in ("tagging", "chunking"):
             continue
-        seeds = {beam: SEEDS if beam <= NARROW and task == "tagging" else SEEDS[:1] for beam in (*BEAMS, 0)}
         for beam in (*BEAMS, 0):
-            for update in UPDATES if beam else ("exact",):
-                for seed in seeds[beam] if beam else SEEDS[:1]:
-                    record.cell(
-                        {"task": task, "update": update, "beam": beam, "seed": seed, "weights": "avg"},
-                        lambda own=(task, data, update, beam, seed, about.passes): learn(*own),
-                    )
+            seeds = SEEDS if 0 < beam <= NARROW and task == "tagging" else SEEDS[:1]
+            ways = (False, True) if beam > 1 else (False,)  # a single prefix has nothing to recombine with
+            for way, update, seed in itertools.product(ways, UPDATES if beam else ("exact",), seeds):
+                what = {"update": update, "beam": beam, "seed": seed, "recombine": way, "weights": "avg", "task": task}
+                record.cell(what, lambda own=(task, data, what, about.passes): learn(*own))
+    greedy = {"task": "tagging", "beam": 1, "recombine": False}
     for update in ("standard", "early", "max-violation"):
-        record.cell(
-            {"task": "tagging", "update": update, "beam": 1, "seed": SEEDS[0], "weights": "last"},
-            lambda update=update: learn(
-                "tagging", data, update, 1, SEEDS[0], TASKS["tagging"].passes, estimator="last"
-            ),
-        )
-
-    for update in ("standard", "early", "max-violation"):
-        for seed in SEEDS:
-            record.cell(
-                {"task": "tagging", "update": update, "beam": 1, "seed": seed, "weights": "avg, long"},
-                lambda own=(update, 1, seed, LONG): learn("tagging", data, *own),
-            )
+        what = greedy | {"update": update, "seed": SEEDS[0], "weights": "last"}
+        record.cell(what, lambda what=what: learn("tagging", data, what, TASKS["tagging"].passes, estimator="last"))
+    for update, seed in itertools.product(("standard", "early", "max-violation"), SEEDS):
+        what = greedy | {"update": update, "seed": seed, "weights": "avg, long"}
+        record.cell(what, lambda what=what: learn("tagging", data, what, LONG))
 
 
 def smallest(data: Path) -> tuple[Cell, Cell]:
     """The settings of a cell that is quickly run again, and what comes out now."""
-    what = {"task": "chunking", "update": "early", "beam": 1, "seed": 1, "weights": "avg"}
-    return what, learn("chunking", data, "early", 1, 1, TASKS["chunking"].passes)
+    what = {"task": "chunking", "update": "early", "beam": 1, "seed": 1, "weights": "avg", "recombine": False}
+    return what, learn("chunking", data, what, TASKS["chunking"].passes)
 
 
 # --- figures ------------------------------------------------------------------------------------------------

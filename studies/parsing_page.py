@@ -258,7 +258,7 @@ def plot(record: Record, folder: Path = DOCS) -> None:
             by_time.plot(np.cumsum(cell["seconds"]) / 60, cell["uas"], marker="o", markersize=3, color=COLOURS[update])
     by_pass.set(title="Parser: UAS on dev by pass (beam 8)", xlabel="pass", ylabel="UAS")
     by_time.set(title="The same by minutes of training", xlabel="minutes", ylabel="UAS")
-    tagged = Record("inexact", ()).some(task="tagging", seed=1, weights="avg")
+    tagged = Record("inexact", ()).some(task="tagging", seed=1, weights="avg", recombine=False)
     _beams(tagging, tagged, "dev", "Tagger: accuracy on dev by beam", "accuracy", 100)
     _beams(parsing, record.some(stage="beams"), "uas", f"Parser: UAS on dev by beam ({SMALL:,} sentences)", "UAS", 1)
     for axis in (by_pass, by_time):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from chain_arrays import Case, chain_of, data_of, features_of
+from hypothesis import assume
 from hypothesis import strategies as st
 from naive_beam import Readings
 from naive_chain import Feature
@@ -15,6 +16,7 @@ from palmette.kernels.chain.beam import BeamWeights
 from palmette.kernels.chain.forms import Active, Chain, no_active, stride_of
 from palmette.kernels.chain.label_context import LABEL_BITS, LabelContextWeights, table_of
 from palmette.structures.chain.label_context import grown, new_context_weights
+from palmette.structures.chain.search import BeamSearch
 
 BACKS = ((1,), (2, 1), (1, 3), (5,))
 
@@ -25,6 +27,12 @@ class BeamCase(NamedTuple):
     case: Case
     readings: list[Readings]
     n_contexts: int
+
+    @property
+    def reach(self) -> int:
+        """How many labels back templates and constraints read; a template counts even if no token has its
+        attributes."""
+        return max(self.case.model.order, max(max(back) for back in BACKS) if self.n_contexts else 0)
 
     @property
     def seen(self) -> Active:
@@ -44,8 +52,9 @@ class BeamCase(NamedTuple):
                 _, attribute, labels, h = feature
                 made.setdefault((attribute, code_of(labels)), np.zeros(width, np.float32))[h] = weight
         blank = new_context_weights(None, (np.arange(self.n_contexts) % len(BACKS)).astype(np.int32), width)
-        first = np.cumsum([0, *map(len, BACKS)]).astype(np.int64)
-        back = np.array([b for labels in BACKS for b in labels], np.int32)
+        backs = BACKS if self.n_contexts else ()
+        first = np.cumsum([0, *map(len, backs)]).astype(np.int64)
+        back = np.array([b for labels in backs for b in labels], np.int32)
         owner = np.array([a for a, _ in made], np.int32)
         code = np.array([c for _, c in made], np.int64)
         w = np.array(list(made.values()), np.float32).reshape(-1, width)
@@ -93,9 +102,15 @@ def features_with_contexts(chain: Chain, contexts: LabelContextWeights) -> dict[
 
 
 @st.composite
-def beam_cases(draw: st.DrawFn, learning: bool = False, of_order: int | None = None) -> BeamCase:
-    """Anything small."""
-    case = draw(cases(max_tokens=4, learning=learning, of_order=of_order, max_states=3))
+def beam_cases(draw: st.DrawFn, learning: bool = False, of_order: int | None = None, hidden: bool = False) -> BeamCase:
+    """Anything small. `hidden`: labels of several states."""
+    if hidden and draw(st.booleans()):
+        case = draw(cases(max_tokens=4, learning=learning, split=2, max_states=4))
+    elif hidden:
+        case = draw(cases(max_tokens=4, learning=learning, latent=True, max_states=4))
+        assume(not case.plain)
+    else:
+        case = draw(cases(max_tokens=4, learning=learning, of_order=of_order, max_states=3))
     case = case._replace(known=[[frozenset([draw(st.sampled_from(sorted(k)))]) for k in s] for s in case.known])
     n_contexts = draw(st.sampled_from([0, 3, 6]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -109,17 +124,19 @@ def beam_cases(draw: st.DrawFn, learning: bool = False, of_order: int | None = N
         H = case.model.n_states
         for attribute in range(n_contexts):
             for _ in range(6):
-                labels = tuple(rng.integers(-1, H, len(BACKS[attribute % len(BACKS)])).tolist())
+                labels = tuple(rng.integers(-1, case.n_labels, len(BACKS[attribute % len(BACKS)])).tolist())
                 weight = float(rng.integers(-2, 3)) / 2
                 case.model.weights["past", attribute, labels, int(rng.integers(H))] = weight
     return BeamCase(case, readings, n_contexts)
 
 
-def decoded_lists(beam_case: BeamCase, B: int, n: int, restricted: bool) -> list[list[tuple[float, tuple[int, ...]]]]:
+def decoded_lists(
+    beam_case: BeamCase, beam: BeamSearch, n: int, restricted: bool
+) -> list[list[tuple[float, tuple[int, ...]]]]:
     from palmette.structures.chain.beam import beam_lists
 
     data = data_of(beam_case.case)
-    out, scores, found = beam_lists(beam_case.weights(), data, beam_case.seen, B, n, restricted)
+    out, scores, found = beam_lists(beam_case.weights(), data, beam_case.seen, beam, n, restricted)
     cuts = data.offset.tolist()
     return [
         [(float(scores[s, k]), tuple(out[k, cuts[s] : cuts[s + 1]].tolist())) for k in range(int(found[s]))]

@@ -54,7 +54,7 @@ class BeamRunner:
     ) -> None:
         self.contexts, self.seen = contexts, seen
         rule, chunks = beam.rule(learner.rule(sentences, beam.width)), chunks_for(learner, labels)
-        self.learner = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks)
+        self.learner = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks, bool(beam.recombine))
         self.updates = self.bad = 0
         self.position = 0.0
 

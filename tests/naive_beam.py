@@ -26,17 +26,20 @@ CONTINUING = ("laso", "laso-mean")  # the search goes on from gold
 
 
 class Task(NamedTuple):
-    """A sentence as a beam sees it."""
+    """A sentence as a beam sees it. `reach`: prefixes whose last so many labels are equal recombine; None: none do.
+    `label_of`: of each state, if paths consist of states (see naive_latent_beam.py)."""
 
     model: Model
     sentence: Sentence
     readings: Readings
+    reach: int | None = None
+    label_of: tuple[int, ...] | None = None
 
     def parts(self, i: int, path: Path) -> Iterator[tuple[Feature, float]]:
         """What the last token of a prefix of i + 1 labels adds."""
         yield from token_parts(self.model, self.sentence, i, path)
         for attribute, back in self.readings[i]:
-            labels = tuple(path[i - b] if i >= b else -1 for b in back)
+            labels = tuple(self.label(path[i - b]) if i >= b else -1 for b in back)
             yield ("past", attribute, labels, path[i]), 1.0
 
     def score(self, path: Path) -> float:
@@ -51,11 +54,29 @@ class Task(NamedTuple):
         return dict(bag)
 
     def step(self, beam: Sequence[Scored], B: int, allowed: Sequence[frozenset[int]] | None = None) -> list[Scored]:
-        """The best B of all prefixes one label longer; of equal ones the better prefix, then the smaller label."""
+        """The best B of all prefixes one label longer. Of those that recombine only the first counts."""
+        first: dict[Path, Scored] = {}
+        for one in self.longer(beam, allowed):
+            first.setdefault(self.signature(one[1]), one)
+        return list(first.values())[:B]
+
+    def longer(self, beam: Sequence[Scored], allowed: Sequence[frozenset[int]] | None = None) -> list[Scored]:
+        """All prefixes one label longer, best first; of equal ones the better prefix, then the smaller label."""
         i = len(beam[0][1]) if beam else 0
         labels = range(self.model.n_states) if allowed is None else sorted(allowed[i])
-        longer = [(self.score((*path, h)), (*path, h)) for _, path in beam for h in labels]
-        return sorted((one for one in longer if one[0] > -math.inf), key=lambda one: -one[0])[:B]
+        every = [(self.score((*path, h)), (*path, h)) for _, path in beam for h in labels]
+        return sorted((one for one in every if one[0] > -math.inf), key=lambda one: -one[0])
+
+    def signature(self, path: Path) -> Path:
+        """What the future can see of a prefix: the last states that weights are on, and the labels before them."""
+        if self.reach is None:
+            return path
+        end = path[max(0, len(path) - self.reach) :]
+        states = end[max(0, len(end) - self.model.order) :]
+        return (*(self.label(h) for h in end[: len(end) - len(states)]), *states)
+
+    def label(self, state: int) -> int:
+        return state if self.label_of is None else self.label_of[state]
 
     def beams(self, B: int, start: Path = (), allowed: Sequence[frozenset[int]] | None = None) -> list[list[Scored]]:
         """The beam after every step from `start` on (that of `start` first), as far as it comes."""
@@ -87,14 +108,20 @@ def fell_after(beams: Sequence[list[Scored]], gold: Path, start: int) -> int | N
 
 def where_to_cut(update: str, task: Task, beams: Sequence[list[Scored]], gold: Path, start: int = 0) -> Cut:
     """By the definition of each update; the guess is wrong."""
-    steps = list(range(start + 1, start + len(beams)))
+    golds = {i: task.score(gold[:i]) for i in range(start + 1, start + len(beams))}
+    at = last_step(update, beams, golds, fell_after(beams, gold, start), start)
+    return Cut(at, beams[at - start], golds[at])
+
+
+def last_step(update: str, beams: Sequence[list[Scored]], golds: dict[int, float], fell: int | None, start: int) -> int:
+    """The step after which both sides are cut; golds: the score of gold after each step."""
+    steps = list(golds)
     best = {i: beams[i - start][0][0] for i in steps}
-    golds = {i: task.score(gold[:i]) for i in steps}
-    end, fell = steps[-1], fell_after(beams, gold, start)
+    end = steps[-1]
     violations = [i for i in steps if best[i] >= golds[i]]
     early = fell if fell is not None else end
     top = max(best[i] - golds[i] for i in steps)
-    at = {
+    return {
         "standard": end,
         "early": early,
         "laso": early,
@@ -103,7 +130,6 @@ def where_to_cut(update: str, task: Task, beams: Sequence[list[Scored]], gold: P
         "latest": max(violations),
         "hybrid": end if end in violations else early,
     }[update]
-    return Cut(at, beams[at - start], golds[at])
 
 
 # --- the perceptron -----------------------------------------------------------------------------------------
@@ -128,13 +154,13 @@ def learnt(weights: dict[Feature, float]) -> Learned:
 
 def beam_perceptron(
     model: Model, examples: Sequence[Example], readings: Sequence[Readings], order: Sequence[int], B: int, update: str,
-    now: Learned | None = None,
+    now: Learned | None = None, reach: int | None = None,
 ) -> Learned:  # fmt: skip
     """The examples in that order, from the model's weights or from earlier training."""
     now = now or learnt(model.weights)
     for k in order:
         example = examples[k]
-        task = Task(replace(model, weights=now.last), example.sentence, readings[k])
+        task = Task(replace(model, weights=now.last), example.sentence, readings[k], reach)
         gold = tuple(min(states) for states in example.allowed)
         if task.score(gold) == -math.inf:
             now.infeasible += 1
@@ -196,7 +222,7 @@ class ListLearner:
         """The change of the weights; a decision that hangs on rounding is a Tie."""
         exact = not any(task.model.weights.values())
         if self.kind.startswith("PA"):
-            task = Augmented(task.model, task.sentence, task.readings)._with(gold)
+            task = Augmented(*task)._with(gold)
         beams = task.beams(B)
         if update == "early":
             fell = fell_after(beams, gold, 0)
@@ -277,8 +303,8 @@ class Augmented(Task):
 def _check_ties(task: Task, B: int, beams: Sequence[list[Scored]], exact: bool) -> None:
     """Prefixes whose order hangs on rounding, in the beam or at its edge."""
     for before in beams[:-1] if not exact else []:
-        beam = task.step(before, B + 1)
-        if any(one[0] - other[0] < CLOSE for one, other in itertools.pairwise(beam)):
+        ranked = task.longer(before)[: B + 1 if task.reach is None else None]
+        if any(one[0] - other[0] < CLOSE for one, other in itertools.pairwise(ranked)):
             raise Tie
 
 

@@ -20,26 +20,30 @@ from strategies import cases, few
 from palmette.options.learners import Perceptron
 from palmette.options.search import UPDATES, Beam
 from palmette.structures.chain.label_context import estimated_contexts
+from palmette.structures.chain.search import BeamSearch
 from palmette.structures.chain.weights import estimated
 
 FIXING = ("early", "max-violation", "latest", "hybrid", "laso")
 WIDTHS = st.sampled_from([1, 2, 3, 100])
 
 
-def rule_of(drawn: BeamCase, B: int, update: str, rows: int = 0) -> BeamRunner:
-    return BeamRunner(Perceptron(), Beam(B, update=update), drawn.contexts(rows), drawn.seen, len(drawn.case.sentences))
+def rule_of(drawn: BeamCase, B: int, update: str, recombine: bool = False) -> BeamRunner:
+    beam = Beam(B, update=update, recombine=recombine)
+    return BeamRunner(Perceptron(), beam, drawn.contexts(), drawn.seen, len(drawn.case.sentences))
 
 
 # --- search -------------------------------------------------------------------------------------------------
 
 
 @few(3)
-@given(beam_cases(), WIDTHS, st.integers(1, 4), st.booleans())
-def test_the_last_beam_is_that_of_the_definition(drawn: BeamCase, B: int, n: int, restricted: bool) -> None:
+@given(beam_cases(), WIDTHS, st.integers(1, 4), st.booleans(), st.booleans())
+def test_the_last_beam_is_that_of_the_definition(
+    drawn: BeamCase, B: int, n: int, restricted: bool, recombine: bool
+) -> None:
     case = drawn.case
-    found = decoded_lists(drawn, B, n, restricted)
+    found = decoded_lists(drawn, BeamSearch(B, recombine), n, restricted)
     for s, sentence in enumerate(case.sentences):
-        task = Task(case.model, sentence, drawn.readings[s])
+        task = Task(case.model, sentence, drawn.readings[s], drawn.reach if recombine else None)
         beams = task.beams(B, allowed=case.allowed(s) if restricted else None)
         expected = beams[-1][:n] if len(beams) == len(sentence) + 1 else []
         assert found[s] == expected
@@ -49,7 +53,18 @@ def test_the_last_beam_is_that_of_the_definition(drawn: BeamCase, B: int, n: int
 @given(cases(max_states=3, max_tokens=4), st.booleans())
 def test_a_beam_as_wide_as_the_space_is_exact(case: Case, restricted: bool) -> None:
     """Orders 0 to 2, forbidden transitions, partial knowledge."""
-    found = decoded_lists(BeamCase(case, [[[] for _ in s] for s in case.sentences], 0), 81, 1, restricted)
+    assert_exact(case, BeamSearch(81, recombine=False), restricted)
+
+
+@few(3)
+@given(cases(max_states=3, max_tokens=5), st.booleans())
+def test_with_recombination_a_beam_as_wide_as_the_ends_is_exact(case: Case, restricted: bool) -> None:
+    """H ** order prefixes are all that the future can distinguish: 1 for order 0, one per label for order 1."""
+    assert_exact(case, BeamSearch(case.model.n_states**case.model.order, recombine=True), restricted)
+
+
+def assert_exact(case: Case, beam: BeamSearch, restricted: bool) -> None:
+    found = decoded_lists(BeamCase(case, [[[] for _ in s] for s in case.sentences], 0), beam, 1, restricted)
     for s, sentence in enumerate(case.sentences):
         best = best_path(case.model, sentence, case.allowed(s) if restricted else None)
         if best.score == -math.inf:
@@ -59,18 +74,29 @@ def test_a_beam_as_wide_as_the_space_is_exact(case: Case, restricted: bool) -> N
             assert found[s][0][1] == best.path or not best.unique
 
 
+@few(2)
+@given(beam_cases(), st.integers(1, 4))
+def test_recombined_prefixes_have_different_ends(drawn: BeamCase, B: int) -> None:
+    found = decoded_lists(drawn, BeamSearch(B, recombine=True), B, False)
+    for listed in found:
+        ends = [path[max(0, len(path) - drawn.reach) :] for _, path in listed]
+        assert len(set(ends)) == len(ends)
+        assert [score for score, _ in listed] == sorted((score for score, _ in listed), reverse=True)
+
+
 # --- the perceptron -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("update", [update for update in UPDATES if update != "laso-mean"])  # its steps are thirds, too
 @few()
-@given(drawn=beam_cases(learning=True), B=WIDTHS, seed=st.integers(0, 99))
-def test_updates_are_those_of_the_definition(update: str, drawn: BeamCase, B: int, seed: int) -> None:
+@given(drawn=beam_cases(learning=True), B=WIDTHS, seed=st.integers(0, 99), recombine=st.booleans())
+def test_updates_are_those_of_the_definition(update: str, drawn: BeamCase, B: int, seed: int, recombine: bool) -> None:
     """Weights, averages and all that is told; rows run out in the middle of a slice, too."""
     case = drawn.case
-    chain, data, rule = chain_of(case), data_of(case), rule_of(drawn, B, update)
+    chain, data, rule = chain_of(case), data_of(case), rule_of(drawn, B, update, recombine)
     order = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(case.sentences)), 3))
-    twin = beam_perceptron(case.model, case.examples(), drawn.readings, order.tolist(), B, update)
+    reach = drawn.reach if recombine else None
+    twin = beam_perceptron(case.model, case.examples(), drawn.readings, order.tolist(), B, update, reach=reach)
     half = order.size // 2
     steps = [rule.learn(chain, data, order, 0, half, 1.0)]
     steps.append(rule.learn(chain, data, order, half, order.size, steps[0].clock))
@@ -87,9 +113,9 @@ def test_updates_are_those_of_the_definition(update: str, drawn: BeamCase, B: in
 
 
 @few(2)
-@given(beam_cases(learning=True), st.sampled_from([1, 2, 3]), st.sampled_from(FIXING))
-def test_all_updates_but_the_standard_one_are_violations(drawn: BeamCase, B: int, update: str) -> None:
-    rule = rule_of(drawn, B, update)
+@given(beam_cases(learning=True), st.sampled_from([1, 2, 3]), st.sampled_from(FIXING), st.booleans())
+def test_all_updates_but_the_standard_one_are_violations(drawn: BeamCase, B: int, update: str, recombine: bool) -> None:
+    rule = rule_of(drawn, B, update, recombine)
     order = np.tile(np.arange(len(drawn.case.sentences)), 5)
     rule.learn(chain_of(drawn.case), data_of(drawn.case), order, 0, order.size, 1.0)
     assert rule.bad == 0
@@ -110,6 +136,20 @@ def test_a_full_beam_with_standard_updates_is_the_perceptron(drawn: Case) -> Non
     rule = rule_of(BeamCase(case, none, 0), 27, "standard")
     step = rule.learn(chain_of(case), data_of(case), np.array(order), 0, len(order), 1.0)
     assert (step.updates, rule.bad) == (twin.updates, 0)
+
+
+def test_gold_that_is_recombined_with_a_better_prefix_has_fallen() -> None:
+    """Order 1, gold A B B, and a start that prefers B. All prefixes fit into the beam, but A B and B B end alike, B B
+    is better, and early update cuts there. Without recombination gold stays, and the cut is at the end."""
+    A, B = 0, 1
+    model = Model(1, 2, {("start", B): 2.0, ("one", 0, B): 1.0})
+    tokens = [Token(), Token(((0, 1.0),)), Token()]
+    case = Case(model, (0, 1), (1, 0, 0), [tokens], [[frozenset([y]) for y in (A, B, B)]], [1.0])
+    drawn = BeamCase(case, [[[] for _ in tokens]], 0)
+    for recombine, cut in ((True, 2 / 3), (False, 1.0)):
+        rule = rule_of(drawn, 4 if recombine else 8, "early", recombine)
+        step = rule.learn(chain_of(case), data_of(case), np.zeros(1, np.int64), 0, 1, 1.0)
+        assert (step.updates, rule.bad, rule.position) == (1, 0, pytest.approx(cut))
 
 
 # --- examples by hand ---------------------------------------------------------------------------------------

@@ -27,13 +27,13 @@ LABELS = ["O", "B-X", "I-X"]
 
 def assert_learns(drawn: BeamCase, rule, twin: ListLearner, B: int, update: str, seed: int) -> None:
     """Some sentences twice, in two slices: the weights and averages of the twin."""
-    case = drawn.case
+    case, reach = drawn.case, drawn.reach if rule.learner.recombine else None
     order = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(case.sentences)), 2))
     now = learnt(case.model.weights)
     try:
         for k in order.tolist():
             example = case.examples()[k]
-            task = Task(replace(case.model, weights=now.last), example.sentence, drawn.readings[k])
+            task = Task(replace(case.model, weights=now.last), example.sentence, drawn.readings[k], reach)
             gold = tuple(min(states) for states in example.allowed)
             if task.score(gold) > -np.inf:
                 change = twin.learn(task, example, gold, B, update, float(now.vectors), len(case.sentences))
@@ -66,22 +66,37 @@ UPDATE, WIDTH, SEED = st.sampled_from(LIST_UPDATES), st.sampled_from([1, 2, 4]),
 
 
 @few(2)
-@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, n=st.integers(1, 4), add_gold=st.booleans())
-def test_probperc(drawn: BeamCase, update: str, B: int, seed: int, n: int, add_gold: bool) -> None:
+@given(
+    drawn=beam_cases(learning=True),
+    update=UPDATE,
+    B=WIDTH,
+    seed=SEED,
+    recombine=st.booleans(),
+    n=st.integers(1, 4),
+    add_gold=st.booleans(),
+)
+def test_probperc(drawn: BeamCase, update: str, B: int, seed: int, recombine: bool, n: int, add_gold: bool) -> None:
     drawn = with_real_numbers(drawn, seed)
     learner = ProbPerc(nbest=min(n, B), rate=0.2, rate_schedule="falling", add_gold=add_gold)
-    rule = BeamRunner(learner, Beam(B, update=update), drawn.contexts(), drawn.seen, len(drawn.case.sentences), LABELS)
+    rule = BeamRunner(
+        learner,
+        Beam(B, update=update, recombine=recombine),
+        drawn.contexts(),
+        drawn.seen,
+        len(drawn.case.sentences),
+        LABELS,
+    )
     assert_learns(drawn, rule, ListLearner("probperc", min(n, B), add_gold=add_gold), B, update, seed)
 
 
 @pytest.mark.parametrize("kind", ["PA", "PA-I", "PA-II"])
 @few()
-@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED)
-def test_passive_aggressive(kind: str, drawn: BeamCase, update: str, B: int, seed: int) -> None:
+@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, recombine=st.booleans())
+def test_passive_aggressive(kind: str, drawn: BeamCase, update: str, B: int, seed: int, recombine: bool) -> None:
     drawn = with_real_numbers(drawn, seed)
     rule = BeamRunner(
         PassiveAggressive(pa_type=kind),
-        Beam(B, update=update),
+        Beam(B, update=update, recombine=recombine),
         drawn.contexts(),
         drawn.seen,
         len(drawn.case.sentences),
@@ -92,12 +107,20 @@ def test_passive_aggressive(kind: str, drawn: BeamCase, update: str, B: int, see
 
 @pytest.mark.parametrize("cost", ["hamming", "span"])
 @few()
-@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, n=st.integers(1, 4), cap=CAP)
-def test_mira(cost: str, drawn: BeamCase, update: str, B: int, seed: int, n: int, cap: str) -> None:
+@given(
+    drawn=beam_cases(learning=True),
+    update=UPDATE,
+    B=WIDTH,
+    seed=SEED,
+    recombine=st.booleans(),
+    n=st.integers(1, 4),
+    cap=CAP,
+)
+def test_mira(cost: str, drawn: BeamCase, update: str, B: int, seed: int, recombine: bool, n: int, cap: str) -> None:
     drawn = with_real_numbers(drawn, seed)
     rule = BeamRunner(
         Mira(nbest=min(n, B), step_cap=cap, cost=cost),
-        Beam(B, update=update),
+        Beam(B, update=update, recombine=recombine),
         drawn.contexts(),
         drawn.seen,
         len(drawn.case.sentences),
@@ -108,11 +131,18 @@ def test_mira(cost: str, drawn: BeamCase, update: str, B: int, seed: int, n: int
 
 
 @few()
-@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, n=st.integers(1, 3))
-def test_arow(drawn: BeamCase, update: str, B: int, seed: int, n: int) -> None:
+@given(drawn=beam_cases(learning=True), update=UPDATE, B=WIDTH, seed=SEED, recombine=st.booleans(), n=st.integers(1, 3))
+def test_arow(drawn: BeamCase, update: str, B: int, seed: int, recombine: bool, n: int) -> None:
     drawn = with_real_numbers(drawn, seed)
     learner = Arow(nbest=min(n, B), aggressiveness=0.5)
-    rule = BeamRunner(learner, Beam(B, update=update), drawn.contexts(), drawn.seen, len(drawn.case.sentences), LABELS)
+    rule = BeamRunner(
+        learner,
+        Beam(B, update=update, recombine=recombine),
+        drawn.contexts(),
+        drawn.seen,
+        len(drawn.case.sentences),
+        LABELS,
+    )
     assert_learns(drawn, rule, ListLearner("arow", min(n, B), C=0.5), B, update, seed)
 
 

@@ -16,7 +16,7 @@ from naive_beam import beam_perceptron
 from naive_templates import expand
 from strategies import Task, few, tasks
 
-from palmette import Beam, Latent, Tagger
+from palmette import Beam, Parser, Tagger
 from palmette.data import model_file
 from palmette.errors import DataError, ModelError, TemplateError, UsageError
 from palmette.features.lint import lint
@@ -114,7 +114,8 @@ def test_whole_trainings_are_those_of_the_definition(task: Task, lines: list[str
     ]
     examples = gold_examples(sentences, task.labels, names)
     order = np.concatenate(orders(seed, outcome, len(examples))).tolist()
-    twin = beam_perceptron(twin_of(templates, len(names)), examples, readings, order, B, "max-violation")
+    reach = max(templates.order, max(b for t in templates.label_contexts for b in t.earlier_labels))
+    twin = beam_perceptron(twin_of(templates, len(names)), examples, readings, order, B, "max-violation", reach=reach)
     observed = {feature: w for feature, w in twin.mean.items() if feature[0] != "past"}
     assert_equal_weights(weights_by_name(model), labelled(observed, names))
     assert_equal_weights(contexts_by_name(model), {f: w for f, w in twin.mean.items() if f[0] == "past"})
@@ -165,12 +166,30 @@ def test_round_trip(tmp_path: Path) -> None:
     tagger.save(tmp_path / "m.palm")
     again = Tagger.load(tmp_path / "m.palm")
     assert again.model_.beam == 2
-    assert again.settings().beam == Beam(2, update="max-violation")
+    assert again.settings().beam == Beam(2, update="max-violation", recombine=True)
     assert again.predict_scored(words) == tagger.predict_scored(words)
     assert again.nbest(words, 2) == tagger.nbest(words, 2)
     small = pruned(tagger.model_, rows=True, names=True)
     small.save(str(tmp_path / "s.palm"))
     assert Tagger.load(tmp_path / "s.palm").predict_scored(words) == tagger.predict_scored(words)
+
+
+def test_recombination_is_on_unless_a_file_is_older_than_it(tmp_path: Path) -> None:
+    """A file without the setting is searched as it was trained: prefixes stay apart."""
+    words = noisy(1)[0]
+    apart = trained(recombine=False)
+    apart.save(tmp_path / "m.palm")
+    found, meta = model_file.load(tmp_path / "m.palm")
+    assert meta["settings"]["search"].pop("recombine") is False
+    model_file.save(tmp_path / "old.palm", found, meta)
+    old = Tagger.load(tmp_path / "old.palm")
+    assert old.settings().beam == Beam(2, update="max-violation", recombine=False)
+    assert old.model_.recombine is False
+    assert old.predict_scored(words) == apart.predict_scored(words)
+    assert trained().model_.recombine is True
+    assert Tagger(search=Beam(3)).settings().resolved().search == Beam(3, update="max-violation", recombine=True)
+    with pytest.raises(UsageError, match="a parser merges states with --merge"):
+        Parser(search=Beam(3, recombine=False)).settings()
 
 
 @pytest.mark.parametrize(
@@ -251,18 +270,24 @@ def test_other_searches_at_tag_time() -> None:
     words, labels = noisy(0)
     tagger = flat_tagger(template=parse("U0:%x[0,0]\nB"), passes=3, **BEAM).fit(words, labels)
     wide = tagger.search_with(beam=2000).predict_scored(words)
-    assert tagger.model_.beam == 2000
+    assert tagger.model_.beam_search == (2000, True)
+    apart = tagger.search_with(recombine=False)
+    assert apart.model_.beam_search == (2000, False)
+    narrow = tagger.search_with(beam=len(tagger.labels_), recombine=True).predict_scored(words)  # order 1: exact
     exact = tagger.search_with("viterbi").predict_scored(words)
     assert tagger.model_.beam == 0
     assert wide[1] == pytest.approx(exact[1], rel=1e-5)
+    assert narrow[1] == pytest.approx(exact[1], rel=1e-5)
+    with pytest.raises(UsageError, match="exact search has no prefixes"):
+        tagger.search_with(recombine=False)
     assert tagger.predict_marginals(words[:1])
     with pytest.raises(UsageError, match="exact search has no width"):
         tagger.search_with("viterbi", 3)
     with pytest.raises(UsageError, match="from 1 to"):
         tagger.search_with("beam", 0)
-    latent = Tagger(states=Latent(2), template=parse("U0:%x[0,0]\nB"), passes=1).fit(words, labels)
-    with pytest.raises(UsageError, match="neither latent nor maxent"):
-        latent.search_with("beam", 3)
+    local = Tagger(learner="maxent", template=parse("U0:%x[0,0]\nB"), passes=1).fit(words, labels)
+    with pytest.raises(UsageError, match="maxent normalises"):
+        local.search_with("beam", 3)
 
 
 def test_lists_are_the_last_beam() -> None:
@@ -310,8 +335,7 @@ def test_a_sentence_that_is_too_long_for_its_beam(monkeypatch: pytest.MonkeyPatc
         ({"search": "beam", "learner": "mira", "update": "laso"}, "laso is for the perceptron"),
         ({"search": "beam", "learner": "mira", "update": "laso-mean"}, "laso-mean is for the perceptron"),
         ({"beam": 2, "learner": "mira", "nbest": 5}, "the beam has 2"),
-        ({"search": "beam", "latent": 2}, "hidden states and label histories"),
-        ({"search": "beam", "label_history": "bigram"}, "hidden states and label histories"),
+        ({"search": "beam", "latent": 2, "split_after": 2}, "split_after: needs exact search"),
         ({"search": "beam", "tune_bias": True}, "tune_bias: needs exact search"),
         ({"search": "beam", "learner": "hmm"}, "has no effect with the learner hmm"),
     ],

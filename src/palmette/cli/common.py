@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from palmette.cli.command import Command
     from palmette.data.formats.spec import FormatSpec
     from palmette.estimators.tagger import Tagger
+    from palmette.structures.chain.search import BeamSearch
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,11 @@ class SearchOptions(Options):
     beam: int | None = option(
         default=None, low=1, high=MOST_BEAM, group="model",
         help="Prefixes that a beam keeps (default: as in training).",
+    )  # fmt: skip
+    recombine: bool | None = option(
+        default=None, group="model",
+        help="Whether a beam keeps only the best of prefixes that no template can distinguish (default: as in "
+        "training).",
     )  # fmt: skip
 
 
@@ -137,16 +143,26 @@ def forbidden_pairs(path: str | None) -> list[tuple[str, str]]:
     return found
 
 
-def load_tagger(path: str, quiet: bool, search: str | None = None, beam: int | None = None) -> Tagger:
+def _named(beam: BeamSearch, with_recombination: bool) -> str:
+    """A search in words."""
+    if not beam.width:
+        return "exact search"
+    how = "with" if beam.recombine else "without"
+    return f"a beam of {beam.width}" + (f" {how} recombination" if with_recombination else "")
+
+
+def load_tagger(path: str, quiet: bool, how: SearchOptions | None = None) -> Tagger:
     """A model, searched as in training unless told otherwise; a difference is logged."""
     from palmette.estimators.tagger import Tagger
 
     tagger = Tagger.load(path)
-    trained = tagger.model_.beam
-    now = tagger.search_with(search, beam).model_.beam
-    if now != trained:
-        named = [f"a beam of {width}" if width else "exact search" for width in (now, trained)]
-        logger.info("searching with %s; the model was trained with %s", *named)
+    if how is not None:
+        trained = tagger.model_.beam_search
+        now = tagger.search_with(how.search, how.beam, how.recombine).model_.beam_search
+        if now.width != trained.width or (now.width and now.recombine != trained.recombine):
+            told = trained.width > 0 and now.recombine != trained.recombine
+            named = [_named(one, told) for one in (now, trained)]
+            logger.info("searching with %s; the model was trained with %s", *named)
     return tagger
 
 

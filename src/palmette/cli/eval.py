@@ -107,7 +107,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
             return
         if self.model is not None:
             raise UsageError("give a model and a file, or --guess FILE, not both")
-        of_models = (self.with_, self.bias, self.search, self.beam)
+        of_models = (self.with_, self.bias, self.search, self.beam, self.recombine)
         if any(value is not None for value in of_models) or self.given("label", "columns", "format", "tag_names"):
             raise UsageError("--guess scores the last two columns of a file: leave the options of a model out")
 
@@ -126,7 +126,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
 
         assert self.model is not None
         assert self.data is not None
-        tagger = load_tagger(self.model, self.quiet, self.search, self.beam)
+        tagger = load_tagger(self.model, self.quiet, self)
         corpus = read_corpus(self.data, input_spec(self, tagger, self.data, labelled=True))
         corpus = with_columns(corpus, [helper.model_ for helper in self.helpers(self.quiet)], tagger.model_)
         bias = biases(self.bias)

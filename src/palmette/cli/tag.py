@@ -83,7 +83,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
 
     def run(self) -> None:
         decode = self._check()
-        tagger = load_tagger(self.model, self.quiet, self.search, self.beam)
+        tagger = load_tagger(self.model, self.quiet, self)
         helpers = self.helpers(self.quiet)
         if self.confidence or self.marginals:
             tagger.model_.need_exact("--confidence and --marginals")

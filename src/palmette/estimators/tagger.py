@@ -249,9 +249,9 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         found = list(nbest_lists(model, items.corpus, n, known=known))
         return items.with_empty(found, lambda: [of_no_token(model)])
 
-    def search_with(self, search: str | None = None, beam: int | None = None) -> Tagger:
+    def search_with(self, search: str | None = None, beam: int | None = None, recombine: bool | None = None) -> Tagger:
         """From now on search as told (viterbi, or beam with so many prefixes), not as in training."""
-        self._fitted().search_with(search, beam)
+        self._fitted().search_with(search, beam, recombine)
         return self
 
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Sequence[float] | None = None) -> float:

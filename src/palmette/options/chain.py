@@ -142,10 +142,13 @@ class ChainSettings(ChainOptions, Value):
 
     @property
     def beam(self) -> Beam | None:
-        """The beam with its update, or None for exact search."""
+        """The beam with its defaults filled in, or None for exact search."""
         if not isinstance(self.search, Beam):
             return None
-        return self.search if self.search.update is not None else self.search.replace(update="max-violation")
+        update, recombine = self.search.update, self.search.recombine
+        return self.search.replace(
+            update="max-violation" if update is None else update, recombine=True if recombine is None else recombine
+        )
 
     @property
     def tied_update(self) -> float:
@@ -244,8 +247,8 @@ def _check_beam(settings: ChainSettings) -> None:
             f"{learner.kind} sums over all label sequences, which a beam does not have; with a beam use "
             + ", ".join(learners_of(BEAM)),
         )
-    if settings.states.kind != "plain":  # type: ignore[union-attr]
-        raise OptionError("search", "hidden states and label histories need exact search; leave the beam out")
+    if settings.latent is not None and settings.latent.split_after:
+        raise OptionError("split_after", "needs exact search; leave the beam out")
     if settings.tune_bias:
         raise OptionError("tune_bias", "needs exact search; leave the beam out, or use --bias when tagging")
     if learner.kind != "perceptron" and beam.update not in LIST_UPDATES:

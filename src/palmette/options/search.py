@@ -47,6 +47,11 @@ class Beam(Search):
         help="What is updated when the beam has lost gold (default: max-violation; a parser trained with the "
         "perceptron and without merging: laso).",
     )  # fmt: skip
+    recombine: bool | None = option(
+        default=None,
+        help="Keep only the best of prefixes that no template can distinguish any more (default: yes; of taggers, a "
+        "parser has --merge).",
+    )  # fmt: skip
 
     def rule(self, learner: rule.Rule) -> rule.Rule:
         """The rule of a learner with what the update changes of it."""

@@ -80,6 +80,8 @@ class TreeSettings(TreeOptions, Value):
             raise OptionError("update", f"{update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}")
         if learner.values().get("cost", "hamming") != "hamming":
             raise OptionError("cost", "spans are for taggers; the cost of a tree is the number of its wrong actions")
+        if self.beam.recombine is not None:
+            raise OptionError("recombine", "is for taggers; a parser merges states with --merge (merge=True)")
         if self.variants > 1:
             self._check_hidden(str(update))
         elif self.init_size != INIT_SIZE:

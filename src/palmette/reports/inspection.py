@@ -171,7 +171,7 @@ def top_earlier(model: ChainModel, top: int) -> list[dict[str, Any]]:
             text = re.sub(
                 r"%y\[-[0-9]+\]", "<s>" if before < 0 else model.labels[before].replace("\\", r"\\"), text, count=1
             )
-        found.append({"attribute": text, "label": model.labels[label], "weight": weight})
+        found.append({"attribute": text, "label": _names(model)[label], "weight": weight})
     return found
 
 

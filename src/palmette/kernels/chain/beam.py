@@ -2,12 +2,20 @@
 
     score(prefix + h) = score(prefix) + U[i, h] + weights of (g, h), of (f, g, h) and of all labels that templates read
 
-A prefix is a label and a pointer to the previous prefix. Prefixes are not merged, so that a feature may read any
-earlier label. Only weights of prefixes in the beam are read; the tables of all pairs and triples of exact search are
-not filled. On equal scores the extension of the better prefix comes first, then the smaller label.
+A prefix is a label and a pointer to the previous prefix, so that a feature may read any earlier label. Only weights of
+prefixes in the beam are read; the tables of all pairs and triples of exact search are not filled. On equal scores the
+extension of the better prefix comes first, then the smaller label.
+
+Recombination keeps only the best one of prefixes whose last R labels are equal, R being the largest number of labels
+back that any weight or constraint reads: whatever follows adds the same to all of them. (A beam as wide as there are
+such ends is then exact.) Extensions of prefixes b and c by the same label end alike if b and c agree in their last
+R - 1 labels; `kin` numbers the prefixes of a beam by these.
 
 Gold is also scored separately, by the same sums in the same order: its score is known after it has left the beam, and
 as long as it is in the beam, both scores are equal to the last bit.
+
+If labels have several states, prefixes consist of states. Templates that read earlier labels read labels, so that only
+the last `order` states and the labels before them matter for recombination. What gold is then: see forced.py.
 """
 
 from __future__ import annotations
@@ -16,14 +24,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Trellis, longest_of
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, StateLayout, Trellis, longest_of
 from palmette.kernels.chain.label_context import LabelContextWeights, key_of, read_labels, see_path
+from palmette.kernels.chain.ngrams import block_and_cell, layout_of
+from palmette.kernels.chain.right_prefixes import RightPrefixes, keep_right, make_right_prefixes, mark_right
 from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.table import find
 from palmette.kernels.core.types import F32, F64, F64_2D, I32, I32_2D, I64, struct
 
 PLAIN_REACH = 2  # labels that pairs and triples read
+SEPARATE = -1
 
 
 @struct
@@ -42,11 +53,20 @@ class BeamData(NamedTuple):
     contexts: Active
 
 
+class Ends(NamedTuple):
+    """Which prefixes recombine."""
+
+    reach: int  # R; SEPARATE: none do
+    order: int  # the number of states that are read; the other labels, if any, are read as labels
+    label_of: I32  # [H]
+    kin: I32  # [B]  the first prefix of a beam with the same last R - 1 labels
+
+
 class Beam(NamedTuple):
     """Arrays for the prefixes of one sentence. The index of `score`, `size`, `best` and `gold` is the number of
     steps."""
 
-    label: I32_2D  # [n, B]
+    label: I32_2D  # [n, B]  the last label of a prefix, or its last state
     back: I32_2D  # [n, B]   the previous prefix, in the beam of the previous step
     score: F64_2D  # [n+1, B]
     size: I64  # [n+1]
@@ -54,6 +74,8 @@ class Beam(NamedTuple):
     gold: F64  # [n+1]    score of the gold prefix
     row: F32  # [W]
     window: I32  # []     labels before a token, the nearest one first
+    ends: Ends
+    own: RightPrefixes
 
 
 @struct
@@ -64,14 +86,21 @@ class BeamWorkspace(NamedTuple):
     beam: Beam
 
 
-def make_beam_workspace(w: BeamWeights, d: BeamData, B: int) -> BeamWorkspace:
+def reach_of_weights(w: BeamWeights) -> int:
+    """The largest number of labels back that a weight or a constraint reads."""
+    return int(w.contexts.back.max(initial=w.chain.order))
+
+
+def make_beam_workspace(w: BeamWeights, d: BeamData, B: int, recombine: bool) -> BeamWorkspace:
     """For any sentence of the corpus and a beam of width B."""
     n, W, kind = longest_of(d.data), w.chain.bias.size, w.chain.bias.dtype
     none = np.empty((0, 0, W), kind)
-    reach = int(w.contexts.back.max(initial=PLAIN_REACH))
+    window = int(w.contexts.back.max(initial=PLAIN_REACH))
     beam = Beam(
         np.empty((n, B), np.int32), np.empty((n, B), np.int32), np.empty((n + 1, B)), np.zeros(n + 1, np.int64),
-        np.empty(n + 1), np.empty(n + 1), aligned_zeros((W,), kind), np.empty(reach, np.int32),
+        np.empty(n + 1), np.empty(n + 1), aligned_zeros((W,), kind), np.empty(window, np.int32),
+        Ends(reach_of_weights(w) if recombine else SEPARATE, w.chain.order, w.chain.label_of, np.zeros(B, np.int32)),
+        make_right_prefixes(-1 if w.chain.plain else n, B),
     )  # fmt: skip
     return BeamWorkspace(Trellis(aligned_zeros((n, W), kind), none, np.empty((0, 0, 0, W), kind), none), beam)
 
@@ -90,10 +119,14 @@ def _see_prefix(label: np.ndarray, back: np.ndarray, i: int, b: int, window: np.
 
 @part
 def _add_attributes(
-    row: np.ndarray, h0: int, h1: int, context: int, W: int, H: int, token: int, x: Active, r: FeatureWeights
-) -> None:
-    """row[h] += the weights of a token's attributes on the labels before (`context`, as a number) and h."""
+    row: np.ndarray, h0: int, h1: int, context: int, arity: int, q: StateLayout, token: int, x: Active,
+    r: FeatureWeights,
+) -> None:  # fmt: skip
+    """row[h] += the weights of a token's attributes on the states before (`context`, as a number) and h."""
     ptr, att, val, slot, w, first, combo = x.ptr, x.att, x.val, r.slot, r.w, r.first, r.combo
+    W, states_per_label = q.W, q.states_per_label
+    base, cell = block_and_cell(context * W, arity, q)
+    begin_combo, end_combo = base + h0 // states_per_label, base + (h1 - 1) // states_per_label + 1
     for z in range(ptr[token], ptr[token + 1]):
         a = att[z]
         v = np.float32(1.0) if val.size == 0 else val[z]
@@ -105,25 +138,28 @@ def _add_attributes(
             low, high = first[a], first[a + 1]
             while low < high:
                 middle = (low + high) // 2
-                if combo[middle] < context * H + h0:
+                if combo[middle] < begin_combo:
                     low = middle + 1
                 else:
                     high = middle
-            while low < first[a + 1] and combo[low] < context * H + h1:
-                row[combo[low] - context * H] += v * w[low, 0]
+            while low < first[a + 1] and combo[low] < end_combo:
+                h = (combo[low] - base) * states_per_label
+                for k in range(states_per_label):
+                    row[h + k] += v * w[low, cell + k]
                 low += 1
 
 
 @inline
 def _add_label_contexts(
-    row: np.ndarray, h0: int, h1: int, window: np.ndarray, token: int, y: Active, p: LabelContextWeights
-) -> None:
+    row: np.ndarray, h0: int, h1: int, window: np.ndarray, label_of: np.ndarray, token: int, y: Active,
+    p: LabelContextWeights,
+) -> None:  # fmt: skip
     """row[h] += the weights of templates that read the labels in the window."""
     ptr, att, template, first, back = y.ptr, y.att, p.template, p.first, p.back
     keys, numbers, w = p.keys, p.numbers, p.w
     for z in range(ptr[token], ptr[token + 1]):
         t = template[att[z]]
-        number = find(keys, numbers, key_of(att[z], read_labels(back, first[t], first[t + 1], window)))
+        number = find(keys, numbers, key_of(att[z], read_labels(back, first[t], first[t + 1], window, label_of)))
         if number >= 0:
             own = w[number]
             for h in range(h0, h1):
@@ -131,17 +167,62 @@ def _add_label_contexts(
 
 
 @inline
+def _ends_alike(label: np.ndarray, back: np.ndarray, i: int, b: int, c: int, ends: Ends) -> bool:
+    """Whether the prefixes b and c of i labels agree in what will be read of them after one more label."""
+    label_of, order = ends.label_of, ends.order
+    for t in range(i - 1, max(-1, i - ends.reach), -1):
+        if b == c:
+            return True
+        if label_of[label[t, b]] != label_of[label[t, c]] or (i - t < order and label[t, b] != label[t, c]):
+            return False
+        b, c = back[t, b], back[t, c]
+    return True
+
+
+@inline
+def _find_kin(label: np.ndarray, back: np.ndarray, i: int, size: int, ends: Ends) -> None:
+    """Set kin[b] to the first prefix of a beam after i steps that agrees with b in the last R - 1 labels."""
+    kin = ends.kin
+    for b in range(size):
+        kin[b] = b
+        for c in range(b):
+            if kin[c] == c and _ends_alike(label, back, i, b, c, ends):
+                kin[b] = c
+                break
+
+
+@inline
+def _where_kin(label: np.ndarray, back: np.ndarray, found: int, ends: Ends, b: int, h: int) -> int:
+    """The extension in the list that ends as that of prefix b by label h does; `found` if there is none."""
+    if ends.reach == SEPARATE:
+        return found
+    if ends.reach == 0:
+        return 0
+    kin, label_of = ends.kin, ends.label_of
+    for k in range(found):
+        alike = label[k] == h or (ends.order == 0 and label_of[label[k]] == label_of[h])
+        if alike and kin[back[k]] == kin[b]:
+            return k
+    return found
+
+
+@inline
 def _keep_best(
-    base: float, row: np.ndarray, H: int, b: int, B: int, found: int, score: np.ndarray, label: np.ndarray,
-    back: np.ndarray,
+    base: float, row: np.ndarray, H: int, b: int, found: int, score: np.ndarray, label: np.ndarray, back: np.ndarray,
+    ends: Ends,
 ) -> int:  # fmt: skip
-    """Insert the extensions of prefix b by each label into the sorted list of the best B. Returns its new length."""
+    """Insert the extensions of prefix b by each label into the sorted list of the best B, the length of `score`; with
+    recombination in place of a worse one with the same end. Returns its new length."""
+    B = score.size
     for h in range(H):
         value = base + row[h]
         if not value > (score[B - 1] if found == B else -np.inf):
             continue
-        k = found
-        if found == B:
+        k = _where_kin(label, back, found, ends, b, h)
+        if k < found:
+            if not value > score[k]:
+                continue
+        elif found == B:
             k = B - 1
         else:
             found += 1
@@ -187,13 +268,13 @@ def _add_contexts(
 ) -> None:
     """row[h] += the weights of attributes on pairs, on triples and on all labels that templates read."""
     m, x = w.chain, d.data
-    H, W = m.label_of.size, m.bias.size
+    q, H = layout_of(m), m.label_of.size
     if i >= 1 and m.order >= 1 and x.features[1].ptr.size > 0:
-        _add_attributes(row, h0, h1, window[0], W, H, token, x.features[1], m.weights[1])
+        _add_attributes(row, h0, h1, window[0], 2, q, token, x.features[1], m.weights[1])
     if i >= 2 and m.order >= 2 and x.features[2].ptr.size > 0:
-        _add_attributes(row, h0, h1, window[1] * H + window[0], W, H, token, x.features[2], m.weights[2])
+        _add_attributes(row, h0, h1, window[1] * H + window[0], 3, q, token, x.features[2], m.weights[2])
     if d.contexts.ptr.size > 0:
-        _add_label_contexts(row, h0, h1, window, token, d.contexts, w.contexts)
+        _add_label_contexts(row, h0, h1, window, m.label_of, token, d.contexts, w.contexts)
 
 
 @part
@@ -203,20 +284,27 @@ def search(
     """Continue the search of sentence s, whose states are scored, after `start` steps (0: from the beginning).
 
     Returns (steps taken, steps after which gold was first missing or 0, index of gold in the last beam or -1).
-    gold: i32[n], or of size 0 if there is none; `stop`: end the search when gold is missing."""
+    gold: labels i32[n], or of size 0 if there is none; `stop`: end the search when gold is missing. If labels have
+    several states, the index is that of the best prefix with gold's labels, and `r.gold` is left to forced.py."""
     m, x = w.chain, d.data
-    lo, B = x.offset[s], r.label.shape[1]
+    lo, ends = x.offset[s], r.ends
     n = x.offset[s + 1] - lo
     U, row, window, H = T.U, r.row, r.window, m.label_of.size
     label, back, score, size, best, golds = r.label, r.back, r.score, r.size, r.best, r.gold
     order, forbid, pair, triple = m.order, m.forbid, m.transitions[1].w, m.transitions[2].w
     contexts = x.features[1].ptr.size > 0 or x.features[2].ptr.size > 0 or d.contexts.ptr.size > 0
-    has_gold = 1 if gold.size > 0 else 0
+    has_gold, hidden = 1 if gold.size > 0 and m.plain else 0, gold.size > 0 and not m.plain
+    own, right, label_of = r.own, r.own.right, m.label_of
     if start == 0:
         score[0, 0], size[0], best[0], golds[0] = 0.0, 1, 0.0, 0.0
+    if hidden:
+        right[start, 0] = True
+        own.score[start + 1 :] = -np.inf
     item, fell = 0, 0
     for i in range(start, n):
         found = 0
+        if ends.reach != SEPARATE:
+            _find_kin(label, back, i, size[i], ends)
         for b in range(size[i] + has_gold):
             h0, h1 = 0, H
             if b < size[i]:
@@ -228,15 +316,20 @@ def search(
             if contexts:
                 _add_contexts(row, h0, h1, i, lo + i, window, w, d)
             if b < size[i]:
-                found = _keep_best(score[i, b], row, H, b, B, found, score[i + 1], label[i], back[i])
+                found = _keep_best(score[i, b], row, H, b, found, score[i + 1], label[i], back[i], ends)
+                if hidden and fell == 0 and right[i, b]:
+                    keep_right(own, i, b, score[i, b], row, label_of, gold[i])
             else:
                 golds[i + 1] = golds[i] + row[h0]
         size[i + 1] = found
         if found == 0:  # a dead end, which gold is not: gold was lost before
             return i, fell, -1
         best[i + 1] = score[i + 1, 0]
-        if has_gold == 1 and fell == 0:
-            item = _where(label[i], back[i], found, item, gold[i])
+        if gold.size > 0 and fell == 0:
+            if hidden:
+                item = mark_right(right, i, label[i], back[i], found, label_of, gold[i])
+            else:
+                item = _where(label[i], back[i], found, item, gold[i])
             if item < 0:
                 fell = i + 1
                 if stop:
@@ -253,11 +346,11 @@ def trace(r: Beam, steps: int, k: int, path: np.ndarray) -> None:
 
 
 @part
-def restart_from_gold(r: Beam, gold: np.ndarray, steps: int) -> None:
-    """Reset the beam after `steps` steps to gold."""
+def restart_from_gold(r: Beam, gold: np.ndarray, steps: int, score: float) -> None:
+    """Reset the beam after `steps` steps to gold with its score."""
     for i in range(steps):
         r.label[i, 0], r.back[i, 0] = gold[i], 0
-    r.score[steps, 0], r.size[steps] = r.gold[steps], 1
+    r.score[steps, 0], r.size[steps] = score, 1
 
 
 @part

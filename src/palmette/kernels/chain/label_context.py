@@ -1,8 +1,9 @@
 """Weights of templates that read earlier labels (`%y[-2]`), for beam search.
 
 The observations of such a template are an attribute, encoded before the search like all others. Its labels are read
-from a prefix during the search. A pair of attribute and labels has a row of weights, one per state, which a table of
-64-bit keys finds. A row is allocated at its first change; without a row all weights are 0.
+from a prefix during the search: labels, also where labels have several states. A pair of attribute and labels has a row
+of weights, one per state of the token, which a table of 64-bit keys finds. A row is allocated at its first change;
+without a row all weights are 0.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import numpy as np
 
 from palmette.kernels.chain.blend import nothing_of
 from palmette.kernels.chain.differences import Differences, entry_of
-from palmette.kernels.chain.forms import Active
+from palmette.kernels.chain.forms import Active, Chain
+from palmette.kernels.chain.ngrams import layout_of
+from palmette.kernels.chain.update import add_tied_dense
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.hashing import BASE, mixed
 from palmette.kernels.core.table import ABSENT, find, find_or_add
@@ -45,11 +48,12 @@ def key_of(attribute: int, code: int) -> np.uint64:
 
 
 @inline
-def read_labels(back: np.ndarray, begin: int, end: int, window: np.ndarray) -> int:
-    """The code of the labels that a template reads; window[k] is the label k + 1 tokens before, -1 for none."""
+def read_labels(back: np.ndarray, begin: int, end: int, window: np.ndarray, label_of: np.ndarray) -> int:
+    """The code of the labels that a template reads; window[k] is the state k + 1 tokens before, -1 for none."""
     code = 0
     for b in range(begin, end):
-        code = (code << LABEL_BITS) | int(window[back[b] - 1] + 1)
+        state = window[back[b] - 1]
+        code = (code << LABEL_BITS) | int(label_of[state] + 1 if state >= 0 else 0)
     return code
 
 
@@ -89,11 +93,12 @@ def _agree(paths: np.ndarray, i: int, reach: int) -> bool:
 
 
 @part
-def _sum_codes(paths: np.ndarray, codes: np.ndarray, factors: np.ndarray, k: int, i: int) -> float:
-    """The factors of all paths with the code and label of path k; 0 if an earlier path has them too."""
+def _sum_codes(ends: np.ndarray, codes: np.ndarray, factors: np.ndarray, k: int) -> float:
+    """The factors of all paths with the code and the last state (or label) of path k; 0 if an earlier path has them
+    too."""
     total = 0.0
     for j in range(codes.size):
-        if codes[j] == codes[k] and paths[j, i] == paths[k, i]:
+        if codes[j] == codes[k] and ends[j] == ends[k]:
             if j < k:
                 return 0.0
             total += factors[j]
@@ -112,49 +117,53 @@ def row_for(p: LabelContextWeights, attribute: int, code: int) -> int:
 
 @part
 def add_weighted_contexts(
-    p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray, c: float
+    m: Chain, p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray, c: float
 ) -> None:
     """The part of `add_weighted_prefixes` (see blend.py) of templates that read earlier labels. The rows must be
     allocated (`has_capacity`)."""
     if y.ptr.size == 0:
         return
-    template, first, back = p.template, p.first, p.back
+    template, first, back, label_of, q = p.template, p.first, p.back, m.label_of, layout_of(m)
     w, a, ptr, att = p.w, p.a, y.ptr, y.att
     reach, K, nothing = reach_of(p), factors.size, nothing_of(factors)
-    windows, codes = np.empty((K, reach), np.int32), np.empty(K, np.int64)
+    windows, codes, labels = np.empty((K, reach), np.int32), np.empty(K, np.int64), np.empty(K, np.int32)
     for i in range(at):
         if _agree(paths, i, reach):
             continue
         for k in range(K):
             see_path(paths[k], i, windows[k])
+            labels[k] = label_of[paths[k, i]]
         for z in range(ptr[lo + i], ptr[lo + i + 1]):
             t = template[att[z]]
             for k in range(K):
-                codes[k] = read_labels(back, first[t], first[t + 1], windows[k])
+                codes[k] = read_labels(back, first[t], first[t + 1], windows[k], label_of)
             for k in range(K):
-                change = _sum_codes(paths, codes, factors, k, i)
-                if abs(change) <= nothing:
-                    continue
-                row = row_for(p, att[z], codes[k])
-                w[row, paths[k, i]] += change
-                a[row, paths[k, i]] += c * change
+                change = _sum_codes(paths[:, i], codes, factors, k)
+                if abs(change) > nothing:
+                    row = row_for(p, att[z], codes[k])
+                    w[row, paths[k, i]] += change
+                    a[row, paths[k, i]] += c * change
+                tied = q.tied_update * _sum_codes(labels, codes, factors, k) if q.tied_update > 0.0 else 0.0
+                if abs(tied) > nothing:
+                    row = row_for(p, att[z], codes[k])
+                    add_tied_dense(w[row], a[row], q, 1, paths[k, i], tied, c)
 
 
 @part
-def context_entries(y: Active, lo: int, at: int, K: int) -> int:
+def context_entries(y: Active, lo: int, at: int, K: int, has_ties: bool) -> int:
     """An upper bound of the number of features of this kind that differ between gold and K candidates."""
-    return 0 if y.ptr.size == 0 else 2 * K * (y.ptr[lo + at] - y.ptr[lo])
+    return 0 if y.ptr.size == 0 else (4 if has_ties else 2) * K * (y.ptr[lo + at] - y.ptr[lo])
 
 
 @part
 def add_context_differences(
-    p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, d: Differences, adaptive: bool
+    m: Chain, p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, d: Differences, adaptive: bool
 ) -> None:
     """The part of `add_differences` (see differences.py) of templates that read earlier labels. adaptive: keys name the
     rows of weights, which are allocated here (see adaptive.py)."""
     if y.ptr.size == 0:
         return
-    reach, K = reach_of(p), paths.shape[0]
+    reach, K, label_of, has_ties = reach_of(p), paths.shape[0], m.label_of, m.tied_update > 0.0
     keys, values, used, count = d.keys, d.values, d.used, d.n_used
     windows = np.empty((K, reach), np.int32)
     for i in range(at):
@@ -168,7 +177,7 @@ def add_context_differences(
             for k in range(1, K):
                 for side in range(2):
                     j, sign = (0, 1.0) if side == 0 else (k, -1.0)
-                    code = read_labels(p.back, begin, end, windows[j])
+                    code = read_labels(p.back, begin, end, windows[j], label_of)
                     # The last three bits are 0: no key of another arity is like that.
                     if adaptive:
                         row = row_for(p, y.att[z], code)
@@ -177,6 +186,9 @@ def add_context_differences(
                         hashed = key_of(y.att[z], code)
                         key = (hashed + np.uint64(paths[j, i] + 1) * SPREAD) << np.uint64(3)
                     values[entry_of(keys, used, count, key), k - 1] += sign
+                    if has_ties:  # the last bit tells features of labels, see differences.py
+                        key = (key_of(y.att[z], code) + np.uint64(label_of[paths[j, i]] + 1) * SPREAD) << np.uint64(3)
+                        values[entry_of(keys, used, count, key | np.uint64(1)), k - 1] += sign
 
 
 @kernel

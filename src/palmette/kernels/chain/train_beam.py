@@ -3,8 +3,9 @@ violation.py.
 
 After a correct guess the candidates are the last beam. After a wrong one both sides are cut after the same step (see
 kernels/learning/violation.py) and the candidates are the beam after that step: prefixes as long as gold's, which are
-treated like whole paths. The perceptron uses the best of them. An update is bad if gold scores more than the best
-prefix: it fixes no violation, and the convergence proof does not hold for it.
+treated like whole paths. (Gold that is recombined with a better prefix has left the beam.) The perceptron uses the best
+of them. An update is bad if gold scores more than the best prefix: it fixes no violation, and the convergence proof
+does not hold for it. If labels have several states, gold is found by forced decoding (forced.py).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from palmette.kernels.chain.differences import (
     products,
     with_capacity,
 )
+from palmette.kernels.chain.forced import force_gold, trace_gold
 from palmette.kernels.chain.label_context import (
     add_context_differences,
     add_weighted_contexts,
@@ -64,6 +66,7 @@ class BeamLearner(NamedTuple):
     update: int  # where to cut, see kernels/learning/violation.py
     rule: Rule
     chunks: Chunks
+    recombine: bool  # whether prefixes with the same end are recombined, see kernels/chain/beam.py
 
 
 @struct
@@ -71,6 +74,7 @@ class BeamLearningWorkspace(NamedTuple):
     """Arrays for the search of one sentence, its prefixes, and their update."""
 
     search: BeamWorkspace
+    forced: Beam  # forced decoding of gold; not used if states are labels
     paths: PathList
     sums: Sums
     table: Differences
@@ -78,32 +82,45 @@ class BeamLearningWorkspace(NamedTuple):
 
 def make_beam_learning_workspace(w: BeamWeights, d: BeamData, learner: BeamLearner) -> BeamLearningWorkspace:
     """For any sentence of the corpus."""
-    search, K = make_beam_workspace(w, d, learner.width), learner.rule.candidates
+    search, K = make_beam_workspace(w, d, learner.width, learner.recombine), learner.rule.candidates
+    forced = search.beam if w.chain.plain else make_beam_workspace(w, d, learner.width, learner.recombine).beam
     return BeamLearningWorkspace(
-        search, make_path_list(search.trellis, K), make_sums(w.chain, K + 1), make_differences(K)
+        search, forced, make_path_list(search.trellis, K), make_sums(w.chain, K + 1), make_differences(K)
     )
 
 
 @inline
-def _missed_labels(path: np.ndarray, gold: np.ndarray, start: int, steps: int) -> int:
+def _missed_labels(r: Beam, path: np.ndarray, label_of: np.ndarray, gold: np.ndarray, start: int, steps: int) -> int:
+    """Wrong labels of the best prefix from `start` to `steps` steps. Its states are written to path."""
+    trace(r, steps, 0, path)
     wrong = 0
     for i in range(start, steps):
-        wrong += path[i] != gold[i]
+        wrong += label_of[path[i]] != gold[i]
     return wrong
 
 
 @part
-def _list_prefixes(r: Beam, c: PathList, steps: int, gold: np.ndarray) -> int:
-    """List gold and the best prefixes after `steps` steps. Returns the number of prefixes."""
-    paths, score = c.paths, c.numbers.score
-    found = min(score.size - 1, r.size[steps])
-    for i in range(steps):
-        paths[0, i] = gold[i]
+def _list_prefixes(
+    r: Beam, forced: Beam, c: PathList, fell: int, steps: int, gold: np.ndarray, plain: bool
+) -> tuple[int, bool]:
+    """List gold and the best prefixes after `steps` steps. Returns (the number of prefixes, whether some were left out
+    because they have gold's labels: if labels have several states, these count as gold)."""
+    paths, score, right = c.paths, c.numbers.score, r.own.right
+    if plain:
+        for i in range(steps):
+            paths[0, i] = gold[i]
+    else:
+        trace_gold(r, forced, fell, steps, paths[0])
     score[0] = r.gold[steps]
-    for k in range(found):
-        trace(r, steps, k, paths[k + 1])
-        score[k + 1] = r.score[steps, k]
-    return found
+    hidden = not plain and (fell == 0 or steps < fell)
+    listed, found = min(score.size - 1, r.size[steps]), 0
+    for k in range(listed):
+        if hidden and right[steps, k]:
+            continue
+        found += 1
+        trace(r, steps, k, paths[found])
+        score[found] = r.score[steps, k]
+    return found, found < listed
 
 
 @part
@@ -115,9 +132,9 @@ def _gram(
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     paths = c.paths[: found + 1]
-    t = with_capacity(t, entries(m, x, lo, at, paths) + context_entries(y, lo, at, found) + 1)
+    t = with_capacity(t, entries(m, x, lo, at, paths) + context_entries(y, lo, at, found, m.tied_update > 0.0) + 1)
     add_differences(m, x, lo, n, at, paths, t)
-    add_context_differences(p, y, lo, at, paths, t, adaptive)
+    add_context_differences(m, p, y, lo, at, paths, t, adaptive)
     if adaptive:
         scaled_products(m, p, found, t, c.numbers.gram)
     else:
@@ -136,7 +153,7 @@ def train_beam(
     m, p, x, y = w.chain, w.contexts, d.data, d.contexts
     update, rule, chunks = learner.update, learner.rule, learner.chunks
     T, r = workspace.search
-    c, sums, table = workspace.paths, workspace.sums, workspace.table
+    forced, c, sums, table = workspace.forced, workspace.paths, workspace.sums, workspace.table
     numbers, K = c.numbers, rule.candidates
     updates, wrong, infeasible, bad, position = 0, 0, 0, 0, 0.0
     goes_on, early, adaptive = continues(update), stops(update), rule.spread > 0.0
@@ -147,7 +164,7 @@ def train_beam(
         gold = x.known[lo : lo + n]
         if not has_capacity(p, y, lo, n, K + 1):
             return k, clock, updates, wrong, infeasible, bad, position
-        if not is_allowed(m, gold, n):
+        if m.plain and not is_allowed(m, gold, n):
             infeasible += 1
             clock += 1.0
             continue
@@ -156,30 +173,31 @@ def train_beam(
             score_states(T, m, x.features[0], lo, n)
             reached, fell, item = search(T, r, w, d, s, start, gold, early)
             if item != 0:
-                trace(r, reached, 0, c.paths[1])
-                wrong += _missed_labels(c.paths[1], gold, start, reached)
-                if not goes_on:
-                    wrong += n - reached
+                wrong += _missed_labels(r, c.paths[1], m.label_of, gold, start, reached)
+                wrong += n - reached if not goes_on else 0
             elif not updates_on_right_guesses(rule):
                 break
             if searches_with_costs(rule):
                 augment(T, m, x, lo, n)
                 reached, fell, item = search(T, r, w, d, s, start, gold, early)
+            if not m.plain and not force_gold(T, r, forced, w, d, s, start, reached, fell):
+                infeasible += 1
+                break
             at = cut(update, reached, fell, r.best, r.gold) if item != 0 else n
-            found = _list_prefixes(r, c, at, gold)
+            found, right_listed = _list_prefixes(r, forced, c, fell, at, gold, m.plain)
             found, gold_listed = drop_candidates(m, x, lo, at, found, rule, chunks, c)
             moves = True
             if asks_for_products(rule):
                 moves = margins_broken(numbers, found)
                 if moves:
                     table = _gram(w, d, s, at, found, c, table, adaptive)
-            if moves and coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
+            if moves and coefficients(rule, numbers, found, gold_listed or right_listed, clock, float(x.weight[s])):
                 paths, factors = c.paths[: found + 1], numbers.coefficient[: found + 1]
                 if adaptive:
                     apply_differences(m, p, table, factors, rule.spread, clock)
                 else:
                     add_weighted_prefixes(m, x, s, paths, factors, at, clock, sums)
-                    add_weighted_contexts(p, y, lo, at, paths, factors, clock)
+                    add_weighted_contexts(m, p, y, lo, at, paths, factors, clock)
                 updates += 1
                 bad += r.gold[at] > (r.score[at, : r.size[at]].mean() if rule.mean else r.best[at])
                 position += at / n
@@ -187,7 +205,8 @@ def train_beam(
                 clear(table)
             if not goes_on:
                 break
-            restart_from_gold(r, gold, at)
+            restart_from_gold(r, c.paths[0], at, r.gold[at])
+            restart_from_gold(forced, c.paths[0], at, r.gold[at])
             start = at
         clock += 1.0
     return last, clock, updates, wrong, infeasible, bad, position

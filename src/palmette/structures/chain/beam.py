@@ -8,12 +8,21 @@ from palmette.errors import DataError
 from palmette.kernels.chain.beam import BeamData, BeamWeights, make_beam_workspace
 from palmette.kernels.chain.decode_beam import decode_beam
 from palmette.kernels.chain.forms import Active, Data
+from palmette.structures.chain.search import BeamSearch
 
 
 def beam_labels(
-    weights: BeamWeights, data: Data, seen: Active, beam: int, restricted: bool
+    weights: BeamWeights, data: Data, seen: Active, beam: BeamSearch, restricted: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The label of each token i32[N] and the score of each sentence f64[S]; -inf where the beam found a dead end."""
+    states, scores = beam_states(weights, data, seen, beam, restricted)
+    return states if weights.chain.plain else weights.chain.label_of[states], scores
+
+
+def beam_states(
+    weights: BeamWeights, data: Data, seen: Active, beam: BeamSearch, restricted: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The state of each token i32[N] and the score of each sentence f64[S]; -inf where the beam found a dead end."""
     out, scores, _ = beam_lists(weights, data, seen, beam, 1, restricted)
     return out[0], scores[:, 0]
 
@@ -34,12 +43,14 @@ def _check_memory(offset: np.ndarray, beam: int) -> None:
 
 
 def beam_lists(
-    weights: BeamWeights, data: Data, seen: Active, beam: int, n: int, restricted: bool
+    weights: BeamWeights, data: Data, seen: Active, beam: BeamSearch, n: int, restricted: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The n best label sequences i32[n, N] of each sentence, their scores f64[S, n], and how many there are i64[S]."""
+    """The n best sequences of states i32[n, N] of each sentence, their scores f64[S, n], and how many there are
+    i64[S]."""
     S = data.offset.size - 1
-    _check_memory(data.offset, beam)
+    _check_memory(data.offset, beam.width)
     out, scores, found = np.zeros((n, data.known.size), np.int32), np.full((S, n), -np.inf), np.zeros(S, np.int64)
     both = BeamData(data, seen)
-    decode_beam(weights, both, make_beam_workspace(weights, both, beam), out, scores, found, restricted)
+    workspace = make_beam_workspace(weights, both, beam.width, beam.recombine)
+    decode_beam(weights, both, workspace, out, scores, found, restricted)
     return out, scores, found

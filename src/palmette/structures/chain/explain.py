@@ -112,10 +112,11 @@ def _attributes(active: Active, token: int) -> Iterator[tuple[int, float]]:
 
 def explain(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = None) -> Explanation:
     """The best label sequence of a corpus of one sentence against the runner-up."""
+    model.need_exact("explain")
+    model = model.changed(beam=0)  # a beam may not list the runner-up
     (candidates,) = nbest_lists(model, corpus, 2, bias)
     if len(candidates) < 2:
         raise DataError("the sentence has only one possible label sequence: there is nothing to weigh")
-    model.need_exact("explain")
     numbers = {label: k for k, label in enumerate(model.labels)}
     chain = model.with_bias(model.bias if bias is None else bias)
     data = model.encode(corpus)

@@ -72,6 +72,7 @@ class ChainModel(Searching):
     label_contexts: LabelContextWeights | None = None  # of templates that read earlier labels; None: exact search
     beam: int = 0  # prefixes that the search keeps; 0: exact search
     settings: ChainSettings = field(default_factory=ChainSettings)
+    recombine: bool = True  # whether a beam keeps only the best of prefixes that no template can distinguish
     _at_temperature: tuple[float, Chain, Chain] | None = field(default=None, init=False, repr=False, compare=False)
     _session: Session | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -147,13 +148,13 @@ class ChainModel(Searching):
         check_memory(corpus.offset, self.shape, self.encoder)
         data = self.encode(corpus, known)
         if self.beam:
-            from palmette.structures.chain.beam import beam_labels
+            from palmette.structures.chain.beam import beam_states
 
             seen = self.encode_contexts(corpus)
-            found, scores = beam_labels(self.weights(bias), data, seen, self.beam, restricted=known is not None)
+            found, scores = beam_states(self.weights(bias), data, seen, self.beam_search, known is not None)
         else:
             found, scores = self.best_path(data, bias, known is not None)
-            found = found if states or self.shape.states_per_label == 1 else self.searched.label_of[found]
+        found = found if states or self.shape.states_per_label == 1 else self.searched.label_of[found]
         check_feasible(scores, corpus, self.beam)
         return found, scores
 

@@ -73,13 +73,17 @@ def nbest_lists(
 def _last_beams(
     model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None, known: LabelMask | None
 ) -> Iterator[list[Labelling]]:
-    """What the last beam holds of each sentence, best first."""
+    """What the last beam holds of each sentence, best first. Hidden states: of equal labels only the first."""
     weights, data, seen = model.weights(bias), model.encode(corpus, known), model.encode_contexts(corpus)
-    out, scores, found = beam_lists(weights, data, seen, model.beam, min(n, model.beam), known is not None)
+    most = min(n, model.beam) if weights.chain.plain else model.beam
+    out, scores, found = beam_lists(weights, data, seen, model.beam_search, most, known is not None)
     check_feasible(scores[:, 0], corpus, model.beam)
-    names = np.array([*model.labels, ""], object)[:-1]
+    names, labels = np.array([*model.labels, ""], object)[:-1], weights.chain.label_of[out]
     for s, (lo, hi) in enumerate(pairwise(corpus.offset.tolist())):
-        yield [Candidate(names[out[k, lo:hi]].tolist(), float(scores[s, k]), None) for k in range(int(found[s]))]
+        first: dict[bytes, int] = {}
+        for k in range(int(found[s])):
+            first.setdefault(labels[k, lo:hi].tobytes(), k)
+        yield [Candidate(names[labels[k, lo:hi]].tolist(), float(scores[s, k]), None) for k in list(first.values())[:n]]
 
 
 def _slices(offset: np.ndarray, most: int) -> Iterator[tuple[int, int]]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from palmette.errors import UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.options.search import TAGGER_SEARCHES, Beam
 from palmette.structures.chain.weights import Shape
+
+
+class BeamSearch(NamedTuple):
+    """The settings of beam search."""
+
+    width: int
+    recombine: bool  # keep only the best of prefixes that no template can distinguish
 
 
 class Searching:
@@ -15,6 +24,11 @@ class Searching:
     shape: Shape
     encoder: Encoder | None
     beam: int
+    recombine: bool
+
+    @property
+    def beam_search(self) -> BeamSearch:
+        return BeamSearch(self.beam, self.recombine)
 
     @property
     def reads_earlier_labels(self) -> bool:
@@ -26,8 +40,8 @@ class Searching:
         if self.reads_earlier_labels:
             raise UsageError(f"{what}: that takes exact search, and templates of the model read earlier labels (%y)")
 
-    def search_with(self, search: str | None, beam: int | None) -> None:
-        """Use another search than in training; None: no change."""
+    def search_with(self, search: str | None, beam: int | None, recombine: bool | None = None) -> None:
+        """Use another search than in training; None: no change, for a model of exact search the default of a beam."""
         if search is None:
             search = "beam" if self.beam or beam else "viterbi"
         if search not in TAGGER_SEARCHES:
@@ -35,11 +49,15 @@ class Searching:
         if search == "viterbi":
             if beam is not None:
                 raise UsageError("beam: exact search has no width; leave it out, or use --search beam")
+            if recombine is not None:
+                raise UsageError("recombine: exact search has no prefixes; leave it out, or use --search beam")
             check_searchable(self.encoder, search)
             self.beam = 0
             return
-        if self.shape.states_per_label > 1 or self.shape.local:
-            raise UsageError("search: a beam is for models whose scores are those of labels, neither latent nor maxent")
+        if self.shape.local:
+            raise UsageError("search: maxent normalises the labels of each token, which takes exact search, not a beam")
+        if recombine is not None or not self.beam:
+            self.recombine = recombine is not False
         if beam is not None:
             self.beam = Beam(beam).width
         elif not self.beam:

@@ -35,6 +35,7 @@ from palmette.kernels.chain.forms import (
 from palmette.kernels.chain.packed import PackedRows
 from palmette.kernels.core.aligned import aligned_zeros
 from palmette.options.chain import ChainOptions, ChainSettings
+from palmette.options.search import Beam
 from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
 from palmette.structures.chain.model import MOST_BIAS, ChainModel
@@ -214,6 +215,8 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     )
     if encoder is not None and encoder.templates.order > shape.order:
         raise ModelError("damaged model: its templates are of a higher order than its states", file=file)
+    if isinstance(settings.search, Beam) and settings.search.recombine is None:  # a file from before the option
+        settings = settings.replace(search=settings.search.replace(recombine=False))
     beam = _beam_of(settings, shape, encoder, file)
 
     layout = layout_of(arrays, encoder, beam > 0)
@@ -245,6 +248,7 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
         _unpack_contexts(found, layout, shape, encoder),
         beam,
         settings,
+        beam > 0 and settings.beam is not None and bool(settings.beam.recombine),
     )
 
 
@@ -280,8 +284,8 @@ def _unpack_shape(stored: StoredShape, n_labels: int, file: str) -> Shape:
 def _beam_of(settings: ChainSettings, shape: Shape, encoder: Encoder | None, file: str) -> int:
     """The width of the beam; 0: exact search."""
     beam = settings.beam
-    if beam is not None and (shape.states_per_label > 1 or shape.local):
-        raise ModelError("damaged model: its search is a beam, which its states do not allow", file=file)
+    if beam is not None and shape.local:
+        raise ModelError("damaged model: its search is a beam, which maxent does not allow", file=file)
     if beam is None and encoder is not None and LABEL_CONTEXT in encoder.programs:
         raise ModelError("damaged model: its templates read earlier labels, and its search is exact", file=file)
     return 0 if beam is None else beam.width

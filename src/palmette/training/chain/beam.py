@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.beam import BeamData, BeamWeights
 from palmette.kernels.chain.costs import no_chunks
@@ -26,7 +26,7 @@ from palmette.structures.chain.label_context import (
     restored,
     saved_contexts,
 )
-from palmette.structures.chain.weights import estimated, norm
+from palmette.structures.chain.weights import norm
 from palmette.training.chain.exact import ChainLearning
 from palmette.training.chain.request import TrainingData
 from palmette.training.chain.resume import saved_state
@@ -39,7 +39,9 @@ class BeamLearning(ChainLearning):
 
     contexts: LabelContextWeights
     seen: Active  # attributes of templates that read earlier labels
-    learner: BeamLearner = field(default_factory=lambda: BeamLearner(1, MAX_VIOLATION, Rule(PERCEPTRON), no_chunks()))
+    learner: BeamLearner = field(
+        default_factory=lambda: BeamLearner(1, MAX_VIOLATION, Rule(PERCEPTRON), no_chunks(), True)
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +77,8 @@ class BeamLearning(ChainLearning):
         self.contexts = grown(self.contexts, int(self.seen.ptr[hi] - self.seen.ptr[lo]) * paths)
 
     def snapshot(self) -> Any:
-        return BeamWeights(estimated(self.chain, self.mean_clock), estimated_contexts(self.contexts, self.mean_clock))
+        contexts = estimated_contexts(self.contexts, self.mean_clock)
+        return BeamWeights(super().snapshot(), contexts)
 
     def figures(self) -> dict[str, float]:
         """`bad`: fraction of updates that were no violation. `cut`: mean length of updated prefixes, as a fraction of
@@ -85,7 +88,7 @@ class BeamLearning(ChainLearning):
         return {"norm": whole, "bad": float(self.bad / n), "cut": round(float(self.position / n), 9)}
 
     def saved(self) -> dict[str, np.ndarray]:
-        return saved_state(self.chain, self.clock) | saved_contexts(self.contexts)
+        return saved_state(self.chain, self.clock, self.start) | saved_contexts(self.contexts)
 
 
 def starting_contexts(problem: TrainingData, chain: Chain, keeps_state: bool) -> tuple[LabelContextWeights, Active]:
@@ -112,8 +115,6 @@ def best_before(problem: TrainingData, best: Chain | None) -> BeamWeights | None
 def check_beam(problem: TrainingData) -> None:
     """Raise an error for data and options that beam search does not support."""
     shape, data = problem.shape, problem.data
-    if shape.states_per_label > 1:
-        raise UsageError("search: latent states and label histories need exact search, not a beam")
     unsure = np.flatnonzero(data.known >= shape.n_labels)
     if unsure.size:
         corpus = problem.collected.corpus

@@ -23,6 +23,7 @@ from palmette.structures.chain.beam import beam_labels
 from palmette.structures.chain.constraints import repair_dev
 from palmette.structures.chain.data import Collected, allow_table, encode_contexts, encode_corpus
 from palmette.structures.chain.model import best_labels, check_columns
+from palmette.structures.chain.search import BeamSearch
 
 logger = logging.getLogger(__name__)
 SAME_COLUMNS = "it needs the columns of the data that training began with"
@@ -53,11 +54,12 @@ class BeamDev(Dev):
     """Development data that is searched with the beam of the training."""
 
     seen: Active | None = None  # attributes of templates that read earlier labels
-    beam: int = 1
+    beam: BeamSearch | None = None
 
     def scores(self, weights: Any) -> Scores:
         """Scores of `BeamWeights`."""
         assert self.seen is not None
+        assert self.beam is not None
         guess, _ = beam_labels(weights, self.data, self.seen, self.beam, restricted=False)
         return score(self.gold, guess, self.data.offset, self.labels, known=self.sure)
 
@@ -103,9 +105,9 @@ def held_out(
     return Dev(data, gold, names, metric, sure)
 
 
-def for_beam(dev: Dev | None, corpus: Corpus | None, width: int, collected: Collected) -> Dev | None:
+def for_beam(dev: Dev | None, corpus: Corpus | None, beam: BeamSearch, collected: Collected) -> Dev | None:
     """Development data with the attributes of templates that read earlier labels."""
     if dev is None or corpus is None:
         return None
     seen = encode_contexts(corpus, collected.encoder, collected.feature_indexes)
-    return BeamDev(dev.data, dev.gold, dev.labels, dev.metric, dev.sure, seen, width)
+    return BeamDev(dev.data, dev.gold, dev.labels, dev.metric, dev.sure, seen, beam)

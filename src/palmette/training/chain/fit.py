@@ -52,7 +52,7 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
     model = ChainModel(
         problem.labels, problem.shape, problem.allowed, scheme, collected.encoder, collected.feature_indexes, chain, {},
         _vocabulary(corpus, settings.unicode, old), dict(old.bias) if old else {}, label_contexts=contexts,
-        beam=0 if beam is None else beam.width, settings=settings,
+        beam=0 if beam is None else beam.width, settings=settings, recombine=beam is not None and bool(beam.recombine),
     )  # fmt: skip
     model.meta = {
         "forbidden": forbidden_pairs(request),

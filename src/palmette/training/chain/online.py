@@ -73,8 +73,10 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     if beam is None:
         return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, rule, chunks), before
     contexts, seen = starting_contexts(problem, chain, learner.keeps_state)
-    numbers = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks)
-    learning = BeamLearning(chain, data, averaging, problem.dev, clock, contexts=contexts, seen=seen, learner=numbers)
+    numbers = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks, bool(beam.recombine))
+    learning = BeamLearning(
+        chain, data, averaging, problem.dev, clock, start, contexts=contexts, seen=seen, learner=numbers
+    )
     return learning, best_before(problem, before)
 
 

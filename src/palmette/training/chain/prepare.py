@@ -19,7 +19,7 @@ from palmette.options.states import MOST_STATES, LabelHistory, Latent
 from palmette.structures.chain.constraints import constraints, settle_scheme
 from palmette.structures.chain.data import Collected, allow_table
 from palmette.structures.chain.model import ChainModel, check_columns, check_memory
-from palmette.structures.chain.search import check_searchable
+from palmette.structures.chain.search import BeamSearch, check_searchable
 from palmette.structures.chain.weights import Shape
 from palmette.training.chain.beam import check_beam
 from palmette.training.chain.dev import SAME_COLUMNS, check_labelled, for_beam, held_out
@@ -60,7 +60,8 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request)
     if settings.beam is not None:
         check_beam(problem)
-        problem = problem._replace(dev=for_beam(on_dev, dev, settings.beam.width, collected))
+        beam = BeamSearch(settings.beam.width, bool(settings.beam.recombine))
+        problem = problem._replace(dev=for_beam(on_dev, dev, beam, collected))
     return problem, scheme
 
 
