@@ -136,7 +136,8 @@ def _search_and_fix(
 
 @dataclass
 class LatentListLearner(ListLearner):
-    """probPerc, MIRA and PA on prefixes of states; those with gold's labels count as gold."""
+    """probPerc, MIRA and PA on prefixes of states. Those with gold's labels count as gold: margins leave them out, and
+    in probPerc their probability is gold's."""
 
     ties: Ties | None = None
 
@@ -164,14 +165,16 @@ class LatentListLearner(ListLearner):
             if not exact and any(abs(gap - max(gaps)) < CLOSE for gap in gaps if gap != max(gaps)):
                 raise Tie
             at = last_step(update, beams, {i: one[0] for i, one in golds.items()}, gone, 0)
-        listed = [one for one in beams[at][: self.n] if not is_right(one[1], allowed)]
-        target = golds[at]
+        target, tied = golds[at], Tied(*task)._with(ties)
         if self.kind == "probperc":
-            known = len(listed) < len(beams[at][: self.n])
-            listed = [*listed, target] if known and not self.add_gold else listed
-            change = self._by_shares(Tied(*task)._with(ties), listed, target, clock, size)
+            # a prefix with gold's labels is pushed down as gold is: its features are gold's
+            shown = [(score, target[1] if is_right(path, allowed) else path) for score, path in beams[at][: self.n]]
+            among = target[1] in [path for _, path in beams[at][: self.n]]
+            shown += [target] if self.add_gold and not among else []
+            change = replace(self, add_gold=False)._by_shares(tied, shown, target, clock, size)
         else:
-            change = self._by_margins(Tied(*task)._with(ties), listed, target)
+            listed = [one for one in beams[at][: self.n] if not is_right(one[1], allowed)]
+            change = self._by_margins(tied, listed, target)
         return ties.spread(change)
 
     def _cost(self, gold: Path, path: Path) -> int:

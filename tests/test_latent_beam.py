@@ -157,7 +157,8 @@ def test_learners_with_candidates(
 ) -> None:
     drawn, n = with_real_numbers(drawn, seed), 1 if kind == "PA-I" else min(n, B)
     case, ties = drawn.case, ties_of(drawn)
-    made = learner() if kind == "PA-I" else learner(nbest=n)
+    options = {"probperc": {"rate": 0.2, "rate_schedule": "falling"}}.get(kind, {})
+    made = learner() if kind == "PA-I" else learner(nbest=n, **options)
     rule = runner(drawn, Beam(B, update=update, recombine=recombine), made)
     twin = LatentListLearner(kind, n, ties=ties)
     order = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(case.sentences)), 2))

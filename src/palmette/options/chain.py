@@ -255,6 +255,8 @@ def _check_beam(settings: ChainSettings) -> None:
         raise OptionError(
             "update", f"{beam.update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}"
         )
+    if beam.update == "laso-mean" and isinstance(settings.states, SeveralStates):
+        raise OptionError("update", "laso-mean is for models with one state per label; choose laso")
     nbest = getattr(learner, "nbest", None)
     if nbest is not None and nbest > beam.width:
         raise OptionError("nbest", f"{nbest} candidates, and the beam has {counted(beam.width, 'prefix', 'prefixes')}")

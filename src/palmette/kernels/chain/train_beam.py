@@ -54,7 +54,7 @@ from palmette.kernels.learning.coefficients import (
     searches_with_costs,
     updates_on_right_guesses,
 )
-from palmette.kernels.learning.rule import Rule
+from palmette.kernels.learning.rule import PROBPERC, Rule
 from palmette.kernels.learning.violation import continues, cut, stops
 
 
@@ -101,10 +101,10 @@ def _missed_labels(r: Beam, path: np.ndarray, label_of: np.ndarray, gold: np.nda
 
 @part
 def _list_prefixes(
-    r: Beam, forced: Beam, c: PathList, fell: int, steps: int, gold: np.ndarray, plain: bool
-) -> tuple[int, bool]:
-    """List gold and the best prefixes after `steps` steps. Returns (the number of prefixes, whether some were left out
-    because they have gold's labels: if labels have several states, these count as gold)."""
+    r: Beam, forced: Beam, c: PathList, fell: int, steps: int, gold: np.ndarray, plain: bool, rule: Rule
+) -> int:
+    """List gold and the best prefixes after `steps` steps; their number. If labels have several states, prefixes with
+    gold's labels count as gold: they are left out, except in probPerc, which gives gold their probability."""
     paths, score, right = c.paths, c.numbers.score, r.own.right
     if plain:
         for i in range(steps):
@@ -112,15 +112,15 @@ def _list_prefixes(
     else:
         trace_gold(r, forced, fell, steps, paths[0])
     score[0] = r.gold[steps]
-    hidden = not plain and (fell == 0 or steps < fell)
+    without_right = not plain and rule.kind != PROBPERC and (fell == 0 or steps < fell)
     listed, found = min(score.size - 1, r.size[steps]), 0
     for k in range(listed):
-        if hidden and right[steps, k]:
+        if without_right and right[steps, k]:
             continue
         found += 1
         trace(r, steps, k, paths[found])
         score[found] = r.score[steps, k]
-    return found, found < listed
+    return found
 
 
 @part
@@ -184,14 +184,14 @@ def train_beam(
                 infeasible += 1
                 break
             at = cut(update, reached, fell, r.best, r.gold) if item != 0 else n
-            found, right_listed = _list_prefixes(r, forced, c, fell, at, gold, m.plain)
+            found = _list_prefixes(r, forced, c, fell, at, gold, m.plain, rule)
             found, gold_listed = drop_candidates(m, x, lo, at, found, rule, chunks, c)
             moves = True
             if asks_for_products(rule):
                 moves = margins_broken(numbers, found)
                 if moves:
                     table = _gram(w, d, s, at, found, c, table, adaptive)
-            if moves and coefficients(rule, numbers, found, gold_listed or right_listed, clock, float(x.weight[s])):
+            if moves and coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
                 paths, factors = c.paths[: found + 1], numbers.coefficient[: found + 1]
                 if adaptive:
                     apply_differences(m, p, table, factors, rule.spread, clock)
