@@ -1,5 +1,5 @@
-"""Models of file version 1, one of every kind, as tests/fixtures/v1 keeps them (see index.json there), and the chains
-among them in the forms of version 2, full and compact."""
+"""Models of file version 1, one of every kind, as tests/fixtures/v1 keeps them (see index.json there), the chains among
+them in the forms of version 2, full and compact, and models of forms that version 1 does not have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ FULL, COMPACT = "2 ", "compact "
 # Chains only; an HMM has weights of minus infinity, which a compact model cannot have.
 OTHERS = ("parser", "classifier", "language_model")
 CHAINS = [name for name in FILES if not name.startswith(OTHERS)]
-FORMS = [*FILES, *(FULL + name for name in CHAINS), *(COMPACT + name for name in CHAINS if "hmm" not in name)]
+
+
+def _mixture(path: Path) -> None:
+    from palmette import LanguageModel
+
+    LanguageModel(2.5).fit(["a bb cc a", "bb a cc", "cc a bb d", "d bb", "a bb"]).save(path)
+
+
+NEW = {"mixture": _mixture}
+FORMS = [*FILES, *(FULL + name for name in CHAINS), *(COMPACT + name for name in CHAINS if "hmm" not in name), *NEW]
 
 
 def unpacked(name: str, folder: Path) -> Path:
@@ -25,6 +34,9 @@ def unpacked(name: str, folder: Path) -> Path:
     from palmette.structures.chain.compact import compact_chain
     from palmette.structures.chain.serialise import load_chain
 
+    if name in NEW:
+        NEW[name](folder / f"{name}.palm")
+        return folder / f"{name}.palm"
     first = name.removeprefix(FULL).removeprefix(COMPACT)
     path = folder / f"{first}.palm"
     path.write_bytes(gzip.decompress((FOLDER / f"{first}.palm.gz").read_bytes()))

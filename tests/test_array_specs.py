@@ -38,6 +38,7 @@ from palmette.structures.lm.serialise import (
     OneWordShorter,
     Words,
     WordsFirst,
+    lm_sizes,
     lm_specs,
 )
 from palmette.structures.lm.serialise import load as load_lm
@@ -69,7 +70,7 @@ def declarations(path: Path) -> tuple[tuple[ArraySpec, ...], dict[str, int]]:
         return classifier_specs(arrays), classifier_sizes(model.packed, meta["attributes"])
     if meta["task"] == "parse":
         return PARSER_SPECS, {"actions": len(meta["actions"])}
-    return lm_specs(tuple(meta["sizes"]), arrays), {"V": meta["sizes"][0], "M": sum(meta["sizes"])}
+    return lm_specs(tuple(meta["sizes"]), meta.get("share", 1) < 1, arrays), lm_sizes(meta["sizes"])
 
 
 def bound_sizes(arrays: Arrays, specs: Sequence[ArraySpec], sizes: dict[str, int]) -> dict[str, int]:
@@ -554,6 +555,8 @@ def refusals(arrays: Arrays, meta: dict[str, Any], place: tuple[Any, ...], path:
         ("language_model", ("order",), 3.0, r"\$.order"),
         ("language_model", ("sizes",), [], r"\$.sizes"),
         ("language_model", ("order",), 2, "do not fit its order"),
+        ("mixture", ("share",), 1.5, r"\$.share"),
+        ("language_model", ("share",), 0.5, "'lower.p' is missing"),
     ],
 )
 def test_metadata_is_read_strictly(name: str, place: tuple[Any, ...], value: Any, said: str, tmp_path: Path) -> None:
