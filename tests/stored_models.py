@@ -25,7 +25,14 @@ def _mixture(path: Path) -> None:
     LanguageModel(2.5).fit(["a bb cc a", "bb a cc", "cc a bb d", "d bb", "a bb"]).save(path)
 
 
-NEW = {"mixture": _mixture}
+def _classifier_checkpoint(path: Path) -> None:
+    from palmette import Classifier, load_grammaticality
+
+    X, y = load_grammaticality("test")
+    Classifier(views="iob2,ioe1", types=1, passes=2).fit(X[:12], y[:12], checkpoint=True).save(path)
+
+
+NEW = {"mixture": _mixture, "classifier_checkpoint": _classifier_checkpoint}
 FORMS = [*FILES, *(FULL + name for name in CHAINS), *(COMPACT + name for name in CHAINS if "hmm" not in name), *NEW]
 
 

@@ -31,7 +31,7 @@ from palmette.features.index import in_order_of_keys
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.structures.chain.array_specs import CHECKPOINT, LabelCodes, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.serialise import load_chain
-from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, load_classifier
+from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, is_averaged, load_classifier
 from palmette.structures.lm.serialise import (
     ByOrder,
     NeverBegins,
@@ -67,7 +67,7 @@ def declarations(path: Path) -> tuple[tuple[ArraySpec, ...], dict[str, int]]:
         layout = layout_of(arrays, model.encoder, model.label_contexts is not None)
         return chain_specs(layout, arrays), chain_sizes(model.shape, meta["sizes"])
     if meta["task"] == "classify":
-        return classifier_specs(arrays), classifier_sizes(model.packed, meta["attributes"])
+        return classifier_specs(arrays, is_averaged(model.settings)), classifier_sizes(model.packed, meta["attributes"])
     if meta["task"] == "parse":
         return PARSER_SPECS, {"actions": len(meta["actions"])}
     return lm_specs(tuple(meta["sizes"]), meta.get("share", 1) < 1, arrays), lm_sizes(meta["sizes"])

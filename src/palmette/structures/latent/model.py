@@ -36,6 +36,7 @@ class ClassifierModel:
     weights: Weights
     names: Names | None = None  # of the attributes, for inspection
     meta: dict[str, Any] = field(default_factory=dict)  # training log, how training ended, the tagger's name
+    checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # state of training, for an exact resumption
 
     @cached_property
     def views(self) -> list[View]:

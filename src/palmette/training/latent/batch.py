@@ -47,7 +47,6 @@ class BatchLearning(LatentLearning):
         self.learner = learner
         self.strict = learner.kind == "lclr"
         self.decoding = Slices(self.costs)
-        self.inner = 0  # inner epochs so far; each has its own permutation
 
     def train(self, permutation: np.ndarray, monitor: Monitor) -> Counts:
         y = self.data.y

@@ -52,6 +52,7 @@ class LatentLearning(Learning):
     ) -> None:
         self.views, self.weights, self.data, self.settings = views, weights, data, settings
         self.how, self.clock = settings.training(data.y.size), np.ones(2)
+        self.inner = 0  # inner epochs of a batch learner so far; each has its own permutation
         self.occurrences = most_attributes(data.x) if self.how.rule.spread > 0 else 0
         self.workspace = make_workspace(views, longest(data.x))
         self._evaluate = evaluate
