@@ -144,8 +144,8 @@ class ClassifierOptions(LatentOptions):
         default=None, group="model", metavar="MODEL", help="A supervised chunker (a Tagger, or its file) to start from."
     )
     init_range: float | str = option(
-        default=0.1, group="model", metavar="NUMBER|auto", parse=_parse_range, check=_check_range,
-        help="Largest weight of the chunker after scaling; auto: that of a model trained from zero.",
+        default="auto", group="model", metavar="NUMBER|auto", parse=_parse_range, check=_check_range,
+        help="Largest weight of the chunker after scaling; auto: that of a short training from zero.",
     )  # fmt: skip
     tagger: str | Any = option(
         default=None, group="data", metavar="MODEL",
