@@ -8,7 +8,23 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import classify, crf, decode, latent, lm, nbest, parse, quality, scale, serve, size, sparse, speed, start
+from bench import (
+    classify,
+    crf,
+    decode,
+    dial,
+    latent,
+    lm,
+    nbest,
+    parse,
+    quality,
+    scale,
+    serve,
+    size,
+    sparse,
+    speed,
+    start,
+)
 from bench.fuzz import command as fuzz
 from bench.measure import data_folder
 from bench.report import write_report
@@ -31,6 +47,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "parse": parse.bench_parse,
     "classify": lambda data, times: classify.bench_classify(data),
     "lm": lm.bench_lm,
+    "dial": lambda data, times: dial.bench_dial(data),
     "scale": lambda data, times: scale.bench_scale(data),
     "report": lambda data, times: write_report(),
 }

@@ -7,17 +7,21 @@ brown.txt. Three kinds of training negatives:
     part    the same from a model of reviews.txt without the dev and test parts
     free    from a model of all of reviews.txt, as they come: without these guards, sentences of the text left out
     other   as `all`, but from a model of another text, brown.txt
+    mv      the published setting: from a model of all of reviews.txt; words of the positives only, lengths free,
+            sentences of the text not left out
 
-Test negatives are drawn with five seeds, words unfiltered, lengths matched (but for `free`), no sentence of the text:
-from a model of brown.txt for the test on brown.txt, and from the same model as in training for reviews.txt. Parts of
-speech come from a tagger, and the start of the views from an NP chunker, both trained on lower-cased CoNLL-2000.
+Test negatives are drawn with five seeds, words unfiltered, lengths matched and no sentence of the text (but for `free`
+and `mv`): from a model of brown.txt for the test on brown.txt, and from the same model as in training for reviews.txt.
+Parts of speech come from a tagger, and the start of the views from an NP chunker, both trained on lower-cased
+CoNLL-2000; `mv` has a chunker of the whole chunk set, 23 tags.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,6 +83,11 @@ class Material:
         chosen = np.random.default_rng(BROWN_SEED).permutation(len(self.brown))[:TEST]
         self.brown_test = [self.brown[k] for k in sorted(chosen.tolist())]
 
+    @cached_property
+    def all_chunks(self) -> Tagger:
+        """A chunker with all types of CoNLL-2000."""
+        return Tagger("ngrams", passes=10).fit_file(self.folder / "train.txt")
+
     def _lowered(self, part: str) -> Path:
         """CoNLL-2000 with its words in lower case."""
         text = (self.data / "conll2000" / f"{part}.txt").read_text(encoding="utf-8")
@@ -107,28 +116,41 @@ class Material:
         return corpus
 
 
-def drawn(model: LanguageModel, like: list[str], seed: int, guarded: bool, words: list[str] | None = None) -> list[Any]:
-    """As many sentences as `like` has, none of them of the model's text."""
-    lengths = [len(line.split()) for line in like] if guarded else None
+class Guards(NamedTuple):
+    """What drawn sentences must not give away."""
+
+    words: bool = True  # in training, words of the positives only
+    lengths: bool = True
+    new: bool = True  # no sentence of the text
+
+
+GUARDS = {"free": Guards(words=False, lengths=False), "mv": Guards(lengths=False, new=False)}
+
+
+def drawn(
+    model: LanguageModel, like: list[str], seed: int, guards: Guards, words: list[str] | None = None
+) -> list[Any]:
+    """As many sentences as `like` has."""
     return model.sample(
-        len(like), seed=seed, new=True, max_length=LONGEST, lengths=lengths, vocabulary=words if guarded else None
-    )
+        len(like), seed=seed, new=guards.new, max_length=LONGEST, vocabulary=words if guards.words else None,
+        lengths=[len(line.split()) for line in like] if guards.lengths else None,
+    )  # fmt: skip
 
 
 def make(material: Material, kind: str) -> Data:
     """The sentences of one kind."""
-    guarded = kind != "free"
+    guards = GUARDS.get(kind, Guards())
     brown = material.language_model("brown")
     model = brown if kind == "other" else material.language_model(kind)
     known = sentences_of(material.positives).words.types
-    negatives = drawn(model, material.positives, TRAIN_SEED, guarded, known)
+    negatives = drawn(model, material.positives, TRAIN_SEED, guards, known)
     tests = {}
     for name, source, like in (("brown", brown, material.brown_test), ("reviews", model, material.test)):
-        sets = [drawn(source, like, seed, guarded) for seed in range(1, SETS + 1)]
+        sets = [drawn(source, like, seed, guards) for seed in range(1, SETS + 1)]
         tests[name] = [material.tagged(own) for own in (like, *sets)]
     return Data(
         labelled(material, material.positives, negatives),
-        labelled(material, material.dev, drawn(model, material.dev, DEV_SEED, guarded)),
+        labelled(material, material.dev, drawn(model, material.dev, DEV_SEED, guards)),
         tests,
         (sentences_of(material.positives), sentences_of(negatives)),
     )

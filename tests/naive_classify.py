@@ -67,6 +67,19 @@ def vote(structures: Sequence[Sequence[str]]) -> list[str]:
     return convert_labels(won, "IOB2")
 
 
+def together(views: Sequence[View], sentence: Sentence, weights: dict, pairs: bool) -> list[tuple[float, list[Tags]]]:
+    """Every chunking, written in all views, with the sum of its scores; best first."""
+    kinds = sorted({tag[2:] for tag in views[0].tags if tag != "O"})
+    common = ["O", *(f"{letter}-{kind}" if kind else letter for kind in kinds for letter in "BI")]
+    found = []
+    for tags in itertools.product(common, repeat=len(sentence)):
+        if is_wellformed(tags, "IOB2"):
+            structures = [tuple(convert_labels(list(tags), view.scheme)) for view in views]
+            bags = [features(v, sentence, own, pairs) for v, own in zip(views, structures, strict=True)]
+            found.append((sum(dot(weights, bag) for bag in bags), structures))
+    return sorted(found, key=lambda item: -item[0])
+
+
 def combined(views: Sequence[View], found: Sequence[Tags], how: str) -> list[Tags]:
     if how == "add":
         return list(found)
@@ -100,6 +113,10 @@ class Twin:
     met: list = field(default_factory=list)  # (bag, y, loss) of each round
 
     def structures(self, sentence: Sentence) -> list[Tags]:
+        if self.how == "joint":
+            best = together(self.views, sentence, self.weights, self.pairs)
+            self.gap = min(self.gap, best[0][0] - best[1][0])
+            return best[0][1]
         found = []
         for view in self.views:
             order = ranked(view, sentence, self.weights, self.pairs)

@@ -1,5 +1,5 @@
-"""Models of file version 1, one of every kind, as tests/fixtures/v1 keeps them (see index.json there), the chains
-among them in the forms of version 2, full and compact, and a parser that can be trained further."""
+"""Models of file version 1, one of every kind, as tests/fixtures/v1 keeps them (see index.json there), the chains among
+them in the forms of version 2, full and compact, and models of forms that version 1 does not have."""
 
 from __future__ import annotations
 
@@ -18,15 +18,41 @@ FULL, COMPACT = "2 ", "compact "
 OTHERS = ("parser", "classifier", "language_model")
 CHAINS = [name for name in FILES if not name.startswith(OTHERS)]
 COMPACT_PARSER, TABLES = COMPACT + "parser", "tables "  # an HMM with its tables, which no fixture has
-RESUMABLE = "resumable parser"
+
+
+def _mixture(path: Path) -> None:
+    from palmette import LanguageModel
+
+    LanguageModel(2.5).fit(["a bb cc a", "bb a cc", "cc a bb d", "d bb", "a bb"]).save(path)
+
+
+def _classifier_checkpoint(path: Path) -> None:
+    from palmette import Classifier, load_grammaticality
+
+    X, y = load_grammaticality("test")
+    Classifier(views="iob2,ioe1", types=1, passes=2).fit(X[:12], y[:12], checkpoint=True).save(path)
+
+
+def _resumable(path: Path) -> None:
+    from palmette import Parser
+    from palmette.datasets.demo import load_trees
+
+    Parser("basic", learner="arow", passes=1).fit(load_trees("test"), checkpoint=True).save(path)
+
+
+NEW = {
+    "mixture": _mixture,
+    "classifier_checkpoint": _classifier_checkpoint,
+    "resumable_parser": _resumable,
+}
 FORMS = [
     *FILES,
     *(FULL + name for name in CHAINS),
     *(COMPACT + name for name in CHAINS if "hmm" not in name),
     COMPACT_PARSER,
-    RESUMABLE,
     TABLES + "1",
     TABLES + "2",
+    *NEW,
 ]
 
 
@@ -38,8 +64,9 @@ def unpacked(name: str, folder: Path) -> Path:
 
     if name.startswith(TABLES):
         return _hmm(int(name.removeprefix(TABLES)), folder)
-    if name == RESUMABLE:
-        return _resumable(folder / "resumable.palm")
+    if name in NEW:
+        NEW[name](folder / f"{name}.palm")
+        return folder / f"{name}.palm"
     first = name.removeprefix(FULL).removeprefix(COMPACT)
     path = folder / f"{first}.palm"
     path.write_bytes(gzip.decompress((FOLDER / f"{first}.palm.gz").read_bytes()))
@@ -60,12 +87,4 @@ def _hmm(order: int, folder: Path) -> Path:
     words = [["the", "old", "boat"], ["rain", "fell"], ["the", "lake"]]
     path = folder / f"hmm-{order}.palm"
     HMM(order).fit(words, [["D", "J", "N"], ["N", "V"], ["D", "N"]]).save(path)
-    return path
-
-
-def _resumable(path: Path) -> Path:
-    from palmette import Parser
-    from palmette.datasets.demo import load_trees
-
-    Parser("basic", learner="arow", passes=1).fit(load_trees("test"), checkpoint=True).save(path)
     return path

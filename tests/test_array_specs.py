@@ -32,13 +32,14 @@ from palmette.features.templates import LABEL_CONTEXT
 from palmette.structures.chain.array_specs import CHECKPOINT, LabelCodes, chain_sizes, chain_specs, layout_of
 from palmette.structures.chain.serialise import load_chain
 from palmette.structures.hmm.serialise import load_hmm, table_specs
-from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, load_classifier
+from palmette.structures.latent.serialise import classifier_sizes, classifier_specs, is_averaged, load_classifier
 from palmette.structures.lm.serialise import (
     ByOrder,
     NeverBegins,
     OneWordShorter,
     Words,
     WordsFirst,
+    lm_sizes,
     lm_specs,
 )
 from palmette.structures.lm.serialise import load as load_lm
@@ -86,10 +87,10 @@ def declarations(path: Path) -> tuple[tuple[ArraySpec, ...], dict[str, int]]:
             sizes |= {"V": len(load_hmm(path).model.vocabulary)}
         return (*chain_specs(layout, arrays), *tables), sizes
     if meta["task"] == "classify":
-        return classifier_specs(arrays), classifier_sizes(model.packed, meta["attributes"])
+        return classifier_specs(arrays, is_averaged(model.settings)), classifier_sizes(model.packed, meta["attributes"])
     if meta["task"] == "parse":
         return parser_specs(arrays, model.settings), {"actions": len(meta["actions"])}
-    return lm_specs(tuple(meta["sizes"]), arrays), {"V": meta["sizes"][0], "M": sum(meta["sizes"])}
+    return lm_specs(tuple(meta["sizes"]), meta.get("share", 1) < 1, arrays), lm_sizes(meta["sizes"])
 
 
 def bound_sizes(arrays: Arrays, specs: Sequence[ArraySpec], sizes: dict[str, int]) -> dict[str, int]:
@@ -665,6 +666,8 @@ def refusals(arrays: Arrays, meta: dict[str, Any], place: tuple[Any, ...], path:
         ("classifier", ("settings", "types"), 1.5, "types"),
         ("tables 1", ("counting", "smoothing"), float("inf"), "smoothing"),
         ("tables 1", ("counting", "dictionary"), -5, "dictionary"),
+        ("mixture", ("share",), 1.5, r"\$.share"),
+        ("language_model", ("share",), 0.5, "'lower.p' is missing"),
     ],
 )
 def test_metadata_is_read_strictly(name: str, place: tuple[Any, ...], value: Any, said: str, tmp_path: Path) -> None:

@@ -231,15 +231,21 @@ def test_the_start_is_the_chunker(chunker: Tagger) -> None:
 
 
 def test_the_range_of_a_model_from_zero(chunker: Tagger, caplog: pytest.LogCaptureFixture) -> None:
-    options: dict[str, Any] = {"passes": 2, "estimator": "last"}
+    """The default: the largest weight after three passes from zero, or fewer if the training has fewer."""
     types = Classifier(init=chunker).settings(chunker.model_).types
-    from_zero = Classifier(types=types, **options).fit(*TRAIN)
-    with caplog.at_level("INFO", "palmette"):
-        Classifier(init=chunker, init_range="auto", **options).fit(*TRAIN)
-    largest = max(np.abs(block).max() for block in (from_zero.model_.weights[0], from_zero.model_.weights[1],
-                                                    from_zero.model_.weights.one.w))  # fmt: skip
-    # The feature index of the chunker is there too, but nothing else differs.
-    assert any(f"the largest weight is {largest:.4g}" in line for line in caplog.messages)
+    for passes, short, options in ((2, 2, {"estimator": "last"}), (5, 3, {}), (5, 3, {"normalise": False})):
+        from_zero = Classifier(types=types, passes=short, **options).fit(*TRAIN)
+        caplog.clear()
+        with caplog.at_level("INFO", "palmette"):
+            started = Classifier(init=chunker, passes=passes, **options).fit(*TRAIN)
+        largest = max(np.abs(block).max() for block in (from_zero.model_.weights[0], from_zero.model_.weights[1],
+                                                        from_zero.model_.weights.one.w))  # fmt: skip
+        # The feature index of the chunker is there too, but nothing else differs.
+        assert f"{short} passes from zero: the largest weight is {largest:.4g}" in caplog.messages
+        assert started.model_.meta["start"] == pytest.approx(largest)
+        assert len(started.training_log_) == passes
+        fixed = Classifier(init=chunker, init_range=started.model_.meta["start"], passes=passes, **options).fit(*TRAIN)
+        assert fixed.decision_function(TEST_UP).tolist() == started.decision_function(TEST_UP).tolist()
 
 
 @pytest.mark.parametrize(

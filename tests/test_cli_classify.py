@@ -107,6 +107,31 @@ def test_classifiers_side_by_side(cli: Cli) -> None:
     assert cli("classifier compare a.palm test.tsv").code == 2
 
 
+def test_outputs_are_compared_as_the_models_that_wrote_them(cli: Cli) -> None:
+    cli.fine("classifier train train.tsv -o a.palm --types 1 --passes 2 -q")
+    cli.fine("classifier train train.tsv -o b.palm --latent none --passes 1 -q")
+    bare = "".join(line.partition("\t")[2] for line in Path("test.tsv").read_text().splitlines(keepends=True))
+    Path("test.bare").write_text(bare)
+    cli.fine("classifier classify a.palm test.bare -o a.txt --structures -q")
+    cli.fine("classifier classify b.palm test.bare -o b.jsonl --to jsonl -q")
+    models = json.loads(cli.fine("classifier compare a.palm b.palm test.tsv --rounds 200 --json"))
+    for files in ("a.txt b.jsonl", "a.palm b.jsonl", "a.txt b.palm"):
+        found = json.loads(cli.fine(f"classifier compare {files} test.tsv --rounds 200 --json"))
+        assert [s["accuracy"] for s in found["systems"]] == [s["accuracy"] for s in models["systems"]]
+        for key in ("mcnemar", "accuracy"):
+            assert found["pairs"][0][key] == models["pairs"][0][key]
+    lines = Path("a.txt").read_text().splitlines(keepends=True)
+    for changed, told in (
+        (lines[2:], "a.txt:1: the sentence is not "),
+        (lines[:-2], "159 sentences, and 160 are labelled"),
+        (["1\ta b\n", *lines], "a.txt:1: 2 fields"),
+    ):
+        Path("a.txt").write_text("".join(changed))
+        ran = cli("classifier compare a.txt b.palm test.tsv")
+        assert ran.code != 0
+        assert told in ran.err
+
+
 def test_looking_into_a_model(cli: Cli) -> None:
     cli.fine("classifier train train.tsv -o m.palm --bound --passes 2 --types 1 -q")
     told = cli.fine("classifier inspect m.palm --top 2")

@@ -28,9 +28,10 @@ from naive_latent import (
 )
 from strategies import Task, few, tasks
 
-from palmette import Latent, Tagger
+from palmette import Crf, Latent, Tagger
 from palmette.errors import UsageError
 from palmette.features.templates import parse
+from palmette.options.learners import Dplvm
 from palmette.options.states import parse_latent
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import load_chain
@@ -339,3 +340,23 @@ def test_allowed_labels_bind_all_their_states() -> None:
     assert all(fits)
     assert found != free
     assert all(a <= b + 1e-4 for a, b in zip(scores, best, strict=True))
+
+
+# --- two kinds of "her" ---------------------------------------------------------------------------------------------
+
+
+def test_states_tell_a_possessive_from_a_pronoun() -> None:
+    """The last word does not see the verb: only the state of "her" can tell what follows. Right for most seeds."""
+    possessive = ["They are her flowers", "They were her books", "These are her letters", "These were her photos"]
+    pronoun = ["He gave her flowers", "She gave her books", "He sent her letters", "She showed her photos"]
+    X = [line.split() for line in possessive + pronoun]
+    y = [["B", "O", "B", "I"]] * len(possessive) + [["B", "O", "B", "B"]] * len(pronoun)
+    held_out = [line.split() for line in ("They are her photos", "She sent her photos")]
+    templates = parse("U0:%x[0,0]\nU1:%x[-1,0]\nB")
+    plain = Tagger(template=templates, learner=Crf(l2=0.01)).fit(X, y)
+    assert plain.predict(X) != y
+    right = 0
+    for seed in range(1, 11):
+        tagger = Tagger(template=templates, learner=Dplvm(l2=0.01), states=Latent(2), seed=seed).fit(X, y)
+        right += tagger.predict(held_out) == [y[0], y[-1]]
+    assert right >= 7

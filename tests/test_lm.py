@@ -101,13 +101,17 @@ def test_sentences_are_drawn_as_often_as_their_probability_says() -> None:
     model = LanguageModel(3).fit(["a b", "a b a", "b", "b a", "a c b", "c"])
     n = 40_000
     drawn = Counter(map(tuple, model.sample(n, seed=5)))
+    assert 5 < _chi_square(model, drawn, n) < 93
+
+
+def _chi_square(model: LanguageModel, drawn: Counter[tuple[str, ...]], n: int) -> float:
     kept = _mass_without_unknown(model) - math.exp(model.log_likelihood([]))  # an empty sentence is not kept either
     share = {s: math.exp(model.log_likelihood(s)) / kept for s in drawn}
     common = sorted(share, key=share.__getitem__, reverse=True)[:50]
     chi = sum((drawn[s] - n * share[s]) ** 2 / (n * share[s]) for s in common)
     left = n * (1 - sum(share[s] for s in common))
     chi += (n - sum(drawn[s] for s in common) - left) ** 2 / left
-    assert 5 < chi < 93
+    return chi
 
 
 def _mass_without_unknown(model: LanguageModel) -> float:
@@ -163,6 +167,74 @@ def test_wishes_that_leave_nothing_are_told() -> None:
         model.sample(0)
     with pytest.raises(UsageError, match="seed 0 or more"):
         model.sample(1, seed=-1)
+
+
+# --- an order between two whole numbers ---------------------------------------------------------------------
+
+
+@settings(max_examples=EXAMPLES)
+@given(
+    train=sentences,
+    lower=st.integers(1, 3),
+    share=st.sampled_from([0.125, 0.4, 0.9]),
+    tried=st.lists(st.sampled_from("abcdz"), max_size=4),
+)
+def test_an_order_between_two_is_the_mixture_of_both(
+    train: list[list[str]], lower: int, share: float, tried: list[str]
+) -> None:
+    """From the definition: P = share P_n + (1 - share) P_{n-1}, each counted from the text by itself."""
+    model = LanguageModel(lower + share).fit(train)
+    below, above = NaiveModel(train, lower), NaiveModel(train, lower + 1)
+    log = 0.0
+    for n in range(len(tried) + 1):
+        found = model.distribution(tried[:n])
+        assert found.sum() == pytest.approx(1, abs=1e-12)
+        mixed = {
+            word: (1 - share) * below.probability(word, [BEGIN, *tried[:n]])
+            + share * above.probability(word, [BEGIN, *tried[:n]])
+            for word in below.words
+        }
+        for word, p in zip(model.vocabulary_, found.tolist(), strict=True):
+            assert p == pytest.approx(0 if word == BEGIN else mixed[word], abs=1e-12)
+        log += math.log(mixed[below.known(tried[n]) if n < len(tried) else "</s>"])
+    assert model.log_likelihood(tried) == pytest.approx(log, rel=1e-9)
+
+
+def test_sentences_of_a_mixture_are_drawn_as_often_as_their_probability_says() -> None:
+    """As above: chi-square over the fifty most probable sentences and the rest."""
+    model = LanguageModel(2.4).fit(["a b", "a b a", "b", "b a", "a c b", "c"])
+    n = 40_000
+    drawn = Counter(map(tuple, model.sample(n, seed=5)))
+    assert 5 < _chi_square(model, drawn, n) < 93
+    for order in (2, 3):  # what is drawn from the models on both sides is told from it
+        other = Counter(map(tuple, LanguageModel(order).fit(["a b", "a b a", "b", "b a", "a c b", "c"]).sample(n)))
+        assert _chi_square(model, other, n) > 93
+
+
+def test_whole_numbers_are_plain_models() -> None:
+    train = text(100)
+    plain, dialled = LanguageModel(2).fit(train), LanguageModel(2.0).fit(train)
+    assert dialled.sample(20, seed=3) == plain.sample(20, seed=3)
+    assert np.array_equal(dialled.distribution("w1"), plain.distribution("w1"))
+
+
+def test_the_training_text_becomes_more_probable_with_the_order() -> None:
+    train = text(200)
+    found = [LanguageModel(order).fit(train).perplexity(train) for order in (1, 1.25, 1.5, 1.75, 2, 2.25, 2.5, 2.75, 3)]
+    assert found == sorted(found, reverse=True)
+    assert len(set(found)) == len(found)
+
+
+def test_a_mixture_is_stored(tmp_path: Path) -> None:
+    model = LanguageModel(2.4, min_count=2).fit(text(60))
+    model.save(tmp_path / "m.palm")
+    again = LanguageModel.load(tmp_path / "m.palm")
+    assert (again.order, again.sizes_) == (2.4, model.sizes_)
+    for context in ([], ["w1"], ["w3", "w9"], ["zzz", "w4"]):
+        assert np.array_equal(again.distribution(context), model.distribution(context))
+    assert again.sample(5, new=True) == model.sample(5, new=True)
+    with pytest.raises(UsageError, match=r"order 2\.4 is a mixture of two models"):
+        model.save(tmp_path / "m.arpa")
 
 
 # --- files --------------------------------------------------------------------------------------------------
@@ -261,7 +333,7 @@ def test_bad_input_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no sentence"):
         LanguageModel().fit_file(tmp_path / "none.txt")
     for order, min_count in ((0, 1), (6, 1), (3, 0)):
-        with pytest.raises(UsageError, match="is not a whole number"):
+        with pytest.raises(UsageError, match=r"is not a (whole )?number"):
             LanguageModel(order, min_count=min_count).fit(["a"])
     with pytest.raises(DataError, match="a list of sentences"):
         LanguageModel().fit("a b")

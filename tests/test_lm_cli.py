@@ -66,7 +66,8 @@ def test_arpa_by_name_and_by_option(cli: Cli) -> None:
     [
         ("lm train a.txt", 2, "output"),
         ("lm train none.txt -o m.palm", 1, "none.txt: cannot read: no such file"),
-        ("lm train a.txt -o m.palm --order 7", 2, "--order: 7 is not a whole number from 1 to 5"),
+        ("lm train none.txt -o m.arpa --order 2.5", 2, "a mixture of two models, which an ARPA file cannot hold"),
+        ("lm train a.txt -o m.palm --order 7", 2, "--order: 7 is not a number from 1 to 5"),
         ("lm train a.txt --nonsense -o m.palm", 2, "there is no option --nonsense"),
         ("lm train a.txt -o - --json --arpa", 2, "--json prints to standard output"),
         ("lm score a.txt a.txt", 1, "not a palmette model"),

@@ -51,7 +51,10 @@ class TrainLanguageModel(JsonOptions, Command):
         from palmette.estimators.language_model import LanguageModel
 
         begun = time.perf_counter()
-        model = LanguageModel(**self.params(NgramOptions)).fit_file(*self.files, spec=text_spec(self))
+        model = LanguageModel(**self.params(NgramOptions))
+        if is_arpa:
+            model.check_arpa()
+        model.fit_file(*self.files, spec=text_spec(self))
         model.save(self.output, arpa=is_arpa)
         seconds = time.perf_counter() - begun
         sizes = ", ".join(f"{n:,} {k}-grams" for k, n in enumerate(model.sizes_, 1))

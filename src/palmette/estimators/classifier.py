@@ -74,14 +74,19 @@ class Classifier(ClassifierOptions, Estimator):
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         positive: str | None = None,
         names: bool = True,
+        resume: Classifier | None = None,
+        checkpoint: bool = False,
         progress: Progress | None = None,
     ) -> Classifier:
         """Learn from sentences X and their classes y, of which there are two.
 
         y: strings, or what `str` makes of other values. dev: a pair (X, y) of development data that chooses the pass.
         positive: the class that scores 0 and above; not needed for 0 and 1, no and yes, and similar pairs. names: keep
-        the attributes' names, for `inspect`."""
+        the attributes' names, for `inspect`. resume: continue the training of this classifier. checkpoint: keep what an
+        exact resumption needs."""
         self.settings(self._chunker())  # wrong parameters are reported before any data is read
+        if resume is not None and positive is None:
+            positive = str(resume.classes_[1])
         if dev is not None and len(dev) != 2:
             raise UsageError("dev is a pair of sentences and their classes: dev=(X, y)")
         items, given = self._items(X), [str(label) for label in y]
@@ -91,7 +96,10 @@ class Classifier(ClassifierOptions, Estimator):
         if dev is not None:
             more = self._items(dev[0])
             held_out = more.corpus, _signs([str(label) for label in dev[1]], classes, more)
-        return self.fit_corpus(items.corpus, labels, held_out, classes=classes, names=names, progress=progress)
+        return self.fit_corpus(
+            items.corpus, labels, held_out, classes=classes, names=names, resume=resume, checkpoint=checkpoint,
+            progress=progress,
+        )  # fmt: skip
 
     def fit_corpus(
         self,
@@ -101,9 +109,12 @@ class Classifier(ClassifierOptions, Estimator):
         *,
         classes: tuple[str, str] = ("0", "1"),
         names: bool = True,
+        resume: Classifier | None = None,
+        checkpoint: bool = False,
         progress: Progress | None = None,
     ) -> Classifier:
-        """Learn from a corpus whose sentences have the classes y i8[S], 1 or -1; classes: negative and positive.
+        """Learn from a corpus whose sentences have the classes y i8[S], 1 or -1; classes: negative and positive. The
+        other parameters are those of `fit`.
 
         Positive sentences come first in training, so that the model does not depend on how the classes alternate."""
         chunker = self._chunker()
@@ -112,12 +123,15 @@ class Classifier(ClassifierOptions, Estimator):
             parts, held_out = _split(parts, self.dev_share, self.seed)
             dev = take(corpus, held_out), y[held_out]
         corpus, y = take(corpus, np.concatenate(parts)), y[np.concatenate(parts)]
-        encoder = self._encoder(len(corpus.columns))
+        old = None if resume is None else resume._fitted()
+        if old is not None and old.classes != classes:
+            raise UsageError(f"resume: the classes are {', '.join(classes)}, and {', '.join(old.classes)} in the model")
+        encoder = self._encoder(len(corpus.columns)) if old is None else old.encoder
         settings = self.settings(chunker)
         size = None if self.init_range == "auto" else float(self.init_range)
         self.outcome_: TrainResult
         self.model_, self.outcome_ = fit_classifier(Task(
-            corpus, y, dev, encoder, settings, classes, chunker, names, size, progress,
+            corpus, y, dev, encoder, settings, classes, chunker, names, size, progress, old, checkpoint,
         ))  # fmt: skip
         if isinstance(self.tagger, str | Path):
             self.model_.meta["tagger"] = str(self.tagger)
@@ -168,6 +182,14 @@ class Classifier(ClassifierOptions, Estimator):
         found = [named_tags(model.views, states[:, a:b]) for a, b in pairwise(offset)]
         return items.with_empty(found, lambda: {view.name: [] for view in model.views})
 
+    def certified(self, X: Iterable[Any]) -> np.ndarray:
+        """Whether the structure of each sentence is proven to be the best one, bool[S]: always with `add` and `joint`,
+        never with votes; `dual` has a certificate or not."""
+        items = self._items(X)
+        found = np.ones(items.size, np.bool_)
+        found[items.places] = self._fitted().certified(items.corpus)
+        return found
+
     def classify_file(
         self,
         source: FilePath,
@@ -207,7 +229,10 @@ class Classifier(ClassifierOptions, Estimator):
         """Accuracy, precision, recall and F of the positive class, area under the ROC curve."""
         model, items = self._fitted(), self._items(X)
         gold = _signs([str(label) for label in y], tuple(model.classes), items)
-        return binary_scores(gold > 0, model.decide(items.corpus)[0])
+        scores = binary_scores(gold > 0, model.decide(items.corpus)[0])
+        if model.settings.combine != "dual" or not items.corpus.n_sentences:
+            return scores
+        return scores._replace(certified=float(model.certified(items.corpus).mean()))
 
     def score(self, X: Iterable[Any], y: Iterable[Any]) -> float:
         """Accuracy."""

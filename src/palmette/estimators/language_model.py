@@ -22,11 +22,13 @@ from palmette.data.normal_form import NFC, NONE, in_form
 from palmette.data.text import PLAIN, TextSpec
 from palmette.errors import DataError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
-from palmette.kernels.lm.score import BEGIN, ROOT, Grams, score_words
+from palmette.kernels.lm.sample import Source
+from palmette.kernels.lm.score import BEGIN, ROOT, Grams
 from palmette.kernels.lm.text import sentence_hashes
 from palmette.options.ngrams import NgramOptions
 from palmette.structures.lm.estimate import estimate
-from palmette.structures.lm.sample import Drawn, Progress, Wishes, allowed_words, direct_masses, draw
+from palmette.structures.lm.mixture import Mixture, split_order
+from palmette.structures.lm.sample import Drawn, Progress, Wishes, allowed_words, draw
 from palmette.structures.lm.scores import SentenceScores, TextScore, sentence_scores
 from palmette.structures.lm.vocabulary import RESERVED, Vocabulary, check_words, vocabulary_of
 
@@ -57,7 +59,7 @@ class LanguageModel(NgramOptions, Estimator):
         logger.info("%s", size)
         ids = vocabulary.of(text.words)
         found = estimate(ids, text.offset, len(vocabulary), self.order, logger.info)
-        self._set(vocabulary, found.grams, found.sizes)
+        self._set(vocabulary, Mixture(found.grams, found.lower, split_order(self.order)[1]), found.sizes)
         self.discounts_, self.fell_back_ = found.discounts, found.fell_back
         self.seen_: np.ndarray | None = np.unique(sentence_hashes(ids, text.offset))
         return self
@@ -66,15 +68,15 @@ class LanguageModel(NgramOptions, Estimator):
         """Learn from files with one sentence per line. spec: their encoding."""
         return self.fit(read_sentences(*paths, spec=spec))
 
-    def _set(self, vocabulary: Vocabulary, grams: Grams, sizes: Sequence[int]) -> None:
-        self._vocabulary, self._grams, self.sizes_ = vocabulary, grams, list(sizes)
+    def _set(self, vocabulary: Vocabulary, mixture: Mixture, sizes: Sequence[int]) -> None:
+        self._vocabulary, self._mixture, self.sizes_ = vocabulary, mixture, list(sizes)
         self.vocabulary_ = vocabulary.words
-        self._mass: np.ndarray | None = None
+        self._source: Source | None = None
 
-    def _fitted(self) -> tuple[Vocabulary, Grams]:
-        if not hasattr(self, "_grams"):
+    def _fitted(self) -> tuple[Vocabulary, Mixture]:
+        if not hasattr(self, "_mixture"):
             raise not_fitted("LanguageModel")
-        return self._vocabulary, self._grams
+        return self._vocabulary, self._mixture
 
     # --- probabilities ----------------------------------------------------------------------------------------
 
@@ -107,41 +109,25 @@ class LanguageModel(NgramOptions, Estimator):
 
     def sentence_scores(self, sentences: Texts) -> SentenceScores:
         """The figures of each sentence."""
-        vocabulary, grams = self._fitted()
+        vocabulary, mixture = self._fitted()
         text = _texts(sentences)
         check_words(text)
         ids = vocabulary.of(text.words)
-        return sentence_scores(score_words(grams, ids, text.offset), ids, text.offset)
+        return sentence_scores(mixture.word_probabilities(ids, text.offset), ids, text.offset)
 
     def distribution(self, context: AnySentence = ()) -> np.ndarray:
         """P(word | words before it in its sentence), f64[V], in the order of `vocabulary_`."""
-        _, grams = self._fitted()
-        chain = [self._context(context)]
-        while chain[-1] != ROOT:
-            chain.append(int(grams.suffix[chain[-1]]))
-        p = grams.p[: len(self.vocabulary_)].copy()
-        for g in reversed(chain[:-1]):
-            own = slice(grams.first[g], grams.first[g + 1])
-            p *= grams.backoff[g]
-            p[grams.word[own]] = grams.p[own]
-        return np.asarray(p)
+        vocabulary, (grams, lower, share) = self._fitted()
+        text = sentences_of([context])
+        check_words(text)
+        words = vocabulary.of(text.words).tolist() if text.n_tokens else []
+        p = _distribution(grams, words, len(vocabulary))
+        return p if lower is None else share * p + (1.0 - share) * _distribution(lower, words, len(vocabulary))
 
     def probability(self, word: str, context: AnySentence = ()) -> float:
         """P(word | words before it in its sentence)."""
         self._fitted()
         return float(self.distribution(context)[self._vocabulary.of_words([word])[0]])
-
-    def _context(self, given: AnySentence) -> int:
-        """The longest n-gram of the model that ends a sentence's beginning."""
-        vocabulary, grams = self._fitted()
-        text = sentences_of([given])
-        check_words(text)
-        at = BEGIN
-        for w in vocabulary.of(text.words).tolist() if text.n_tokens else ():
-            while at != ROOT and (found := _child(grams, at, w)) < 0:
-                at = int(grams.suffix[at])
-            at = w if at == ROOT else found
-        return at
 
     # --- samples ----------------------------------------------------------------------------------------------
 
@@ -169,16 +155,16 @@ class LanguageModel(NgramOptions, Estimator):
         with <unk>; lengths: lengths of sentences whose histogram is matched; new: no sentence of the training text;
         exclude: none of these sentences.
         """
-        words, grams = self._fitted()
+        words, mixture = self._fitted()
         if n < 1 or not 1 <= max_length <= LONGEST or seed < 0:
             raise UsageError(f"sample: n must be 1 or more, max_length 1 to {LONGEST:,}, seed 0 or more")
-        if self._mass is None:
-            self._mass = direct_masses(grams, len(words))
+        if self._source is None:
+            self._source = mixture.source(len(words))
         wanted = None if vocabulary is None else words.of_words(list(vocabulary))
         wishes = Wishes(n, max_length, allowed_words(len(words), wanted), self._unwanted(new, exclude))
         if lengths is not None:
             wishes.lengths = np.asarray(list(lengths), np.int64)
-        return draw(grams, self._mass, wishes, seed, progress)
+        return draw(self._source, wishes, seed, progress)
 
     def _unwanted(self, new: bool, exclude: Texts | None) -> np.ndarray:
         """Hashes of sentences that a sample must not hold, sorted."""
@@ -202,12 +188,18 @@ class LanguageModel(NgramOptions, Estimator):
         from palmette.structures.lm.model import NgramModel
         from palmette.structures.lm.serialise import save
 
-        vocabulary, grams = self._fitted()
+        vocabulary, (grams, lower, _) = self._fitted()
         if is_arpa_name(path) if arpa is None else arpa:
+            self.check_arpa()
             write_arpa(path, vocabulary.words, grams, self.sizes_)
             return
         estimates = (grams, self.sizes_, self.discounts_, self.fell_back_, self.seen_)
-        save(NgramModel(self.order, self.min_count, vocabulary.words, *estimates, vocabulary.unicode), path)
+        save(NgramModel(self.order, self.min_count, vocabulary.words, *estimates, vocabulary.unicode, lower), path)
+
+    def check_arpa(self) -> None:
+        """UsageError if an ARPA file cannot hold a model of this order."""
+        if split_order(self.order)[1] < 1:
+            raise UsageError(f"order {self.order:g} is a mixture of two models, which an ARPA file cannot hold")
 
     @classmethod
     def load(cls, path: FilePath, *, copy: bool = False) -> LanguageModel:
@@ -219,16 +211,36 @@ class LanguageModel(NgramOptions, Estimator):
         if not looks_like_arpa(path):
             found = load(path, copy=copy)
             model = cls(found.order, min_count=found.min_count, unicode=found.unicode)
-            model._set(Vocabulary(found.words, found.unicode), found.grams, found.sizes)
+            share = split_order(found.order)[1]
+            mixture = Mixture(found.grams, found.lower, share)
+            model._set(Vocabulary(found.words, found.unicode), mixture, found.sizes)
             model.discounts_, model.fell_back_, model.seen_ = found.discounts, found.fell_back, found.seen
             return model
         words, grams, sizes = read_arpa(path)
         # Words of a text in NFC cannot be others of the file, which does not tell its form.
         form = NFC if in_form(words, NFC) == words else NONE
         model = cls(len(sizes), unicode=form)
-        model._set(Vocabulary(words, form), grams, sizes)
+        model._set(Vocabulary(words, form), Mixture(grams), sizes)
         model.discounts_, model.fell_back_, model.seen_ = [], [], None
         return model
+
+
+def _distribution(grams: Grams, words: Sequence[int], n_words: int) -> np.ndarray:
+    """P(word | words at the beginning of a sentence), f64[V]."""
+    at = BEGIN  # the longest n-gram that ends here
+    for w in words:
+        while at != ROOT and (found := _child(grams, at, w)) < 0:
+            at = int(grams.suffix[at])
+        at = w if at == ROOT else found
+    chain = [at]
+    while chain[-1] != ROOT:
+        chain.append(int(grams.suffix[chain[-1]]))
+    p = grams.p[:n_words].copy()
+    for g in reversed(chain[:-1]):
+        own = slice(grams.first[g], grams.first[g + 1])
+        p *= grams.backoff[g]
+        p[grams.word[own]] = grams.p[own]
+    return np.asarray(p)
 
 
 def _child(grams: Grams, g: int, w: int) -> int:

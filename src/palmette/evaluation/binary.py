@@ -20,6 +20,7 @@ class BinaryScores(NamedTuple):
     auc: float | None
     said_positive: int
     right_positive: int
+    certified: float | None = None  # share of joint structures that are proven to be the best
 
 
 def binary_scores(truth: np.ndarray, scores: np.ndarray) -> BinaryScores:

@@ -21,10 +21,13 @@ _OTHER_NAMES = {"iobes": "o+c", "bioes": "o+c", "bio": "iob2"}
 MOST_TYPES = 200
 MOST_LATENT = 256
 TYPES = 4  # of chunks by default: on real data five views gain much from several, see docs/grammaticality.md
+DUAL_ROUNDS = 50
 COMBINE = {
     "add": "each view has its own structure",
     "vote": "all views take the majority's structure",
     "cotrain": "each view takes the structure of the others",
+    "joint": "all views take the structure with the best sum of their scores",
+    "dual": "the same by dual decomposition: certified if the views come to agree",
 }
 
 
@@ -32,7 +35,8 @@ def combine_number(name: str) -> int:
     """The number of a way to combine views in kernels, which import NumPy: `--help` does not wait for that."""
     from palmette.kernels.latent import forms
 
-    return {"add": forms.ADD, "vote": forms.VOTE, "cotrain": forms.COTRAIN}[name]
+    numbers = (forms.ADD, forms.VOTE, forms.COTRAIN, forms.JOINT, forms.DUAL)
+    return dict(zip(COMBINE, numbers, strict=True))[name]
 
 
 def view_names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -94,6 +98,10 @@ class LatentOptions(TrainingOptions, UnicodeOptions):
         help=f"Representations of the latent chunking: all, or some of {', '.join(VIEWS)}.",
     )  # fmt: skip
     combine: str = option(default="add", choices=COMBINE, group="model", help="How several views are combined.")
+    dual_rounds: int = option(
+        default=DUAL_ROUNDS, low=1, high=10_000, group="model",
+        help="Rounds of the search of a sentence, at most (--combine dual).",
+    )  # fmt: skip
     types: int | tuple | list | None = option(
         default=None, group="model", metavar="N|NAME,...", parse=_parse_types,
         check=lambda given: void(type_names(given)),
@@ -149,8 +157,8 @@ class ClassifierOptions(LatentOptions):
         default=None, group="model", metavar="MODEL", help="A supervised chunker (a Tagger, or its file) to start from."
     )
     init_range: float | str = option(
-        default=0.1, group="model", metavar="NUMBER|auto", parse=_parse_range, check=_check_range,
-        help="Largest weight of the chunker after scaling; auto: that of a model trained from zero.",
+        default="auto", group="model", metavar="NUMBER|auto", parse=_parse_range, check=_check_range,
+        help="Largest weight of the chunker after scaling; auto: that of a short training from zero.",
     )  # fmt: skip
     tagger: str | Any = option(
         default=None, group="data", metavar="MODEL",
@@ -191,7 +199,7 @@ class LatentSettings(LatentOptions, Value):
         """How kernels find structures."""
         from palmette.kernels.latent.forms import Decoding
 
-        return Decoding(combine_number(self.combine), self.normalise)
+        return Decoding(combine_number(self.combine), self.normalise, self.dual_rounds)
 
     def training(self, n_examples: int) -> Training:
         """How kernels learn."""

@@ -33,6 +33,8 @@ def training_notes(model: ClassifierModel) -> list[str]:
         capped = counted(row["capped"], "negative was", "negatives were")
         what = capped if row["again"] else "the rounds of a pass were"
         notes.append(f"warning: {what} cut off in the last pass; see {'--cap' if row['again'] else '--inner-rounds'}")
+    if "certified" in row["figures"]:
+        notes.append(f"joint structures certified in the last pass: {100 * row['figures']['certified']:.1f} %")
     if row["new_structures"]:
         notes.append(f"new structures of negatives by inner round: {', '.join(map(str, row['new_structures']))}")
     if row["bound"] is not None:
@@ -58,6 +60,8 @@ def print_binary(found: BinaryScores, model: ClassifierModel, console: Console |
     table.add_row("predicted", f"{found.said_positive:,}", "recall", percent["recall"])
     table.add_row("correct", f"{found.right_positive:,}", "F1", percent["f1"])
     table.add_row("", "", "area under the ROC", area)
+    if found.certified is not None:
+        table.add_row("", "", "certified", f"{100 * found.certified:.2f}")
     console.print(table)
     dev = [(row["number"], row["dev"]) for row in model.meta["history"] if row["dev"] is not None]
     if dev:
@@ -136,7 +140,9 @@ def _print_history(console: Console, history: list[dict[str, Any]]) -> None:
         return
     bound, dev = history[-1]["bound"] is not None, history[-1]["dev"] is not None
     table = Table(box=None, padding=(0, 2, 0, 0))
-    heads = ["pass", "updates", "train acc.", *(["dev"] if dev else []), "decoded", "squared loss"]
+    joint = "certified" in history[-1]["figures"]
+    heads = ["pass", "updates", "train acc.", *(["dev"] if dev else []), "decoded"]
+    heads += [*(["certified"] if joint else []), "squared loss"]
     for head in (*heads, *(["bound"] if bound else [])):
         table.add_column(head, justify="right")
     batch = any(row["new_structures"] for row in history)
@@ -144,7 +150,8 @@ def _print_history(console: Console, history: list[dict[str, Any]]) -> None:
     for row in history[-SHOWN_PASSES:]:
         cells = [str(row["number"]), f"{row['updates']:,}", f"{100 * row['train_accuracy']:.2f}"]
         cells += [f"{100 * row['dev']:.2f}"] if dev else []
-        cells += [f"{row['decoded']:,}", f"{row['squared_loss']:,.1f}"]
+        cells += [f"{row['decoded']:,}", *([f"{100 * row['figures']['certified']:.1f}"] if joint else [])]
+        cells += [f"{row['squared_loss']:,.1f}"]
         cells += [f"{row['bound']:,.1f}"] if bound else []
         told = row["new_structures"] if batch else row["again"]
         table.add_row(*cells, ", ".join(f"{k:,}".replace(",", "") for k in told))

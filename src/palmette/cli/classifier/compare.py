@@ -1,12 +1,23 @@
-"""`palmette classifier compare`: classifiers on the same labelled sentences."""
+"""`palmette classifier compare`: classifiers, or what they wrote, on the same labelled sentences."""
 
 from __future__ import annotations
 
-from palmette.cli.classifier.common import ClassifyingOptions, LabelledCommand, load_with_tagger, read_labelled
+from typing import TYPE_CHECKING
+
+from palmette.cli.classifier.common import (
+    ClassifyingOptions,
+    LabelledCommand,
+    LabelledSentences,
+    load_with_tagger,
+    read_labelled,
+)
 from palmette.cli.command import JsonOptions
 from palmette.cli.output import print_json
-from palmette.errors import UsageError
+from palmette.errors import DataError, UsageError
 from palmette.options.declare import option
+
+if TYPE_CHECKING:
+    from palmette.estimators.classifier import Classifier
 
 
 class CompareClassifiers(ClassifyingOptions, JsonOptions, LabelledCommand):
@@ -14,39 +25,68 @@ class CompareClassifiers(ClassifyingOptions, JsonOptions, LabelledCommand):
 
     files: list = option(
         argument=True, repeat=True,
-        help="Two or more models, followed by a labelled file: CLASS<TAB>words per line, or JSON lines.",
+        help="Two or more models or outputs of `classifier classify`, followed by a labelled file: CLASS<TAB>words per "
+        "line, or JSON lines.",
     )  # fmt: skip
     rounds: int = option(default=10_000, low=1, help="Rounds of bootstrap and randomisation.")
     seed: int = option(default=1, low=0, help="Seed of bootstrap and randomisation.")
 
     def run(self) -> None:
-        models, data = list(self.files), None
+        files, data = list(self.files), None
         if self.positives is None and self.negatives is None:
-            data = models.pop()
-        if len(models) < 2:
-            raise UsageError("give two or more classifiers, and then the labelled file")
+            data = files.pop()
+        if len(files) < 2:
+            raise UsageError("give two or more classifiers, or outputs of them, and then the labelled file")
         from palmette.cli.common import names_of
+        from palmette.cli.system_outputs import is_model
         from palmette.evaluation.class_comparison import compare_classes
         from palmette.evaluation.comparison import CompareOptions
         from palmette.reports.meter import Meter
 
-        names, meter = names_of(models), Meter(self.quiet or self.json)
-        classifiers = [load_with_tagger(model, self.tagger, self.quiet) for model in models]
-        classes = classifiers[0].model_.classes
-        for name, classifier in zip(names, classifiers, strict=True):
-            if set(classifier.model_.classes) != set(classes):
-                theirs = ", ".join(classifier.model_.classes)
-                raise UsageError(f"{name} has the classes {theirs}, and {names[0]} has {', '.join(classes)}")
-        given = read_labelled(self.sources(data), classes)
-        guesses = {name: each.predict(given.X).tolist() for name, each in zip(names, classifiers, strict=True)}
+        names, meter = names_of(files), Meter(self.quiet or self.json)
+        systems = dict(zip(names, files, strict=True))
+        models = {
+            name: load_with_tagger(file, self.tagger, self.quiet) for name, file in systems.items() if is_model(file)
+        }
+        given = read_labelled(self.sources(data), _classes(models))
+        guesses = {
+            name: models[name].predict(given.X).tolist() if name in models else _classes_in(file, given)
+            for name, file in systems.items()
+        }
         options = CompareOptions(self.rounds, self.seed, all_pairs=self.json)
         found = compare_classes(given.y, guesses, options, meter.tell)
         meter.clear()
         if self.json:
             import msgspec
 
-            print_json({"files": models, "data": data} | msgspec.to_builtins(found))
+            print_json({"files": files, "data": data} | msgspec.to_builtins(found))
         else:
             from palmette.reports.class_comparison import print_class_comparison
 
             print_class_comparison(found, data or f"{self.positives}, {self.negatives}")
+
+
+def _classes(models: dict[str, Classifier]) -> tuple[str, str] | None:
+    """The classes of all models; None if there is no model."""
+    found = {name: model.model_.classes for name, model in models.items()}
+    first = next(iter(found), None)
+    for name, classes in found.items():
+        if first is not None and set(classes) != set(found[first]):
+            raise UsageError(f"{name} has the classes {', '.join(classes)}, and {first} has {', '.join(found[first])}")
+    return None if first is None else found[first]
+
+
+def _classes_in(file: str, gold: LabelledSentences) -> list[str]:
+    """The classes that an output has for the labelled sentences."""
+    from palmette.data.formats.classified import read_outputs
+
+    found = read_outputs(file)
+    hint = "the files must have the same sentences in the same order"
+    for sentence, expected in zip(found, gold.X, strict=False):
+        words = [token if isinstance(token, str) else token[0] for token in expected]
+        if sentence.words != words:
+            there = f"the sentence is not {' '.join(words)[:40]!r}, as in the labelled file"
+            raise DataError(there, file=file, line=sentence.line, hint=hint)
+    if len(found) != len(gold.X):
+        raise DataError(f"{len(found)} sentences, and {len(gold.X)} are labelled", file=file, hint=hint)
+    return [str(sentence.label) for sentence in found]

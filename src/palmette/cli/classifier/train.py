@@ -10,6 +10,7 @@ from palmette.cli.classifier.common import (
     LabelledCommand,
     LabelledSentences,
     Sources,
+    load_with_tagger,
     read_labelled,
 )
 from palmette.cli.command import JsonOptions
@@ -21,6 +22,13 @@ from palmette.options.latent import ClassifierOptions
 
 if TYPE_CHECKING:
     from palmette.estimators.classifier import Classifier
+
+
+# Options that a resumed training takes from its model
+FIXED = (
+    "features", "template", "views", "types", "latent", "pairs", "normalise", "estimator", "init", "init_range",
+    "unicode",
+)  # fmt: skip
 
 
 class TrainClassifier(JsonOptions, LabelledCommand):
@@ -47,6 +55,13 @@ class TrainClassifier(JsonOptions, LabelledCommand):
     dev_negatives: str | None = option(
         default=None, metavar="FILE", group="data", help="Negative sentences; goes with --dev-positives."
     )
+    resume: str | None = option(
+        default=None, metavar="MODEL", group="training",
+        help="Continue training this model, also with new data and attributes; its options are kept.",
+    )  # fmt: skip
+    checkpoint: bool = option(
+        default=False, group="training", help="Keep in the model what --resume needs to continue exactly."
+    )
     strip: bool = option(default=False, group="output", help="Leave out the attributes' names, used by `inspect` only.")
 
     def run(self) -> None:
@@ -57,18 +72,18 @@ class TrainClassifier(JsonOptions, LabelledCommand):
         if len(self.given("features", "template")) > 1:
             raise UsageError("give --features or --template, not both")
         from palmette.data import model_file
-        from palmette.estimators.classifier import Classifier
         from palmette.training.interrupt import stop_on_sigterm
 
         model_file.check_output(self.output)
         stop_on_sigterm()
         begun = time.perf_counter()
-        classifier = Classifier(**self.params(ClassifierOptions))
+        old = load_with_tagger(self.resume, None, self.quiet) if self.resume else None
+        classifier = self._classifier(old)
         classifier.check()
-        train = read_labelled(sources)
-        classes = self._classes(sources, train)
+        train = read_labelled(sources, None if old is None else old.model_.classes)
+        classes = self._classes(sources, train) if old is None else old.model_.classes
         dev = read_labelled(dev_sources, classes) if dev_sources.given else None
-        self._fit(classifier, train, dev, classes[1])
+        self._fit(classifier, train, dev, classes[1], old)
         classifier.save(self.output)
         if not (self.json or self.quiet):
             from palmette.reports.classification import training_notes
@@ -78,6 +93,17 @@ class TrainClassifier(JsonOptions, LabelledCommand):
         seconds = time.perf_counter() - begun
         report_training(classifier.outcome_, self.output, seconds, lambda: _about(classifier), self.json, self.quiet)
         exit_if_interrupted(classifier.outcome_)
+
+    def _classifier(self, old: Classifier | None) -> Classifier:
+        """A classifier with the options given; a resumed one keeps those of its model."""
+        from palmette.estimators.classifier import Classifier
+
+        fixed = self.given(*FIXED) + (["positive"] if self.positive is not None else [])
+        if old is not None and fixed:
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
+            raise UsageError(f"{flags}: --resume continues with the features, views and classes of the model")
+        before = {} if old is None else old.get_params(deep=False) | {"passes": None, "patience": None}
+        return Classifier(**self.params(ClassifierOptions, before))
 
     def _classes(self, sources: Sources, train: LabelledSentences) -> tuple[str, str]:
         """The negative class and the positive one."""
@@ -90,13 +116,17 @@ class TrainClassifier(JsonOptions, LabelledCommand):
         return two_classes(set(train.y), self.positive, str(sources.data))
 
     def _fit(
-        self, classifier: Classifier, train: LabelledSentences, dev: LabelledSentences | None, positive: str
-    ) -> None:
+        self, classifier: Classifier, train: LabelledSentences, dev: LabelledSentences | None, positive: str,
+        old: Classifier | None,
+    ) -> None:  # fmt: skip
         from palmette.reports.progress import TrainingDisplay
 
         metric = None if dev is None and classifier.dev_share is None else "accuracy"
         with TrainingDisplay(classifier.n_passes(), metric, self.quiet or self.json) as display:
-            classifier.fit(*train, dev=dev, positive=positive, names=not self.strip, progress=display)
+            classifier.fit(
+                *train, dev=dev, positive=positive, names=not self.strip, resume=old, checkpoint=self.checkpoint,
+                progress=display,
+            )  # fmt: skip
 
 
 def _about(classifier: Classifier) -> dict[str, Any]:

@@ -203,6 +203,28 @@ def _write_object(words: Sequence[str], label: str, score: float, tags: Mapping[
 _WRITERS = {"lines": _write_line, "jsonl": _write_object}
 
 
+def read_outputs(path: FilePath) -> list[ClassifiedSentence]:
+    """Sentences with the classes that `classified_bytes` wrote, in either format. Latent tags are left out."""
+    name = shown(path)
+    found: list[ClassifiedSentence] = []
+    for first, data in cut_blocks(path, LINES):
+        check_utf8(data, name, first)
+        for number, line in enumerate(data.decode().split("\n"), first):
+            cells = line.rstrip("\r").split("\t")
+            if not line.strip() or (cells[0].startswith("# ") and len(cells) == 2):
+                continue
+            if line.startswith("{"):
+                found += _jsonl(line, name, True, number)
+            elif len(cells) == 3 and cells[0] and cells[2].split():
+                found.append(ClassifiedSentence(cells[2].split(), None, cells[0], number))
+            else:
+                hint = "give a model, or what `palmette classifier classify` wrote: CLASS<TAB>score<TAB>words"
+                raise DataError(f"{len(cells)} fields", file=name, line=number, hint=hint)
+    if not found:
+        raise DataError("there is no sentence in it", file=name)
+    return found
+
+
 # Pairs of classes, negative and positive, whose order is known
 _KNOWN = (
     ("0", "1"), ("-1", "1"), ("-1", "+1"), ("-", "+"), ("false", "true"), ("no", "yes"), ("neg", "pos"),

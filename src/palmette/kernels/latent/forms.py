@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, FeatureWeights
+from palmette.kernels.chain.forms import Active, FeatureWeights, stride_of
 from palmette.kernels.core.types import (
     F32,
     F32_2D,
@@ -30,7 +30,7 @@ from palmette.kernels.core.types import (
 )
 from palmette.kernels.learning.rule import CandidateList, Rule, candidate_list
 
-ADD, VOTE, COTRAIN = 0, 1, 2  # how views are combined
+ADD, VOTE, COTRAIN, JOINT, DUAL = 0, 1, 2, 3, 4  # how views are combined
 STARTS, ENDS, AFTER, BEFORE = (
     1,
     2,
@@ -94,8 +94,9 @@ class Labelled(NamedTuple):
 class Decoding(NamedTuple):
     """How the structure and the score of a sentence are found."""
 
-    combine: int  # ADD, VOTE or COTRAIN
+    combine: int  # ADD, VOTE, COTRAIN, JOINT or DUAL
     normalise: bool  # feature vectors are divided by their length
+    rounds: int = 1  # of DUAL, at most
 
 
 @struct
@@ -128,7 +129,7 @@ class Rival(NamedTuple):
 
 
 # Indexes into the counts of an epoch
-UPDATES, WRONG_POSITIVES, WRONG_NEGATIVES, DECODED, CAPPED, SQUARED_LOSS, RIVAL_LOSS, N_COUNTS = range(8)
+UPDATES, WRONG_POSITIVES, WRONG_NEGATIVES, DECODED, CAPPED, SQUARED_LOSS, RIVAL_LOSS, PROVEN, N_COUNTS = range(9)
 # Indexes into a clock
 VECTORS, EXAMPLES = range(2)
 
@@ -143,6 +144,36 @@ class Tally(NamedTuple):
     rival: Rival
     list: CandidateList  # the structure found and the empty one
     done: Bool_2D  # [z, R]    features that are counted already; false between two sentences
+
+
+# Indexes into the proof of a joint search
+CERTIFIED, ROUNDS = range(2)
+
+
+@struct
+class Dual(NamedTuple):
+    """Arrays for the joint search of one sentence (dual.py), of size 0 if views are combined otherwise. A label is
+    that of IOB2: 0 for O, 1 + 2 * type inside of a chunk, 2 + 2 * type at its start."""
+
+    label: I32  # [pairs]   the label of the second state of a pair
+    first: I32  # [C]       the label of a state at the first token
+    edges: F32  # [n * H * W]  scores of the pairs of one view with its multipliers
+    u: F64  # [R * n * labels]  multipliers
+    trial: I32_2D  # [R, n]  paths to be scored
+    proof: I64  # [2]       whether the result is certified, and the rounds that it took
+
+
+@struct
+class Product(NamedTuple):
+    """Arrays for the exact joint search of one sentence (product.py), of size 0 if views are combined otherwise."""
+
+    state: I32_2D  # [R, K]   the state of each view for a role
+    follow: F32_2D  # [K, W]  0 if a role can follow another, else -inf
+    border: F32_2D  # [2, W]  0 if a role can begin or end a sentence, else -inf
+    U: F32  # [n * W]
+    E: F32  # [K * W]
+    D: F32  # [n * W]
+    path: I32  # [n]
 
 
 @struct
@@ -161,6 +192,8 @@ class Workspace(NamedTuple):
     won: I32  # [n]      the chunks of a vote: types,
     begins: Bool  # [n]  and where they begin
     times: I32  # [pairs]  occurrences of a pair; zeros between two sentences
+    dual: Dual
+    product: Product
 
 
 def make_tally(v: Views, how: Training, clock: np.ndarray, rival: Rival, occurrences: int = 0) -> Tally:
@@ -169,13 +202,58 @@ def make_tally(v: Views, how: Training, clock: np.ndarray, rival: Rival, occurre
     return Tally(clock, np.zeros(N_COUNTS), again, rival, candidate_list(1), done)
 
 
-def make_workspace(v: Views, longest: int) -> Workspace:
-    """A workspace for sentences of at most `longest` tokens."""
+def make_dual(v: Views, longest: int) -> Dual:
+    """Arrays for joint searches of sentences of at most `longest` tokens; none for a length of 0."""
+    R, labels = v.size.size, 2 * v.written.shape[1] - 1
+    label, first = np.zeros(v.forbid.size, np.int32), np.where(v.kind < 0, 0, 2 + 2 * v.kind).astype(np.int32)
+    for r in range(R):
+        column = slice(v.column[r], v.column[r] + v.size[r])
+        width = slice(v.column[r], v.column[r + 1])
+        before, own = v.kind[column][:, None], v.kind[width][None, :]
+        starts = (before != own) | v.opens[width][None, :] | v.closes[column][:, None]
+        label[v.edge[r] : v.edge[r + 1]] = np.where(own < 0, 0, 1 + 2 * own + starts).reshape(-1)
+    widest = int((v.size * v.stride).max(initial=0))
+    return Dual(
+        label, first, np.empty(longest * widest, np.float32), np.zeros(R * longest * labels),
+        np.empty((R, longest), np.int32), np.zeros(2, np.int64),
+    )  # fmt: skip
+
+
+def roles(types: int) -> np.ndarray:
+    """i64[K, 2]: all roles as type and position; the first is outside, with the type -1."""
+    inside = [role for role in range(16) if (role & STARTS or not role & AFTER) and (role & ENDS or not role & BEFORE)]
+    return np.array([(-1, ENDS), *((kind, role) for kind in range(types) for role in inside)])
+
+
+def make_product(v: Views, longest: int) -> Product:
+    """Arrays for exact joint searches of sentences of at most `longest` tokens; none for a length of 0."""
+    outside = v.written.shape[1] - 1
+    kind, role = roles(outside if longest else 0).T
+    K, W = kind.size, stride_of(kind.size)
+    starts, ends, after, before = ((role & part) > 0 for part in (STARTS, ENDS, AFTER, BEFORE))
+    same = (kind[:, None] == kind) & (kind >= 0)
+    inside = same & ~ends[:, None] & ~starts  # the chunk goes on
+    opens = (kind < 0) | starts
+    border = ends[:, None] & opens & (before[:, None] == (same & starts)) & (after == (same & starts))
+    follow, edge = np.full((K, W), -np.inf, np.float32), np.full((2, W), -np.inf, np.float32)
+    follow[:, :K][inside | border] = 0.0
+    edge[0, :K][opens & ~after] = 0.0
+    edge[1, :K][ends & ~before] = 0.0
+    state = v.written[:, np.where(kind < 0, outside, kind), np.where(kind < 0, 0, role)]
+    return Product(
+        np.ascontiguousarray(state, np.int32), follow, edge, np.zeros(longest * W, np.float32),
+        np.zeros(K * W, np.float32), np.empty(longest * W, np.float32), np.empty(longest, np.int32),
+    )  # fmt: skip
+
+
+def make_workspace(v: Views, longest: int, combine: int = ADD) -> Workspace:
+    """A workspace for sentences of at most `longest` tokens whose views are combined so."""
     R, C, pairs, widest = v.size.size, v.kind.size, v.forbid.size, int(v.stride.max(initial=1))
     return Workspace(
         np.empty((longest, C), np.float32), np.empty(longest * widest, np.float32), np.empty(pairs, np.float32),
         np.empty((1, 0, 1, 1), np.float32), np.empty(longest * widest, np.float32),
         np.empty((R, longest), np.int32), np.empty((R, longest), np.int32),
         np.empty((R, longest), np.int32), np.empty((R, longest), np.bool_), np.empty(longest, np.int32),
-        np.empty(longest, np.bool_), np.zeros(pairs, np.int32),
+        np.empty(longest, np.bool_), np.zeros(pairs, np.int32), make_dual(v, longest if combine == DUAL else 0),
+        make_product(v, longest if combine == JOINT else 0),
     )  # fmt: skip

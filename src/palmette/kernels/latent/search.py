@@ -1,33 +1,19 @@
 """The best structure of a sentence in each view, and the combination of all views.
 
-    U[i, h]  = sum over attributes of w[attribute, h]   (+ start, end), for the states h of all views side by side
-    z_r      = the best path of view r
-    path_r   = z_r (add), the vote of all views (vote), or that of the others (cotrain), written in view r's tags
-
-Votes are per token, in IOB2. On ties the label of the first view among those with most votes wins; the result is read
-by conlleval's rule: an I after O or after another type starts a chunk.
+U[i, h]  = sum over attributes of w[attribute, h]   (+ start, end), for the states h of all views side by side
+z_r      = the best path of view r
+path_r   = z_r (add), the vote of all views (vote), or that of the others (cotrain), written in view r's tags;
+           or the best chunking of all views together (joint, see product.py; dual, see dual.py)
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from palmette.kernels.chain.forms import Trellis
 from palmette.kernels.chain.score import add_rows
-from palmette.kernels.chain.viterbi import viterbi_pairs
 from palmette.kernels.core.compile import part
-from palmette.kernels.latent.forms import (
-    ADD,
-    AFTER,
-    BEFORE,
-    COTRAIN,
-    ENDS,
-    STARTS,
-    Sentences,
-    Views,
-    Weights,
-    Workspace,
-)
+from palmette.kernels.latent.chunks import read_chunks, vote, write_chunks
+from palmette.kernels.latent.dual import best_path, path_score, search_together
+from palmette.kernels.latent.forms import ADD, COTRAIN, DUAL, JOINT, Decoding, Sentences, Views, Weights, Workspace
+from palmette.kernels.latent.product import search_product
 
 
 @part
@@ -51,64 +37,6 @@ def _score(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace, cha
 
 
 @part
-def _best_path(v: Views, workspace: Workspace, r: int, n: int) -> None:
-    H, W, column = v.size[r], v.stride[r], v.column[r]
-    U = workspace.own[: n * W].reshape(n, W)
-    for i in range(n):
-        for h in range(W):
-            U[i, h] = workspace.U[i, column + h]
-    E = workspace.E[v.edge[r] : v.edge[r + 1]].reshape(1, H, W)
-    viterbi_pairs(Trellis(U, E, workspace.S, workspace.D[: n * W].reshape(n, 1, W)), n, H, workspace.best[r])
-
-
-@part
-def read_chunks(v: Views, workspace: Workspace, r: int, n: int) -> None:
-    """Read the best path of view r as chunks: types of tokens, and where chunks begin, by conlleval's rule."""
-    column, best, kind, starts = v.column[r], workspace.best[r], workspace.kind[r], workspace.starts[r]
-    for i in range(n):
-        h = column + best[i]
-        kind[i] = v.kind[h]
-        starts[i] = kind[i] >= 0 and (i == 0 or kind[i - 1] != kind[i] or v.opens[h] or v.closes[column + best[i - 1]])
-
-
-@part
-def vote(kind: np.ndarray, starts: np.ndarray, n: int, without: int, won: np.ndarray, begins: np.ndarray) -> None:
-    """The vote of all views but `without` (-1: of all): types into won i32[n], beginnings of chunks into begins."""
-    R = kind.shape[0]
-    for i in range(n):
-        most, winner = 0, 0
-        for r in range(R):
-            if r == without:
-                continue
-            votes = 0
-            for q in range(R):
-                if q != without and kind[q, i] == kind[r, i] and starts[q, i] == starts[r, i]:
-                    votes += 1
-            if votes > most:
-                most, winner = votes, r
-        won[i] = kind[winner, i]
-        begins[i] = won[i] >= 0 and (starts[winner, i] or i == 0 or won[i - 1] != won[i])
-
-
-@part
-def write_chunks(v: Views, r: int, kind: np.ndarray, starts: np.ndarray, n: int, path: np.ndarray) -> None:
-    """Write chunks as states of view r."""
-    outside = v.written.shape[1] - 1
-    for i in range(n):
-        if kind[i] < 0:
-            path[i] = v.written[r, outside, 0]
-            continue
-        role = STARTS if starts[i] else 0
-        if i + 1 == n or kind[i + 1] != kind[i] or starts[i + 1]:
-            role |= ENDS
-            if i + 1 < n and kind[i + 1] == kind[i]:
-                role |= BEFORE
-        if starts[i] and i > 0 and kind[i - 1] == kind[i]:
-            role |= AFTER
-        path[i] = v.written[r, kind[i], role]
-
-
-@part
 def _combine(v: Views, workspace: Workspace, n: int, how: int) -> None:
     R = v.size.size
     if how == ADD:
@@ -126,23 +54,15 @@ def _combine(v: Views, workspace: Workspace, n: int, how: int) -> None:
 
 
 @part
-def _path_score(v: Views, workspace: Workspace, n: int) -> float:
-    """The score of the paths of all views together, from the tables of this sentence."""
-    total = 0.0
-    for r in range(v.size.size):
-        column, edge, W, path = v.column[r], v.edge[r], v.stride[r], workspace.path[r]
-        for i in range(n):
-            total += workspace.U[i, column + path[i]]
-            if i > 0:
-                total += workspace.E[edge + path[i - 1] * W + path[i]]
-    return total
-
-
-@part
-def search(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace, how: int, changed: bool) -> float:
+def search(v: Views, w: Weights, x: Sentences, s: int, workspace: Workspace, how: Decoding, changed: bool) -> float:
     """Find the structures of sentence s and write them to workspace.path. Returns their score."""
     n = _score(v, w, x, s, workspace, changed)
-    for r in range(v.size.size):
-        _best_path(v, workspace, r, n)
-    _combine(v, workspace, n, how)
-    return _path_score(v, workspace, n)
+    if how.combine == JOINT:
+        search_product(v, workspace, n, changed)
+    elif how.combine == DUAL:
+        search_together(v, workspace, n, how.rounds)
+    else:
+        for r in range(v.size.size):
+            best_path(v, workspace, r, n, False)
+        _combine(v, workspace, n, how.combine)
+    return path_score(v, workspace, n, workspace.path)

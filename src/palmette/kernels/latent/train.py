@@ -15,11 +15,14 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.core.types import F64, I16_2D, I64
+from palmette.kernels.core.types import F64, I16_2D, I64, Bool
 from palmette.kernels.latent.forms import (
     CAPPED,
+    CERTIFIED,
     DECODED,
+    DUAL,
     EXAMPLES,
+    PROVEN,
     RIVAL_LOSS,
     SQUARED_LOSS,
     UPDATES,
@@ -99,7 +102,7 @@ def train_latent(
 ) -> None:  # fmt: skip
     """Learn from the sentences `examples` i64[] in their order; if the store has structures, from its entries
     `examples` instead, without decoding."""
-    fixed, combine = store.size[0] > 0, how.decoding.combine
+    fixed, dual = store.size[0] > 0, how.decoding.combine == DUAL
     counts, x = tally.counts, data.x
     changed = True
     for k in range(examples.size):
@@ -110,7 +113,9 @@ def train_latent(
         y, rounds = data.y[s], 0
         while True:
             before = counts[UPDATES]
-            score = score_of(v, w, x, s, workspace) if fixed else search(v, w, x, s, workspace, combine, changed)
+            score = score_of(v, w, x, s, workspace) if fixed else search(v, w, x, s, workspace, how.decoding, changed)
+            if dual and not fixed:
+                counts[PROVEN] += workspace.dual.proof[CERTIFIED]
             if rounds == 0 and _is_wrong(y, score):
                 counts[WRONG_POSITIVES if y > 0 else WRONG_NEGATIVES] += 1
             _step(v, w, data, s, score, workspace, how, tally)
@@ -132,12 +137,15 @@ def train_latent(
 @kernel
 def decide(
     v: Views, w: Weights, x: Sentences, examples: I64, how: Decoding, workspace: Workspace, scores: F64,
-    states: I16_2D,
+    states: I16_2D, certified: Bool,
 ) -> None:  # fmt: skip
-    """The scores f64[S] of the sentences `examples`, and unless it is empty their structures into states i16[R, N]."""
+    """The scores f64[S] of the sentences `examples`, and unless these are empty their structures into states i16[R, N]
+    and whether joint searches were certified into certified bool[S]."""
     for k in range(examples.size):
         s = examples[k]
-        score = search(v, w, x, s, workspace, how.combine, k == 0)
+        score = search(v, w, x, s, workspace, how, k == 0)
+        if certified.size > 0:
+            certified[s] = workspace.dual.proof[CERTIFIED] > 0
         if how.normalise:
             score /= max(1.0, np.sqrt(squared_length(v, x, s, workspace)))
         scores[s] = score

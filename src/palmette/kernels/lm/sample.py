@@ -1,7 +1,8 @@
 """Sentences sampled from a language model; only those that satisfy all conditions are kept.
 
 Sampling follows the interpolation: with the probability mass of a context's own n-grams one of them is drawn (by their
-cumulative masses), otherwise the first word of the context is dropped and the draw is repeated.
+cumulative masses), otherwise the first word of the context is dropped and the draw is repeated. A mixture of two models
+draws each word from one of them, chosen by its share.
 """
 
 from __future__ import annotations
@@ -18,6 +19,18 @@ from palmette.kernels.lm.text import extended
 # Reasons for rejecting a sentence
 KEPT, EMPTY, TOO_LONG, OTHER_WORD, NO_LENGTH, SEEN = 0, 1, 2, 3, 4, 5
 N_REASONS = 6
+
+
+@struct
+class Source(NamedTuple):
+    """The model that sentences are drawn from, or two of them. mass: cumulative over the n-grams of each context, and
+    over words."""
+
+    grams: Grams
+    mass: F64  # [M]
+    lower: Grams  # drawn from instead in a share of 1 - share of the words
+    lower_mass: F64
+    share: float  # 1: `lower` is not used
 
 
 @struct
@@ -89,13 +102,13 @@ def _is_in(sorted_hashes: np.ndarray, h: np.uint64) -> bool:
 
 @kernel
 def sample_sentences(
-    G: Grams, mass: F64, conditions: Conditions, state: U64, wanted: int, tries: int
+    source: Source, conditions: Conditions, state: U64, wanted: int, tries: int
 ) -> tuple[I32, I64, I64]:
     """Draw until `wanted` sentences are kept or `tries` are made: (words i32[], offset i64[], tries by reason i64[]).
-
-    mass f64[M]: cumulative over the n-grams of each context, and over words; state u64[1] of the random generator,
-    which is changed."""
+    state u64[1] of the random generator is changed."""
+    G, mass, lower, lower_mass, share = source
     first, suffix, word = G.first, G.suffix, G.word
+    low_first, low_suffix, low_word = lower.first, lower.suffix, lower.word
     allowed, longest, quota, slack, seen = conditions
     V = allowed.size
     words = np.empty(wanted * longest, np.int32)
@@ -105,9 +118,12 @@ def sample_sentences(
     for _ in range(tries):
         if kept == wanted:
             break
-        at, context, reason, h = offset[kept], BEGIN, KEPT, np.uint64(0)
+        at, context, below, reason, h = offset[kept], BEGIN, BEGIN, KEPT, np.uint64(0)
         while True:
-            w = _draw(word, first, suffix, mass, V, context, state)
+            if share < 1.0 and _uniform(state) >= share:
+                w = _draw(low_word, low_first, low_suffix, lower_mass, V, below, state)
+            else:
+                w = _draw(word, first, suffix, mass, V, context, state)
             if w == END:
                 break
             if not allowed[w]:
@@ -120,6 +136,8 @@ def sample_sentences(
             h = extended(h, w)
             at += 1
             context = longest_gram(word, first, suffix, context, w)
+            if share < 1.0:
+                below = longest_gram(low_word, low_first, low_suffix, below, w)
         length = at - offset[kept]
         place = length
         if reason == KEPT and length == 0:

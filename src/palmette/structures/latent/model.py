@@ -36,6 +36,7 @@ class ClassifierModel:
     weights: Weights
     names: Names | None = None  # of the attributes, for inspection
     meta: dict[str, Any] = field(default_factory=dict)  # training log, how training ended, the tagger's name
+    checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # state of training, for an exact resumption
 
     @cached_property
     def views(self) -> list[View]:
@@ -56,6 +57,15 @@ class ClassifierModel:
             return np.zeros(0), states
         return scores_of(self.packed, self.weights, self.encode(corpus), self.settings, states), states
 
+    def certified(self, corpus: Corpus) -> np.ndarray:
+        """Whether the structure of each sentence is proven to be the best, bool[S]: searches of single views and joint
+        ones are exact, dual decomposition has a certificate or not, and a vote maximises nothing."""
+        found = np.full(corpus.n_sentences, self.settings.combine in ("add", "joint"))
+        if self.settings.combine == "dual" and corpus.n_sentences:
+            none = np.zeros((len(self.views), 0), np.int16)
+            scores_of(self.packed, self.weights, self.encode(corpus), self.settings, none, found)
+        return found
+
     def save(self, path: str) -> None:
         """Write a model file; see serialise.py."""
         from palmette.structures.latent.serialise import save_classifier
@@ -63,11 +73,21 @@ class ClassifierModel:
         save_classifier(self, path)
 
 
-def scores_of(views: Views, weights: Weights, x: Sentences, settings: LatentSettings, states: np.ndarray) -> np.ndarray:
-    """The scores of all sentences; their structures are written into `states` unless it is empty."""
+def scores_of(
+    views: Views,
+    weights: Weights,
+    x: Sentences,
+    settings: LatentSettings,
+    states: np.ndarray,
+    certified: np.ndarray | None = None,
+) -> np.ndarray:
+    """The scores of all sentences; their structures are written into `states` unless it is empty, and whether joint
+    searches were certified into `certified` bool[S]."""
     n = x.offset.size - 1
     scores = np.zeros(n)
     if n:
-        workspace = make_workspace(views, longest(x))
-        decide(views, weights, x, np.arange(n), settings.decoding(), workspace, scores, states)
+        how = settings.decoding()
+        workspace = make_workspace(views, longest(x), how.combine)
+        proven = np.zeros(0, np.bool_) if certified is None else certified
+        decide(views, weights, x, np.arange(n), how, workspace, scores, states, proven)
     return scores

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from palmette.data import array_specs, model_file
-from palmette.data.array_specs import Arrays, ArraySpec, ZeroRow
+from palmette.data.array_specs import Arrays, ArraySpec, OneOwnerPerRow, ZeroRow, if_present
 from palmette.data.files import FilePath, shown
 from palmette.errors import ModelError
 from palmette.features.encode import Encoder
@@ -41,6 +41,7 @@ from palmette.structures.training_log import ClassifierEpoch, without_times
 
 TASK = "classify"
 PART = "attribute"
+CHECKPOINT = "checkpoint."
 
 
 class ClassifierMeta(msgspec.Struct, kw_only=True, frozen=True):
@@ -64,8 +65,9 @@ class ClassifierMeta(msgspec.Struct, kw_only=True, frozen=True):
 ABOUT_TRAINING = ("history", "best_pass", "ended", "sentences", "start", "tagger")
 
 
-def classifier_specs(arrays: Arrays) -> tuple[ArraySpec, ...]:
-    """All arrays of a classifier's file; `arrays` shows whether attributes have names."""
+def classifier_specs(arrays: Arrays, averaged: bool) -> tuple[ArraySpec, ...]:
+    """All arrays of a classifier's file; `arrays` shows whether attributes have names and whether there is a
+    checkpoint, which has accumulators if weights are averaged."""
     return (
         *index_specs(PART, arrays),
         *name_specs(PART, arrays),
@@ -73,6 +75,26 @@ def classifier_specs(arrays: Arrays) -> tuple[ArraySpec, ...]:
         ArraySpec("slot", np.int32, (f"{PART}.A",), low=0, high="rows"),
         ArraySpec("end", np.float32, (2, "C"), finite=True),
         ArraySpec("pair", np.float32, ("pairs",), finite=True),
+        *if_present(checkpoint_specs(averaged), arrays),
+    )
+
+
+def checkpoint_specs(averaged: bool) -> tuple[ArraySpec, ...]:
+    """Raw weights, accumulators, clock and inner epochs, which an exact resumption needs."""
+    head, rows = CHECKPOINT, f"{CHECKPOINT}rows"
+    sums = (
+        ArraySpec(f"{head}sums.weights", np.float64, (rows, "C"), finite=True, rules=(ZeroRow(),)),
+        ArraySpec(f"{head}sums.end", np.float64, (2, "C"), finite=True),
+        ArraySpec(f"{head}sums.pair", np.float64, ("pairs",), finite=True),
+    )
+    return (
+        ArraySpec(f"{head}clock", np.float64, (2,), low=1, high=np.inf),
+        ArraySpec(f"{head}inner", np.int64, (1,), low=0, high=2**62),
+        ArraySpec(f"{head}weights", np.float32, (rows, "C"), finite=True, rules=(ZeroRow(),)),
+        ArraySpec(f"{head}slot", np.int32, (f"{PART}.A",), low=0, high=rows, rules=(OneOwnerPerRow(rows),)),
+        ArraySpec(f"{head}end", np.float32, (2, "C"), finite=True),
+        ArraySpec(f"{head}pair", np.float32, ("pairs",), finite=True),
+        *(sums if averaged else ()),
     )
 
 
@@ -88,8 +110,14 @@ def save_classifier(model: ClassifierModel, path: FilePath) -> None:
     weights = model.weights
     parts = pack_index(PART, model.feature_index) | pack_names(PART, model.names, packed=False)
     parts |= {"slot": weights.one.slot, "weights": weights.one.w, "end": weights.end, "pair": weights.pair}
+    parts |= {f"{CHECKPOINT}{name}": array for name, array in model.checkpoint.items()}
     sizes = classifier_sizes(model.packed, model.feature_index.size)
-    model_file.save(path, array_specs.pack(parts, classifier_specs(parts), sizes), _pack_meta(model))
+    specs = classifier_specs(parts, is_averaged(model.settings))
+    model_file.save(path, array_specs.pack(parts, specs, sizes), _pack_meta(model))
+
+
+def is_averaged(settings: LatentSettings) -> bool:
+    return settings.estimator != "last"
 
 
 def _pack_meta(model: ClassifierModel) -> dict[str, Any]:
@@ -123,7 +151,7 @@ def load_classifier(path: FilePath, *, copy: bool = False) -> ClassifierModel:
         make_views(settings.latent, settings.view_names, settings.chunk_types), settings.chunk_types, settings.pairs
     )
     sizes = classifier_sizes(views, stored.attributes)
-    found = array_specs.unpack(arrays, classifier_specs(arrays), sizes, file)
+    found = array_specs.unpack(arrays, classifier_specs(arrays, is_averaged(settings)), sizes, file)
     about = msgspec.to_builtins(stored)
     index = unpack_index(found, PART, stored.attributes)
     return ClassifierModel(
@@ -134,6 +162,7 @@ def load_classifier(path: FilePath, *, copy: bool = False) -> ClassifierModel:
         _unpack_weights(found),
         unpack_names(found, PART, index, file),
         {key: about[key] for key in ABOUT_TRAINING if key in about},
+        {name.removeprefix(CHECKPOINT): found[name] for name in found if name.startswith(CHECKPOINT)},
     )
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from palmette.errors import counted
 from palmette.kernels.lm.score import BEGIN, END, ROOT, Grams
+from palmette.structures.lm.mixture import split_order
 
 FALLBACK = (0.5, 1.0, 1.5)
 Say = Callable[[str], None]
@@ -44,11 +45,22 @@ class Estimate(NamedTuple):
     sizes: list[int]
     discounts: list[tuple[float, float, float]]
     fell_back: list[int]
+    lower: Grams | None = None  # the model one order below, if the order is not a whole number
 
 
-def estimate(ids: np.ndarray, offset: np.ndarray, n_words: int, order: int, say: Say) -> Estimate:
+def estimate(ids: np.ndarray, offset: np.ndarray, n_words: int, order: float, say: Say) -> Estimate:
     """The model of sentences of words ids i32[N] below `n_words`, the reserved ones included."""
-    levels = count_levels(*framed(ids, offset), n_words, order, say)
+    highest, share = split_order(order)
+    levels = count_levels(*framed(ids, offset), n_words, highest, say)
+    found = _estimate_levels(levels, say)
+    if share == 1.0:
+        return found
+    lower = _estimate_levels(levels[:-1], lambda line: say(f"the model of order {highest - 1}: {line}"))
+    return found._replace(lower=lower.grams)
+
+
+def _estimate_levels(levels: list[Level], say: Say) -> Estimate:
+    """The model of n-grams with their occurrences."""
     counts = adjusted(levels)
     tables, discounts, fell_back = [], [], []
     below: np.ndarray | None = None

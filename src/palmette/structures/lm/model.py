@@ -12,7 +12,7 @@ from palmette.kernels.lm.score import Grams
 class NgramModel(NamedTuple):
     """Words, n-grams and how they were estimated."""
 
-    order: int
+    order: float
     min_count: int
     words: list[str]  # <unk>, <s> and </s> first
     grams: Grams
@@ -21,3 +21,4 @@ class NgramModel(NamedTuple):
     fell_back: list[int]  # orders whose discounts are the fixed ones
     seen: np.ndarray | None  # u64[]: hashes of the training sentences; None if unknown
     unicode: str = "none"  # the form of the words
+    lower: Grams | None = None  # of a mixture, see mixture.py

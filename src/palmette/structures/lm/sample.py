@@ -86,7 +86,7 @@ def places(lengths: np.ndarray, n: int, max_length: int) -> np.ndarray:
     return np.asarray(counts)
 
 
-def draw(grams: Grams, mass: np.ndarray, wishes: Wishes, seed: int, progress: Progress | None) -> Drawn:
+def draw(source: lm_sample.Source, wishes: Wishes, seed: int, progress: Progress | None) -> Drawn:
     """n sentences; DataError when the wishes leave next to nothing."""
     open_places = np.zeros(0, np.int64)
     if wishes.lengths is not None:
@@ -102,7 +102,7 @@ def draw(grams: Grams, mass: np.ndarray, wishes: Wishes, seed: int, progress: Pr
                 wishes.allowed, wishes.max_length, open_places, min(slack, wishes.max_length), wishes.seen
             )
             words, offset, reasons = lm_sample.sample_sentences(
-                grams, mass, conditions, state, min(SLICE, wishes.n - kept), SLICE * 10
+                source, conditions, state, min(SLICE, wishes.n - kept), SLICE * 10
             )
             ids.append(words)
             lengths.append(np.diff(offset))

@@ -16,6 +16,7 @@ from palmette.data.corpus import bytes_of
 from palmette.data.files import FilePath, shown
 from palmette.errors import ModelError
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams
+from palmette.structures.lm.mixture import lower_grams, split_order
 from palmette.structures.lm.model import NgramModel
 from palmette.structures.lm.vocabulary import RESERVED
 from palmette.structures.stored_features import Count
@@ -28,12 +29,13 @@ class NgramMeta(msgspec.Struct, kw_only=True, frozen=True):
     """Everything of a language model that is not an array. Fields are named as the keys of the file (version 1)."""
 
     task: str
-    order: Positive
+    order: Positive  # the highest
     min_count: Positive
     sizes: Annotated[list[Count], msgspec.Meta(min_length=1)]  # n-grams of each order
     discounts: list[tuple[float, float, float]]
     fell_back: list[int]
     unicode: Literal["nfc", "none"] = "none"  # the form of the words; files older than it have any
+    share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0  # of the model of the highest order in a mixture
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,13 @@ def cut_words(text: np.ndarray, offset: np.ndarray) -> list[str]:
     return [raw[a:b].decode() for a, b in pairwise(offset.tolist())]
 
 
-def lm_specs(sizes: tuple[int, ...], arrays: Arrays) -> tuple[ArraySpec, ...]:
-    """All arrays of a language model's file. `seen`: hashes of the training sentences, if they are known."""
+def lm_specs(sizes: tuple[int, ...], mixed: bool, arrays: Arrays) -> tuple[ArraySpec, ...]:
+    """All arrays of a language model's file. `seen`: hashes of the training sentences, if they are known. `lower`: of
+    the model one order below in a mixture, with the first L n-grams."""
+    lower = (
+        ArraySpec("lower.p", np.float64, ("L",), low=0, high=1 + 1e-6, rules=(NeverBegins(),)),
+        ArraySpec("lower.backoff", np.float64, ("L",), low=0, high=np.inf),
+    )
     return (
         ArraySpec("text_offset", np.int64, ("V+1",), rules=(Offsets("bytes"),)),
         ArraySpec("text", np.uint8, ("bytes",), rules=(Words("text_offset"),)),
@@ -113,21 +120,25 @@ def lm_specs(sizes: tuple[int, ...], arrays: Arrays) -> tuple[ArraySpec, ...]:
         ArraySpec("p", np.float64, ("M",), low=0, high=1 + 1e-6, rules=(NeverBegins(),)),
         ArraySpec("backoff", np.float64, ("M",), low=0, high=np.inf),
         *if_present((ArraySpec("seen", np.uint64, ("sentences",)),), arrays),
+        *(lower if mixed else ()),
     )
 
 
 def save(model: NgramModel, path: FilePath) -> None:
     """Write a model file, whole or not at all."""
+    highest, share = split_order(model.order)
     text, offset = bytes_of(model.words)
     parts: dict[str, np.ndarray] = model.grams._asdict() | {"text": text[: offset[-1]], "text_offset": offset}
     if model.seen is not None:
         parts["seen"] = model.seen
+    if model.lower is not None:
+        parts |= {"lower.p": model.lower.p, "lower.backoff": model.lower.backoff}
     meta = {
-        "task": TASK, "order": model.order, "min_count": model.min_count, "sizes": model.sizes,
+        "task": TASK, "order": highest, "share": share, "min_count": model.min_count, "sizes": model.sizes,
         "discounts": [list(row) for row in model.discounts], "fell_back": model.fell_back,
         "unicode": model.unicode,
     }  # fmt: skip
-    arrays = array_specs.pack(parts, lm_specs(tuple(model.sizes), parts), _sizes(model.sizes))
+    arrays = array_specs.pack(parts, lm_specs(tuple(model.sizes), share < 1, parts), lm_sizes(model.sizes))
     model_file.save(path, arrays, model_file.declared(meta, NgramMeta))
 
 
@@ -137,21 +148,27 @@ def load(path: FilePath, *, copy: bool = False) -> NgramModel:
     arrays, meta = model_file.load(path, copy=copy)
     model_file.check_task(meta, TASK, "a language model", file)
     stored = model_file.read_metadata(meta, NgramMeta, "metadata", file)
-    if len(stored.sizes) != stored.order:
+    mixed = stored.share < 1
+    if len(stored.sizes) != stored.order or (mixed and stored.order < 2):
         raise ModelError("damaged model: its numbers of n-grams do not fit its order", file=file)
-    found = array_specs.unpack(arrays, lm_specs(tuple(stored.sizes), arrays), _sizes(stored.sizes), file)
+    found = array_specs.unpack(arrays, lm_specs(tuple(stored.sizes), mixed, arrays), lm_sizes(stored.sizes), file)
+    grams = Grams(*(found[name] for name in Grams._fields))
+    lower = None
+    if mixed:
+        lower = lower_grams(grams, stored.sizes, found["lower.p"], found["lower.backoff"])
     return NgramModel(
-        stored.order,
+        stored.order - 1 + stored.share if mixed else stored.order,
         stored.min_count,
         cut_words(found["text"], found["text_offset"]),
-        Grams(*(found[name] for name in Grams._fields)),
+        grams,
         stored.sizes,
         stored.discounts,
         stored.fell_back,
         found.get("seen"),
         stored.unicode,
+        lower,
     )
 
 
-def _sizes(sizes: list[int]) -> dict[str, int]:
-    return {"V": sizes[0], "M": sum(sizes)}
+def lm_sizes(sizes: list[int]) -> dict[str, int]:
+    return {"V": sizes[0], "M": sum(sizes), "L": sum(sizes[:-1])}

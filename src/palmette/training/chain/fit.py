@@ -128,19 +128,25 @@ def _drop_unmoved(model: ChainModel, collected: Collected) -> None:
 
 def attribute_names(collected: Collected, old: ChainModel | None) -> dict[int, Names]:
     """The attributes' strings: those of the old model, then the new ones."""
-    names = {}
-    for order in collected.feature_indexes:
-        data, offset = collected.names(order)
-        if old is not None and np.any(collected.first[order] < 0):
-            if order not in old.names:
-                continue  # the old model has no names: naming only new attributes would mislead
-            before = old.names[order]
-            if order in collected.moved:
-                before = some_names(before, collected.moved[order][: len(before)])
-            data = np.concatenate((before.data, data))
-            offset = np.concatenate((before.offset, before.offset[-1] + offset[1:]))
-        names[order] = Names(data, offset)
-    return names
+    found = {
+        arity: united_names(collected, arity, None if old is None else old.names.get(arity))
+        for arity in collected.feature_indexes
+    }
+    return {arity: names for arity, names in found.items() if names is not None}
+
+
+def united_names(collected: Collected, arity: int, before: Names | None) -> Names | None:
+    """The strings of the attributes of one arity: those before, then the new ones. None if old attributes have no
+    names: naming only new ones would mislead."""
+    data, offset = collected.names(arity)
+    if np.any(collected.first[arity] < 0):
+        if before is None:
+            return None
+        if arity in collected.moved:
+            before = some_names(before, collected.moved[arity][: len(before)])
+        data = np.concatenate((before.data, data))
+        offset = np.concatenate((before.offset, before.offset[-1] + offset[1:]))
+    return Names(data, offset)
 
 
 def _vocabulary(corpus: Corpus, unicode: str, old: ChainModel | None) -> np.ndarray:

@@ -19,6 +19,7 @@ from palmette.kernels.latent.forms import (
     CAPPED,
     DECODED,
     N_COUNTS,
+    PROVEN,
     WRONG_NEGATIVES,
     WRONG_POSITIVES,
     Labelled,
@@ -47,7 +48,6 @@ class BatchLearning(LatentLearning):
         self.learner = learner
         self.strict = learner.kind == "lclr"
         self.decoding = Slices(self.costs)
-        self.inner = 0  # inner epochs so far; each has its own permutation
 
     def train(self, permutation: np.ndarray, monitor: Monitor) -> Counts:
         y = self.data.y
@@ -71,12 +71,13 @@ class BatchLearning(LatentLearning):
         """Decode some sentences and add new structures to the store. Returns the store and the number of new ones."""
         x, y, counts = self.data.x, self.data.y, self.tally.counts
         states = np.zeros((self.views.size.size, int(x.offset[-1])), np.int16)
-        scores = np.zeros(y.size)
+        scores, certified = np.zeros(y.size), np.zeros(y.size, np.bool_)
         for examples in monitor.over(self.decoding, which):
-            decide(self.views, self.weights, x, examples, self.how.decoding, self.workspace, scores, states)
+            decide(self.views, self.weights, x, examples, self.how.decoding, self.workspace, scores, states, certified)
         if monitor.interrupt:
             return store, 0
         counts[DECODED] += which.size
+        counts[PROVEN] += np.count_nonzero(certified)
         if first:
             counts[WRONG_POSITIVES] += np.count_nonzero((y[which] > 0) & (scores[which] < 0))
             counts[WRONG_NEGATIVES] += np.count_nonzero((y[which] < 0) & (scores[which] >= 0))

@@ -23,18 +23,20 @@ from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel, check_columns
 from palmette.structures.latent.data import check_templates, encode, sentences
 from palmette.structures.latent.model import NO_POS, ClassifierModel, scores_of
-from palmette.structures.latent.views import make_views, packed
+from palmette.structures.latent.views import View, make_views, packed
 from palmette.structures.latent.weights import largest, new_weights, used
 from palmette.structures.stored_features import some_names
-from palmette.training.chain.fit import attribute_names
+from palmette.training.chain.fit import united_names
 from palmette.training.chain.prepare import LARGE
 from palmette.training.latent.batch import BatchLearning
 from palmette.training.latent.online import LatentLearning
+from palmette.training.latent.resume import carry, check_resumed, restore, saved_state, training_log_of, with_attributes
 from palmette.training.latent.start import check_chunker, start_from
 from palmette.training.result import EpochLog, Progress, TrainResult
 from palmette.training.trainer import train_epochs
 
 logger = logging.getLogger(__name__)
+ZERO_PASSES = 3  # from zero, to find the range of weights; see docs/grammaticality.md
 SAME_COLUMNS = "development data needs the columns of the training data"
 
 
@@ -49,17 +51,52 @@ class Task(NamedTuple):
     classes: tuple[str, str]
     chunker: ChainModel | None = None
     names: bool = True  # whether to keep attribute names
-    range: float | None = 0.1  # largest weight of the chunker after scaling; None: that of a model trained from zero
+    range: float | None = None  # largest weight of the chunker after scaling; None: that of a short training from zero
     progress: Progress | None = None
+    resume: ClassifierModel | None = None  # the model to continue; its encoder is the task's
+    checkpoint: bool = False  # whether to keep what an exact resumption needs
+
+
+class Prepared(NamedTuple):
+    """Everything that is encoded once."""
+
+    collected: Collected
+    data: Labelled
+    held_out: Labelled | None
+    views: list[View]
+    tables: Views
 
 
 def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
     """Train a classifier."""
     check_compiled("training")
     _check(task)
+    prepared = _prepare(task)
+    size, outcome = task.range, None
+    if task.chunker is not None and size is None:
+        outcome, size = _range_from_zero(task, prepared)
+    if outcome is None or not outcome.interrupted:
+        learning, log = _start(task, prepared, size)
+        epochs = len(log.epochs) + task.settings.n_passes()
+        outcome = train_epochs(learning, task.settings.seed, epochs, log)
+    state = {}
+    if task.checkpoint and outcome.interrupted:
+        logger.info("no checkpoint is kept: training was interrupted in the middle of a pass")
+    elif task.checkpoint:
+        state = saved_state(learning.weights, learning.clock, learning.inner)
+    model = _model(task, prepared, outcome, state)
+    model.meta["start"] = size if task.chunker is not None else None
+    if task.resume is not None:
+        model.meta |= {name: task.resume.meta[name] for name in ("start", "tagger") if name in task.resume.meta}
+    return model, outcome
+
+
+def _prepare(task: Task) -> Prepared:
     settings = task.settings
-    old = None if task.chunker is None else {1: task.chunker.feature_indexes[1]}
-    collected = Collected(task.corpus, task.encoder, old, settings.min_count)
+    before = task.resume.feature_index if task.resume is not None else None
+    if task.chunker is not None:
+        before = task.chunker.feature_indexes[1]
+    collected = Collected(task.corpus, task.encoder, None if before is None else {1: before}, settings.min_count)
     feature_index = collected.feature_indexes[1]
     data = Labelled(sentences(task.corpus.offset, collected.actives[1], feature_index.size), task.y)
     views = make_views(settings.latent, settings.view_names, settings.chunk_types)
@@ -72,35 +109,68 @@ def fit_classifier(task: Task) -> tuple[ClassifierModel, TrainResult]:
         + ", ".join(f"{view.name} ({counted(len(view.tags), 'tag')})" for view in views)
     )
     _warn_of_size(task, (feature_index.size + 1) * tables.kind.size)
+    return Prepared(collected, data, held_out, views, tables)
 
-    def train(size: float | None) -> TrainResult:
-        adaptive = settings.training(task.y.size).rule.spread > 0
-        weights = new_weights(tables, feature_index.size, settings.estimator != "last", adaptive)
-        if task.chunker is not None and size is not None:
-            factor = start_from(task.chunker, views, tables, weights, size)
-            logger.info(f"started from the chunker's weights times {factor:.4g}, the largest being {size:.4g}")
-        kind = BatchLearning if isinstance(settings.learner, Lclr) else LatentLearning
-        learning = kind(tables, weights, data, settings, _accuracy_on(held_out, tables, settings))
-        return train_epochs(learning, settings.seed, settings.n_passes(), EpochLog(settings.patience, task.progress))
 
-    size, outcome = task.range, None
-    if task.chunker is not None and size is None:
-        outcome = train(None)
-        size = largest(outcome.best)
-        logger.info(f"trained from zero: the largest weight is {size:.4g}")
-    if outcome is None or not outcome.interrupted:
-        outcome = train(size)
-    names = attribute_names(collected, task.chunker).get(1) if task.names else None
-    if names is not None:
-        names = some_names(names, outcome.best.one.slot > 0)
-    feature_index, weights = _moved_only(feature_index, outcome.best)
-    model = ClassifierModel(task.classes, settings, task.encoder, feature_index, weights, names)
+def _new_learning(task: Task, prepared: Prepared, evaluate: bool = True) -> LatentLearning:
+    """A learner with weights of zero."""
+    settings, tables = task.settings, prepared.tables
+    adaptive = settings.training(task.y.size).rule.spread > 0
+    attributes = prepared.collected.feature_indexes[1].size
+    weights = new_weights(tables, attributes, settings.estimator != "last", adaptive)
+    kind = BatchLearning if isinstance(settings.learner, Lclr) else LatentLearning
+    on_dev = _accuracy_on(prepared.held_out if evaluate else None, tables, settings)
+    return kind(tables, weights, prepared.data, settings, on_dev)
+
+
+def _range_from_zero(task: Task, prepared: Prepared) -> tuple[TrainResult, float]:
+    """The range of weights after a short training from zero with the same settings and data: the largest weight."""
+    passes = min(ZERO_PASSES, task.settings.n_passes())
+    outcome = train_epochs(_new_learning(task, prepared, False), task.settings.seed, passes, EpochLog())
+    size = largest(outcome.best)
+    logger.info(f"{passes} passes from zero: the largest weight is {size:.4g}")
+    return outcome, size or 1.0
+
+
+def _start(task: Task, prepared: Prepared, size: float | None) -> tuple[LatentLearning, EpochLog]:
+    """A learner with its initial weights, and the log that it continues."""
+    learning, old = _new_learning(task, prepared), task.resume
+    done, best = [], None
+    if task.chunker is not None and size is not None:
+        factor = start_from(task.chunker, prepared.views, prepared.tables, learning.weights, size)
+        logger.info(f"started from the chunker's weights times {factor:.4g}, the largest being {size:.4g}")
+    if old is not None:
+        done = training_log_of(old)
+        if old.checkpoint:
+            restore(learning.weights, old.checkpoint)
+            learning.clock[:], learning.inner = old.checkpoint["clock"], int(old.checkpoint["inner"][0])
+            if any(epoch.dev is not None for epoch in done):
+                best = with_attributes(old.weights, learning.weights.one.slot.size)
+            logger.info("resumed exactly where training stopped")
+        else:
+            carry(learning.weights, old.weights)
+            logger.info("resumed from the weights of the model (it has no checkpoint)")
+    return learning, EpochLog(task.settings.patience, task.progress, done, best)
+
+
+def _model(task: Task, prepared: Prepared, outcome: TrainResult, state: dict[str, np.ndarray]) -> ClassifierModel:
+    """The model of a training. Without a checkpoint, attributes without weights are dropped."""
+    collected, weights = prepared.collected, outcome.best
+    feature_index, names = collected.feature_indexes[1], None
+    if task.names:
+        old = task.resume.names if task.resume is not None else None
+        if task.chunker is not None:
+            old = task.chunker.names.get(1)
+        names = united_names(collected, 1, old)
+    if not state:
+        names = None if names is None else some_names(names, weights.one.slot > 0)
+        feature_index, weights = _moved_only(feature_index, weights)
+    model = ClassifierModel(task.classes, task.settings, task.encoder, feature_index, weights, names, checkpoint=state)
     model.meta = {
         "history": msgspec.to_builtins(outcome.training_log), "best_pass": outcome.best_epoch, "ended": outcome.ended,
         "sentences": [int((task.y < 0).sum()), int((task.y > 0).sum())],
-        "start": None if task.chunker is None else size,
     }  # fmt: skip
-    return model, outcome
+    return model
 
 
 def _warn_of_size(task: Task, n_weights: int) -> None:
@@ -123,6 +193,13 @@ def _check(task: Task) -> None:
         check_columns(task.dev[0], task.encoder, SAME_COLUMNS)
         if not task.dev[1].size:
             raise DataError("there is no development sentence", file=task.dev[0].source)
+    if task.checkpoint and task.settings.chosen_learner.keeps_state:
+        kind = task.settings.chosen_learner.kind
+        raise UsageError(f"--checkpoint: {kind} has state per weight, which model files do not store")
+    if task.resume is not None:
+        check_resumed(task.resume, task.settings)
+        if task.chunker is not None:
+            raise UsageError("init: a training that continues another one has its weights already")
     if task.chunker is not None:
         if task.settings.latent != "chunks":
             raise UsageError("init: a chunker is a start for chunk views, not for latent states or none")

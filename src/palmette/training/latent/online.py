@@ -19,6 +19,7 @@ import numpy as np
 from palmette.kernels.latent.forms import (
     CAPPED,
     DECODED,
+    PROVEN,
     RIVAL_LOSS,
     SQUARED_LOSS,
     UPDATES,
@@ -52,8 +53,9 @@ class LatentLearning(Learning):
     ) -> None:
         self.views, self.weights, self.data, self.settings = views, weights, data, settings
         self.how, self.clock = settings.training(data.y.size), np.ones(2)
+        self.inner = 0  # inner epochs of a batch learner so far; each has its own permutation
         self.occurrences = most_attributes(data.x) if self.how.rule.spread > 0 else 0
-        self.workspace = make_workspace(views, longest(data.x))
+        self.workspace = make_workspace(views, longest(data.x), self.how.decoding.combine)
         self._evaluate = evaluate
         self._costs = np.diff(data.x.offset)
         self._clear()
@@ -99,6 +101,11 @@ class LatentLearning(Learning):
         assert self._evaluate is not None
         return self._evaluate(snapshot)
 
+    def figures(self) -> dict[str, float]:
+        """With dual decomposition, the share of searches that were certified."""
+        found = self.tally.counts
+        return {"certified": float(found[PROVEN] / max(1.0, found[DECODED]))} if self.settings.combine == "dual" else {}
+
     def record(self, number: int, counts: Counts, seconds: float, dev: float | None) -> ClassifierEpoch:
         found, again = self.tally.counts, self.tally.again
         return ClassifierEpoch(
@@ -108,6 +115,7 @@ class LatentLearning(Learning):
             1.0 - counts.wrong / max(1, self.data.y.size),
             seconds,
             dev,
+            self.figures(),
             wrong_positives=int(found[WRONG_POSITIVES]),
             wrong_negatives=int(found[WRONG_NEGATIVES]),
             decoded=int(found[DECODED]),
