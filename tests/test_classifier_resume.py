@@ -62,7 +62,7 @@ def test_three_passes_and_three_more_are_six(options: dict[str, Any], tmp_path: 
     six = Classifier(passes=6, seed=5, **options).fit(*TRAIN)
     three = Classifier(passes=3, seed=5, **options).fit(*TRAIN, checkpoint=True)
     half = reloaded(three, tmp_path)
-    more = Classifier(passes=3, seed=5, **options).fit(*TRAIN, resume=half)
+    more = Classifier(passes=3, seed=5, **options).fit(*TRAIN, resume=half.model_)
     assert weights_by_name(more) == weights_by_name(six)
     if len(six.training_log_) > 3:  # not yet without errors after three
         assert weights_by_name(three) != weights_by_name(six)
@@ -76,7 +76,7 @@ def test_the_best_pass_of_both_parts_is_kept(first: int, tmp_path: Path) -> None
     options: dict[str, Any] = {"estimator": "last", "types": 1}
     whole = Classifier(passes=7, **options).fit(*TRAIN, dev=DEV)
     part = Classifier(passes=first, **options).fit(*TRAIN, dev=DEV, checkpoint=True)
-    more = Classifier(passes=7 - first, **options).fit(*TRAIN, dev=DEV, resume=reloaded(part, tmp_path))
+    more = Classifier(passes=7 - first, **options).fit(*TRAIN, dev=DEV, resume=reloaded(part, tmp_path).model_)
     assert [row["dev"] for row in more.training_log_] == [row["dev"] for row in whole.training_log_]
     assert more.model_.meta["best_pass"] == whole.model_.meta["best_pass"]
     assert weights_by_name(more) == weights_by_name(whole)
@@ -86,7 +86,8 @@ def test_a_model_without_a_checkpoint_gives_its_weights(tmp_path: Path) -> None:
     """A pass over nothing to correct leaves them as they are."""
     one = Classifier(passes=8, estimator="last", learner="perceptron").fit(*TRAIN)
     assert one.training_log_[-1]["updates"] == 0
-    two = Classifier(passes=1, estimator="last", learner="perceptron").fit(*TRAIN, resume=reloaded(one, tmp_path))
+    before = reloaded(one, tmp_path).model_
+    two = Classifier(passes=1, estimator="last", learner="perceptron").fit(*TRAIN, resume=before)
     assert weights_by_name(two) == weights_by_name(one)
     assert len(two.training_log_) == len(one.training_log_) + 1
 
@@ -96,12 +97,12 @@ def test_new_data_bring_new_attributes(checkpoint: bool, tmp_path: Path) -> None
     one = Classifier(passes=2).fit(*TRAIN, checkpoint=checkpoint)
     before = weights_by_name(one)
     half = reloaded(one, tmp_path)
-    two = Classifier(passes=2).fit(*OTHER, resume=half, checkpoint=True)
+    two = Classifier(passes=2).fit(*OTHER, resume=half.model_, checkpoint=True)
     names = set(weights_by_name(two))
     assert set(before) < names
     assert any("harbour" in name or "ferry" in name for name in names) or len(names) > len(before) + 100
     assert weights_by_name(half) == before  # the old model is as it was
-    three = Classifier(passes=2).fit(*TRAIN, resume=reloaded(two, tmp_path))
+    three = Classifier(passes=2).fit(*TRAIN, resume=reloaded(two, tmp_path).model_)
     assert three.score(*TRAIN) > 0.9
     assert [row["number"] for row in three.training_log_] == [1, 2, 3, 4, 5, 6]
 
@@ -128,13 +129,14 @@ def test_a_checkpoint_is_kept_only_if_asked_for(tmp_path: Path) -> None:
 def test_what_a_resumed_training_cannot_change(options: dict[str, Any], told: str) -> None:
     old = Classifier(passes=1).fit(*TRAIN)
     with pytest.raises(UsageError, match=told):
-        Classifier(passes=1, **options).fit(*TRAIN, resume=old)
+        Classifier(passes=1, **options).fit(*TRAIN, resume=old.model_)
 
 
 def test_other_classes_and_learners_with_state() -> None:
     old = Classifier(passes=1).fit(*TRAIN)
     with pytest.raises(UsageError, match="resume: the classes are"):
-        Classifier(passes=1).fit(TRAIN[0], [{"1": "yes", "0": "no"}[c] for c in TRAIN[1]], positive="yes", resume=old)
+        other = [{"1": "yes", "0": "no"}[c] for c in TRAIN[1]]
+        Classifier(passes=1).fit(TRAIN[0], other, positive="yes", resume=old.model_)
     with pytest.raises(UsageError, match="arow has state per weight"):
         Classifier(passes=1, learner="arow").fit(*TRAIN, checkpoint=True)
 

@@ -44,8 +44,12 @@ TREES = [
     [("The", "DET", 2, "det"), ("boat", "NOUN", 3, "nsubj"), ("stops", "VERB", 0, "root"), ("here", "ADV", 3, "adv")],
     [("We", "PRON", 2, "nsubj"), ("sing", "VERB", 0, "root")],
 ]
+TREEBANK: list[list[dict[str, str | int]]] = [
+    [{"form": form, "upos": tag, "head": head, "deprel": name} for form, tag, head, name in tree] for tree in TREES
+]
 TREE_TEMPLATES = "s0.w\ns1.wu\nq0.u\ns0.u s1.u\ns0.l.rel s0.u\ns0.vl\ns1.sr\ndistance"
 ROWS, CLASSES = [[0.3, 1.0], [0.9, -1.0], [0.1, 0.5], [1.2, 0.0]], ["a", "b", "a", "b"]
+CLASSIFIED = [*SENTENCES, SENTENCES[0][::-1]], ["yes", "yes", "no", "no"]
 TEXT = ["the boat stopped", "rain fell on the lake", "the rain stopped", "we sing on the lake"]
 
 ORDER_0 = "U0:%x[0,0]\nU1:%x[0,1]"
@@ -122,7 +126,9 @@ def _taggers() -> dict[str, Tagger]:
         "order 2, seen": tagger(ORDER_2, edge_features="seen", learner=Mira(nbest=2)),
         "latent": tagger(ORDER_1, states=Latent(2)),
         "latent, seen": tagger(EDGES, states=Latent(2), edge_features="seen"),
+        "latent, all at random": tagger(EDGES, states=Latent(2, init="all")),
         "beam": tagger(ORDER_1, search=Beam(2)),
+        "beam, latent": tagger(EARLIER, search=Beam(2), states=Latent(2)),
         "beam, earlier labels": tagger(EARLIER, search=Beam(2)),
         "beam, seen": tagger(ORDER_2, search=Beam(2), edge_features="seen"),
         "history, bigram": tagger(ORDER_1, states=LabelHistory("bigram")),
@@ -150,21 +156,26 @@ def _with_resources(folder: Path) -> Tagger:
 
 
 def _others(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
-    words: list[list[dict[str, str | int]]] = [
-        [{"form": form, "upos": tag, "head": head, "deprel": name} for form, tag, head, name in t] for t in TREES
-    ]
     templates = folder / "templates.txt"
     templates.write_text(TREE_TEMPLATES)
     for merge in (False, True):
-        parser = Parser(str(templates), search=Beam(2), passes=2, merge=merge).fit(words)
+        parser = Parser(str(templates), search=Beam(2), passes=2, merge=merge).fit(TREEBANK)
         yield f"parser{', merging' if merge else ''}", parser.save
     parser.compact()
     yield "parser, compact", parser.save
+    for name, learner in (("checkpoint", "perceptron"), ("checkpoint, adaptive", "arow")):
+        parser = Parser(str(templates), learner=learner, search=Beam(2), passes=2, min_count=1)
+        yield f"parser, {name}", parser.fit(TREEBANK, checkpoint=True).save
+    templates.write_text(f"{TREE_TEMPLATES}\ns0.l.v s0.u")
+    parser = Parser(str(templates), search=Beam(3, update="max-violation"), passes=2, variants=2)
+    yield "parser, variants", parser.fit(TREEBANK, checkpoint=True).save
     for name, options in {
         "one view": {}, "all views": {"views": "all", "combine": "cotrain"}, "states": {"latent": 3},
-        "none": {"latent": "none"},
+        "none": {"latent": "none"}, "joint": {"views": "all", "combine": "joint"},
+        "dual": {"views": "iob2,ioe1", "combine": "dual"},
     }.items():  # fmt: skip
         made = Classifier(template=parse(CLASSIFIER), types=1, passes=2, **options)  # type: ignore[arg-type]
-        yield f"classifier, {name}", made.fit([*SENTENCES, SENTENCES[0][::-1]], ["yes", "yes", "no", "no"]).save
-    for order in (1, 3):
+        yield f"classifier, {name}", made.fit(*CLASSIFIED).save
+        yield f"classifier, {name}, checkpoint", made.fit(*CLASSIFIED, checkpoint=True).save
+    for order in (1, 2.5, 3):
         yield f"language model {order}", LanguageModel(order).fit(TEXT).save

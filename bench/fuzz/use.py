@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bench.fuzz.models import ATTRIBUTES, LABELS, ROWS, SENTENCES, TEXT
+from bench.fuzz.models import ATTRIBUTES, CLASSIFIED, LABELS, ROWS, SENTENCES, TEXT, TREEBANK
 from bench.fuzz.run import REFUSED, USED, refusal
 from palmette import HMM, Classifier, LanguageModel, LinearClassifier, Parser, Tagger
 from palmette.data.items import corpus_from_items
@@ -155,8 +155,17 @@ def _parser_steps(path: Path, console: Console | None) -> Iterator[Step]:
         yield lambda: print_parser_inspection(parser_inspection(parser), True, console)
     yield lambda: (repr(parser), parser.get_params(), parser.relations_, parser.training_log_)
     yield lambda: parser.save(path.with_suffix(".saved"))
+    if parser.model_.checkpoint:
+        yield lambda: _resumed_parser(path)
     yield lambda: parser.compact()
     yield lambda: parser.predict(INPUT[:1])
+
+
+def _resumed_parser(path: Path) -> None:
+    """One more pass."""
+    parser = Parser.load(path)
+    parser.passes = 1
+    parser.partial_fit(TREEBANK)
 
 
 def _classifier_steps(path: Path, console: Console | None) -> Iterator[Step]:
@@ -168,6 +177,14 @@ def _classifier_steps(path: Path, console: Console | None) -> Iterator[Step]:
         yield lambda: print_classifier(classifier_inspection(classifier.model_, 3), console)
     yield lambda: (repr(classifier), classifier.get_params(), classifier.views_, classifier.training_log_)
     yield lambda: classifier.save(path.with_suffix(".saved"))
+    if classifier.model_.checkpoint:
+        yield lambda: _resumed_classifier(classifier)
+
+
+def _resumed_classifier(classifier: Classifier) -> None:
+    """One more pass."""
+    classifier.passes = 1
+    classifier.fit(*CLASSIFIED, resume=classifier.model_)
 
 
 def _lm_steps(path: Path, console: Console | None) -> Iterator[Step]:

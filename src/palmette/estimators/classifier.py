@@ -39,6 +39,7 @@ from palmette.features.templates import TemplateSet, read_templates
 from palmette.options.declare import OptionError
 from palmette.options.latent import ClassifierOptions, LatentSettings
 from palmette.structures.chain.model import ChainModel
+from palmette.structures.latent.model import ClassifierModel
 from palmette.structures.latent.serialise import load_classifier
 from palmette.structures.latent.views import View
 from palmette.training.latent.fit import Task, fit_classifier
@@ -74,7 +75,7 @@ class Classifier(ClassifierOptions, Estimator):
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         positive: str | None = None,
         names: bool = True,
-        resume: Classifier | None = None,
+        resume: ClassifierModel | None = None,
         checkpoint: bool = False,
         progress: Progress | None = None,
     ) -> Classifier:
@@ -82,11 +83,11 @@ class Classifier(ClassifierOptions, Estimator):
 
         y: strings, or what `str` makes of other values. dev: a pair (X, y) of development data that chooses the pass.
         positive: the class that scores 0 and above; not needed for 0 and 1, no and yes, and similar pairs. names: keep
-        the attributes' names, for `inspect`. resume: continue the training of this classifier. checkpoint: keep what an
-        exact resumption needs."""
+        the attributes' names, for `inspect`. resume: the `model_` of a classifier, which is trained further.
+        checkpoint: keep what an exact resumption needs."""
         self.settings(self._chunker())  # wrong parameters are reported before any data is read
         if resume is not None and positive is None:
-            positive = str(resume.classes_[1])
+            positive = resume.classes[1]
         if dev is not None and len(dev) != 2:
             raise UsageError("dev is a pair of sentences and their classes: dev=(X, y)")
         items, given = self._items(X), [str(label) for label in y]
@@ -109,7 +110,7 @@ class Classifier(ClassifierOptions, Estimator):
         *,
         classes: tuple[str, str] = ("0", "1"),
         names: bool = True,
-        resume: Classifier | None = None,
+        resume: ClassifierModel | None = None,
         checkpoint: bool = False,
         progress: Progress | None = None,
     ) -> Classifier:
@@ -123,15 +124,15 @@ class Classifier(ClassifierOptions, Estimator):
             parts, held_out = _split(parts, self.dev_share, self.seed)
             dev = take(corpus, held_out), y[held_out]
         corpus, y = take(corpus, np.concatenate(parts)), y[np.concatenate(parts)]
-        old = None if resume is None else resume._fitted()
-        if old is not None and old.classes != classes:
-            raise UsageError(f"resume: the classes are {', '.join(classes)}, and {', '.join(old.classes)} in the model")
-        encoder = self._encoder(len(corpus.columns)) if old is None else old.encoder
+        if resume is not None and resume.classes != classes:
+            before = ", ".join(resume.classes)
+            raise UsageError(f"resume: the classes are {', '.join(classes)}, and {before} in the model")
+        encoder = self._encoder(len(corpus.columns)) if resume is None else resume.encoder
         settings = self.settings(chunker)
         size = None if self.init_range == "auto" else float(self.init_range)
         self.outcome_: TrainResult
         self.model_, self.outcome_ = fit_classifier(Task(
-            corpus, y, dev, encoder, settings, classes, chunker, names, size, progress, old, checkpoint,
+            corpus, y, dev, encoder, settings, classes, chunker, names, size, progress, resume, checkpoint,
         ))  # fmt: skip
         if isinstance(self.tagger, str | Path):
             self.model_.meta["tagger"] = str(self.tagger)

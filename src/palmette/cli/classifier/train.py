@@ -124,8 +124,8 @@ class TrainClassifier(JsonOptions, LabelledCommand):
         metric = None if dev is None and classifier.dev_share is None else "accuracy"
         with TrainingDisplay(classifier.n_passes(), metric, self.quiet or self.json) as display:
             classifier.fit(
-                *train, dev=dev, positive=positive, names=not self.strip, resume=old, checkpoint=self.checkpoint,
-                progress=display,
+                *train, dev=dev, positive=positive, names=not self.strip,
+                resume=None if old is None else old.model_, checkpoint=self.checkpoint, progress=display,
             )  # fmt: skip
 
 
