@@ -134,8 +134,8 @@ def test_what_a_resumed_training_cannot_change(options: dict[str, Any], told: st
 
 def test_other_classes_and_learners_with_state() -> None:
     old = Classifier(passes=1).fit(*TRAIN)
+    other = [{"1": "yes", "0": "no"}[c] for c in TRAIN[1]]
     with pytest.raises(UsageError, match="resume: the classes are"):
-        other = [{"1": "yes", "0": "no"}[c] for c in TRAIN[1]]
         Classifier(passes=1).fit(TRAIN[0], other, positive="yes", resume=old.model_)
     with pytest.raises(UsageError, match="arow has state per weight"):
         Classifier(passes=1, learner="arow").fit(*TRAIN, checkpoint=True)
