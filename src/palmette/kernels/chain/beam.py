@@ -18,6 +18,7 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Trellis, longest_of
 from palmette.kernels.chain.label_context import LabelContextWeights, key_of, read_labels, see_path
+from palmette.kernels.chain.lists import lower_place
 from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.table import find
@@ -102,14 +103,8 @@ def _add_attributes(
             for h in range(h0, h1):
                 row[h] += v * own[begin + h]
         else:
-            low, high = first[a], first[a + 1]
-            while low < high:
-                middle = (low + high) // 2
-                if combo[middle] < context * H + h0:
-                    low = middle + 1
-                else:
-                    high = middle
-            while low < first[a + 1] and combo[low] < context * H + h1:
+            low, end = lower_place(first, slot, combo, a, context * H + h0), first[a] + slot[a]
+            while low < end and combo[low] < context * H + h1:
                 row[combo[low] - context * H] += v * w[low, 0]
                 low += 1
 

@@ -31,12 +31,13 @@ class Active(NamedTuple):
 @struct
 class FeatureWeights(NamedTuple):
     """Weights of attributes for one arity. Dense: attribute a owns the row slot[a]; row 0 stays zero and is shared by
-    all attributes without weights. Seen: a owns the places first[a]..first[a+1], each for one combination of labels
-    (numbered (f * Y + g) * Y + h): a block of all states of these labels."""
+    all attributes without weights. Lists: a owns slot[a] places from first[a] on, each for one combination of labels
+    (numbered (f * Y + g) * Y + h): a block of all states of these labels. Fixed lists (of seen combinations) follow one
+    another and end at first[A]; lists that grow (lists.py) have no first[A]."""
 
     slot: I32  # [A]
-    used: I64  # [1]     allocated rows, row 0 included
-    first: I64  # [A+1], or of size 0 if dense
+    used: I64  # [1]     allocated rows, row 0 included, or allocated places of lists that grow
+    first: I64  # [A+1], of size 0 if dense, of size A if lists grow
     combo: I32  # [places]  ascending within an attribute
     w: F32_2D  # [rows, width] or f32[places, block]; a block has states_per_label ** arity numbers
     a: F64_2D  # as w: sum of (time * change), for averaging; of size 0 when tagging

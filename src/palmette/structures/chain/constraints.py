@@ -29,7 +29,6 @@ def constraints(
     else:
         allowed = allowed_transitions(labels, asked)
         scheme = asked.upper()
-    allowed = Transitions(*(block.copy() for block in allowed))
     for before, after in forbidden:
         _forbid(allowed, labels, before, after)
     if asked not in ("none", "auto") or forbidden:
