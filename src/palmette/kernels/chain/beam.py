@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Trellis, longest_of
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Trellis, longest_of, no_skips
 from palmette.kernels.chain.label_context import LabelContextWeights, key_of, read_labels, see_path
 from palmette.kernels.chain.lists import lower_place
 from palmette.kernels.core.aligned import aligned_zeros
@@ -74,7 +74,8 @@ def make_beam_workspace(w: BeamWeights, d: BeamData, B: int) -> BeamWorkspace:
         np.empty((n, B), np.int32), np.empty((n, B), np.int32), np.empty((n + 1, B)), np.zeros(n + 1, np.int64),
         np.empty(n + 1), np.empty(n + 1), aligned_zeros((W,), kind), np.empty(reach, np.int32),
     )  # fmt: skip
-    return BeamWorkspace(Trellis(aligned_zeros((n, W), kind), none, np.empty((0, 0, 0, W), kind), none), beam)
+    trellis = Trellis(aligned_zeros((n, W), kind), none, np.empty((0, 0, 0, W), kind), none, no_skips())
+    return BeamWorkspace(trellis, beam)
 
 
 @inline

@@ -15,6 +15,7 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Gather, Trellis
 from palmette.kernels.chain.local import normalise
+from palmette.kernels.chain.skipping import fill_tops
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.vector import add_run, fetch_early
 from palmette.kernels.core.vector_states import add_attribute_rows
@@ -154,10 +155,25 @@ def _score_pairs(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
             e, f, p = E[i, g], forbid[g], pair[g]
             for h in range(e.size):
                 e[h] = f[h] + p[h]
+    if T.skips.top.size > 0:
+        fill_tops(E, T.skips, 0, forbid.shape[0])
     if m.weights[1].first.size > 0:
         _add_seen(E[:edges].reshape(edges, -1), m.weights[1], m, gather_for(m, m.weights[1], 2), x, lo, 1)
     elif x.ptr.size > 0:
         add_rows(E[:edges].reshape(edges, -1), m.weights[1], x, lo, 1)
+
+
+@part
+def score_changed_pairs(T: Trellis, m: Chain, n: int, path: np.ndarray) -> None:
+    """Fill the edges that an update by a path changed, where all tokens share them and nothing else changed."""
+    E, forbid, pair, size = T.E, m.forbid, m.transitions[1].w, m.states_per_label
+    for i in range(n - 1):
+        begin = path[i] // size * size  # a tied update changes all states of the label
+        for g in range(begin, begin + size):
+            e, f, p = E[0, g], forbid[g], pair[g]
+            for h in range(e.size):
+                e[h] = f[h] + p[h]
+        fill_tops(E, T.skips, begin, begin + size)
 
 
 @part

@@ -12,7 +12,7 @@ import numpy as np
 from palmette.kernels.chain.costs import wrong_labels
 from palmette.kernels.chain.forms import Chain, Data, Trellis, longest_of, make_trellis
 from palmette.kernels.chain.lists import has_room
-from palmette.kernels.chain.score import restrict, score
+from palmette.kernels.chain.score import restrict, score, score_changed_pairs
 from palmette.kernels.chain.update import add_path_difference
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
@@ -72,7 +72,11 @@ def train_perceptron(
             if gold_path(T, m, x, lo, n, gold):
                 add_path_difference(m, x, s, gold, guess, float(x.weight[s]), clock)
                 updates += 1
-                changed = True
+                if T.skips.top.size > 0:  # of thousands of edges a few have changed
+                    score_changed_pairs(T, m, n, gold)
+                    score_changed_pairs(T, m, n, guess)
+                else:
+                    changed = True
             else:
                 infeasible += 1
         clock += 1.0

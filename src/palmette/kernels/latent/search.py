@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Trellis
 from palmette.kernels.chain.score import add_rows
 from palmette.kernels.chain.viterbi import viterbi_pairs
 from palmette.kernels.core.compile import part
@@ -58,7 +57,7 @@ def _best_path(v: Views, workspace: Workspace, r: int, n: int) -> None:
         for h in range(W):
             U[i, h] = workspace.U[i, column + h]
     E = workspace.E[v.edge[r] : v.edge[r + 1]].reshape(1, H, W)
-    viterbi_pairs(Trellis(U, E, workspace.S, workspace.D[: n * W].reshape(n, 1, W)), n, H, workspace.best[r])
+    viterbi_pairs(U, E, workspace.D[: n * W].reshape(n, 1, W), n, H, workspace.best[r])
 
 
 @part
