@@ -110,7 +110,7 @@ def beam_cases(draw: st.DrawFn, learning: bool = False, of_order: int | None = N
         case = draw(cases(max_tokens=4, learning=learning, latent=True, max_states=4))
         assume(not case.plain)
     else:
-        case = draw(cases(max_tokens=4, learning=learning, of_order=of_order, max_states=3))
+        case = draw(cases(max_tokens=4, learning=learning, of_order=of_order, max_states=3, lists=True))
     case = case._replace(known=[[frozenset([draw(st.sampled_from(sorted(k)))]) for k in s] for s in case.known])
     n_contexts = draw(st.sampled_from([0, 3, 6]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))

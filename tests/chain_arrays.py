@@ -25,6 +25,7 @@ from palmette.kernels.chain.forms import (
 )
 from palmette.kernels.chain.train import decode
 from palmette.structures.chain.data import allow_table
+from palmette.structures.chain.lists import as_lists, fixed, growing, grows
 from palmette.structures.chain.model import ChainModel
 
 KINDS = ("one", "two", "three")
@@ -45,6 +46,7 @@ class Case(NamedTuple):
         1  # states of a label that lie side by side; combinations are then seen of labels, not of states
     )
     tied_update: float = 0.0  # of an update that all states of a label get
+    growing: bool = False  # whether weights of single labels are lists that grow
 
     @property
     def n_labels(self) -> int:
@@ -89,6 +91,8 @@ def chain_of(case: Case) -> Chain:
     for kind, *place in model.forbidden:
         {"start": first, "end": last, "pair": forbid}[kind][tuple(place)] = -np.inf
     one, two, three = (_rows(case, arity) for arity in (1, 2, 3))
+    if case.growing:
+        one = growing(as_lists(one, H, case.states_per_label), spare=1 << 14)
     learnt = [TransitionWeights(w, np.zeros(w.shape), no_state()) for w in (ends, pairs, triples)]
     return Chain(
         model.order,
@@ -130,7 +134,7 @@ def _rows(case: Case, order: int) -> FeatureWeights:
         return no_weights()._replace(a=np.zeros((1, 1)))
     kind = KINDS[order - 1]
     mine = {feature: w for feature, w in model.weights.items() if feature[0] == kind}
-    if order > 1 and model.seen is not None:
+    if kind in model.limited and model.seen is not None:
         return _seen_rows(case, kind, size, mine)
     H, W = model.n_states, stride_of(model.n_states)
     w = _block(H, size + 1, H ** (order - 1), W).reshape(size + 1, -1)
@@ -163,7 +167,7 @@ def _seen_rows(case: Case, kind: str, size: int, mine: dict[Feature, float]) -> 
     width = states_per_label ** (KINDS.index(kind) + 1)
     w = np.array([[blocks[p][cell] for cell in range(width)] for p in places], np.float32).reshape(-1, width)
     combo = np.array([combo for _, combo in places], np.int32)
-    slot = np.zeros(size, np.int32)
+    slot = np.diff(first).astype(np.int32)
     return FeatureWeights(slot, np.ones(1, np.int64), first, combo, w, np.zeros(w.shape), no_state())
 
 
@@ -229,6 +233,7 @@ def _weights_of(chain: Chain, rows: FeatureWeights, order: int) -> Iterator[tupl
     """(attribute, states, weight) of what is not zero."""
     H, W, states_per_label = chain.label_of.size, chain.bias.size, chain.states_per_label
     if rows.first.size:
+        rows = fixed(rows) if grows(rows) else rows
         owner = np.repeat(np.arange(rows.first.size - 1), np.diff(rows.first))
         for place, cell in np.argwhere(rows.w):
             labels = _digits(int(rows.combo[place]), [H // states_per_label] * order)

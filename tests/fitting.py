@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,11 @@ def twin_of(templates: TemplateSet, n_labels: int) -> Model:
     return Model(templates.order, n_labels, transitions=2 in bare, triples=3 in bare)
 
 
-def seen_features(examples: list[Example], order: int) -> frozenset[Feature]:
-    """The features on pairs and triples that occur on gold paths."""
+def seen_features(examples: list[Example], order: int, least: int = 1) -> frozenset[Feature]:
+    """The observation features that occur on gold paths at least so many times."""
     paths = [(e.sentence, tuple(min(states) for states in e.allowed)) for e in examples]
-    found = (feature for sentence, path in paths for feature, _ in parts(Model(order, 1), sentence, path))
-    return frozenset(feature for feature in found if feature[0] in ("two", "three"))
+    found = Counter(feature for sentence, path in paths for feature, _ in parts(Model(order, 1), sentence, path))
+    return frozenset(f for f, times in found.items() if f[0] in ("one", "two", "three") and times >= least)
 
 
 def labelled(weights: dict[Feature, float], names: list[str]) -> dict[Feature, float]:

@@ -37,7 +37,7 @@ Sentence = Sequence[Token]
 @dataclass
 class Model:
     """A chain. Forbidden are ("start", h), ("end", h) and, from order 1 on, ("pair", g, h). With `seen` an
-    observation feature on pairs or triples that is not in it does not exist."""
+    observation feature of the kinds `limited` that is not in it does not exist."""
 
     order: int
     n_states: int
@@ -47,11 +47,12 @@ class Model:
     transitions: bool = True
     triples: bool = True
     seen: frozenset[Feature] | None = None
+    limited: tuple[str, ...] = ("two", "three")
 
     def is_feature(self, feature: Feature) -> bool:
         """Whether the feature has a weight that can be learnt."""
         kind = feature[0]
-        if kind in ("two", "three") and self.seen is not None:
+        if kind in self.limited and self.seen is not None:
             return feature in self.seen
         switches = {"start": self.ends, "end": self.ends, "pair": self.transitions, "triple": self.triples}
         return switches.get(kind, kind != "bias")

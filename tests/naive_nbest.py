@@ -320,7 +320,7 @@ def states_of(case: Case) -> States | None:
 
 def learning_cases(order: int) -> st.SearchStrategy[Case]:
     """Few states and several tokens; labels of two states; or so many states that rows are padded."""
-    small = {"latent": True, "learning": True, "of_order": order}
+    small = {"latent": True, "learning": True, "of_order": order, "lists": True}
     return st.one_of(
         cases(max_tokens=3, **small),
         cases(max_tokens=3, split=2, **small),
@@ -333,7 +333,7 @@ def with_real_weights(case: Case, seed: int, fresh: bool = False) -> Case:
     rng = np.random.default_rng(seed)
     everything = every_feature(case.model.order, case.model.n_states, case.sizes)
     own = [f for kind, features in everything.items() if kind != "bias" for f in features]
-    kept = [f for f in own if f[0] not in ("two", "three") or case.model.is_feature(f)]
+    kept = [f for f in own if f[0] not in ("one", "two", "three") or case.model.is_feature(f)]
     weights = {f: float(np.float32(rng.normal())) for f in kept}
     return case._replace(model=replace(case.model, weights={} if fresh else weights))
 

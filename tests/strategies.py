@@ -55,15 +55,17 @@ def every_feature(order: int, n_states: int, sizes: tuple[int, int, int]) -> dic
 
 def random_model(
     rng: np.random.Generator, order: int, n_states: int, sizes: tuple[int, int, int],
-    weights: str = "spread", forbid: float = 0.0, seen: bool = False, escape: bool = False, states_per_label: int = 1,
+    weights: str = "spread", forbid: float = 0.0, seen: tuple[str, ...] = (), escape: bool = False,
+    states_per_label: int = 1,
 ) -> Model:  # fmt: skip
     """A model with random weights. `forbid`: the share of forbidden starts, ends and pairs; with `escape`
-    the path of only zeros stays allowed. `seen`: only half of the edge features exist: of the combinations of
+    the path of only zeros stays allowed. `seen`: of these kinds only half of the features exist: of the combinations of
     labels that have `per` states each."""
     features = every_feature(order, n_states, sizes)
     model = Model(order, n_states)
     if seen:
-        edges = features.get("two", []) + features.get("three", [])
+        model.limited = seen
+        edges = [feature for kind in seen for feature in features.get(kind, [])]
         labels = {(kind, a, *(h // states_per_label for h in states)) for kind, a, *states in edges}
         chosen = {combo for combo in sorted(labels) if rng.random() < 0.5}
         model.seen = frozenset(f for f in edges if (f[0], f[1], *(h // states_per_label for h in f[2:])) in chosen)
@@ -102,17 +104,19 @@ def shapes(draw: st.DrawFn, order: int) -> tuple[int, int, int]:
 @st.composite
 def cases(
     draw: st.DrawFn, max_states: int = 4, max_tokens: int = 4, latent: bool = False, learning: bool = False,
-    of_order: int | None = None, split: int = 0,
+    of_order: int | None = None, split: int = 0, lists: bool = False,
 ) -> Case:  # fmt: skip
     """Anything small. `latent`: several states a label; `learning`: the start may be all zeros, there is no
     bias, there is always a path to guess, and examples have weights of their own. `split`: two labels or more, of so
-    many states each."""
+    many states each. `lists`: weights of single labels may be lists, of half of the labels or of those that change."""
     order = draw(st.integers(0, 2)) if of_order is None else of_order
     n_states = split * draw(st.integers(2, max(2, max_states // split))) if split else draw(st.integers(1, max_states))
     sizes = draw(shapes(order))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     forbid = draw(st.sampled_from([0.0, 0.3, 0.7]))
-    seen, valued = draw(st.booleans()), draw(st.booleans())
+    seen: tuple[str, ...] = ("two", "three") if draw(st.booleans()) else ()
+    form, valued = draw(st.sampled_from(["rows", "lists", "growing"] if lists else ["rows"])), draw(st.booleans())
+    seen = ("one", *seen) if form == "lists" else seen
     weights = draw(st.sampled_from(sorted(WEIGHTS)))
     states_per_label = split
     if not split:
@@ -125,6 +129,7 @@ def cases(
     lengths = draw(st.lists(st.integers(1, max_tokens), min_size=1, max_size=3))
     sentences = [random_sentence(rng, n, sizes, valued) for n in lengths]
     n_labels = draw(st.integers(1, n_states)) if latent else n_states
+    growing = form == "growing" and sizes[0] > 0
     label_of = tuple(h % n_labels if states_per_label == 1 else h // states_per_label for h in range(n_states))
     n_labels = max(label_of) + 1
     known = [[draw(knowledge(n_labels)) for _ in range(n)] for n in lengths]
@@ -133,7 +138,7 @@ def cases(
         fresh = draw(st.booleans())
         model.weights = {f: w for f, w in model.weights.items() if f[0] != "bias" and not fresh}
         model.ends, model.transitions, model.triples = (draw(st.booleans()) for _ in range(3))
-    return Case(model, label_of, sizes, sentences, known, shares, states_per_label)
+    return Case(model, label_of, sizes, sentences, known, shares, states_per_label, growing=growing)
 
 
 def knowledge(n_labels: int) -> st.SearchStrategy[frozenset[int]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 from chain_arrays import PAD, Case, chain_of, data_of
 from hypothesis import given
+from hypothesis import strategies as st
 from objectives import by_feature, evaluated
 from strategies import cases, few
 
@@ -72,14 +74,15 @@ def test_seen_labels_are_the_only_weights_of_attributes(case: Case) -> None:
 
 
 @few(2)
-@given(cases(learning=True))
-def test_seen_labels_are_those_of_the_tokens(case: Case) -> None:
+@given(cases(learning=True), st.integers(1, 3))
+def test_seen_labels_are_those_of_the_tokens(case: Case, least: int) -> None:
     data, labels = data_of(case), chain_of(case).label_of.max() + 1
     active = data.features[0]
     attributes = chain_of(case).weights[0].slot.size
-    wanted: list[set[int]] = [set() for _ in range(attributes)]
+    wanted: list[Counter[int]] = [Counter() for _ in range(attributes)]
     for token, known in enumerate(data.known.tolist()):
         for a in active.att[active.ptr[token] : active.ptr[token + 1]].tolist():
-            wanted[a] |= {known} if known < labels else set()
-    first, found = seen_labels(inverted(active, attributes, 0, data.known.size), data.known, int(labels))
-    assert [found[a:b].tolist() for a, b in pairwise(first.tolist())] == [sorted(own) for own in wanted]
+            wanted[a].update([known] if known < labels else [])
+    first, found = seen_labels(inverted(active, attributes, 0, data.known.size), data.known, int(labels), least)
+    often = [sorted(label for label, times in own.items() if times >= least) for own in wanted]
+    assert [found[a:b].tolist() for a, b in pairwise(first.tolist())] == often

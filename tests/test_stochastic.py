@@ -110,8 +110,11 @@ class Twin:
                     self.change(feature, value * slopes.get(feature[2:], 0.0) + decay)
 
 
+FIXED = cases(max_tokens=3, latent=True, learning=True, lists=True).filter(lambda case: not case.growing)
+
+
 @few(2)
-@given(cases(max_tokens=3, latent=True, learning=True), st.booleans(), st.sampled_from([0.0, 0.3]))
+@given(FIXED, st.booleans(), st.sampled_from([0.0, 0.3]))
 def test_descent_is_that_of_all_paths(case: Case, adaptive: bool, l2: float) -> None:
     rate = 0.125
     chain, data = started(case)
@@ -185,7 +188,6 @@ def test_latent_states_and_partial_labels_descend_too() -> None:
         ({"learner": "crf", "optimiser": "newton"}, "choose one of lbfgs, sgd, adagrad"),
         ({"learner": "crf", "rate": 0.1}, "applies to the optimisers sgd and adagrad"),
         ({"learner": "crf", "optimiser": "sgd", "l1": 1.0}, "l1: applies to the optimiser lbfgs, not sgd"),
-        ({"learner": "crf", "optimiser": "adagrad", "state_features": "seen"}, "state_features: seen applies to"),
         ({"learner": "crf", "optimiser": "sgd", "rate": -1.0}, "rate"),
     ],
 )

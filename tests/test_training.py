@@ -51,19 +51,23 @@ from palmette.training.trainer import shuffled
 def test_weights_are_those_of_the_definition(
     task: Task, estimator: str, edges: str, passes: int, data: st.DataObject
 ) -> None:
+    states, least = data.draw(st.sampled_from(["all", "seen"])), data.draw(st.sampled_from([1, 1, 2, 3]))
     ends, seed = data.draw(st.booleans()), data.draw(st.integers(0, 99))
     shares = [data.draw(st.sampled_from([1.0, 2.0, 0.5])) for _ in task.labels]
     corpus = column_corpus(task.sentences, task.labels)
     corpus.weight = np.array(shares, np.float32)
     model, outcome = fit(
-        corpus, task.templates, estimator=estimator, passes=passes, seed=seed, edge_features=edges, ends=ends
-    )
+        corpus, task.templates, estimator=estimator, passes=passes, seed=seed, ends=ends,
+        edge_features=edges, state_features=states, min_feature_count=least,
+    )  # fmt: skip
     names = in_order_of_occurrence(task.labels)
     templates = parse(task.templates)
     twin = twin_of(templates, len(names))
     twin.ends = ends
     examples = gold_examples([tokens_of(templates, s) for s in task.sentences], task.labels, names, shares)
-    twin.seen = seen_features(examples, twin.order) if edges == "seen" else None
+    kinds = {"one": states, "two": edges, "three": edges}
+    twin.limited = tuple(kind for kind, which in kinds.items() if which == "seen" or least > 1)
+    twin.seen = seen_features(examples, twin.order, least)
     trained = perceptron(twin, examples, orders(seed, outcome, len(examples)))
     assert model.labels == names
     assert_equal_weights(weights_by_name(model), labelled(ESTIMATES[estimator](trained), names))
@@ -95,7 +99,7 @@ def test_ready_made_attributes_with_values(drawn: list, order: int, estimator: s
 
 
 @few(2)
-@given(cases(max_tokens=3, latent=True, learning=True), st.integers(1, 3))
+@given(cases(max_tokens=3, latent=True, learning=True, lists=True), st.integers(1, 3))
 def test_learning_from_what_is_known(case: Case, passes: int) -> None:
     """The kernel itself: partial labels, several states a label, forbidden transitions, any switch."""
     chain, data = chain_of(case), data_of(case)

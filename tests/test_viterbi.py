@@ -32,7 +32,7 @@ def sizes_for(order: int) -> tuple[int, int, int]:
 
 
 @few(3)
-@given(cases())
+@given(cases(lists=True))
 def test_the_best_of_all_paths(case: Case) -> None:
     for sentence, (score, path) in zip(case.sentences, decoded(chain_of(case), data_of(case)), strict=True):
         best = best_path(case.model, sentence)
@@ -42,7 +42,7 @@ def test_the_best_of_all_paths(case: Case) -> None:
 
 
 @few(2)
-@given(cases(latent=True))
+@given(cases(latent=True, lists=True))
 def test_the_best_path_under_what_is_known(case: Case) -> None:
     found = decoded(chain_of(case), data_of(case), restricted=True)
     for s, (score, path) in enumerate(found):

@@ -78,6 +78,11 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
     max_attributes: int | None = option(
         default=None, low=1, group="features", help="Keep at most so many attributes per arity, the most frequent ones."
     )
+    min_feature_count: int = option(
+        default=1, low=1, group="features",
+        help="Leave out weights of an attribute on a label, label pair or triple that it occurs with less often in the "
+        "training data; from 2 on only seen combinations have weights.",
+    )  # fmt: skip
     edge_features: str = option(
         default="all",
         choices=COMBINATIONS,
@@ -86,7 +91,7 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
     )
     state_features: str = option(
         default="all", choices=COMBINATIONS, group="features",
-        help="Weights of observations on single labels (seen: crf, dplvm and maxent by lbfgs).",
+        help="Weights of observations on single labels.",
     )  # fmt: skip
     constraints: str = option(
         default="auto", group="model", metavar="auto|strict|none|SCHEME",
@@ -155,6 +160,11 @@ class ChainSettings(ChainOptions, Value):
         """The share of an update that all states of a label get."""
         return self.states.tied_update if isinstance(self.states, SeveralStates) else 0.0
 
+    def only_seen(self, arity: int) -> bool:
+        """Whether attributes have weights only for the label n-grams of this arity that they occur with in training."""
+        which = self.state_features if arity == 1 else self.edge_features
+        return which == "seen" or self.min_feature_count > 1
+
     def resolved(self) -> ChainSettings:
         """The settings with the defaults of the search and the penalty filled in, as a model stores them."""
         learner, beam = self.chosen_learner, self.beam
@@ -181,8 +191,6 @@ class ChainSettings(ChainOptions, Value):
             raise OptionError("mavg_every", "applies to the estimator mavg")
         if learner.full_batch and self.estimator != "auto":
             raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
-        if self.state_features != "all" and not learner.full_batch:
-            raise OptionError("state_features", "seen applies to crf, dplvm and maxent by lbfgs")
         if not isinstance(self.constraints, str):
             raise OptionError(
                 "constraints", f"{self.constraints!r} is not auto, strict, none or the name of a tag scheme"

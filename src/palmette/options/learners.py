@@ -338,7 +338,7 @@ class HiddenMarkov(CountingOptions, Learner):
     probabilistic = True
     unused = (
         "features", "template", "lexicons", "clusters", "states", "estimator", "mavg_every", "partial", "passes",
-        "patience", "min_count", "max_attributes", "edge_features", "state_features", "search",
+        "patience", "min_count", "max_attributes", "min_feature_count", "edge_features", "state_features", "search",
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from palmette.reports.console import OutputConsole
 from palmette.reports.tables import described, not_zero
 from palmette.structures.chain.array_specs import PARTS
 from palmette.structures.chain.label_context import top_contexts
+from palmette.structures.chain.lists import is_list, owners
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.posteriors import named
 from palmette.structures.chain.separation import Separation
@@ -88,8 +89,7 @@ def _moved(rows: FeatureWeights) -> int:
     if not rows.first.size:
         full = np.flatnonzero(rows.w.any(axis=1))
         return int(np.isin(rows.slot, full).sum())
-    owner = np.repeat(np.arange(rows.first.size - 1), np.diff(rows.first))
-    return int(np.unique(owner[rows.w.any(axis=1)]).size)
+    return int(np.unique(owners(rows)[rows.w.any(axis=1)]).size)
 
 
 def _state_counts(model: ChainModel) -> dict[str, int]:
@@ -99,12 +99,18 @@ def _state_counts(model: ChainModel) -> dict[str, int]:
 
 
 def _columns(model: ChainModel, label: str) -> np.ndarray:
-    """The weights of the states of a label, a column each."""
+    """The weights of the states of a label, a column each: for each row, or if they are lists for each attribute."""
     first, states_per_label = model.labels.index(label) * model.shape.states_per_label, model.shape.states_per_label
     if not model.chain.weights[0].slot.size:  # no attribute at all
         return np.zeros((1, states_per_label), np.float32)
     there = ~model.shape.missing()[first : first + states_per_label]
-    return model.chain.weights[0].w[:, first : first + states_per_label][:, there]
+    rows = model.chain.weights[0]
+    if is_list(rows):
+        own = np.flatnonzero(rows.combo == first // states_per_label)
+        columns = np.zeros((rows.slot.size, states_per_label), np.float32)
+        columns[np.searchsorted(rows.first, own, side="right") - 1] = rows.w[own]
+        return columns[:, there]
+    return rows.w[:, first : first + states_per_label][:, there]
 
 
 def top_attributes(model: ChainModel, label: str, top: int) -> list[dict[str, Any]]:
@@ -132,9 +138,10 @@ def _strongest(model: ChainModel, column: np.ndarray, top: int) -> list[dict[str
     rank = -_strength(model, column)
     strongest = np.argpartition(rank, n - 1)[:n]
     strongest = strongest[np.argsort(rank[strongest], kind="stable")]
-    owner = np.zeros(column.size, np.int64)
-    moved = np.flatnonzero(rows.slot)
-    owner[rows.slot[moved]] = moved
+    owner = np.arange(column.size)
+    if not is_list(rows):
+        moved = np.flatnonzero(rows.slot)
+        owner[rows.slot[moved]] = moved
     found = [r for r in strongest if column[r] != 0][:top]
     return [{"attribute": _name(model, 1, int(owner[r])), "weight": float(column[r])} for r in found]
 

@@ -102,6 +102,15 @@ def pack_rows(part: str, rows: Callable[[slice], np.ndarray], size: int, scale: 
     return {f"{part}.count": counts.astype(count), f"{part}.state": states, f"{part}.value": values, **scales}
 
 
+def pack_entries(part: str, count: np.ndarray, state: np.ndarray, value: np.ndarray) -> Packed:
+    """The arrays of weights that are entries already."""
+    return {
+        f"{part}.count": count.astype(smallest(int(count.max(initial=0)))),
+        f"{part}.state": state.astype(smallest(int(state.max(initial=0)))),
+        f"{part}.value": value,
+    }
+
+
 def unpack_rows(arrays: Arrays, part: str, form: Form, out: np.ndarray) -> None:
     """Write the rows to out[A, .., H], zeros so far, which may be a part of a padded array."""
     if not form.sparse:

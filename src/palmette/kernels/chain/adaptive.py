@@ -16,7 +16,8 @@ import numpy as np
 from palmette.kernels.chain.differences import Differences
 from palmette.kernels.chain.forms import Chain, FeatureWeights, StateLayout, TransitionWeights
 from palmette.kernels.chain.label_context import LabelContextWeights
-from palmette.kernels.chain.ngrams import block_and_cell, find_combination, layout_of
+from palmette.kernels.chain.lists import find_combination, place_to_change
+from palmette.kernels.chain.ngrams import block_and_cell, layout_of
 from palmette.kernels.core.compile import inline, part
 
 CONTEXT = 0  # the arity of keys of label contexts: (row * W + label + 1) * 8
@@ -48,12 +49,13 @@ def _cell_of(
     slot: np.ndarray, first: np.ndarray, combos: np.ndarray, q: StateLayout, arity: int, attribute: int, place: int
 ) -> tuple[int, int]:
     """Row and column of a weight of an attribute, or of a transition weight: these are numbered after the attributes,
-    those of the end of a sentence by 1. Dense weights without a row have row 0, which is zero."""
+    those of the end of a sentence by 1. Dense weights without a row have row 0, which is zero; combinations that are
+    not listed have row -1."""
     if attribute >= slot.size:
         return attribute - slot.size + place // q.W, place % q.W
     if first.size > 0:
         combo, cell = block_and_cell(place, arity, q)
-        return find_combination(first, combos, attribute, combo), cell
+        return find_combination(first, slot, combos, attribute, combo), cell
     return int(np.int64(slot[attribute])), place
 
 
@@ -86,7 +88,9 @@ def _divide_arity(r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity
         if _arity_of(key) == arity:
             attribute, place = _split(key, places)
             row, column = _cell_of(slot, first, combos, q, arity, attribute, place)
-            divisor[e] = 1.0 + (state[row, column] if attribute < slot.size else bare[row, column])
+            divisor[e] = 1.0
+            if row >= 0:
+                divisor[e] += state[row, column] if attribute < slot.size else bare[row, column]
 
 
 @part
@@ -105,7 +109,7 @@ def _move_arity(
     r: FeatureWeights, v: TransitionWeights, q: StateLayout, arity: int, t: Differences,
     coefficient: np.ndarray, spread: float, clock: float,
 ) -> None:  # fmt: skip
-    """Update the weights of one arity. A dense row is allocated at its first change."""
+    """Update the weights of one arity. A dense row, or a place of a list, is allocated at its first change."""
     slot, rows, first, combos, w, a, state = r.slot, r.used, r.first, r.combo, r.w, r.a, r.state
     bare, bare_sum, bare_state = v.w, v.a, v.state
     keys, values, used, divisor = t.keys, t.values, t.used, t.divisor
@@ -119,6 +123,8 @@ def _move_arity(
         if attribute < slot.size and first.size == 0 and slot[attribute] == 0:
             slot[attribute] = rows[0]
             rows[0] += 1
+        elif attribute < slot.size and first.size > 0:
+            place_to_change(r, attribute, block_and_cell(place, arity, q)[0])
         row, column = _cell_of(slot, first, combos, q, arity, attribute, place)
         if attribute < slot.size:
             _change(w, a, state, row, column, step, clock, grown)

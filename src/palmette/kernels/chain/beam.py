@@ -24,8 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, StateLayout, Trellis, longest_of
+from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, StateLayout, Trellis, longest_of, no_skips
 from palmette.kernels.chain.label_context import LabelContextWeights, key_of, read_labels, see_path
+from palmette.kernels.chain.lists import lower_place
 from palmette.kernels.chain.ngrams import block_and_cell, layout_of
 from palmette.kernels.chain.right_prefixes import RightPrefixes, keep_right, make_right_prefixes, mark_right
 from palmette.kernels.core.aligned import aligned_zeros
@@ -102,7 +103,8 @@ def make_beam_workspace(w: BeamWeights, d: BeamData, B: int, recombine: bool) ->
         Ends(reach_of_weights(w) if recombine else SEPARATE, w.chain.order, w.chain.label_of, np.zeros(B, np.int32)),
         make_right_prefixes(-1 if w.chain.plain else n, B),
     )  # fmt: skip
-    return BeamWorkspace(Trellis(aligned_zeros((n, W), kind), none, np.empty((0, 0, 0, W), kind), none), beam)
+    trellis = Trellis(aligned_zeros((n, W), kind), none, np.empty((0, 0, 0, W), kind), none, no_skips())
+    return BeamWorkspace(trellis, beam)
 
 
 @inline
@@ -135,14 +137,8 @@ def _add_attributes(
             for h in range(h0, h1):
                 row[h] += v * own[begin + h]
         else:
-            low, high = first[a], first[a + 1]
-            while low < high:
-                middle = (low + high) // 2
-                if combo[middle] < begin_combo:
-                    low = middle + 1
-                else:
-                    high = middle
-            while low < first[a + 1] and combo[low] < end_combo:
+            low, end = lower_place(first, slot, combo, a, begin_combo), first[a] + slot[a]
+            while low < end and combo[low] < end_combo:
                 h = (combo[low] - base) * states_per_label
                 for k in range(states_per_label):
                     row[h + k] += v * w[low, cell + k]

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Ngrams, StateLayout
+from palmette.kernels.chain.lists import place_to_change
 from palmette.kernels.chain.ngrams import (
     all_agree,
     block_and_cell,
-    find_combination,
     layout_of,
     pairs_of,
     place_of,
@@ -34,19 +34,16 @@ SMALL = 1e-5  # margin rules have smaller coefficients if the values of attribut
 
 
 class Sums(NamedTuple):
-    """The coefficients of the places of one token: a dense table, which is zero between tokens, and its nonzero
-    entries."""
+    """The coefficients of the places of one token."""
 
-    table: F64  # [places of the largest arity]
     place: I64  # [K]
     factor: F64  # [K]
     tied_place: I64  # [K]     a place per combination of labels whose coefficients do not cancel
     tied: F64  # [K]      their sum, times tied_update
 
 
-def make_sums(m: Chain, K: int) -> Sums:
+def make_sums(K: int) -> Sums:
     return Sums(
-        np.zeros(m.label_of.size**m.order * m.bias.size),
         np.empty(K, np.int64),
         np.empty(K),
         np.empty(K, np.int64),
@@ -62,26 +59,23 @@ def nothing_of(factors: np.ndarray) -> float:
 
 @inline
 def _sum_places(
-    H: int, W: int, arity: int, paths: np.ndarray, factors: np.ndarray, i: int,
-    table: np.ndarray, place: np.ndarray, factor: np.ndarray,
-) -> int:  # fmt: skip
+    H: int, W: int, arity: int, paths: np.ndarray, factors: np.ndarray, i: int, place: np.ndarray, factor: np.ndarray
+) -> int:
     """Find the distinct places of token i whose coefficients do not cancel. Returns their number."""
     n = 0
     for k in range(factors.size):
         p = place_of(H, W, paths[k], i, arity)
-        known = False
-        for j in range(n):
-            known = known or place[j] == p
-        if not known:
-            place[n] = p
+        j = 0
+        while j < n and place[j] != p:
+            j += 1
+        if j == n:
+            place[n], factor[n] = p, 0.0
             n += 1
-        table[p] += factors[k]
+        factor[j] += factors[k]
     kept, nothing = 0, nothing_of(factors)
     for j in range(n):
-        value = table[place[j]]
-        table[place[j]] = 0.0
-        if abs(value) > nothing:
-            place[kept], factor[kept] = place[j], value
+        if abs(factor[j]) > nothing:
+            place[kept], factor[kept] = place[j], factor[j]
             kept += 1
     return kept
 
@@ -134,12 +128,12 @@ def _blend_seen(g: Ngrams, q: StateLayout, i: int, sums: Sums, n: int, labels: i
     """Update the seen combinations of the attributes of token i."""
     r, arity, ptr, att, val = g.weights, g.arity, g.features.ptr, g.features.att, g.features.val
     place, factor, tied_place, tied = sums.place, sums.factor, sums.tied_place, sums.tied
-    first, combos, w, a = r.first, r.combo, r.w, r.a
+    w, a = r.w, r.a
     for k in range(ptr[i], ptr[i + 1]):
         value = 1.0 if val.size == 0 else float(val[k])
         for j in range(n):
             combo, cell = block_and_cell(place[j], arity, q)
-            at = find_combination(first, combos, att[k], combo)
+            at = place_to_change(r, att[k], combo)
             if at >= 0:
                 change = value * factor[j]
                 w[at, cell] += change
@@ -179,7 +173,7 @@ def _blend_arity(
 ) -> None:
     """The features of one arity that end at the first `at` tokens of a sentence of n tokens from lo on."""
     arity, H, W, has_ties = g.arity, q.H, q.W, q.tied_update > 0.0
-    table, place, factor = sums.table, sums.place, sums.factor
+    place, factor = sums.place, sums.factor
     slot, used, w, a = g.weights.slot, g.weights.used, g.weights.w, g.weights.a
     ptr, att, val = g.features.ptr, g.features.att, g.features.val
     bare, bare_sum = g.transitions.w, g.transitions.a
@@ -188,7 +182,7 @@ def _blend_arity(
     for i in range(arity - 1, at):
         if all_agree(paths, i, arity):
             continue
-        kept = _sum_places(H, W, arity, paths, factors, i, table, place, factor)
+        kept = _sum_places(H, W, arity, paths, factors, i, place, factor)
         if kept == 0:  # all coefficients cancel: no row is allocated
             continue
         labels = _sum_labels(q, arity, kept, sums, nothing_of(factors)) if has_ties else 0

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data, Ngrams, StateLayout
+from palmette.kernels.chain.lists import find_combination, is_growing
 from palmette.kernels.chain.ngrams import (
     all_agree,
-    find_combination,
     layout_of,
     pairs_of,
     place_of,
@@ -140,14 +140,15 @@ def _add_arity(
     g: Ngrams, q: StateLayout, lo: int, n: int, steps: int, paths: np.ndarray, s: Token, t: Differences
 ) -> None:
     """Add all features of one arity that end at the first `steps` tokens of a sentence of n tokens from lo on, where
-    candidates differ from gold. Transition weights are numbered after the attributes; unseen combinations
+    candidates differ from gold. Transition weights are numbered after the attributes; combinations that do not exist
     have no weight."""
     H, W, states_per_label, has_ties = q.H, q.W, q.states_per_label, q.tied_update > 0.0
     arity, K = g.arity, paths.shape[0]
     place, combo, label = s.place, s.combo, s.label
     keys, values, used, count = t.keys, t.values, t.used, t.n_used
     first, combos, ptr, att, val = g.weights.first, g.weights.combo, g.features.ptr, g.features.att, g.features.val
-    A, places, seen = g.weights.slot.size, H ** (arity - 1) * W, g.weights.first.size > 0
+    size, A, places = g.weights.slot, g.weights.slot.size, H ** (arity - 1) * W
+    some = first.size > 0 and not is_growing(g.weights)
     begin, end = 0, 0
     for i in range(arity - 1, steps):
         if all_agree(paths, i, arity):
@@ -167,7 +168,7 @@ def _add_arity(
             for j in range(K):
                 if j > 0 and place[j] == place[0]:
                     continue
-                if seen and z < end and find_combination(first, combos, attribute, combo[j]) < 0:
+                if some and z < end and find_combination(first, size, combos, attribute, combo[j]) < 0:
                     continue
                 at = entry_of(keys, used, count, _key(attribute, places, place[j], arity, 0))
                 _count(values, at, place, j, value)

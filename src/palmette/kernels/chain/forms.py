@@ -12,7 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.core.aligned import aligned_zeros
-from palmette.kernels.core.types import F32, F32_2D, F32_3D, F32_4D, F64_2D, I32, I64, Bool_2D, struct
+from palmette.kernels.core.types import F32, F32_2D, F32_3D, F32_4D, F64_2D, I32, I64, Bool, Bool_2D, struct
+
+MANY_STATES = 128  # from so many on search skips pairs of states
+FEW = 8  # states that follow at most this part of all states have lists of them
 
 
 def stride_of(H: int) -> int:
@@ -31,12 +34,13 @@ class Active(NamedTuple):
 @struct
 class FeatureWeights(NamedTuple):
     """Weights of attributes for one arity. Dense: attribute a owns the row slot[a]; row 0 stays zero and is shared by
-    all attributes without weights. Seen: a owns the places first[a]..first[a+1], each for one combination of labels
-    (numbered (f * Y + g) * Y + h): a block of all states of these labels."""
+    all attributes without weights. Lists: a owns slot[a] places from first[a] on, each for one combination of labels
+    (numbered (f * Y + g) * Y + h): a block of all states of these labels. Fixed lists (of seen combinations) follow one
+    another and end at first[A]; lists that grow (lists.py) have no first[A]."""
 
     slot: I32  # [A]
-    used: I64  # [1]     allocated rows, row 0 included
-    first: I64  # [A+1], or of size 0 if dense
+    used: I64  # [1]     allocated rows, row 0 included, or allocated places of lists that grow
+    first: I64  # [A+1], of size 0 if dense, of size A if lists grow
     combo: I32  # [places]  ascending within an attribute
     w: F32_2D  # [rows, width] or f32[places, block]; a block has states_per_label ** arity numbers
     a: F64_2D  # as w: sum of (time * change), for averaging; of size 0 when tagging
@@ -113,6 +117,17 @@ class Gather(NamedTuple):
     place: I64  # [combinations]   place of the first number of a block in a dense row
 
 
+class Skips(NamedTuple):
+    """What search needs to skip pairs of states; of size 0: it looks at all of them. See skipping.py."""
+
+    top: F32  # [H]  the largest edge from a state
+    few: Bool  # [H]  states that may follow only few others: those in `previous`
+    first: I64  # [H+1]
+    previous: I32  # []
+    bound: F32  # [H]  scratch space
+    heap: I32  # [H]  scratch space
+
+
 @struct
 class Trellis(NamedTuple):
     """Scores of one sentence, and the table D of its search. Forbidden means -inf."""
@@ -121,6 +136,7 @@ class Trellis(NamedTuple):
     E: F32_3D  # [1 or n, H, W]      (previous, current); only E[0] if all tokens have the same edges
     S: F32_4D  # [1 or n, H, H, W]   (before, previous, current); of order 2 only
     D: F32_3D  # [n, 1 or H, W]      best score of a path that ends here
+    skips: Skips
 
 
 def longest_of(x: Data, first: int = 0, last: int | None = None) -> int:
@@ -139,7 +155,25 @@ def make_trellis(m: Chain, x: Data, longest: int | None = None) -> Trellis:
         aligned_zeros((edges, H if m.order >= 1 else 0, W), kind),
         aligned_zeros((triples, H if m.order >= 2 else 0, H, W), kind),
         aligned_zeros((longest, H if m.order >= 2 else 1, W), kind),
+        make_skips(m.forbid) if m.order == 1 and edges == 1 and H >= MANY_STATES else no_skips(),
     )
+
+
+def make_skips(forbid: np.ndarray) -> Skips:
+    """For edges that all tokens share; `forbid` as in Chain."""
+    H = forbid.shape[0]
+    allowed = np.isfinite(forbid[:, :H]).T  # (current, previous)
+    few = allowed.sum(axis=1) <= H // FEW
+    now, before = np.nonzero(allowed & few[:, None])
+    first = np.searchsorted(now, np.arange(H + 1)).astype(np.int64)
+    return Skips(
+        np.zeros(H, np.float32), few, first, before.astype(np.int32), np.zeros(H, np.float32), np.zeros(H, np.int32)
+    )
+
+
+def no_skips() -> Skips:
+    numbers, whole = np.zeros(0, np.float32), np.zeros(0, np.int32)
+    return Skips(numbers, np.zeros(0, np.bool_), np.zeros(0, np.int64), whole, numbers, whole)
 
 
 def no_sums() -> np.ndarray:

@@ -42,32 +42,37 @@ def inverted(x: Active, n_attributes: int, first: int, last: int) -> Active:
 
 
 @kernel
-def seen_labels(of: Active, known: I32, n_labels: int) -> tuple[I64, I32]:
-    """The labels that the tokens of each attribute have: (places i64[A+1], labels i32[places], ascending for each
-    attribute). Tokens whose label is not fully known are left out. `of` is the result of `inverted` for all tokens."""
+def seen_labels(of: Active, known: I32, n_labels: int, least: int) -> tuple[I64, I32]:
+    """The labels that at least `least` tokens of each attribute have: (places i64[A+1], labels i32[places], ascending
+    for each attribute). Tokens whose label is not fully known are left out. `of` is the result of `inverted` for all
+    tokens."""
     n_attributes = of.ptr.size - 1
     first, owner = np.zeros(n_attributes + 1, np.int64), np.full(n_labels, -1, np.int64)
+    count = np.zeros(n_labels, np.int64)
     for a in range(n_attributes):
         first[a + 1] = first[a]
         for k in range(of.ptr[a], of.ptr[a + 1]):
             label = known[of.att[k]]
-            if label < n_labels and owner[label] != a:
+            if label < n_labels:
+                count[label] = 1 if owner[label] != a else count[label] + 1
                 owner[label] = a
-                first[a + 1] += 1
+                first[a + 1] += 1 if count[label] == least else 0
     labels = np.empty(first[n_attributes], np.int32)
     owner[:] = -1
     for a in range(n_attributes):
         size = 0
         for k in range(of.ptr[a], of.ptr[a + 1]):
             label = known[of.att[k]]
-            if label < n_labels and owner[label] != a:
+            if label < n_labels:
+                count[label] = 1 if owner[label] != a else count[label] + 1
                 owner[label] = a
-                at = first[a] + size
-                while at > first[a] and labels[at - 1] > label:
-                    labels[at] = labels[at - 1]
-                    at -= 1
-                labels[at] = label
-                size += 1
+                if count[label] == least:
+                    at = first[a] + size
+                    while at > first[a] and labels[at - 1] > label:
+                        labels[at] = labels[at - 1]
+                        at -= 1
+                    labels[at] = label
+                    size += 1
     return first, labels
 
 

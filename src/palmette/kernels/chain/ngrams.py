@@ -72,16 +72,3 @@ def block_and_cell(place: int, arity: int, q: StateLayout) -> tuple[int, int]:
 @inline
 def same_labels(place: int, other: int, arity: int, q: StateLayout) -> bool:
     return block_and_cell(place, arity, q)[0] == block_and_cell(other, arity, q)[0]
-
-
-@inline
-def find_combination(first: np.ndarray, combos: np.ndarray, attribute: int, combo: int) -> int:
-    """The place of a combination among those seen with an attribute; -1 if it was not seen."""
-    low, high = first[attribute], first[attribute + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if combos[middle] < combo:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < first[attribute + 1] and combos[low] == combo else -1

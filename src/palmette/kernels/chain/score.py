@@ -15,6 +15,7 @@ import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Gather, Trellis
 from palmette.kernels.chain.local import normalise
+from palmette.kernels.chain.skipping import fill_tops
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.vector import add_run, fetch_early
 from palmette.kernels.core.vector_states import add_attribute_rows
@@ -49,10 +50,26 @@ def gather_for(m: Chain, r: FeatureWeights, arity: int) -> Gather:
 
 
 @part
+def _add_lists(out: np.ndarray, r: FeatureWeights, m: Chain, x: Active, lo: int) -> None:
+    """As `add_rows` for single labels, whose combinations are listed."""
+    first, size, combo, w = r.first, r.slot, r.combo, r.w.reshape(-1)
+    ptr, att, val, block = x.ptr, x.att, x.val, np.int64(m.states_per_label)
+    for i in range(out.shape[0]):
+        row = out[i]
+        for k in range(ptr[lo + i], ptr[lo + i + 1]):
+            v = np.float32(1.0) if val.size == 0 else val[k]
+            begin = first[att[k]]
+            for p in range(begin, begin + size[att[k]]):
+                at = np.int64(combo[p]) * block
+                for cell in range(block):
+                    row[at + cell] += v * w[p * block + cell]
+
+
+@part
 def _add_seen(out: np.ndarray, r: FeatureWeights, m: Chain, g: Gather, x: Active, lo: int, skip: int) -> None:
     """As `add_rows`, for seen combinations. Blocks of consecutive combinations are added at once; then each sum is
     added to the table in runs of adjacent states."""
-    first, combo, w, block = r.first, r.combo, r.w.reshape(-1), np.int64(r.w.shape[1])
+    first, size, combo, w, block = r.first, r.slot, r.combo, r.w.reshape(-1), np.int64(r.w.shape[1])
     total, token, touched, place = g.total.reshape(-1), g.token, g.touched, g.place
     ptr, att, val = x.ptr, x.att, x.val
     states_per_label, H, W = np.int64(m.states_per_label), m.label_of.size, m.bias.size
@@ -61,7 +78,8 @@ def _add_seen(out: np.ndarray, r: FeatureWeights, m: Chain, g: Gather, x: Active
         n = 0
         for k in range(ptr[lo + i], ptr[lo + i + 1]):
             v = np.float32(1.0) if val.size == 0 else val[k]
-            p, end = first[att[k]], first[att[k] + 1]
+            p = first[att[k]]
+            end = p + size[att[k]]
             while p < end:
                 q, begin = np.int64(combo[p]), p
                 while p < end and combo[p] - q == p - begin:
@@ -121,7 +139,10 @@ def add_ends(T: Trellis, m: Chain, n: int) -> None:
 @part
 def score_states(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
     fill_bias(T, m, n)
-    add_rows(T.U[:n], m.weights[0], x, lo, 0)
+    if m.weights[0].first.size > 0:
+        _add_lists(T.U[:n], m.weights[0], m, x, lo)
+    else:
+        add_rows(T.U[:n], m.weights[0], x, lo, 0)
     add_ends(T, m, n)
 
 
@@ -134,10 +155,25 @@ def _score_pairs(T: Trellis, m: Chain, x: Active, lo: int, n: int) -> None:
             e, f, p = E[i, g], forbid[g], pair[g]
             for h in range(e.size):
                 e[h] = f[h] + p[h]
+    if T.skips.top.size > 0:
+        fill_tops(E, T.skips, 0, forbid.shape[0])
     if m.weights[1].first.size > 0:
         _add_seen(E[:edges].reshape(edges, -1), m.weights[1], m, gather_for(m, m.weights[1], 2), x, lo, 1)
     elif x.ptr.size > 0:
         add_rows(E[:edges].reshape(edges, -1), m.weights[1], x, lo, 1)
+
+
+@part
+def score_changed_pairs(T: Trellis, m: Chain, n: int, path: np.ndarray) -> None:
+    """Fill the edges that an update by a path changed, where all tokens share them and nothing else changed."""
+    E, forbid, pair, size = T.E, m.forbid, m.transitions[1].w, m.states_per_label
+    for i in range(n - 1):
+        begin = path[i] // size * size  # a tied update changes all states of the label
+        for g in range(begin, begin + size):
+            e, f, p = E[0, g], forbid[g], pair[g]
+            for h in range(e.size):
+                e[h] = f[h] + p[h]
+        fill_tops(E, T.skips, begin, begin + size)
 
 
 @part

@@ -161,16 +161,16 @@ def _descend_ngrams(
 
 @part
 def _descend_sentence(
-    m: Chain, x: Data, s: int, out: Expected, by: Descent, pair_place: np.ndarray, triple_place: np.ndarray, c: float
+    m: Chain, x: Data, s: int, out: Expected, by: Descent, places: tuple[np.ndarray, np.ndarray, np.ndarray], c: float
 ) -> None:
-    """Update all weights of a sentence; places: the starts of the blocks of seen combinations."""
+    """Update all weights of a sentence; places: the starts of the blocks of seen combinations, by arity minus 1."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     rate, bare = np.float32(by.rate / (1.0 + by.fall * c)), np.float32(by.bare_decay)
     M, decay, t = out.tables, by.decay, m.transitions
-    _descend_ngrams(singles_of(m, x), m, lo, n, M[0], decay[0], pair_place, rate, c)
-    _descend_ngrams(pairs_of(m, x), m, lo, n, M[1], decay[1], pair_place, rate, c)
-    _descend_ngrams(triples_of(m, x), m, lo, n, M[2], decay[2], triple_place, rate, c)
+    _descend_ngrams(singles_of(m, x), m, lo, n, M[0], decay[0], places[0], rate, c)
+    _descend_ngrams(pairs_of(m, x), m, lo, n, M[1], decay[1], places[1], rate, c)
+    _descend_ngrams(triples_of(m, x), m, lo, n, M[2], decay[2], places[2], rate, c)
     if m.learns[0]:
         _descend_transitions(t[0], out.transitions[0], bare, rate, c)
     if m.learns[1] and m.order >= 1:
@@ -188,7 +188,8 @@ def descend(
     an allowed path)."""
     own, out = workspace
     T, fast = own.T, goes_fast(own)
-    two, three = gather_for(m, m.weights[1], 2).place, gather_for(m, m.weights[2], 3).place
+    one, two, three = m.weights
+    places = gather_for(m, one, 1).place, gather_for(m, two, 2).place, gather_for(m, three, 3).place
     objective, wrong, infeasible = 0.0, 0, 0
     for k in range(first, last):
         value, missed = sentence_likelihood(T, m, x, permutation[k], 0, True, fast, own, out)
@@ -199,6 +200,6 @@ def descend(
             wrong += missed
             if fast and m.order >= 1:
                 add_fast_pairs(m, own.r, out)
-            _descend_sentence(m, x, permutation[k], out, by, two, three, clock)
+            _descend_sentence(m, x, permutation[k], out, by, places, clock)
         clock += 1.0
     return clock, objective, wrong, infeasible

@@ -11,7 +11,8 @@ import numpy as np
 
 from palmette.kernels.chain.costs import wrong_labels
 from palmette.kernels.chain.forms import Chain, Data, Trellis, longest_of, make_trellis
-from palmette.kernels.chain.score import restrict, score
+from palmette.kernels.chain.lists import has_room
+from palmette.kernels.chain.score import restrict, score, score_changed_pairs
 from palmette.kernels.chain.update import add_path_difference
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
@@ -50,7 +51,8 @@ def gold_path(T: Trellis, m: Chain, x: Data, lo: int, n: int, path: np.ndarray) 
 def train_perceptron(
     m: Chain, x: Data, workspace: PairWorkspace, permutation: I64, first: int, last: int, clock: float
 ) -> tuple[float, int, int, int]:
-    """One slice of an epoch: (clock, updates, wrong tokens, sentences without an allowed path)."""
+    """One slice of an epoch: (clock, updates, wrong tokens, sentences without an allowed path). It ends early, which
+    the clock shows, where lists of weights that grow run out of room."""
     T, guess, gold = workspace
     updates = 0
     wrong = 0
@@ -59,6 +61,8 @@ def train_perceptron(
     for k in range(first, last):
         s = permutation[k]
         lo = x.offset[s]
+        if not has_room(m.weights[0], x.features[0], lo, x.offset[s + 1] - lo, 2):
+            break
         n = score(T, m, x, s, changed)
         changed = False
         viterbi(T, m, n, guess)
@@ -68,7 +72,11 @@ def train_perceptron(
             if gold_path(T, m, x, lo, n, gold):
                 add_path_difference(m, x, s, gold, guess, float(x.weight[s]), clock)
                 updates += 1
-                changed = True
+                if T.skips.top.size > 0:  # of thousands of edges a few have changed
+                    score_changed_pairs(T, m, n, gold)
+                    score_changed_pairs(T, m, n, guess)
+                else:
+                    changed = True
             else:
                 infeasible += 1
         clock += 1.0

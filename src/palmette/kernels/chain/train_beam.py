@@ -44,6 +44,7 @@ from palmette.kernels.chain.label_context import (
     context_entries,
     has_capacity,
 )
+from palmette.kernels.chain.lists import has_room
 from palmette.kernels.chain.score import score_states
 from palmette.kernels.core.compile import inline, kernel, part
 from palmette.kernels.core.types import I64, struct
@@ -85,7 +86,7 @@ def make_beam_learning_workspace(w: BeamWeights, d: BeamData, learner: BeamLearn
     search, K = make_beam_workspace(w, d, learner.width, learner.recombine), learner.rule.candidates
     forced = search.beam if w.chain.plain else make_beam_workspace(w, d, learner.width, learner.recombine).beam
     return BeamLearningWorkspace(
-        search, forced, make_path_list(search.trellis, K), make_sums(w.chain, K + 1), make_differences(K)
+        search, forced, make_path_list(search.trellis, K), make_sums(K + 1), make_differences(K)
     )
 
 
@@ -149,7 +150,8 @@ def train_beam(
 ) -> tuple[int, float, int, int, int, int, float]:  # fmt: skip
     """Part of a slice of an epoch: (the number of the next example, clock, updates, wrong tokens, sentences
     without an allowed gold, bad updates, sum of the relative positions of the cuts). It ends early where rows of
-    `w.contexts` run out. An update that stops the search counts the tokens after it as wrong."""
+    `w.contexts` or places of lists of weights run out. An update that stops the search counts the tokens after it as
+    wrong."""
     m, p, x, y = w.chain, w.contexts, d.data, d.contexts
     update, rule, chunks = learner.update, learner.rule, learner.chunks
     T, r = workspace.search
@@ -162,7 +164,7 @@ def train_beam(
         lo = x.offset[s]
         n = x.offset[s + 1] - lo
         gold = x.known[lo : lo + n]
-        if not has_capacity(p, y, lo, n, K + 1):
+        if not (has_capacity(p, y, lo, n, K + 1) and has_room(m.weights[0], x.features[0], lo, n, K + 1)):
             return k, clock, updates, wrong, infeasible, bad, position
         if m.plain and not is_allowed(m, gold, n):
             infeasible += 1

@@ -16,6 +16,7 @@ from palmette.kernels.chain.costs import Chunks
 from palmette.kernels.chain.differences import Differences, differences_of, gram, make_differences
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.label_context import LabelContextWeights
+from palmette.kernels.chain.lists import has_room
 from palmette.kernels.chain.score import score
 from palmette.kernels.core.compile import kernel
 from palmette.kernels.core.types import I64, struct
@@ -42,7 +43,7 @@ class PathWorkspace(NamedTuple):
 def make_path_workspace(m: Chain, x: Data, K: int) -> PathWorkspace:
     """For any sentence of the corpus and K candidates."""
     T = make_trellis(m, x)
-    return PathWorkspace(T, make_path_list(T, K), make_sums(m, K + 1), make_differences(K), no_contexts(m.bias.size))
+    return PathWorkspace(T, make_path_list(T, K), make_sums(K + 1), make_differences(K), no_contexts(m.bias.size))
 
 
 @kernel
@@ -50,13 +51,16 @@ def train_paths(
     m: Chain, x: Data, workspace: PathWorkspace, permutation: I64, first: int, last: int, clock: float,
     rule: Rule, chunks: Chunks,
 ) -> tuple[float, int, int, int]:  # fmt: skip
-    """One slice of an epoch: (clock, updates, wrong tokens, sentences without an allowed path)."""
+    """One slice of an epoch: (clock, updates, wrong tokens, sentences without an allowed path). It ends early, which
+    the clock shows, where lists of weights that grow run out of room."""
     T, c, sums, table, contexts = workspace
     numbers, adaptive = c.numbers, rule.spread > 0.0
     updates, wrong, infeasible = 0, 0, 0
     changed = True
     for k in range(first, last):
         s = permutation[k]
+        if not has_room(m.weights[0], x.features[0], x.offset[s], x.offset[s + 1] - x.offset[s], rule.candidates + 1):
+            break
         n = score(T, m, x, s, changed)
         changed = False
         found, missed, gold_listed = list_candidates(T, m, x, x.offset[s], n, rule, chunks, c)

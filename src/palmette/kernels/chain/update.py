@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Ngrams, StateLayout
+from palmette.kernels.chain.lists import place_to_change
 from palmette.kernels.chain.ngrams import (
     block_and_cell,
-    find_combination,
     layout_of,
     pairs_of,
     place_of,
@@ -28,8 +28,8 @@ from palmette.kernels.core.compile import inline, part
 
 @inline
 def change_seen(r: FeatureWeights, attribute: int, combo: int, cell: int, change: float, c: float) -> None:
-    """Change one weight; unseen combinations have no weight."""
-    at = find_combination(r.first, r.combo, attribute, combo)
+    """Change one weight; a combination that does not exist has none."""
+    at = place_to_change(r, attribute, combo)
     if at >= 0:
         r.w[at, cell] += change
         r.a[at, cell] += c * change
@@ -60,7 +60,7 @@ def add_tied_seen(
     Y = q.H // states_per_label
     h, g, f = combo % Y, combo // Y % Y, combo // Y // Y
     for before in range(sizes[f] if arity == 3 else 1):
-        for previous in range(sizes[g]):
+        for previous in range(sizes[g] if arity >= 2 else 1):
             for k in range(sizes[h]):
                 cell = (before * states_per_label + previous) * states_per_label + k
                 change_seen(r, attribute, combo, cell, change, c)

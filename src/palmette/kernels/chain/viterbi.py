@@ -7,7 +7,7 @@ The inner loop runs over the contiguous current state h, with four previous stat
 back-pointers: backtracking computes one column again per token, which is cheaper than storing them. float32 sums
 lose small differences in a long sentence, so every 64 tokens the best score is moved into a float64 (D is comparable
 within one token only). Rows are taken as views before the inner loop: computed indexes are checked for being
-negative at each step, which prevents vector code.
+negative at each step, which prevents vector code. Many states: skipping.py.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Trellis
+from palmette.kernels.chain.skipping import best_by_bounds, came_from_by_bounds
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.vector import max_four
 from palmette.kernels.core.vector_states import best_previous
@@ -84,9 +85,8 @@ def viterbi_states(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
 
 
 @part
-def viterbi_pairs(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
+def viterbi_pairs(U: np.ndarray, E: np.ndarray, D: np.ndarray, n: int, H: int, path: np.ndarray) -> float:
     total = 0.0
-    U, E, D = T.U, T.E, T.D
     several = E.shape[0] > 1
     for h in range(D.shape[2]):
         D[0, 0, h] = U[0, h]
@@ -99,6 +99,26 @@ def viterbi_pairs(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
     path[n - 1] = h
     for i in range(n - 1, 0, -1):
         h = _came_from(D[i - 1, 0], E[i if several else 0], h)
+        path[i - 1] = h
+    return total
+
+
+@part
+def _viterbi_skipping(T: Trellis, n: int, H: int, path: np.ndarray) -> float:
+    """As viterbi_pairs, for edges that all tokens share."""
+    total = 0.0
+    U, E, D, skips = T.U, T.E, T.D, T.skips
+    for h in range(H):
+        D[0, 0, h] = U[0, h]
+    for i in range(1, n):
+        best_by_bounds(D[i - 1, 0], E[0], U[i], skips, D[i, 0])
+        if i % RESCALE == 0:
+            total += _taken_out(D[i], H)
+    h = _argmax(D[n - 1, 0], H)
+    total += D[n - 1, 0, h]
+    path[n - 1] = h
+    for i in range(n - 1, 0, -1):
+        h = came_from_by_bounds(D[i - 1, 0], E[0], skips.top, h)
         path[i - 1] = h
     return total
 
@@ -178,6 +198,8 @@ def viterbi(T: Trellis, m: Chain, n: int, path: np.ndarray) -> float:
     H = m.label_of.size
     if m.order == 0:
         return viterbi_states(T, n, H, path)
+    if m.order == 1 and T.skips.top.size > 0:
+        return _viterbi_skipping(T, n, H, path)
     if m.order == 1:
-        return viterbi_pairs(T, n, H, path)
+        return viterbi_pairs(T.U, T.E, T.D, n, H, path)
     return viterbi_triples(T, n, H, path)

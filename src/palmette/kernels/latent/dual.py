@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Trellis
 from palmette.kernels.chain.viterbi import viterbi_pairs
 from palmette.kernels.core.compile import part
 from palmette.kernels.latent.chunks import read_chunks, vote, write_chunks
@@ -43,7 +42,7 @@ def best_path(v: Views, workspace: Workspace, r: int, n: int, priced: bool) -> N
     if priced:
         _add_prices(v, workspace, r, n, U)
         E = workspace.dual.edges[: n * H * W].reshape(n, H, W)
-    viterbi_pairs(Trellis(U, E, workspace.S, D), n, H, workspace.best[r])
+    viterbi_pairs(U, E, D, n, H, workspace.best[r])
 
 
 @part

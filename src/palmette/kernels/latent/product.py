@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Trellis
 from palmette.kernels.chain.viterbi import viterbi_pairs
 from palmette.kernels.core.compile import part
 from palmette.kernels.latent.forms import Views, Workspace
@@ -48,8 +47,7 @@ def search_product(v: Views, workspace: Workspace, n: int, changed: bool) -> Non
     for k in range(K):
         U[0, k] += product.border[0, k]
         U[n - 1, k] += product.border[1, k]
-    T = Trellis(U, product.E.reshape(1, K, W), workspace.S, product.D[: n * W].reshape(n, 1, W))
-    viterbi_pairs(T, n, K, product.path)
+    viterbi_pairs(U, product.E.reshape(1, K, W), product.D[: n * W].reshape(n, 1, W), n, K, product.path)
     for r in range(v.size.size):
         for i in range(n):
             workspace.path[r, i] = product.state[r, product.path[i]]

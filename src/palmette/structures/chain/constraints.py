@@ -128,7 +128,6 @@ def constraints(
     """Which labels may follow each other: by the tag scheme, unless `asked` is none, and by the user's list."""
     enforced = scheme is not None and asked != "none"
     allowed = allowed_transitions(labels, str(scheme)) if enforced else everything_allowed(len(labels))
-    allowed = Transitions(*(block.copy() for block in allowed))
     for before, after in forbidden:
         _forbid(allowed, labels, before, after)
     if asked not in ("none", "auto") or forbidden:

@@ -18,6 +18,7 @@ from palmette.kernels.core.index import FeatureIndex, find_all, hash_index
 from palmette.kernels.core.table import add_all, renumbered
 from palmette.kernels.encode.encode import Cells, keep_attributes
 from palmette.kernels.io.columns import join_types
+from palmette.structures.chain.lists import without_zeros
 from palmette.structures.chain.weights import ARITIES, Seen, Shape
 
 ONES = np.zeros(0, np.float32)
@@ -25,8 +26,12 @@ ONES = np.zeros(0, np.float32)
 
 def allow_table(n_labels: int, extra: np.ndarray | None = None) -> np.ndarray:
     """bool[G, Y]: row y allows label y alone, row Y everything; then the sets in `extra`."""
-    rows = [np.eye(n_labels, dtype=np.bool_), np.ones((1, n_labels), np.bool_)]
-    return np.concatenate(rows if extra is None else [*rows, extra])
+    table = np.zeros((n_labels + 1 + (0 if extra is None else extra.shape[0]), n_labels), np.bool_)
+    np.fill_diagonal(table[:n_labels], True)
+    table[n_labels] = True
+    if extra is not None:
+        table[n_labels + 1 :] = extra
+    return table
 
 
 def encode_corpus(
@@ -161,11 +166,15 @@ class Collected:
         nothing. The chain with its rows numbered anew; the corpus is not, so this comes after all learning."""
         parts = list(chain.weights)
         for order in self.feature_indexes:
-            if order == LABEL_CONTEXT or parts[order - 1].first.size or not parts[order - 1].slot.size:
+            if order == LABEL_CONTEXT or not parts[order - 1].slot.size:
                 continue
             rows = parts[order - 1]
-            self.keep(order, rows.slot > 0)
-            parts[order - 1] = rows._replace(slot=rows.slot[rows.slot > 0])
+            if not rows.first.size:
+                self.keep(order, rows.slot > 0)
+                parts[order - 1] = rows._replace(slot=rows.slot[rows.slot > 0])
+            elif order == 1:
+                parts[0], kept = without_zeros(rows)
+                self.keep(order, kept)
         return chain._replace(weights=(parts[0], parts[1], parts[2]))
 
     def keep(self, order: int, kept: np.ndarray) -> np.ndarray:
@@ -196,16 +205,18 @@ class Collected:
         return join_types(column.data, column.start[new], column.end[new])
 
 
-def seen_combinations(data: Data, shape: Shape, order: int, n_attributes: int) -> Seen:
-    """Which labels (order 1), label pairs (2) or triples (3) each attribute occurred with in the known labels."""
+def seen_combinations(data: Data, shape: Shape, order: int, n_attributes: int, least: int) -> Seen:
+    """Which labels (order 1), label pairs (2) or triples (3) each attribute occurred with in the known labels, at least
+    so many times."""
     active = data.features[order - 1]
     if order == 1:
-        return Seen(*seen_labels(inverted(active, n_attributes, 0, data.known.size), data.known, shape.n_labels))
+        return Seen(*seen_labels(inverted(active, n_attributes, 0, data.known.size), data.known, shape.n_labels, least))
     combo = _combinations(data, order, shape)
     tokens = np.repeat(np.arange(data.known.size), np.diff(active.ptr))
     there = combo[tokens] >= 0
-    pairs = np.unique(active.att[there].astype(np.int64) * shape.combinations(order) + combo[tokens[there]])
-    owner, number = np.divmod(pairs, shape.combinations(order))
+    pairs = active.att[there].astype(np.int64) * shape.combinations(order) + combo[tokens[there]]
+    distinct, count = np.unique(pairs, return_counts=True)
+    owner, number = np.divmod(distinct[count >= least], shape.combinations(order))
     first = np.searchsorted(owner, np.arange(n_attributes + 1))
     return Seen(first.astype(np.int64), number.astype(np.int32))
 

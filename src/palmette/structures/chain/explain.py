@@ -75,7 +75,8 @@ def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[
     for state in states:
         combo = combo * (H // states_per_label) + state // states_per_label
         place = place * states_per_label + state % states_per_label
-    first, last = int(rows.first[attribute]), int(rows.first[attribute + 1])
+    first = int(rows.first[attribute])
+    last = first + int(rows.slot[attribute])
     at = first + int(np.searchsorted(rows.combo[first:last], combo))
     return float(rows.w[at, place]) if at < last and rows.combo[at] == combo else 0.0
 

@@ -12,6 +12,7 @@ import numpy as np
 from palmette.kernels.chain.forms import Chain, FeatureWeights, no_weights
 from palmette.kernels.chain.packed import PackedRows, decode_packed
 from palmette.kernels.core.aligned import aligned_zeros
+from palmette.structures.chain.lists import as_rows
 from palmette.structures.chain.model import ChainModel
 
 LARGEST = 127
@@ -90,4 +91,5 @@ def compact_model(model: ChainModel) -> CompactModel:
     one, two, three = model.chain.weights
     bare = model.chain._replace(weights=(no_weights(), round_rows(two), round_rows(three)))
     own = {part.name: getattr(model, part.name) for part in fields(model) if part.init and part.name != "chain"}
-    return CompactModel(packed=packed_rows(one), chain=bare, **(own | {"checkpoint": {}}))
+    packed = packed_rows(as_rows(one, model.shape.n_states))
+    return CompactModel(packed=packed, chain=bare, **(own | {"checkpoint": {}}))

@@ -14,6 +14,7 @@ from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.packed import PackedRows
 from palmette.kernels.core.index import FeatureIndex
 from palmette.structures.chain.label_context import kept_rows
+from palmette.structures.chain.lists import without_zeros
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.packed import CompactModel
 from palmette.structures.chain.weights import ARITIES
@@ -52,7 +53,7 @@ def _prune_order(model: ChainModel, order: int) -> tuple[FeatureIndex, FeatureWe
         small, keep = _small_packed(model.packed)
     else:
         part = (model.bare if isinstance(model, CompactModel) else model.chain).weights[order - 1]
-        small, keep = _small_seen(part) if part.first.size else _small_dense(part)
+        small, keep = without_zeros(part) if part.first.size else _small_dense(part)
     return kept_attributes(feature_index, keep), small, None if strings is None else some_names(strings, keep)
 
 
@@ -81,13 +82,3 @@ def _small_dense(part: FeatureWeights) -> tuple[FeatureWeights, np.ndarray]:
     place = np.cumsum(full) - 1
     slot = place[part.slot[keep]].astype(np.int32)
     return part._replace(slot=slot, used=np.array([int(full.sum())]), w=part.w[full]), keep
-
-
-def _small_seen(part: FeatureWeights) -> tuple[FeatureWeights, np.ndarray]:
-    full = part.w.any(axis=1)
-    owner = np.repeat(np.arange(part.first.size - 1), np.diff(part.first))[full]
-    count = np.bincount(owner, minlength=part.first.size - 1)
-    keep = count > 0
-    first = np.concatenate(([0], np.cumsum(count[keep]))).astype(np.int64)
-    slot = np.zeros(int(keep.sum()), np.int32)
-    return part._replace(slot=slot, first=first, combo=part.combo[full], w=part.w[full]), keep

@@ -37,6 +37,7 @@ from palmette.kernels.core.aligned import aligned_zeros
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.options.search import Beam
 from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, chain_sizes, chain_specs, layout_of
+from palmette.structures.chain.lists import MANY_LABELS, as_rows, entries, from_entries, is_list
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
 from palmette.structures.chain.model import MOST_BIAS, ChainModel
 from palmette.structures.chain.packed import CompactModel, scale_of, scaled
@@ -58,7 +59,15 @@ from palmette.structures.stored_features import (
     unpack_names,
 )
 from palmette.structures.stored_settings import unpack_settings
-from palmette.structures.stored_weights import Form, check_growth, pack_rows, smallest, unpack_rows
+from palmette.structures.stored_weights import (
+    ENTRIES,
+    Form,
+    check_growth,
+    pack_entries,
+    pack_rows,
+    smallest,
+    unpack_rows,
+)
 from palmette.structures.training_log import without_times
 
 if TYPE_CHECKING:
@@ -101,6 +110,8 @@ def _pack_numbered(model: ChainModel, arity: int) -> dict[str, np.ndarray]:
     if arity == LABEL_CONTEXT:
         return parts | _pack_contexts(model.label_contexts)
     rows = model.chain.weights[arity - 1]
+    if arity == 1:
+        rows = as_rows(rows, model.shape.n_states)
     parts[f"{part}.weights"] = rows.w[: used_rows(rows)]  # a loaded model counts all of them as given out
     if rows.first.size:
         return parts | {f"{part}.first": rows.first, f"{part}.combo": rows.combo}
@@ -121,8 +132,9 @@ def _pack_sorted(model: ChainModel, arity: int) -> dict[str, np.ndarray]:
         H = model.shape.n_states
         return parts | pack_rows(part, lambda rows: number[order[rows], :H], index.size, scale[order])
     weights = model.chain.weights[arity - 1]
-    if weights.first.size:
-        return parts | _sorted_seen(part, weights, order)
+    if is_list(weights):
+        own = pack_entries(part, *entries(weights, order)) if arity == 1 else _sorted_seen(part, weights, order)
+        return parts | own
     slot = weights.slot[order]
 
     def cells(rows: slice) -> np.ndarray:
@@ -142,7 +154,7 @@ def _cells(rows: np.ndarray, shape: Shape, arity: int) -> np.ndarray:
 
 def _sorted_seen(part: str, weights: FeatureWeights, order: np.ndarray) -> dict[str, np.ndarray]:
     """Seen label n-grams of attributes in another order."""
-    sizes = np.diff(weights.first)[order]
+    sizes = weights.slot[order].astype(np.int64)
     first = np.cumsum(sizes) - sizes
     places = np.arange(weights.combo.size) + np.repeat(weights.first[:-1][order] - first, sizes)
     return {
@@ -223,7 +235,7 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     sizes = {PARTS[arity]: _attributes(stored, PARTS[arity], file) for arity in layout.arities}
     found = array_specs.unpack(arrays, chain_specs(layout, arrays), chain_sizes(shape, sizes), file)
     allowed = Transitions(*(found[f"allowed.{name}"] for name in Transitions._fields))
-    for arity, _ in layout.forms:
+    for arity in (arity for arity, form in layout.forms if not _as_lists(arity, form, shape)):
         check_growth(found, PARTS[arity], 4 * (sizes[PARTS[arity]] + 1) * shape.width(arity), file)
     indexes = {arity: unpack_index(found, PARTS[arity], sizes[PARTS[arity]]) for arity in layout.arities}
     names = {arity: unpack_names(found, PARTS[arity], index, file) for arity, index in indexes.items()}
@@ -320,12 +332,14 @@ def _unpack_weights(arrays: Arrays, part: str) -> FeatureWeights:
         combo = arrays[f"{part}.ngram"].astype(np.int32)
     else:
         first, combo = arrays[f"{part}.first"], arrays[f"{part}.combo"]
-    return no_weights()._replace(slot=np.zeros(first.size - 1, np.int32), first=first, combo=combo, w=w)
+    return no_weights()._replace(slot=np.diff(first).astype(np.int32), first=first, combo=combo, w=w)
 
 
 def _unpack_cells(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) -> FeatureWeights:
-    """Padded rows, row 0 being zero, from those of a file."""
+    """Padded rows, row 0 being zero, from those of a file; lists if there are many labels."""
     part, H = PARTS[arity], shape.n_states
+    if _as_lists(arity, form, shape):
+        return from_entries(shape.block(1), *(arrays[f"{part}.{name}"] for name in ENTRIES))
     w = aligned_zeros((A + 1, shape.width(arity)), np.float32)
     padded = w.reshape(A + 1, *(H,) * (arity - 1), stride_of(H))
     unpack_rows(arrays, part, form, padded[1:, ..., :H])
@@ -333,6 +347,11 @@ def _unpack_cells(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) 
         w[1:] *= arrays[f"{part}.scale"][:, None]
     slot = np.arange(1, A + 1, dtype=np.int32)
     return no_weights()._replace(slot=slot, used=np.array([A + 1], np.int64), w=w)
+
+
+def _as_lists(arity: int, form: Form, shape: Shape) -> bool:
+    """Whether stored weights become lists."""
+    return arity == 1 and form.sparse and not form.scaled and shape.n_labels >= MANY_LABELS
 
 
 def _unpack_packed(arrays: Arrays, form: Form, shape: Shape) -> PackedRows:

@@ -40,7 +40,7 @@ class SearchRoom:
         plain = Data(offset, known, allow, np.ones(1, np.float32), (one._replace(val=ONES), two, three))
         valued = plain._replace(features=(one, two, three))
         trellis = make_trellis(model.searched, plain, most)
-        self.size = sum(table.nbytes for table in trellis)
+        self.size = sum(table.nbytes for table in (trellis.U, trellis.E, trellis.S, trellis.D))
         self.run = model.prepared_search(plain, trellis, states, scores)
         self.run_valued = model.prepared_search(valued, trellis, states, scores)
         self.offset, self.states, self.scores = offset.data, states.data, scores.data

@@ -8,6 +8,7 @@ four bytes.
 from __future__ import annotations
 
 import math
+import mmap
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -27,9 +28,11 @@ from palmette.kernels.chain.forms import (
     stride_of,
 )
 from palmette.kernels.core.aligned import aligned_zeros
+from palmette.structures.chain.lists import fixed, grows
 
 ARITIES = (1, 2, 3)
 TRANSITIONS = ("end", "pair", "triple")  # names of transition weights in files, by arity
+LARGE_TABLE = 64 << 20  # bytes of transition weights from which most are expected to stay zero
 
 
 class Shape(NamedTuple):
@@ -99,12 +102,15 @@ def everything_allowed(n_labels: int) -> Transitions:
 def forbidding(allowed: np.ndarray, width: int) -> np.ndarray:
     """0 where allowed, -inf where not; f32[.., width]."""
     out = np.zeros((*allowed.shape[:-1], width), np.float32)
-    out[..., : allowed.shape[-1]][~allowed] = -np.inf
+    if not allowed.all():  # otherwise the zeros stay virtual memory
+        out[..., : allowed.shape[-1]][~allowed] = -np.inf
     return out
 
 
 def of_states(allowed: Transitions, shape: Shape) -> Transitions:
     """What is allowed of labels, told of their states."""
+    if shape.states_per_label == 1:
+        return allowed
     there = ~shape.missing()
     start, end = (np.repeat(row, shape.states_per_label) & there for row in (allowed.start, allowed.end))
     pair = np.repeat(np.repeat(allowed.pair, shape.states_per_label, axis=0), shape.states_per_label, axis=1)
@@ -148,7 +154,18 @@ def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen
 
 
 def _new_transitions(shape: tuple[int, int]) -> TransitionWeights:
-    return TransitionWeights(np.zeros(shape, np.float32), np.zeros(shape), no_state())
+    return TransitionWeights(_few_zeros(shape, np.float32), _few_zeros(shape, np.float64), no_state())
+
+
+def _few_zeros(shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
+    """Zeros; a large table, of which few numbers will ever change, takes memory by small pages, as they change."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < LARGE_TABLE:
+        return np.zeros(shape, dtype)
+    memory = mmap.mmap(-1, size)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype).reshape(shape)
 
 
 def _new_rows(shape: Shape, arity: int, n_attributes: int | None, seen: Seen | None) -> FeatureWeights:
@@ -156,13 +173,14 @@ def _new_rows(shape: Shape, arity: int, n_attributes: int | None, seen: Seen | N
     if not n_attributes:
         width = 1 if n_attributes is None else shape.width(arity)
         return no_weights()._replace(w=np.zeros((1, width), np.float32), a=np.zeros((1, width)))
+    slot, used = np.zeros(n_attributes, np.int32), np.ones(1, np.int64)
     if seen is None:
         first, combo = np.zeros(0, np.int64), np.zeros(0, np.int32)
         size = (n_attributes + 1, shape.width(arity))
     else:
         first, combo = seen
+        slot[:] = np.diff(first)
         size = (combo.size, shape.block(arity))
-    slot, used = np.zeros(n_attributes, np.int32), np.ones(1, np.int64)
     return FeatureWeights(slot, used, first, combo, aligned_zeros(size, np.float32), np.zeros(size), no_state())
 
 
@@ -174,8 +192,8 @@ def with_state(chain: Chain) -> Chain:
 
 
 def used_rows(rows: FeatureWeights) -> int:
-    """Rows in use: row 0 and those given out, or all places of the seen kind."""
-    return int(rows.w.shape[0] if rows.first.size else rows.used[0])
+    """Rows in use: row 0 and those given out, all places of fixed lists, those given out of lists that grow."""
+    return int(rows.w.shape[0] if rows.first.size and not grows(rows) else rows.used[0])
 
 
 def weight_blocks(chain: Chain) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -203,12 +221,14 @@ def estimated(chain: Chain, clock: float | None) -> Chain:
     """The weights that come out, without accumulators: the last ones, or with `clock` the mean of all."""
 
     def table(t: TransitionWeights) -> TransitionWeights:
-        out = t.w.copy() if clock is None else (t.w - t.a / clock).astype(np.float32)
+        out = _averaged(t.w, t.a, clock, _few_zeros(t.w.shape, np.float32))
         return TransitionWeights(out, no_sums(), no_state())
 
     def rows(r: FeatureWeights) -> FeatureWeights:
+        if grows(r):
+            return fixed(r, clock)
         n = used_rows(r)
-        w = _averaged_rows(r.w[:n], r.a[:n], clock)
+        w = _averaged(r.w[:n], r.a[:n], clock, aligned_zeros(r.w[:n].shape, np.float32))
         return r._replace(slot=r.slot.copy(), used=r.used.copy(), w=w, a=no_sums(), state=no_state())
 
     one, two, three = (rows(r) for r in chain.weights)
@@ -232,13 +252,14 @@ def from_stored(arrays: Mapping[str, np.ndarray], head: str) -> list[np.ndarray]
     return [arrays[f"{head}{name}"].reshape(-1, arrays[f"{head}{name}"].shape[-1]) for name in TRANSITIONS]
 
 
-def _averaged_rows(w: np.ndarray, a: np.ndarray, clock: float | None) -> np.ndarray:
-    """In slices: a float64 copy of everything would double the peak of memory."""
-    out = aligned_zeros(w.shape, w.dtype)
+def _averaged(w: np.ndarray, a: np.ndarray, clock: float | None, out: np.ndarray) -> np.ndarray:
+    """Write the weights, or with `clock` the mean of all, to zeros. In slices: a float64 copy of everything would
+    double the peak of memory, and slices of zeros stay virtual."""
     for part in slices_of(w):
-        out[part] = w[part]
-        if clock is not None:
-            out[part] -= a[part] / clock
+        if clock is None:
+            out[part] = w[part]
+        elif w[part].any() or a[part].any():
+            np.subtract(w[part], a[part] / clock, out=out[part], casting="same_kind")
     return out
 
 

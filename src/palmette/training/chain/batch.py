@@ -130,9 +130,10 @@ def _report_stage(name: str, objective: ChainObjective, outcome: TrainResult) ->
 def _seen_labels(problem: TrainingData) -> Seen | None:
     """With `state_features="seen"` the labels of each attribute that it occurred with in training (CRFsuite's default);
     None: it has weights for all labels."""
-    if problem.settings.state_features == "all":
+    settings = problem.settings
+    if not settings.only_seen(1):
         return None
-    return seen_combinations(problem.data, problem.shape, 1, problem.collected.sizes[1])
+    return seen_combinations(problem.data, problem.shape, 1, problem.collected.sizes[1], settings.min_feature_count)
 
 
 def _compact(chain: Chain) -> Chain:

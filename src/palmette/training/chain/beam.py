@@ -67,14 +67,16 @@ class BeamLearning(ChainLearning):
             total = total + Counts(updates, wrong)
             self.infeasible += infeasible
             self.updates, self.bad, self.position = self.updates + updates, self.bad + bad, self.position + position
-            if first < last:  # too few rows are allocated for the next sentence
+            if first < last:  # too few rows or places are allocated for the next sentence
                 self._grow(int(examples[first]))
         return total
 
     def _grow(self, sentence: int) -> None:
         lo, hi = self.data.offset[sentence], self.data.offset[sentence + 1]
         paths = self.learner.rule.candidates + 1
-        self.contexts = grown(self.contexts, int(self.seen.ptr[hi] - self.seen.ptr[lo]) * paths)
+        self.make_room(sentence, paths)
+        if self.seen.ptr.size:
+            self.contexts = grown(self.contexts, int(self.seen.ptr[hi] - self.seen.ptr[lo]) * paths)
 
     def snapshot(self) -> Any:
         contexts = estimated_contexts(self.contexts, self.mean_clock)

@@ -17,6 +17,7 @@ from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.train import PairWorkspace, make_pair_workspace, train_perceptron
 from palmette.kernels.chain.train_paths import PathWorkspace, make_path_workspace, train_paths
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
+from palmette.structures.chain.lists import with_room
 from palmette.structures.chain.random_start import RandomStart, estimated_from
 from palmette.structures.chain.weights import estimated, norm, restart_from_average
 from palmette.training.chain.dev import Dev
@@ -63,6 +64,11 @@ class ChainLearning(Learning):
     def restart_from_average(self) -> None:
         restart_from_average(self.chain, self.clock)
 
+    def make_room(self, sentence: int, paths: int) -> None:
+        """Enlarge the lists of weights for an update of a sentence by so many paths."""
+        lo, hi = (int(at) for at in self.data.offset[sentence : sentence + 2])
+        self.chain = with_room(self.chain, self.data.features[0], lo, hi - lo, paths)
+
     @property
     def mean_clock(self) -> float | None:
         """The clock for the mean of all weights; None if training returns the last weights."""
@@ -106,11 +112,17 @@ class PathLearning(ChainLearning):
         return make_path_workspace(self.chain, self.data, self.rule.candidates)
 
     def learn(self, examples: np.ndarray) -> Counts:
-        m, x, n = self.chain, self.data, examples.size
-        if self.rule.kind == PERCEPTRON:
-            found = train_perceptron(m, x, self.pair_workspace, examples, 0, n, self.clock)
-        else:
-            found = train_paths(m, x, self.path_workspace, examples, 0, n, self.clock, self.rule, self.chunks)
-        self.clock, updates, wrong, infeasible = found
-        self.infeasible += infeasible
-        return Counts(updates, wrong)
+        total, first, last = Counts(), 0, examples.size
+        while first < last:
+            m, x, begun = self.chain, self.data, self.clock
+            if self.rule.kind == PERCEPTRON:
+                found = train_perceptron(m, x, self.pair_workspace, examples, first, last, begun)
+            else:
+                found = train_paths(m, x, self.path_workspace, examples, first, last, begun, self.rule, self.chunks)
+            self.clock, updates, wrong, infeasible = found
+            self.infeasible += infeasible
+            total = total + Counts(updates, wrong)
+            first += int(self.clock - begun)
+            if first < last:  # too little room in the lists of weights for the next sentence
+                self.make_room(int(examples[first]), max(2, self.rule.candidates + 1))
+        return total

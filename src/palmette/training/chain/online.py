@@ -59,7 +59,7 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     chain, clock, before = starting_weights(problem)
     chain = chain._replace(tied_update=0.0 if chain.plain else float(settings.tied_update))
     if plain is not None:
-        split_states(chain, problem.shape, plain.best)
+        chain = split_states(chain, problem.shape, plain.best)
     # Weights copied from a plain model are not a random start: all of them are part of the model.
     start = random_start(problem) if latent and plain is None else None
     learner, beam = settings.chosen_learner, settings.beam

@@ -24,6 +24,7 @@ from palmette.structures.chain.weights import Shape
 from palmette.training.chain.beam import check_beam
 from palmette.training.chain.dev import SAME_COLUMNS, check_labelled, for_beam, held_out
 from palmette.training.chain.request import TrainingData, TrainRequest
+from palmette.training.chain.start import ROWS, label_storage
 
 logger = logging.getLogger(__name__)
 LARGE = 2 << 30  # bytes of weights from which a warning is logged
@@ -155,10 +156,9 @@ def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int
 def _report_size(collected: Collected, shape: Shape, settings: ChainSettings) -> None:
     """Report the size of the data and the number of weights, with a warning if they need much memory."""
     sizes = collected.sizes
-    dense = {k: n * shape.n_states**k for k, n in sizes.items() if k != LABEL_CONTEXT}
-    if settings.edge_features == "seen":
-        dense = {k: n for k, n in dense.items() if k == 1}
-    total = sum(dense.values())
+    every = {k: n * shape.n_states**k for k, n in sizes.items() if k != LABEL_CONTEXT}
+    total = sum(n for k, n in every.items() if not settings.only_seen(k))
+    dense = total if label_storage(settings, shape) == ROWS else total - every.get(1, 0) * (not settings.only_seen(1))
     found = sum(collected.found.values())
     kept = counted(found, "attribute")
     if found != sum(sizes.values()):
@@ -172,10 +172,10 @@ def _report_size(collected: Collected, shape: Shape, settings: ChainSettings) ->
     )
     if not sum(sizes.values()):
         logger.warning("there are no attributes: only label sequences are learnt; see --template and --min-count")
-    if total * 12 > LARGE:
+    if dense * 12 > LARGE:
         logger.warning(
-            f"the weights may take {total * 12 / 2**30:.1f} GB; "
-            "--edge-features seen, --min-count 2 or --max-attributes reduce their number"
+            f"the weights may take {dense * 12 / 2**30:.1f} GB; "
+            "--edge-features seen, --state-features seen, --min-count 2 or --max-attributes reduce their number"
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, FeatureWeights, stride_of
+from palmette.structures.chain.lists import as_rows
 from palmette.structures.chain.random_start import RandomStart
 from palmette.structures.chain.weights import ARITIES, Seen, Shape, as_stored, used_rows
 
@@ -94,7 +95,7 @@ def saved_state(chain: Chain, clock: float, start: RandomStart | None = None) ->
         state["start.size"] = np.array([start.features.size])
     for head, own in tables.items():
         state |= {f"{head}.{name}": table for name, table in as_stored(own, H).items()}
-    for arity, rows in zip(ARITIES, chain.weights, strict=True):
+    for arity, rows in zip(ARITIES, (as_rows(chain.weights[0], H), *chain.weights[1:]), strict=True):
         n = used_rows(rows)
         state[f"{arity}.slot"] = rows.slot
         state[f"{arity}.w"] = rows.w[:n]

@@ -7,10 +7,12 @@ import logging
 import msgspec
 import numpy as np
 
-from palmette.kernels.chain.forms import Chain, stride_of
+from palmette.features.templates import LABEL_CONTEXT
+from palmette.kernels.chain.forms import Chain, FeatureWeights, no_weights, stride_of
 from palmette.options.chain import ChainSettings
 from palmette.options.states import Latent
 from palmette.structures.chain.data import seen_combinations
+from palmette.structures.chain.lists import MANY_LABELS, as_lists, as_rows, growing, grows, is_list
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.random_start import FeatureStart, RandomStart, start_randomly, start_rows, start_seen
 from palmette.structures.chain.weights import (
@@ -26,36 +28,26 @@ from palmette.training.chain import resume as grow
 from palmette.training.chain.request import TrainingData
 
 logger = logging.getLogger(__name__)
+ROWS, LISTS, GROWING = "rows", "lists", "growing"  # forms of weights; see kernels/chain/forms.py
 
 
 def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]:
     """The weights to start from, the clock, and the best weights so far of a resumed training."""
-    collected, data, shape, allowed, settings = *problem[:4], problem.settings
-    old = problem.request.resume
-    seen: dict[int, Seen] = {}
-    if settings.edge_features == "seen":
-        seen = {k: seen_combinations(data, shape, k, n) for k, n in collected.sizes.items() if k > 1}
+    collected, _, shape, allowed, settings = *problem[:4], problem.settings
+    old, drawn = problem.request.resume, feature_start(problem)
+    seen = _first_combinations(problem)
+    chain = new_chain(shape, collected.sizes, allowed, seen)
+    if shape.latent and (old is None or shape != old.shape):  # the states of new labels need a start
+        start_randomly(chain, shape, init_size(settings), settings.seed)
     if old is None:
-        chain = new_chain(shape, collected.sizes, allowed, seen)
-        if shape.latent:
-            start_randomly(chain, shape, init_size(settings), settings.seed)
-        if (drawn := feature_start(problem)) is not None:
+        if drawn is not None:
             start_seen(chain, drawn)
             start_rows(chain, drawn)
-        return chain, 1.0, None
-    for order, rows in zip(ARITIES, old.chain.weights, strict=True):
-        if rows.first.size:
-            there = Seen(rows.first, grow.moved_combos(rows.combo, order, old.shape, shape))
-            here = seen.get(order) or seen_combinations(data, shape, order, collected.sizes[order])
-            seen[order] = grow.united(there, here, shape.combinations(order))
-        elif rows.slot.size:  # the edge features of the old model decide
-            seen.pop(order, None)
-    chain = new_chain(shape, collected.sizes, allowed, seen)
+        return _with_growth(chain, problem), 1.0, None
     averaged = new_chain(shape, collected.sizes, allowed, seen)
-    if shape.latent and shape != old.shape:  # the states of new labels need a start
-        for new in (chain, averaged):
-            start_randomly(new, shape, init_size(settings), settings.seed)
-    trained, drawn = chain if old.checkpoint else averaged, feature_start(problem)
+    if shape.latent and shape != old.shape:
+        start_randomly(averaged, shape, init_size(settings), settings.seed)
+    trained = chain if old.checkpoint else averaged
     if drawn is not None:
         start_seen(trained, drawn)  # those of the old model are placed over them
     _carry(averaged, old, old.chain, shape)
@@ -64,9 +56,59 @@ def starting_weights(problem: TrainingData) -> tuple[Chain, float, Chain | None]
         start_rows(trained, drawn, old.shape.n_states)
     if not old.checkpoint:
         logger.info("resumed from the averaged weights (the model has no checkpoint)")
-        return averaged, 1.0, None
+        return _with_growth(averaged, problem), 1.0, None
     logger.info("resumed exactly where training stopped")
-    return chain, clock, averaged if any(p.dev is not None for p in training_log_of(old)) else None
+    best = averaged if any(p.dev is not None for p in training_log_of(old)) else None
+    return _with_growth(chain, problem), clock, best
+
+
+def _first_combinations(problem: TrainingData) -> dict[int, Seen]:
+    """The label combinations that lists of weights start with, by arity; arities without are dense."""
+    settings, old = problem.settings, problem.request.resume
+    sizes, shape = {k: n for k, n in problem.collected.sizes.items() if k != LABEL_CONTEXT}, problem.shape
+    seen = {k: _seen(problem, k) for k in sizes if k > 1 and settings.only_seen(k)}
+    storage = label_storage(settings, shape)
+    if 1 in sizes and storage != ROWS:
+        none = Seen(np.zeros(sizes[1] + 1, np.int64), np.zeros(0, np.int32))
+        seen[1] = none if storage == GROWING else _seen(problem, 1)
+    if old is None:
+        return seen
+    for arity, rows in zip(ARITIES, old.chain.weights, strict=True):
+        if arity == 1 and 1 in seen and rows.slot.size:
+            before = [rows, _raw_rows(old)] if old.checkpoint else [rows]
+            for lists in (as_lists(own, old.shape.n_states, shape.states_per_label) for own in before):
+                there = Seen(lists.first, grow.moved_combos(lists.combo, 1, old.shape, shape))
+                seen[1] = grow.united(there, seen[1], shape.combinations(1))
+        elif arity > 1 and is_list(rows):
+            there = Seen(rows.first, grow.moved_combos(rows.combo, arity, old.shape, shape))
+            seen[arity] = grow.united(there, seen.get(arity) or _seen(problem, arity), shape.combinations(arity))
+        elif arity > 1 and rows.slot.size:  # the edge features of the old model decide
+            seen.pop(arity, None)
+    return seen
+
+
+def _seen(problem: TrainingData, arity: int) -> Seen:
+    size, least = problem.collected.sizes[arity], problem.settings.min_feature_count
+    return seen_combinations(problem.data, problem.shape, arity, size, least)
+
+
+def _with_growth(chain: Chain, problem: TrainingData) -> Chain:
+    """The chain with lists of single labels that grow, if there are many labels."""
+    if label_storage(problem.settings, problem.shape) != GROWING or not is_list(chain.weights[0]):
+        return chain
+    return chain._replace(weights=(growing(chain.weights[0]), *chain.weights[1:]))
+
+
+def label_storage(settings: ChainSettings, shape: Shape) -> str:
+    """How the weights of attributes on single labels are kept in training."""
+    learner = settings.chosen_learner
+    if learner.full_batch:
+        return ROWS  # the optimiser has a vector of the weights that exist
+    if settings.only_seen(1):
+        return LISTS
+    if isinstance(settings.states, Latent) and settings.states.init == "all":
+        return ROWS  # no weight is zero at the start
+    return GROWING if shape.n_labels >= MANY_LABELS and not learner.maximises_likelihood else ROWS
 
 
 def init_size(settings: ChainSettings) -> float:
@@ -102,13 +144,9 @@ def random_start(problem: TrainingData) -> RandomStart:
 def _carry(chain: Chain, old: ChainModel, source: Chain, shape: Shape) -> None:
     """Copy the weights of `source` into a new, larger chain."""
     grow.place_transitions([t.w for t in chain.transitions], [t.w for t in source.transitions], old.shape)
-    none = np.zeros(0)
     for order, new, rows in zip(ARITIES, chain.weights, source.weights, strict=True):
-        if rows.first.size:
-            combo = grow.moved_combos(rows.combo, order, old.shape, shape)
-            grow.place_seen(new, rows.first, combo, rows.w, none, shape.combinations(order))
-        elif rows.slot.size:
-            grow.place_rows(new, order, rows.slot, rows.w[: used_rows(rows)], none, old.shape, shape)
+        if rows.slot.size:
+            _place(new, order, rows._replace(a=np.zeros((0, 1))), old.shape, shape)
 
 
 def _restore(chain: Chain, old: ChainModel, shape: Shape) -> float:
@@ -117,23 +155,35 @@ def _restore(chain: Chain, old: ChainModel, shape: Shape) -> float:
     grow.place_transitions([t.w for t in chain.transitions], from_stored(state, "bare."), old.shape)
     grow.place_transitions([t.a for t in chain.transitions], from_stored(state, "sums."), old.shape)
     for order, new, rows in zip(ARITIES, chain.weights, old.chain.weights, strict=True):
-        if not rows.slot.size:
-            continue
-        w, a = state[f"{order}.w"], state[f"{order}.a"]
-        if rows.first.size:
-            combo = grow.moved_combos(rows.combo, order, old.shape, shape)
-            grow.place_seen(new, rows.first, combo, w, a, shape.combinations(order))
-        else:
-            grow.place_rows(new, order, state[f"{order}.slot"], w, a, old.shape, shape)
+        if rows.slot.size:
+            raw = rows._replace(w=state[f"{order}.w"], a=state[f"{order}.a"])
+            _place(new, order, _raw_rows(old) if order == 1 else raw, old.shape, shape)
     return float(state["clock"][0])
+
+
+def _raw_rows(old: ChainModel) -> FeatureWeights:
+    """The weights of single labels in a checkpoint, which has rows of them."""
+    slot, w, a = (old.checkpoint[f"1.{name}"] for name in ("slot", "w", "a"))
+    return no_weights()._replace(slot=slot, used=np.array([w.shape[0]], np.int64), w=w, a=a)
+
+
+def _place(new: FeatureWeights, arity: int, rows: FeatureWeights, old: Shape, shape: Shape) -> None:
+    """Copy the weights of one arity, and their accumulators if there are any, into a larger chain."""
+    if is_list(new):
+        lists = as_lists(rows, old.n_states, shape.states_per_label) if arity == 1 else rows
+        combo = grow.moved_combos(lists.combo, arity, old, shape)
+        grow.place_seen(new, lists.first, combo, lists.w, lists.a, shape.combinations(arity))
+    else:
+        rows = as_rows(rows, old.n_states) if arity == 1 else rows
+        grow.place_rows(new, arity, rows.slot, rows.w[: used_rows(rows)], rows.a, old, shape)
 
 
 def training_log_of(old: ChainModel | None) -> list[Epoch]:
     return [] if old is None else msgspec.convert(old.meta.get("history", []), list[Epoch])
 
 
-def split_states(latent: Chain, shape: Shape, plain: Chain) -> None:
-    """Add the weights of `plain`, which has the same attributes and one state per label, to those of `latent`.
+def split_states(latent: Chain, shape: Shape, plain: Chain) -> Chain:
+    """`latent` with the weights of `plain`, which has the same attributes and one state per label, added to its own.
 
     All states of a label start with its weights: the latent chain then scores a path of states as the plain chain
     scores its labels (the "stretched" weights of the theorems), apart from its small random start, and training only
@@ -146,12 +196,17 @@ def split_states(latent: Chain, shape: Shape, plain: Chain) -> None:
             t.w[:, :H] += _repeated(labels, states_per_label, 1 if arity == 1 else 0).reshape(-1, H)
     for order, rows, old in zip(ARITIES, latent.weights, plain.weights, strict=True):
         n = used_rows(old)
-        if old.first.size:
+        if grows(rows):
+            sums = np.zeros((n, shape.block(1)))
+            more = growing(old._replace(w=np.repeat(old.w, shape.block(1), axis=1), a=sums))
+            latent = latent._replace(weights=(more, *latent.weights[1:]))
+        elif old.first.size:
             rows.w[:] += old.w
         elif old.slot.size:
             rows.slot[:], rows.used[0] = old.slot, n
             labels = old.w[:n].reshape(n, *(Y,) * (order - 1), stride_of(Y))[..., :Y]
             rows.w[:n].reshape(n, *(H,) * (order - 1), stride_of(H))[..., :H] = _repeated(labels, states_per_label, 1)
+    return latent
 
 
 def _repeated(block: np.ndarray, states_per_label: int, first_axis: int) -> np.ndarray:
