@@ -15,7 +15,6 @@ from palmette.kernels.chain.forms import Active, FeatureWeights, stride_of
 from palmette.kernels.core.types import (
     F32,
     F32_2D,
-    F32_4D,
     F64,
     F64_2D,
     I8,
@@ -183,7 +182,6 @@ class Workspace(NamedTuple):
     U: F32_2D  # [n, C]     scores of all states
     own: F32  # [n * W]  those of one view
     E: F32  # [pairs]
-    S: F32_4D  # [1, 0, 1, 1]  no triples
     D: F32  # [n * W]
     best: I32_2D  # [R, n]  the best path of each view
     path: I32_2D  # [R, n]  after the views have been combined
@@ -251,7 +249,7 @@ def make_workspace(v: Views, longest: int, combine: int = ADD) -> Workspace:
     R, C, pairs, widest = v.size.size, v.kind.size, v.forbid.size, int(v.stride.max(initial=1))
     return Workspace(
         np.empty((longest, C), np.float32), np.empty(longest * widest, np.float32), np.empty(pairs, np.float32),
-        np.empty((1, 0, 1, 1), np.float32), np.empty(longest * widest, np.float32),
+        np.empty(longest * widest, np.float32),
         np.empty((R, longest), np.int32), np.empty((R, longest), np.int32),
         np.empty((R, longest), np.int32), np.empty((R, longest), np.bool_), np.empty(longest, np.int32),
         np.empty(longest, np.bool_), np.zeros(pairs, np.int32), make_dual(v, longest if combine == DUAL else 0),
