@@ -26,6 +26,7 @@ from bench.fuzz.cases import ModelCases  # noqa: E402
 from bench.fuzz.models import Model, read_models, write_models  # noqa: E402
 from bench.fuzz.mutate import WAYS, built  # noqa: E402
 from bench.fuzz.run import CRASH, HANG, MEMORY, REFUSED, TRACEBACK, USED, Counts, Limits, run_cases  # noqa: E402
+from bench.fuzz.text import READERS, fuzz_text  # noqa: E402
 from bench.fuzz.use import NotNamed, use_model  # noqa: E402
 from palmette.data import model_file  # noqa: E402
 from palmette.errors import UsageError  # noqa: E402
@@ -228,3 +229,18 @@ def test_counts_are_kept_and_a_run_goes_on(tmp_path: Path, monkeypatch: pytest.M
     assert command.table(counts).splitlines()[-1].split() == ["all", "0", "3,500", "0", "0", "0", "0"]
     with pytest.raises(SystemExit, match="is of seed 0, from case 10"):
         command.fuzz_models(cases, range(20), 1, record)
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_the_inputs_of_the_readers_are_valid(kind: str, tmp_path: Path) -> None:
+    """What is mutated has to be right before."""
+    (tmp_path / "input").write_bytes(READERS[kind].valid)
+    assert READERS[kind].read(tmp_path / "input") is not None
+
+
+def test_an_exception_of_a_reader_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(path: Path) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setitem(READERS, "columns", READERS["columns"]._replace(read=fails))
+    assert fuzz_text(tmp_path, 1.0) > 0
