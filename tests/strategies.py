@@ -31,7 +31,7 @@ def few(times: float = 1.0):
     return settings(
         max_examples=max(1, int(EXAMPLES * times)),
         deadline=None,
-        suppress_health_check=[HealthCheck.too_slow],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
 
 

@@ -88,7 +88,7 @@ def test_a_wide_beam_is_exact(drawn: BeamCase, restricted: bool) -> None:
 # --- the perceptron -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("update", [update for update in UPDATES if update != "laso-mean"])  # not with hidden states
 @few(2)
 @given(drawn=latent_cases(learning=True), B=WIDTHS, seed=st.integers(0, 99), recombine=st.booleans())
 def test_updates_are_those_of_the_definition(update: str, drawn: BeamCase, B: int, seed: int, recombine: bool) -> None:

@@ -55,7 +55,7 @@ def test_training_and_what_it_prints(cli: Cli) -> None:
     assert "bad  cut at" in ran.err
     assert "kept pass" in ran.out
     about = json.loads(cli.fine(f"{line} --json"))
-    assert about["settings"]["search"] == {"kind": "beam", "width": 2, "update": None}
+    assert about["settings"]["search"] == {"kind": "beam", "width": 2, "update": None, "recombine": None}
     assert len(about["history"]) == 2
     assert about["lifted_relations"] == 0  # four arcs of three kinds: too rare to be learnt
     quiet = cli(f"{line} -q")

@@ -108,7 +108,7 @@ def test_training_and_dev_data_get_the_tags_of_other_taggers() -> None:
 
 @pytest.mark.parametrize(
     ("field", "folds", "message"),
-    [("upos", 1, "1 folds"), ("upos", 99, "99 folds"), ("form", 3, "not 'form'"), ("xpos", 3, "no xpos to learn")],
+    [("upos", 1, "1 fold"), ("upos", 99, "99 folds"), ("form", 3, "not 'form'"), ("xpos", 3, "no xpos to learn")],
 )
 def test_what_cannot_be_jackknifed(field: str, folds: int, message: str) -> None:
     bank = treebank_from_sentences([[("the", "DET")], [("sea", "NOUN")], [("a", "DET")]])

@@ -104,7 +104,7 @@ def test_old_files_of_every_other_kind(tmp_path: Path) -> None:
 def test_an_error_in_an_old_file_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_bytes(b"a B\rb I\r\rc\r")
-    with pytest.raises(DataError, match=r"x.txt:4: 1 columns where 2 are expected"):
+    with pytest.raises(DataError, match=r"x.txt:4: 1 column where 2 are expected"):
         read_corpus(path)
 
 

@@ -28,9 +28,11 @@ from palmette.kernels.chain.update import add_tied_dense, add_tied_seen
 from palmette.kernels.core.compile import inline, part
 from palmette.kernels.core.types import F64, I64
 from palmette.kernels.core.vector import fetch_early
+from palmette.kernels.learning.rule import AROW, MIRA, PA, Rule
 
 NOTHING = 1e-9  # coefficients below this are lost in the rounding of float32 weights of ordinary size
 SMALL = 1e-5  # margin rules have smaller coefficients if the values of attributes are large
+MARGIN_RULES = (PA, MIRA, AROW)
 
 
 class Sums(NamedTuple):
@@ -40,28 +42,25 @@ class Sums(NamedTuple):
     factor: F64  # [K]
     tied_place: I64  # [K]     a place per combination of labels whose coefficients do not cancel
     tied: F64  # [K]      their sum, times tied_update
+    margins: bool  # whether the rule has margins: then all coefficients may be small
 
 
-def make_sums(K: int) -> Sums:
-    return Sums(
-        np.empty(K, np.int64),
-        np.empty(K),
-        np.empty(K, np.int64),
-        np.empty(K),
-    )
+def make_sums(K: int, rule: Rule) -> Sums:
+    return Sums(np.empty(K, np.int64), np.empty(K), np.empty(K, np.int64), np.empty(K), rule.kind in MARGIN_RULES)
 
 
 @inline
-def nothing_of(factors: np.ndarray) -> float:
+def nothing_of(factors: np.ndarray, margins: bool) -> float:
     """The size up to which a sum of these coefficients, gold first, counts as cancelled."""
-    return NOTHING if abs(factors[0]) > SMALL else NOTHING * abs(factors[0])
+    return NOTHING * abs(factors[0]) if margins and abs(factors[0]) <= SMALL else NOTHING
 
 
 @inline
 def _sum_places(
-    H: int, W: int, arity: int, paths: np.ndarray, factors: np.ndarray, i: int, place: np.ndarray, factor: np.ndarray
+    H: int, W: int, arity: int, paths: np.ndarray, factors: np.ndarray, i: int, nothing: float, sums: Sums
 ) -> int:
     """Find the distinct places of token i whose coefficients do not cancel. Returns their number."""
+    place, factor = sums.place, sums.factor
     n = 0
     for k in range(factors.size):
         p = place_of(H, W, paths[k], i, arity)
@@ -72,7 +71,7 @@ def _sum_places(
             place[n], factor[n] = p, 0.0
             n += 1
         factor[j] += factors[k]
-    kept, nothing = 0, nothing_of(factors)
+    kept = 0
     for j in range(n):
         if abs(factor[j]) > nothing:
             place[kept], factor[kept] = place[j], factor[j]
@@ -173,7 +172,7 @@ def _blend_arity(
 ) -> None:
     """The features of one arity that end at the first `at` tokens of a sentence of n tokens from lo on."""
     arity, H, W, has_ties = g.arity, q.H, q.W, q.tied_update > 0.0
-    place, factor = sums.place, sums.factor
+    place, factor, nothing = sums.place, sums.factor, nothing_of(factors, sums.margins)
     slot, used, w, a = g.weights.slot, g.weights.used, g.weights.w, g.weights.a
     ptr, att, val = g.features.ptr, g.features.att, g.features.val
     bare, bare_sum = g.transitions.w, g.transitions.a
@@ -182,10 +181,10 @@ def _blend_arity(
     for i in range(arity - 1, at):
         if all_agree(paths, i, arity):
             continue
-        kept = _sum_places(H, W, arity, paths, factors, i, place, factor)
+        kept = _sum_places(H, W, arity, paths, factors, i, nothing, sums)
         if kept == 0:  # all coefficients cancel: no row is allocated
             continue
-        labels = _sum_labels(q, arity, kept, sums, nothing_of(factors)) if has_ties else 0
+        labels = _sum_labels(q, arity, kept, sums, nothing) if has_ties else 0
         if inner:
             _blend_transitions(flat, flat_sum, q, arity, sums, kept, labels, c)
         if ends and i == 0:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.kernels.chain.blend import nothing_of
 from palmette.kernels.chain.differences import Differences, entry_of
 from palmette.kernels.chain.forms import Active, Chain
 from palmette.kernels.chain.ngrams import layout_of
@@ -117,15 +116,16 @@ def row_for(p: LabelContextWeights, attribute: int, code: int) -> int:
 
 @part
 def add_weighted_contexts(
-    m: Chain, p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray, c: float
-) -> None:
+    m: Chain, p: LabelContextWeights, y: Active, lo: int, at: int, paths: np.ndarray, factors: np.ndarray,
+    nothing: float, c: float,
+) -> None:  # fmt: skip
     """The part of `add_weighted_prefixes` (see blend.py) of templates that read earlier labels. The rows must be
     allocated (`has_capacity`)."""
     if y.ptr.size == 0:
         return
     template, first, back, label_of, q = p.template, p.first, p.back, m.label_of, layout_of(m)
     w, a, ptr, att = p.w, p.a, y.ptr, y.att
-    reach, K, nothing = reach_of(p), factors.size, nothing_of(factors)
+    reach, K = reach_of(p), factors.size
     windows, codes, labels = np.empty((K, reach), np.int32), np.empty(K, np.int64), np.empty(K, np.int32)
     for i in range(at):
         if _agree(paths, i, reach):

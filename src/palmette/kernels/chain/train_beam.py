@@ -26,7 +26,7 @@ from palmette.kernels.chain.beam import (
     search,
     trace,
 )
-from palmette.kernels.chain.blend import Sums, add_weighted_prefixes, make_sums
+from palmette.kernels.chain.blend import Sums, add_weighted_prefixes, make_sums, nothing_of
 from palmette.kernels.chain.candidates import PathList, drop_candidates, make_path_list
 from palmette.kernels.chain.costs import Chunks, augment
 from palmette.kernels.chain.differences import (
@@ -86,7 +86,7 @@ def make_beam_learning_workspace(w: BeamWeights, d: BeamData, learner: BeamLearn
     search, K = make_beam_workspace(w, d, learner.width, learner.recombine), learner.rule.candidates
     forced = search.beam if w.chain.plain else make_beam_workspace(w, d, learner.width, learner.recombine).beam
     return BeamLearningWorkspace(
-        search, forced, make_path_list(search.trellis, K), make_sums(K + 1), make_differences(K)
+        search, forced, make_path_list(search.trellis, K), make_sums(K + 1, learner.rule), make_differences(K)
     )
 
 
@@ -199,7 +199,7 @@ def train_beam(
                     apply_differences(m, p, table, factors, rule.spread, clock)
                 else:
                     add_weighted_prefixes(m, x, s, paths, factors, at, clock, sums)
-                    add_weighted_contexts(m, p, y, lo, at, paths, factors, clock)
+                    add_weighted_contexts(m, p, y, lo, at, paths, factors, nothing_of(factors, sums.margins), clock)
                 updates += 1
                 bad += r.gold[at] > (r.score[at, : r.size[at]].mean() if rule.mean else r.best[at])
                 position += at / n

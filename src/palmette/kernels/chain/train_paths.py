@@ -40,10 +40,11 @@ class PathWorkspace(NamedTuple):
     contexts: LabelContextWeights  # none: these are for beams
 
 
-def make_path_workspace(m: Chain, x: Data, K: int) -> PathWorkspace:
-    """For any sentence of the corpus and K candidates."""
-    T = make_trellis(m, x)
-    return PathWorkspace(T, make_path_list(T, K), make_sums(K + 1), make_differences(K), no_contexts(m.bias.size))
+def make_path_workspace(m: Chain, x: Data, rule: Rule) -> PathWorkspace:
+    """For any sentence of the corpus."""
+    T, K = make_trellis(m, x), rule.candidates
+    sums, table = make_sums(K + 1, rule), make_differences(K)
+    return PathWorkspace(T, make_path_list(T, K), sums, table, no_contexts(m.bias.size))
 
 
 @kernel

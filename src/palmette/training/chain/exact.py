@@ -109,7 +109,7 @@ class PathLearning(ChainLearning):
 
     @cached_property
     def path_workspace(self) -> PathWorkspace:
-        return make_path_workspace(self.chain, self.data, self.rule.candidates)
+        return make_path_workspace(self.chain, self.data, self.rule)
 
     def learn(self, examples: np.ndarray) -> Counts:
         total, first, last = Counts(), 0, examples.size

@@ -61,7 +61,7 @@ def fit_parser(
         raise DataError("the training data has no trees", file=treebank.corpus.source)
     warn_of_strange_trees(treebank)
     projective = made_projective(treebank, settings.non_projective)
-    if not (projective.heads > 0).any():
+    if resume is None and not (projective.heads > 0).any():
         raise DataError("no sentence has an arc between two words: nothing to learn", file=treebank.corpus.source)
     actions = actions_of(projective, () if resume is None else resume.actions)
     root = root_of(projective) if resume is None else resume.root
