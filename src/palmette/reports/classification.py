@@ -134,6 +134,11 @@ def print_classifier(about: dict[str, Any], console: Console | None = None) -> N
                 console.print(f"{tag:<6} {told}", markup=False, soft_wrap=True)
 
 
+def _shown(figure: float | None, times: int, form: str) -> str:
+    """A figure that not all passes of a resumed training need to have."""
+    return "-" if figure is None else format(times * figure, form)
+
+
 def _print_history(console: Console, history: list[dict[str, Any]]) -> None:
     """A line a pass. The last columns: negatives by how often they were decoded again, or new structures by round."""
     if not history:
@@ -149,10 +154,10 @@ def _print_history(console: Console, history: list[dict[str, Any]]) -> None:
     table.add_column("new structures by round" if batch else "negatives decoded again 0, 1, 2, ... times")
     for row in history[-SHOWN_PASSES:]:
         cells = [str(row["number"]), f"{row['updates']:,}", f"{100 * row['train_accuracy']:.2f}"]
-        cells += [f"{100 * row['dev']:.2f}"] if dev else []
-        cells += [f"{row['decoded']:,}", *([f"{100 * row['figures']['certified']:.1f}"] if joint else [])]
+        cells += [_shown(row["dev"], 100, ".2f")] if dev else []
+        cells += [f"{row['decoded']:,}", *([_shown(row["figures"].get("certified"), 100, ".1f")] if joint else [])]
         cells += [f"{row['squared_loss']:,.1f}"]
-        cells += [f"{row['bound']:,.1f}"] if bound else []
+        cells += [_shown(row["bound"], 1, ",.1f")] if bound else []
         told = row["new_structures"] if batch else row["again"]
         table.add_row(*cells, ", ".join(f"{k:,}".replace(",", "") for k in told))
     console.print(table)
