@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -49,7 +48,6 @@ class ModelCases:
     def prepare(self, work: Path) -> None:
         self.path = work / "case.palm"
         warnings.simplefilter("ignore")
-        logging.disable()
 
     def case(self, number: int) -> Case:
         return make_case(self.models, self.seed, number)

@@ -8,6 +8,7 @@ hang, and the rest goes on in a new child.
 from __future__ import annotations
 
 import faulthandler
+import logging
 import multiprocessing
 import os
 import resource
@@ -177,6 +178,7 @@ def _child(reports: Connection, cases: Cases, numbers: range, limits: Limits, wo
     with (Path(work) / "faults.txt").open("w") as faults:
         faulthandler.enable(faults)
         faulthandler.register(signal.SIGUSR1, faults)
+        logging.disable()  # what models report is not what counts here
         cases.prepare(Path(work))
         resource.setrlimit(resource.RLIMIT_DATA, (_used() + limits.memory,) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
