@@ -104,6 +104,10 @@ def _trained(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
     yield "calibrated", calibrated.save
     yield "attributes", Tagger(passes=2).fit(ATTRIBUTES, LABELS).save
     yield "attributes, checkpoint", Tagger(passes=2).partial_fit(ATTRIBUTES, LABELS).save
+    many = Tagger(template=parse(ORDER_1), passes=1)
+    rare = Tagger(template=parse(EDGES), passes=2, min_feature_count=2, edge_features="seen")
+    yield "many labels", many.fit([[(f"w{k}", "X")] for k in range(300)], [[f"L{k}"] for k in range(300)]).save
+    yield "seen labels", rare.fit(SENTENCES * 2, LABELS * 2).save
     yield "linear classifier", LinearClassifier(passes=2).fit(ROWS, CLASSES).save
     for order in (1, 2):
         yield f"hmm {order}", HMM(order).fit([[word for word, _ in s] for s in SENTENCES], LABELS).save

@@ -212,7 +212,8 @@ class LabelCodes(msgspec.Struct, frozen=True):
 
 def checkpoint_specs(layout: Layout) -> tuple[ArraySpec, ...]:
     """Raw weights, accumulators and clock, which an exact resumption needs."""
-    specs = [ArraySpec(f"{CHECKPOINT}clock", np.float64, (1,), low=1, high=np.inf)]
+    # Beyond this, adding 1 per sentence would not move the clock, by which training sees how far it is.
+    specs = [ArraySpec(f"{CHECKPOINT}clock", np.float64, (1,), low=1, high=2.0**52)]
     specs += _transition_specs(f"{CHECKPOINT}bare.", np.float32) + _transition_specs(f"{CHECKPOINT}sums.", np.float64)
     if layout.random_start:
         specs += _transition_specs(f"{CHECKPOINT}start.", np.float32)
