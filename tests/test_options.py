@@ -371,3 +371,11 @@ def test_all_tagger_learners_can_be_named() -> None:
     assert set(TAGGER_LEARNERS) <= set(LEARNERS)
     for kind in TAGGER_LEARNERS:
         assert assemble(TaggerOptions, {"learner": kind}) in ({"learner": kind}, {})
+
+
+def test_counts_fit_into_what_kernels_compare_them_with() -> None:
+    """A model file may ask for any number."""
+    with pytest.raises(OptionError, match="min_feature_count"):
+        Tagger(min_feature_count=2**63).settings()
+    with pytest.raises(OptionError, match="min_count"):
+        Parser(min_count=2**63).settings()

@@ -19,7 +19,7 @@ from palmette.options.learners import (
 )
 from palmette.options.search import LIST_UPDATES, TAGGER_SEARCHES, Beam, Search
 from palmette.options.states import TAGGER_STATES, LabelHistory, Latent, SeveralStates, States
-from palmette.options.training import AVERAGES, MOST_PASSES, PASSES, TrainingOptions
+from palmette.options.training import AVERAGES, MOST_COUNT, MOST_PASSES, PASSES, TrainingOptions
 from palmette.options.unicode import UnicodeOptions
 
 EVERY = (2, 4, 8)  # what `mavg_every="auto"` tries
@@ -79,7 +79,7 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
         default=None, low=1, group="features", help="Keep at most so many attributes per arity, the most frequent ones."
     )
     min_feature_count: int = option(
-        default=1, low=1, group="features",
+        default=1, low=1, high=MOST_COUNT, group="features",
         help="Leave out weights of an attribute on a label, label pair or triple that it occurs with less often in the "
         "training data; from 2 on only seen combinations have weights.",
     )  # fmt: skip

@@ -6,6 +6,7 @@ from palmette.options.declare import Options, option
 
 PASSES = 10
 MOST_PASSES = 100  # with patience, and of L-BFGS, if the number of passes is left open
+MOST_COUNT = 1_000_000_000  # that kernels compare with numbers of occurrences
 AVERAGES = {
     "avg": "mean of the weights after every example",
     "mavg": "the same mean, from which learning starts again every k-th pass",

@@ -7,7 +7,7 @@ from typing import Any, cast
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import PARSER_LEARNERS, Learner
 from palmette.options.search import CONTINUING, LIST_UPDATES, Beam, Search
-from palmette.options.training import AVERAGES, TrainingOptions
+from palmette.options.training import AVERAGES, MOST_COUNT, TrainingOptions
 from palmette.options.unicode import UnicodeOptions
 
 MAVG_EVERY = 4
@@ -35,7 +35,7 @@ class TreeOptions(TrainingOptions, UnicodeOptions):
         help="Size of the random numbers that hidden variants start from.",
     )  # fmt: skip
     min_count: int = option(
-        default=0, low=0, group="features",
+        default=0, low=0, high=MOST_COUNT, group="features",
         help="Leave out features that occur in fewer states of the gold derivations of the training data (0: keep all, "
         "also those that only wrong states have).",
     )  # fmt: skip
