@@ -148,7 +148,7 @@ def _run(given: list[str]) -> None:
     if "--help" in rest or "-h" in rest:
         from palmette.cli.help import command_help
 
-        print(command_help(command, rest))
+        print(command_help(command, rest, everything="all" in rest))
         return
     made = command.parsed(rest)
     with _messages_shown(made):
@@ -169,7 +169,13 @@ def find_command(given: Sequence[str]) -> tuple[str, list[str]]:
     if first not in COMMANDS:
         import difflib
 
-        near = difflib.get_close_matches(first, [*COMMANDS, *GROUPS], 1)
+        from palmette.options.other_tools import COMMAND_WORDS
+
+        near = (
+            [COMMAND_WORDS[first]]
+            if first in COMMAND_WORDS
+            else difflib.get_close_matches(first, [*COMMANDS, *GROUPS], 1)
+        )
         hint = f"; did you mean `palmette {near[0]}`?" if near else ""
         raise UsageError(f"there is no command `palmette {first}`{hint}\n  see `palmette --help`")
     return _by_model(first, rest), rest

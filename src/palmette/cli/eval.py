@@ -57,6 +57,9 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
 
     owners = (FormatSpec,)
     hidden = ("unit", "penn-quotes")
+    common = (
+        "guess", "format", "label", "decode", "errors", "calibration", "picture", "with", "json", "quiet",
+    )  # fmt: skip
 
     model: str | None = option(default=None, argument=True, help="The model file.")
     data: str | None = option(default=None, argument=True, help="Labelled sentences.")

@@ -29,7 +29,11 @@ class Train(JsonOptions, Command):
     """Train a tagger from a labelled file."""
 
     owners = (TaggerOptions, FormatSpec)
-    hidden = ("unit", "penn-quotes")
+    hidden = ("unit", "penn-quotes", "candidates")
+    common = (
+        "output", "dev", "learner", "features", "template", "latent", "passes", "patience", "format", "label",
+        "threads", "resume", "quiet",
+    )  # fmt: skip
 
     data: str = option(
         argument=True,

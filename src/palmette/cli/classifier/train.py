@@ -35,6 +35,10 @@ class TrainClassifier(JsonOptions, LabelledCommand):
     """Train a classifier of sentences: it finds the latent structure that helps the decision most."""
 
     owners = (ClassifierOptions, TextSpec)
+    common = (
+        "output", "dev", "positives", "negatives", "learner", "latent", "types", "features", "template", "passes",
+        "resume", "quiet",
+    )  # fmt: skip
 
     data: str | None = option(
         default=None, argument=True,

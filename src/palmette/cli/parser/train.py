@@ -28,6 +28,10 @@ class TrainParser(JsonOptions, Command):
     """Train a dependency parser from a treebank."""
 
     owners = (ParserOptions, TextSpec)
+    common = (
+        "output", "dev", "learner", "beam", "update", "passes", "patience", "tagger", "jackknife", "features",
+        "resume", "quiet",
+    )  # fmt: skip
 
     data: str = option(
         argument=True, help="Sentences with trees: CoNLL-U or CoNLL-X; `-` is standard input, gzip is fine."
