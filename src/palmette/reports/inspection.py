@@ -18,6 +18,7 @@ from palmette.options.learners import LEARNERS
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import described, not_zero
 from palmette.structures.chain.array_specs import PARTS
+from palmette.structures.chain.attribute_names import attribute_name, attribute_words
 from palmette.structures.chain.label_context import top_contexts
 from palmette.structures.chain.lists import is_list, owners
 from palmette.structures.chain.model import ChainModel
@@ -143,17 +144,17 @@ def _strongest(model: ChainModel, column: np.ndarray, top: int) -> list[dict[str
         moved = np.flatnonzero(rows.slot)
         owner[rows.slot[moved]] = moved
     found = [r for r in strongest if column[r] != 0][:top]
-    return [{"attribute": _name(model, 1, int(owner[r])), "weight": float(column[r])} for r in found]
+    names, in_words = [attribute_name(model, 1, int(owner[r])) for r in found], attribute_words(model)
+    return [
+        {"attribute": name, "name": in_words(name), "weight": float(column[r])}
+        for name, r in zip(names, found, strict=True)
+    ]
 
 
 def _strength(model: ChainModel, weights: np.ndarray) -> np.ndarray:
     """Weights speak for or against a label; those of an hmm are logarithms of probabilities, large ones tell most."""
     counted = model.settings.chosen_learner.kind == "hmm"
     return weights if counted else np.abs(weights)
-
-
-def _name(model: ChainModel, order: int, attribute: int) -> str:
-    return model.names[order][attribute] if order in model.names else f"#{attribute}"
 
 
 def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
@@ -163,8 +164,9 @@ def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
     H, names = model.shape.n_states, _names(model)
     weight = model.chain.transitions[1].w[:, :H]
     strongest = np.argsort(-_strength(model, weight), axis=None, kind="stable")
-    pairs = [divmod(int(k), H) for k in strongest if weight.reshape(-1)[k]][: 2 * top]
-    return [{"from": names[a], "to": names[b], "weight": float(weight[a, b])} for a, b in pairs if weight[a, b]]
+    strongest = strongest[np.ravel(weight)[strongest] != 0][: 2 * top]
+    pairs = [divmod(k, H) for k in strongest.tolist()]
+    return [{"from": names[a], "to": names[b], "weight": float(weight[a, b])} for a, b in pairs]
 
 
 def top_earlier(model: ChainModel, top: int) -> list[dict[str, Any]]:
@@ -173,7 +175,7 @@ def top_earlier(model: ChainModel, top: int) -> list[dict[str, Any]]:
         return []
     found = []
     for attribute, labels, label, weight in top_contexts(model.label_contexts, model.shape.n_states, 2 * top):
-        text = _name(model, LABEL_CONTEXT, attribute)
+        text = attribute_name(model, LABEL_CONTEXT, attribute)
         for before in labels:
             text = re.sub(
                 r"%y\[-[0-9]+\]", "<s>" if before < 0 else model.labels[before].replace("\\", r"\\"), text, count=1
@@ -225,7 +227,7 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
         _print_separation(about, console)
     shown = about["top"] if all_labels else dict(list(about["top"].items())[:SHOWN_LABELS])
     for label, rows in shown.items():
-        cells = "  ".join(f"{escape(row['attribute'])} [dim]{row['weight']:+.2f}[/dim]" for row in rows)
+        cells = "  ".join(f"{escape(row['name'])} [dim]{row['weight']:+.2f}[/dim]" for row in rows)
         console.print(f"\n[bold]{escape(label)}[/bold]  {cells}")
         _print_states(about["state_differences"].get(label, {}), console)
     if len(shown) < len(about["top"]):
@@ -308,7 +310,7 @@ def _print_states(states: dict[str, list[dict[str, Any]]], console: Console) -> 
     depth = max(len(rows) for rows in states.values())
     for k in range(depth):
         cells = [rows[k] if k < len(rows) else None for rows in states.values()]
-        table.add_row(*("" if c is None else f"{escape(c['attribute'])} [dim]{c['weight']:+.2f}[/dim]" for c in cells))
+        table.add_row(*("" if c is None else f"{escape(c['name'])} [dim]{c['weight']:+.2f}[/dim]" for c in cells))
     console.print(table)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -234,7 +233,8 @@ class ChainModel(Searching):
 
     def changed(self, **parts: Any) -> Self:
         """A copy with other parts, of the same kind."""
-        made = copy(self)
+        made = object.__new__(type(self))  # `copy` would write and read the model as a pickle
+        made.__dict__ |= self.__dict__
         made._session = made._at_temperature = None
         for name, part in parts.items():
             setattr(made, name, part)
