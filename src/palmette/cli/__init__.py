@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("compare:Compare", "Compare taggers, outputs or learners, with significance tests."),
     "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights."),
     "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
+    "trellis": ("trellis:DrawTrellis", "Draw the search of a sentence: scores, best path, runner-up."),
     "convert": ("convert:Convert", "Convert the tag scheme of a labelled file."),
     "features": ("features:Features", "Print a named template set, or check a template file."),
     "parser train": ("parser.train:TrainParser", "Train a dependency parser from a treebank."),
@@ -71,7 +72,7 @@ OTHER_STRUCTURES = {
     ("eval", "classify"): "classifier eval", ("inspect", "classify"): "classifier inspect",
     ("compare", "classify"): "classifier compare",
 }  # fmt: skip
-MODEL_VERBS = ("tag", "eval", "calibrate", "compact", "compare", "inspect", "explain")
+MODEL_VERBS = ("tag", "eval", "calibrate", "compact", "compare", "inspect", "explain", "trellis")
 
 
 def overview(group: str | None = None) -> str:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the 
     from palmette.data.items import Items
     from palmette.evaluation.scores import Scores
     from palmette.structures.chain.session import Session
+    from palmette.structures.chain.trellis import TrellisRecord
     from palmette.training.result import Progress
 
 FEW = 4  # sentences that are tagged one by one
@@ -248,6 +249,15 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
         found = list(nbest_lists(model, items.corpus, n, known=known))
         return items.with_empty(found, lambda: [of_no_token(model)])
+
+    def trellis(self, tokens: Any) -> TrellisRecord:
+        """The search of one sentence, as a plain record: scores, best path, runner-up, what a beam keeps."""
+        from palmette.structures.chain.trellis import trellis_of
+
+        items = self._items([tokens])
+        if not items.corpus.n_tokens:
+            raise DataError("a sentence without tokens has no trellis")
+        return trellis_of(self._fitted(), items.corpus)
 
     def search_with(self, search: str | None = None, beam: int | None = None, recombine: bool | None = None) -> Tagger:
         """From now on search as told (viterbi, or beam with so many prefixes), not as in training."""
