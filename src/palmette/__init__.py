@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
     from palmette.options.states import LabelHistory, Latent, Plain
+    from palmette.reports.plots import plot
     from palmette.structures.hypergraph import Hypergraph
 
 # Where the public names are defined: imported on first use, so that nothing waits for Numba without need
@@ -46,6 +47,7 @@ _MODULES = {
     "estimators.tagger": ("Tagger",),
     "options.search": ("Beam", "Viterbi"),
     "options.states": ("LabelHistory", "Latent", "Plain"),
+    "reports.plots": ("plot",),
     "structures.hypergraph": ("Hypergraph",),
 }  # fmt: skip
 _HOMES = {name: f"palmette.{module}" for module, names in _MODULES.items() for name in names}

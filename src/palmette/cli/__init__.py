@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("compare:Compare", "Compare taggers, outputs or learners, with significance tests."),
     "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights."),
     "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
+    "plot": ("plot:Plot", "Draw a model: learning curve, transitions, strongest weights."),
     "trellis": ("trellis:DrawTrellis", "Draw the search of a sentence: scores, best path, runner-up."),
     "convert": ("convert:Convert", "Convert the tag scheme of a labelled file."),
     "features": ("features:Features", "Print a named template set, or check a template file."),

@@ -59,6 +59,10 @@ class Train(JsonOptions, Command):
         help="Write a compact model: weights of 8 bits, without the attributes that development data does not miss.",
     )  # fmt: skip
     prune: bool = option(default=False, group="output", help="Leave out attributes whose weights are all zero.")
+    plot: str | None = option(
+        default=None, metavar="FILE", group="output",
+        help="Draw the learning curve to this file: .png, .svg or .pdf (needs matplotlib).",
+    )  # fmt: skip
     strip: bool = option(default=False, group="output", help="Leave out the attributes' names, used by `inspect` only.")
 
     def run(self) -> None:
@@ -68,6 +72,11 @@ class Train(JsonOptions, Command):
         from palmette.training.interrupt import stop_on_sigterm
 
         model_file.check_output(self.output)
+        if self.plot is not None:
+            from palmette.reports.plots import picture_format
+
+            model_file.check_output(self.plot)
+            picture_format(self.plot)
         stop_on_sigterm()
         begun = time.perf_counter()
         old = Tagger.load(self.resume) if self.resume else None
@@ -87,6 +96,10 @@ class Train(JsonOptions, Command):
         report_training(tagger.outcome_, self.output, seconds, lambda: about(tagger), self.json, self.quiet)
         if self.compact and not silent:
             log_compact(tagger.compaction_)
+        if self.plot is not None:
+            from palmette.reports.plots import plot, save_figure
+
+            save_figure(plot(tagger, title=self.output), self.plot)
         exit_if_interrupted(tagger.outcome_)
 
     def _check(self) -> None:

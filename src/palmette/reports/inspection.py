@@ -157,6 +157,17 @@ def _strength(model: ChainModel, weights: np.ndarray) -> np.ndarray:
     return weights if counted else np.abs(weights)
 
 
+def transition_table(model: ChainModel) -> tuple[list[str], list[list[float | None]]]:
+    """The states, and the weight of each transition from one to another; None if it is forbidden."""
+    H = model.shape.n_states if model.shape.order else 0
+    weight, forbidden = model.chain.transitions[1].w[:H, :H], np.isneginf(model.chain.forbid[:H, :H])
+    table = [
+        [None if never else float(value) for value, never in zip(row, banned, strict=True)]
+        for row, banned in zip(weight, forbidden, strict=True)
+    ]
+    return _names(model)[:H], table
+
+
 def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
     """The strongest plain label pairs (of a latent model: state pairs), for and against."""
     if model.shape.order == 0:
