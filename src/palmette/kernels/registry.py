@@ -18,6 +18,7 @@ KERNELS = {
     "train_tree": "tree.train",
     "posteriors": "chain.posteriors",
     "train_perceptron": "chain.train",
+    "train_margins": "chain.train_margins",
     "train_latent": "latent.train",
     "decode_nbest": "chain.nbest",
     "list_parses": "tree.lists",
