@@ -20,7 +20,9 @@ class Parameter(NamedTuple):
 
 _FEATURES = {
     "feature.minfreq": Parameter(0.0, "Features that occur less often (by the sum of their values) are left out."),
-    "feature.possible_states": Parameter(False, "Attributes have weights for all labels, not only those seen with them."),
+    "feature.possible_states": Parameter(
+        False, "Attributes have weights for all labels, not only those seen with them."
+    ),
     "feature.possible_transitions": Parameter(False, "All label pairs have weights, not only those in the data."),
 }
 _C2 = Parameter(1.0, "Coefficient of the L2 penalty: c2 * sum of w^2.", 0.0)

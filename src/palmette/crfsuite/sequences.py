@@ -120,7 +120,7 @@ class Sequences:
         if len(items) != len(tags):
             raise ValueError(f"{len(items)} items and {len(tags)} labels: a sequence has a label for each item")
         if not _STRINGS.issuperset(map(type, tags)):
-            tags = [_label(tag) for tag in tags]
+            tags = [label_text(tag) for tag in tags]
         data = _encoded(items)
         if not items:
             return
@@ -155,7 +155,8 @@ def _part(corpus: Corpus, there: np.ndarray) -> Corpus:
     return made
 
 
-def _label(tag: Any) -> str:
+def label_text(tag: Any) -> str:
+    """A label as a string; it may be bytes of UTF-8."""
     if isinstance(tag, str):
         return str(tag)
     if isinstance(tag, bytes):

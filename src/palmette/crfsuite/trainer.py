@@ -193,7 +193,7 @@ def write_model(model: ChainModel, path: str) -> None:
         model.save(path)
         return
     from palmette.data.files import write_whole
-    from palmette.structures.chain.imported.crfsuite import crfsuite_bytes
+    from palmette.structures.chain.imported.crfsuite_write import crfsuite_bytes
 
     data = crfsuite_bytes(model)
     with write_whole(path) as file:

@@ -49,7 +49,9 @@ class ItemRoom(NamedTuple):
     """What a block of tokens becomes: z attributes of n tokens, and space to find them. The caller owns the arrays and
     makes them larger if a kernel says NO_ROOM."""
 
-    counts: I64  # [COUNTS] in: SIZE, bytes of the block; ZEROS, whether attributes of value 0 count; out: STATUS, tokens,
+    counts: (
+        I64  # [COUNTS] in: SIZE, bytes of the block; ZEROS, whether attributes of value 0 count; out: STATUS, tokens,
+    )
     #                      attributes, whether some value is not 1, whether an array lies within a map, bytes of all
     #                      names, bytes of prefixes
     ptr: I64  # [most tokens + 1]

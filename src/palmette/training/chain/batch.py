@@ -83,7 +83,9 @@ def train_likelihood(
 def new_objective(problem: TrainingData, penalty: Penalty) -> ChainObjective:
     """The likelihood from the weights on that training starts from."""
     chain, _, _ = starting_weights(problem)
-    return ChainObjective(chain, problem.data, penalty.l2, problem.request.threads, seen_labels(problem), learnt_pairs(problem))
+    return ChainObjective(
+        chain, problem.data, penalty.l2, problem.request.threads, seen_labels(problem), learnt_pairs(problem)
+    )
 
 
 def check_memory(size: int, memory: int = MEMORY) -> None:

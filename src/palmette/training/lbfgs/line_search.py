@@ -59,9 +59,7 @@ def strong_wolfe(
     return low if low.step > 0.0 else None
 
 
-def backtrack(
-    look: Callable[[float], Trial], value: float, first: float, trials: int = MOST_TRIALS
-) -> Trial | None:
+def backtrack(look: Callable[[float], Trial], value: float, first: float, trials: int = MOST_TRIALS) -> Trial | None:
     """The first step, halved until the decrease is enough; here `slope` is that along the whole move to the trial."""
     step = first
     for _ in range(trials):

@@ -167,9 +167,7 @@ class _Walk:
 
     def after(self, number: int) -> Iteration:
         """The state for a report."""
-        return Iteration(
-            number, self.value, self.norm, self.evaluations, self.point, self.looked_at.step, self.length
-        )
+        return Iteration(number, self.value, self.norm, self.evaluations, self.point, self.looked_at.step, self.length)
 
     def _search(self) -> Trial | None:
         """Move the trial of the history to a better point, with its gradient."""

@@ -23,12 +23,12 @@ def crfsuite_bytes(model: ChainModel) -> bytes:
     A model with templates can be written too: its attributes are spelt as the templates spell them (`U00:word`), and
     whoever tags with CRFsuite must give each token these strings."""
     _check(model)
-    owner, label, w = _state_weights(model)
+    owner, label, w = state_weights(model)
     names, Y = model.names[1], len(model.labels)
     used = np.unique(owner)
     owner = np.searchsorted(used, owner)
     names = ordered_names(names, used) if used.size < len(names) else names
-    transitions = _transitions(model)
+    transitions = transition_weights(model)
     source, target = np.nonzero(transitions)
     features = np.zeros(owner.size + source.size, FEATURE)
     _fill(features[: owner.size], STATE, owner, label, w)
@@ -79,7 +79,7 @@ def _references(mark: bytes, count: np.ndarray, first: int, begin: int, others: 
 # --- what is written ----------------------------------------------------------------------------------------
 
 
-def _state_weights(model: ChainModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def state_weights(model: ChainModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Attribute, label and weight of each weight that is not zero, by attribute and label."""
     if model.exact is not None:
         first, label, w = model.exact[:3]
@@ -91,7 +91,8 @@ def _state_weights(model: ChainModel) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return owner[there], label[there], w[there]
 
 
-def _transitions(model: ChainModel) -> np.ndarray:
+def transition_weights(model: ChainModel) -> np.ndarray:
+    """The weights of label pairs f64[Y, Y]."""
     if model.exact is not None:
         return model.exact.transitions
     Y = len(model.labels)
