@@ -30,7 +30,7 @@ DONE = {True: "terminated with the stopping criterion", False: "terminated with 
 
 def train_by_margins(job: Job, algorithm: str) -> tuple[Chain, str]:
     """The weights, and how training ended."""
-    values, log, data = job.values, job.log, job.problem.data
+    values, log, data = job.values, job.log, job.data
     job.generated()
     log.parameters(TITLES[algorithm], {k: v for k, v in values.items() if not k.startswith("feature.")})
     log.say("")
