@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -52,6 +52,12 @@ class ImportedModel(ChainModel):
     @cached_property
     def chain(self) -> Chain:  # type: ignore[override]
         return rounded(self.bare, self._exact)
+
+    def with_bare(self, allowed: Transitions, scheme: str, bare: Chain) -> Self:
+        """The model with other restrictions."""
+        made = self.changed(allowed=allowed, scheme=scheme, bare=bare)
+        made.__dict__.pop("chain", None)
+        return made
 
     @property
     def searched(self) -> Chain:
