@@ -50,8 +50,9 @@ def train_by_margins(job: Job, algorithm: str) -> tuple[Chain, str]:
             loss += more
         job.stop_if_asked()
         result = estimated(chain, clock if averages else None)
+        shown = result if rule.kind == PERCEPTRON else chain  # as CRFsuite, which shows PA's before averaging
         log.say(f"***** Iteration #{number} *****")
-        job.after_iteration([f"Loss: {loss:f}", f"Feature norm: {norm(result):f}"], lambda: result)  # noqa: B023
+        job.after_iteration([f"Loss: {loss:f}", f"Feature norm: {norm(shown):f}"], lambda: result)  # noqa: B023
         settled = loss / sequences <= values["epsilon"]
         if settled:
             log.say(DONE[settled].capitalize(), "")
