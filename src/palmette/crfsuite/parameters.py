@@ -29,7 +29,7 @@ _C2 = Parameter(1.0, "Coefficient of the L2 penalty: c2 * sum of w^2.", 0.0)
 _PERIOD = Parameter(10, "Iterations over which the decrease of the loss is measured; 0: never.", 0)
 _ENDS = {
     "max_iterations": Parameter(100, "Passes over the data, at most.", 0),
-    "epsilon": Parameter(0.0, "Training ends when the mean loss of a pass is at most this."),
+    "epsilon": Parameter(0.0, "Training ends when the mean loss of a pass is less than this (arow: at most this)."),
 }
 
 ALGORITHMS: dict[str, dict[str, Parameter]] = {
