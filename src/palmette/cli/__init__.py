@@ -29,6 +29,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights."),
     "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
     "convert": ("convert:Convert", "Convert the tag scheme of a labelled file."),
+    "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, doubtful labels."),
+    "pick": ("pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
     "features": ("features:Features", "Print a named template set, or check a template file."),
     "parser train": ("parser.train:TrainParser", "Train a dependency parser from a treebank."),
     "parser parse": ("parser.parse:Parse", "Parse a file, standard input or a typed sentence."),
@@ -71,7 +73,7 @@ OTHER_STRUCTURES = {
     ("eval", "classify"): "classifier eval", ("inspect", "classify"): "classifier inspect",
     ("compare", "classify"): "classifier compare",
 }  # fmt: skip
-MODEL_VERBS = ("tag", "eval", "calibrate", "compact", "compare", "inspect", "explain")
+MODEL_VERBS = ("tag", "eval", "calibrate", "compact", "compare", "inspect", "explain", "pick")
 
 
 def overview(group: str | None = None) -> str:
