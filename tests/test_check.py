@@ -354,7 +354,7 @@ def test_the_command(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     cli.write("test.txt", "Lorem n X\nipsum n X\n\nnew n Y\n\n")
     shown = cli.fine("check train.txt --against test.txt")
     assert max(map(len, shown.splitlines())) <= 80
-    assert "1 of 2 sentences of test.txt (50.0%) are in it" in shown
+    assert "sentences of test.txt that are in it: 1 of 2 (50.0%)" in shown
     assert "test.txt:1 (different labels): Lorem ipsum" in shown
     assert "2 cells where 3 are expected" in shown
     assert cli("check train.txt --strict").code == 1

@@ -32,10 +32,8 @@ def _print_file(console: OutputConsole, one: FileCheck) -> None:
     console.print(f"{one.file}: {', '.join(figures)}", markup=False)
     for each in one.overlaps:
         share = 100 * each.shared / max(1, each.sentences)
-        console.print(
-            f"{each.shared:,} of {counted(each.sentences, 'sentence')} of {each.file} ({share:.1f}%) are in it",
-            markup=False,
-        )
+        text = f"sentences of {each.file} that are in it: {each.shared:,} of {each.sentences:,} ({share:.1f}%)"
+        console.print(text, markup=False)
     clean = [kind for kind, n in one.counts.items() if not n]
     for kind, n in one.counts.items():
         if n:
@@ -49,6 +47,9 @@ def _print_kind(console: OutputConsole, kind: str, n: int, findings: list[Findin
     shown = f", {len(findings):,} shown" if len(findings) < n else ""
     advice = f"\n{_ADVICE[kind]}" if kind in _ADVICE else ""
     title = f"{kind}: {KINDS[kind]}: {n:,}{shown}{advice}"
+    if not findings:
+        console.print(f"\n{title}", style="italic", markup=False)
+        return
     if kind == "noise":
         table = plain_table(["line", "words", "label", "rather", "probability"], left=4)
         for finding in findings:
