@@ -241,13 +241,23 @@ def test_variation_by_comparing_all_windows(data: Sentences) -> None:
 
 
 def test_variation_of_several_words_is_one_finding(file: Path) -> None:
-    text = "p O\nq O\nNew B\nYork I\nr O\ns O\nt O\nx O\n\n"
+    text = "p O\nq O\nNew B\nYork I\nr O\ns O\nx O\n\n"
     wrong = text.replace("New B", "New O").replace("York I", "York O").replace("x O", "y O")
     file.write_text(text + text.replace("x O", "z O") + wrong, encoding="utf-8")
     (found,) = kinds(file)["variation"]
     assert found.details["words"] == ["New", "York"]
     assert found.details["labels"] == [{"labels": ["B", "I"], "times": 2}, {"labels": ["O", "O"], "times": 1}]
-    assert found.line == 21
+    assert found.line == 19
+    assert found.message.startswith("p q [New York] r s: B I (lines 3, 11) / O O (line 19)")
+
+
+def test_variation_does_not_go_on_in_the_next_sentence(file: Path) -> None:
+    """`b` ends two sentences and `c` begins the next ones, all with varying labels in equal contexts."""
+    text = "x O\na O\nb {0}\n\nc {0}\nd O\ny O\n\n"
+    file.write_text((text + text.replace("x", "z").replace("y", "w")).format("X") + text.replace("x", "u")
+                    .replace("y", "v").format("Y"), encoding="utf-8")  # fmt: skip
+    found = kinds(file)["variation"]
+    assert sorted(finding.details["words"] for finding in found) == [["b"], ["c"]]
 
 
 # Doubtful labels

@@ -45,7 +45,7 @@ class Check(JsonOptions, Command):
         with library_muted():
             result = check(
                 *self.files, against=self.against or (), spec=spec, skip=self.skip or (), top=self.top,
-                noise=self.noise, folds=self.folds, threads=self.threads, seed=self.seed,
+                noise=self.folds if self.noise else False, threads=self.threads, seed=self.seed,
                 progress=None if ticker is None else lambda done, n: _tell(ticker, done, n),
             )  # fmt: skip
         if self.json:

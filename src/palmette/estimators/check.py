@@ -22,6 +22,7 @@ from palmette.evaluation.label_checks import bad_tags, labels_once, spellings
 from palmette.evaluation.repetition_checks import overlap, repetitions, variations
 
 TOP = 10
+FOLDS = 5
 
 
 class _Read(NamedTuple):
@@ -35,15 +36,15 @@ class _Read(NamedTuple):
 
 def check(
     *files: FilePath, against: FilePath | Iterable[FilePath] = (), spec: FormatSpec | None = None,
-    skip: Iterable[str] = (), top: int | None = TOP, noise: bool = False, folds: int = 5, threads: int = 1,
-    seed: int = 1, progress: Progress | None = None,
+    skip: Iterable[str] = (), top: int | None = TOP, noise: bool | int = False, threads: int = 1, seed: int = 1,
+    progress: Progress | None = None,
 ) -> CheckResult:  # fmt: skip
     """Look at labelled files before training: what is inconsistent, repeated or doubtful in them.
 
     against: test data whose sentences should not be in the files. spec: how to read all of them. skip: kinds of
     findings to leave out (`palmette.evaluation.findings.KINDS`). top: findings of each kind to keep; None: all; counts
-    are complete. noise: look for doubtful labels too, by cross-validation with so many folds; any number of threads
-    gives the same; progress is called with the folds done and all folds.
+    are complete. noise: look for doubtful labels too, by cross-validation with so many folds (True: FOLDS); any number of
+    threads gives the same; progress is called with the folds done and all folds.
 
     >>> result = check("train.txt", against="test.txt")  # doctest: +SKIP
     >>> result.clean, result.files[0].counts  # doctest: +SKIP
@@ -67,6 +68,7 @@ def check(
             overlaps.append(counts)
             found["overlap"] = found.get("overlap", []) + shared
         if noise:
+            folds = FOLDS if noise is True else noise
             found["noise"] = _noise(given.view, folds, threads, seed, progress)
         kept = {kind: found[kind] for kind in KINDS if kind in found and kind not in left_out}
         made.append(_file_check(given, kept, scheme, overlaps if "overlap" not in left_out else [], top))

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
@@ -61,14 +62,12 @@ class Pool:
         self.uncertainty: list[float] = []
         self.keys: list[bytes] = []
         self.pairs: list[np.ndarray] = []  # of each sentence u64[], distinct
-        self.sizes: list[int] = []
 
     def add(self, corpus: Corpus, uncertainty: np.ndarray) -> None:
         view = DataView(corpus)
         self.uncertainty += uncertainty.tolist()
         self.keys += view.sentence_words
         self.pairs += word_pairs(view.words, corpus.offset)
-        self.sizes += np.diff(corpus.offset).tolist()
 
     def pick(self, n: int, diversity: float, excluded: Pool | None = None) -> list[Picked]:
         """The n sentences most worth annotating, best first; fewer if there are no more. A score never grows while
@@ -147,38 +146,56 @@ def pick(
     return [found._replace(sentence=int(items.places[found.sentence])) for found in pool.pick(n, diversity, known)]
 
 
-def pick_file(
-    tagger: Tagger, source: FilePath, target: FilePath, n: int = 100, *, by: str = "confidence",
-    diversity: float = 1.0, exclude: Iterable[FilePath] = (), scores: bool = False, spec: FormatSpec | None = None,
-    add: Sequence[Tagger] = (), output_encoding: str | None = None, progress: Callable[[int], None] | None = None,
-) -> list[Picked]:  # fmt: skip
-    """Write the sentences of a file that are most worth annotating, best first, in the format of the file.
+class PickRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is picked from a file, and how it is read and written."""
 
-    exclude: annotated files, whose sentences count as picked. scores: write the uncertainty of each sentence too. spec:
-    how to read the files if not as the training data. add: taggers that make columns that the file lacks."""
-    _check(n, diversity)
-    found = tagger.spec_for(source, spec).resolved(source)
-    known = Pool()
-    for path in exclude:
-        for corpus in stream_corpus(path, tagger.spec_for(path, spec)):
-            known.add(corpus, np.zeros(corpus.n_sentences))
-    pool, texts = Pool(), []
-    helpers = [helper.model_ for helper in add]
-    for corpus in stream_corpus(source, found):
-        pool.add(corpus, uncertainties(tagger.model_, with_columns(corpus, helpers, tagger.model_), by))
-        texts += sentence_texts(corpus, found.format)
+    n: int = 100
+    by: str = "confidence"
+    diversity: float = 1.0
+    exclude: Sequence[FilePath] = ()  # annotated files, whose sentences count as picked
+    scores: bool = False  # write the uncertainty of each sentence too
+    spec: FormatSpec | None = None  # how to read the files, if not as the training data
+    add: Sequence[Tagger] = ()  # they make columns that the file lacks
+    output_encoding: str | None = None  # None: that of the input
+
+
+def pick_file(
+    tagger: Tagger, source: FilePath, target: FilePath, n: int = 100, *,
+    progress: Callable[[int], None] | None = None, **options: Any,
+) -> list[Picked]:  # fmt: skip
+    """Write the sentences of a file that are most worth annotating, best first, in the format of the file. `options`
+    are the other fields of `PickRequest`; progress is called with the number of tokens that are read."""
+    request = PickRequest(n=n, **options)
+    _check(n, request.diversity)
+    spec = tagger.spec_for(source, request.spec).resolved(source)
+    known, pool, texts = _excluded(tagger, request), Pool(), []
+    helpers = [helper.model_ for helper in request.add]
+    n_tokens = 0
+    for corpus in stream_corpus(source, spec):
+        pool.add(corpus, uncertainties(tagger.model_, with_columns(corpus, helpers, tagger.model_), request.by))
+        texts += sentence_texts(corpus, spec.format)
+        n_tokens += corpus.n_tokens
         if progress is not None:
-            progress(sum(pool.sizes))
-    picked = pool.pick(n, diversity, known)
+            progress(n_tokens)
+    picked = pool.pick(n, request.diversity, known)
     if len(picked) < n:
-        others = "no other has a new pair of words" if diversity else "all others are excluded"
+        others = "no other has a new pair of words" if request.diversity else "all others are excluded"
         more = f"; {others}" if len(picked) < len(pool.keys) else ""
         logger.warning("picked only %d of %s%s", len(picked), counted(len(pool.keys), "sentence"), more)
-    with write_text(target, found.encoding if output_encoding is None else output_encoding) as out:
+    encoding = spec.encoding if request.output_encoding is None else request.output_encoding
+    with write_text(target, encoding) as out:
         for one in picked:
             text = texts[one.sentence]
-            out.write(noted(text, UNCERTAINTY, one.uncertainty, found.format) if scores else text)
+            out.write(noted(text, UNCERTAINTY, one.uncertainty, spec.format) if request.scores else text)
     return picked
+
+
+def _excluded(tagger: Tagger, request: PickRequest) -> Pool:
+    known = Pool()
+    for path in request.exclude:
+        for corpus in stream_corpus(path, tagger.spec_for(path, request.spec)):
+            known.add(corpus, np.zeros(corpus.n_sentences))
+    return known
 
 
 def _check(n: int, diversity: float) -> None:

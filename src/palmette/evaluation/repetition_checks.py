@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -125,18 +125,25 @@ def variations(view: DataView) -> list[Finding]:
     first[[group[0] for group in equal_sentences(view).values()]] = True
     usable = np.repeat(first, np.diff(offset)) & ~view.unknown[column.ids]
     done = np.zeros(usable.size, np.bool_)
-    found: list[Finding] = []
+    groups: list[tuple[int, np.ndarray]] = []
     for radius in range(RADIUS, 0, -1):
-        groups = [
-            group for group in _varying(context_keys(view.words, offset, radius), column.ids, usable)
-            if not done[group].any()
-        ]  # fmt: skip
-        for group in groups:
+        found = _varying(context_keys(view.words, offset, radius), column.ids, usable)
+        fresh = [group for group in found if not done[group].any()]
+        for group in fresh:
             done[group] = True
-        runs = _runs(groups)
-        runs.sort(key=lambda run: (-run[0].size, int(run[0][0])))
-        found += [_variation(view, run[0], len(run), radius) for run in runs]
-    return found
+        groups += [(radius, group) for group in fresh]
+    runs = sorted(
+        _runs(groups, set(offset.tolist())), key=lambda run: (-run.radius, -run.tokens.size, int(run.tokens[0]))
+    )
+    return [_variation(view, run) for run in runs]
+
+
+class _Run(NamedTuple):
+    """Sequences of `length` words that begin at these tokens i64[], with equal words around them."""
+
+    tokens: np.ndarray
+    length: int
+    radius: int
 
 
 def _varying(keys: np.ndarray, labels: np.ndarray, usable: np.ndarray) -> list[np.ndarray]:
@@ -153,34 +160,40 @@ def _varying(keys: np.ndarray, labels: np.ndarray, usable: np.ndarray) -> list[n
     return sorted(made, key=lambda group: int(group[0]))
 
 
-def _runs(groups: list[np.ndarray]) -> list[list[np.ndarray]]:
-    """Groups of tokens, those joined that are the next tokens of each other."""
-    by_places = {group.tobytes(): group for group in groups}
+def _runs(groups: list[tuple[int, np.ndarray]], starts: set[int]) -> list[_Run]:
+    """Groups of tokens, those joined that are the next tokens of each other. `starts`: first tokens of sentences; all
+    tokens of a group are such, or none is."""
+    by_places = {group.tobytes(): radius for radius, group in groups}
+
+    def beside(group: np.ndarray, step: int) -> int | None:
+        """The radius of the group of the tokens that many steps further, if a sentence goes on there."""
+        first = int(group[0]) + (step if step > 0 else 0)
+        return None if first in starts else by_places.get((group + step).tobytes())
+
     runs = []
-    for group in groups:
-        if (group - 1).tobytes() in by_places:
+    for radius, group in groups:
+        if beside(group, -1) is not None:
             continue
-        run = [group]
-        while (after := by_places.get((run[-1] + 1).tobytes())) is not None:
-            run.append(after)
-        runs.append(run)
+        length = 1
+        while (other := beside(group, length)) is not None:
+            radius, length = min(radius, other), length + 1
+        runs.append(_Run(group, length, radius))
     return runs
 
 
-def _variation(view: DataView, tokens: np.ndarray, length: int, radius: int) -> Finding:
-    """Sequences of `length` words that begin at these tokens."""
-    labelled = {t: " ".join(view.label(t + k) for k in range(length)) for t in tokens.tolist()}
-    counts = Counter(labelled.values())
-    ordered = counts.most_common()
+def _variation(view: DataView, run: _Run) -> Finding:
+    tokens, length, radius = run
+    labelled = {t: tuple(view.label(t + k) for k in range(length)) for t in tokens.tolist()}
+    ordered = Counter(labelled.values()).most_common()
     rarest = ordered[-1][0]
     odd = next(t for t, labels in labelled.items() if labels == rarest)
-    parts = [f"{labels} ({_places([view.line(t) for t in tokens.tolist() if labelled[t] == labels])})"
-             for labels, _ in ordered]  # fmt: skip
+    lines = {labels: [view.line(t) for t, own in labelled.items() if own == labels] for labels, _ in ordered}
+    parts = [f"{' '.join(labels)} ({_places(own)})" for labels, own in lines.items()]
     words = _in_context(view, odd, length, radius)
     details = {
         "words": [view.word(odd + k) for k in range(length)],
         "context": radius,
-        "labels": [{"labels": labels.split(" "), "times": times} for labels, times in ordered],
+        "labels": [{"labels": list(labels), "times": times} for labels, times in ordered],
         "lines": [view.line(t) for t in tokens.tolist()],
     }
     return Finding("variation", view.corpus.source, view.line(odd), f"{words}: {' / '.join(parts)}", details)
