@@ -91,6 +91,14 @@ def test_odd_cells_have_places_and_counts(tmp_path: Path) -> None:
     assert found == {(1, "column 0"): 2, (2, "column 0"): 1, (2, "label"): 1}
 
 
+def test_spaces_inside_may_be_the_custom(file: Path) -> None:
+    words = [f"chủ {k}" for k in range(20)] + [f"w{k}" for k in range(500)] + [" chủ", "a  b", "a\u00a0b"]
+    file.write_text("".join(f"{word}\tX\n" for word in words), encoding="utf-8")
+    assert [finding.line for finding in kinds(file)["cells"]] == [521, 522, 523]
+    file.write_text("".join(f"{word}\tX\n" for word in words[11:]), encoding="utf-8")  # nine words are not many
+    assert len(kinds(file, top=None)["cells"]) == 12
+
+
 def test_names_of_attributes_are_cells_too(tmp_path: Path) -> None:
     path = tmp_path / "a.crfsuite"
     path.write_text("X\tw=a\nY\tw=b c\td\n\nX\tw=a\nX\tw=b c\td\n\n", encoding="utf-8")

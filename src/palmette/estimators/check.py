@@ -43,8 +43,8 @@ def check(
 
     against: test data whose sentences should not be in the files. spec: how to read all of them. skip: kinds of
     findings to leave out (`palmette.evaluation.findings.KINDS`). top: findings of each kind to keep; None: all; counts
-    are complete. noise: look for doubtful labels too, by cross-validation with so many folds (True: FOLDS); any number of
-    threads gives the same; progress is called with the folds done and all folds.
+    are complete. noise: look for doubtful labels too, by cross-validation with so many folds (True: five); any number
+    of threads gives the same; progress is called with the folds done and all folds.
 
     >>> result = check("train.txt", against="test.txt")  # doctest: +SKIP
     >>> result.clean, result.files[0].counts  # doctest: +SKIP

@@ -17,6 +17,7 @@ from palmette.evaluation.data_view import DataView
 from palmette.evaluation.findings import Finding
 
 LONG = 100  # characters of a cell
+CUSTOM, FEW = 100, 10  # spaces inside are the custom of a column if more than one distinct cell in so many has them
 _SHOWN = 30
 _JOINERS = "\u200c\u200d"  # parts of words in several scripts, and of emoji
 _REPLACEMENT = "\ufffd"
@@ -62,6 +63,7 @@ def odd_cells(view: DataView) -> list[Finding]:
     corpus, found = view.corpus, []
     for name, column, tokens in _columns(corpus):
         odd = [(t, problem) for t, cell in enumerate(column.types) if (problem := problem_of(cell)) is not None]
+        odd = _without_custom(column, odd)
         counts = np.bincount(column.ids, minlength=len(column.types)) if odd else np.zeros(0, np.int64)
         for t, problem in odd:
             at = int(np.argmax(column.ids == t))
@@ -71,6 +73,19 @@ def odd_cells(view: DataView) -> list[Finding]:
             line = view.line(at if tokens is None else int(tokens[at]))
             found.append(Finding("cells", corpus.source, line, message, _about(name, cell, problem, times)))
     return sorted(found, key=lambda finding: finding.line or 0)
+
+
+def _without_custom(column: Column, odd: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Without words that have plain spaces inside, if there are many: in Vietnamese a word has them."""
+    spaced = {t for t, _ in odd if problem_of(column.types[t].replace(" ", "")) is None and _inner(column.types[t])}
+    if len(spaced) < FEW or len(spaced) * CUSTOM <= len(column.types):
+        return odd
+    return [(t, problem) for t, problem in odd if t not in spaced]
+
+
+def _inner(cell: str) -> bool:
+    """Whether a cell has single spaces inside, and none at its ends."""
+    return " " in cell and all(cell.split(" "))
 
 
 def _about(name: str, cell: str, problem: str, times: int) -> dict[str, object]:
