@@ -29,7 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights."),
     "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
     "convert": ("convert:Convert", "Convert the tag scheme of a labelled file."),
-    "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, doubtful labels."),
+    "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, noise."),
     "pick": ("pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
     "features": ("features:Features", "Print a named template set, or check a template file."),
     "parser train": ("parser.train:TrainParser", "Train a dependency parser from a treebank."),
