@@ -17,6 +17,7 @@ from bench import (
     lm,
     nbest,
     parse,
+    pick,
     quality,
     scale,
     serve,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "classify": lambda data, times: classify.bench_classify(data),
     "lm": lm.bench_lm,
     "dial": lambda data, times: dial.bench_dial(data),
+    "pick": lambda data, times: pick.bench_pick(data),
     "scale": lambda data, times: scale.bench_scale(data),
     "report": lambda data, times: write_report(),
 }

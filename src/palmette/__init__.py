@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from palmette.data.text import TextSpec
     from palmette.data.treebank import Treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
+    from palmette.estimators.check import check
     from palmette.estimators.classifier import Classifier
     from palmette.estimators.hmm import HMM
     from palmette.estimators.language_model import LanguageModel
     from palmette.estimators.linear_classifier import LinearClassifier
     from palmette.estimators.parser import Parser
+    from palmette.estimators.pick import pick, pick_file
     from palmette.estimators.retag import jackknife
     from palmette.estimators.tagger import Tagger
     from palmette.options.learners import *  # noqa: F403
@@ -38,11 +40,13 @@ _MODULES = {
     "data.text": ("TextSpec",),
     "data.treebank": ("Treebank",),
     "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
+    "estimators.check": ("check",),
     "estimators.classifier": ("Classifier",),
     "estimators.hmm": ("HMM",),
     "estimators.language_model": ("LanguageModel",),
     "estimators.linear_classifier": ("LinearClassifier",),
     "estimators.parser": ("Parser",),
+    "estimators.pick": ("pick", "pick_file"),
     "estimators.retag": ("jackknife",),
     "estimators.tagger": ("Tagger",),
     "options.search": ("Beam", "Viterbi"),

@@ -31,6 +31,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plot": ("plot:Plot", "Draw a model: learning curve, transitions, strongest weights."),
     "trellis": ("trellis:DrawTrellis", "Draw the search of a sentence: scores, best path, runner-up."),
     "convert": ("convert:Convert", "Convert the tag scheme of a labelled file."),
+    "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, noise."),
+    "pick": ("pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
     "features": ("features:Features", "Print a named template set, or check a template file."),
     "parser train": ("parser.train:TrainParser", "Train a dependency parser from a treebank."),
     "parser parse": ("parser.parse:Parse", "Parse a file, standard input or a typed sentence."),
@@ -73,7 +75,7 @@ OTHER_STRUCTURES = {
     ("eval", "classify"): "classifier eval", ("inspect", "classify"): "classifier inspect",
     ("compare", "classify"): "classifier compare",
 }  # fmt: skip
-MODEL_VERBS = ("tag", "eval", "calibrate", "compact", "compare", "inspect", "explain", "trellis")
+MODEL_VERBS = ("tag", "eval", "calibrate", "compact", "compare", "inspect", "explain", "trellis", "pick")
 
 
 def overview(group: str | None = None) -> str:

@@ -118,7 +118,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
         from palmette.data.formats.columns_light import certain_only, read_guesses
 
         spec = format_spec(self.params(FormatSpec))
-        found = read_guesses(guess, spec.separator, spec)
+        found = read_guesses(guess, spec.separator, spec, spec.ragged)
         return Tagged(guess, certain_only(found) if self.partial else found)
 
     def _from_model(self) -> Tagged:

@@ -32,7 +32,7 @@ class FormatRow(NamedTuple):
 FORMATS: dict[str, FormatRow] = {
     "columns": FormatRow(
         "columns.FORMAT", "one token per line, blank lines between sentences",
-        options=("columns", "label", "separator"), defaults={"label": "-1"},
+        options=("columns", "label", "separator", "ragged"), defaults={"label": "-1"},
     ),
     "conllu": FormatRow(
         "conllu.FORMAT", "CoNLL-U and CoNLL-X",
@@ -49,6 +49,10 @@ FORMATS: dict[str, FormatRow] = {
 }  # fmt: skip
 AUTO = {"auto": "by the ending of the file's name, else by its first lines, else columns"}
 UNITS = ("word", "char")
+RAGGED = {
+    "error": "stop at the first such line",
+    "pad": "add cells `_` or drop cells, with a warning; the label stays",
+}
 
 
 def format_by_name(path: FilePath) -> str | None:
@@ -97,6 +101,11 @@ class FormatSpec(TextSpec):
         default=None, group="data", metavar="NAME,...", parse=names_from_text, check=_check_names("tag_names"),
         help="Names of labels that are numbers in JSON lines: O,B-PER,I-PER.",
     )  # fmt: skip
+    ragged: str = option(
+        default="error", choices=RAGGED, group="data",
+        help="What to do with lines of columns that have more or fewer cells than the others. A model does not "
+        "remember it.",
+    )  # fmt: skip
     unit: str = option(default="word", choices=UNITS, group="data", help="The tokens of raw text.")
     penn_quotes: bool = option(
         default=False, group="data", help="Replace the quotes of raw text by `` and '', as in the Penn Treebank."
@@ -134,7 +143,8 @@ class FormatSpec(TextSpec):
     def _shown_by(self, path: FilePath, expected: str) -> str | None:
         """The format that the name of the file or its first lines show; None: they show none. A format by the first
         lines that is not the expected one is logged."""
-        if (named := format_by_name(path)) is not None or self.separator != "auto":  # only columns have a separator
+        of_columns = self.separator != "auto" or self.ragged != "error"
+        if (named := format_by_name(path)) is not None or of_columns:
             return named
         from palmette.data.formats.recognise import format_by_content
 
@@ -144,8 +154,8 @@ class FormatSpec(TextSpec):
         return found
 
     def stored(self) -> dict[str, Any]:
-        """What a model remembers: not the encoding and the limits, since other files may have others."""
-        return {name: value for name, value in self.values().items() if name not in TextSpec.__options__}
+        """What a model remembers: not the encoding, the limits and ragged lines, since other files may have others."""
+        return {name: value for name, value in self.values().items() if name not in (*TextSpec.__options__, "ragged")}
 
     def labelled(self) -> FormatSpec:
         """This specification with labels."""
