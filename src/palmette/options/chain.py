@@ -96,7 +96,8 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
     constraints: str = option(
         default="auto", group="model", metavar="auto|strict|none|SCHEME",
         help="Tag scheme that label sequences must follow: auto (found in the labels; rare ill-formed chunks are "
-        "repaired), strict (found; an ill-formed chunk is an error), none, or its name (iob2, ...).",
+        "repaired), strict (found; an ill-formed chunk is an error), none, or its name (iob2, grobid, ...; bare: each "
+        "run of equal labels is a span, and any label may follow any).",
     )  # fmt: skip
 
 
