@@ -284,6 +284,7 @@ def _print_history(history: list[dict[str, Any]], console: Console) -> None:
 
 # What a pass tells of its weights: heading, factor, form
 FIGURES = {
+    "error": ("error, %", 100, ".2f"),
     "norm": ("norm", 1, ".1f"),
     "objective": ("objective", 1, ".2f"),
     "gradient": ("gradient", 1, ".3g"),

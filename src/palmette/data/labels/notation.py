@@ -3,8 +3,8 @@
 Three notations exist. Letters: a letter, a separator and a type ("B-NP", "B_NP"), a bare letter if there is only one
 type, and "O" outside. GROBID's: "I-<day>" begins a field and "<day>" continues it; every token is in a field, and the
 tokens of "<other>" are those that others call outside. Bare: the label is the type itself ("StreetName"), and a run of
-equal labels is a span; "O" is outside. Which of the first two a set of labels has can be seen; that labels are spans and
-not word classes cannot be seen from bare labels, so that they must be asked for.
+equal labels is a span; "O" is outside. Which of the first two a set of labels has can be seen; bare labels look like
+word classes, so that they must be asked for.
 """
 
 from __future__ import annotations

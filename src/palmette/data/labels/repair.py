@@ -112,9 +112,9 @@ def violations(labels: Sequence[str], ids: np.ndarray, offset: np.ndarray, schem
 def nearest(
     labels: Sequence[str], ids: np.ndarray, offset: np.ndarray, among: Iterable[str] = ()
 ) -> tuple[Violations, bool]:
-    """The scheme with the fewest ill-formed chunks, the strictest of several (of all that are written as the labels are,
-    unless some are given), and whether the corpus is taken to be in it: they are rare, and clearly more in any other
-    scheme."""
+    """The scheme with the fewest ill-formed chunks, the strictest of several, and whether the corpus is taken to be in
+    it: they are rare, and clearly more in any other scheme. `among`: some schemes; otherwise all that are written as
+    the labels are."""
     names = list(among) or schemes_of(labels)
     found = sorted((violations(labels, ids, offset, name) for name in names), key=lambda each: each.tokens.size)
     best, *others = found

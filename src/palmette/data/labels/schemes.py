@@ -30,7 +30,7 @@ class Scheme(NamedTuple):
     Inside a chunk the letter is I. `only_beside` ("previous" or "next"): the first or last letter is written
     only if the chunk touches one of the same type on that side, otherwise it is I too.
     `before`: a letter -> the letters of the same type one of which must precede it; `after`: a letter -> those one of
-    which must follow it. Start and end of a sentence count as O. `notation`: the kind of notation that it is written in.
+    which must follow it. Start and end of a sentence count as O. `notation`: the kind that it is written in.
     """
 
     letters: str

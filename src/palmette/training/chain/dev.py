@@ -39,6 +39,7 @@ class Dev:
     metric: str  # f1 or accuracy
     sure: np.ndarray | None = None  # bool[N]: where gold is fully known; None: everywhere
     scheme: str | None = None  # of bare labels, which do not show it
+    error: float = 1.0  # share of wrong tokens at the last call of `figure`
 
     def scores(self, weights: Any) -> Scores:
         """Scores of a Chain."""
@@ -47,6 +48,7 @@ class Dev:
 
     def figure(self, weights: Any) -> float:
         found = self.scores(weights)
+        self.error = 1.0 - found.accuracy
         return float(found.f1 if self.metric == "f1" and found.f1 is not None else found.accuracy)
 
 
@@ -113,4 +115,4 @@ def for_beam(dev: Dev | None, corpus: Corpus | None, beam: BeamSearch, collected
     if dev is None or corpus is None:
         return None
     seen = encode_contexts(corpus, collected.encoder, collected.feature_indexes)
-    return BeamDev(dev.data, dev.gold, dev.labels, dev.metric, dev.sure, dev.scheme, seen, beam)
+    return BeamDev(dev.data, dev.gold, dev.labels, dev.metric, dev.sure, dev.scheme, seen=seen, beam=beam)

@@ -41,7 +41,7 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
         if plain is not None and plain.interrupted:
             outcome = TrainResult(learning.snapshot(), 0, [], plain.signal, plain.ended)
         else:
-            log = EpochLog(settings.patience, request.progress, done, before)
+            log = EpochLog(settings.patience, request.progress, done, before, window=settings.stop_rule())
             outcome = train_epochs(learning, settings.seed, len(done) + settings.n_passes(), log)
         if best is None or dev_score(outcome) > dev_score(best.outcome):
             settled = settings.replace(estimator=averaging.estimator, mavg_every=averaging.every)
