@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_notations import naive_fields, naive_runs
 
-from palmette import Mira, Tagger
+from palmette import Classifier, Mira, Tagger, load_demo
 from palmette.errors import UsageError
 from palmette.evaluation.scores import Scores, score
 from palmette.evaluation.spans import ChunkTables, span_counts, strict_span_counts
@@ -226,3 +226,13 @@ def test_span_costs_and_confidences_know_bare_labels() -> None:
     assert tagger.predict(words[:1]) == labels[:1]
     with pytest.raises(UsageError, match="no chunk label"):
         Tagger(learner=Mira(cost="span")).fit(words, labels)
+
+
+def test_a_chunker_with_another_separator_starts_a_classifier_as_well() -> None:
+    sentences, labels = (part[:60] for part in load_demo("train"))
+    texts, classes = sentences + [own[::-1] for own in sentences], ["1"] * 60 + ["0"] * 60
+    written = (labels, [[label.replace("-", "_", 1) for label in own] for own in labels])
+    chunkers = [Tagger("ngrams", constraints="iob2", passes=2).fit(sentences, own) for own in written]
+    one, other = (Classifier(init=chunker, passes=1).fit(texts, classes) for chunker in chunkers)
+    assert one.model_.settings.chunk_types == other.model_.settings.chunk_types
+    assert np.array_equal(one.decision_function(texts), other.decision_function(texts))
