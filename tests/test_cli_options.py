@@ -339,3 +339,17 @@ def test_the_demo_leaves_what_it_tells(
 def test_the_templates_of_the_benchmarks(cli: Cli) -> None:
     for path in sorted(TEMPLATES.glob("*.txt")):
         assert f"{path}: crfpp syntax" in cli.fine("features", str(path))
+
+
+def test_a_model_card_tells_what_inspect_does(cli: Cli) -> None:
+    about = json.loads(cli.fine("inspect chunk.palm --json"))
+    card = cli.fine("inspect chunk.palm --card")
+    assert card.startswith("# chunk\n")
+    for label, rows in about["top"].items():
+        assert f"| `{label}` |" in card
+        assert all(f"{row['weight']:+.2f}" in card for row in rows[:5])
+    assert f"{about['nonzero_weights']:,}" in card
+    assert "To be filled in" in card
+    tables = [line for line in card.splitlines() if line.startswith("|")]
+    assert all(line.replace("\\|", "").count("|") == 3 for line in tables)
+    assert "not both" in cli("inspect chunk.palm --card --json").err

@@ -6,6 +6,7 @@ from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import input_spec
 from palmette.cli.output import print_json
 from palmette.data.formats.spec import FormatSpec
+from palmette.errors import UsageError
 from palmette.options.declare import option
 
 
@@ -21,6 +22,7 @@ class Inspect(JsonOptions, Command):
         default=None, repeat=True, metavar="LABEL",
         help="Show only this label; repeatable (default: all, of which the table has the first twelve).",
     )  # fmt: skip
+    card: bool = option(default=False, group="output", help="Print a model card in Markdown instead of tables.")
     data: str | None = option(
         default=None, metavar="FILE",
         help="Labelled sentences, such as the training data: show by how much the model separates gold from other "
@@ -28,6 +30,8 @@ class Inspect(JsonOptions, Command):
     )  # fmt: skip
 
     def run(self) -> None:
+        if self.card and self.json:
+            raise UsageError("give --card or --json, not both")
         from palmette.estimators.tagger import Tagger
         from palmette.reports.inspection import inspection, print_inspection
 
@@ -42,5 +46,9 @@ class Inspect(JsonOptions, Command):
         about = inspection(tagger.model_, self.top, self.label, found)
         if self.json:
             print_json(about)
+        elif self.card:
+            from palmette.reports.card import model_card
+
+            print(model_card(about, self.model), end="")
         else:
             print_inspection(about, all_labels=self.label is not None)
