@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
 import pickle
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,8 +82,8 @@ def test_read_dataset_gives_what_fit_takes(data: Any, expected: Tagger) -> None:
     for form in ("numpy", "pandas"):
         assert read_dataset(data.with_format(form), tokens=BOTH) == (found, y, names)
     assert read_dataset(data.to_iterable_dataset(), tokens=BOTH) == (found, y, names)
-    chosen = read_dataset(data.select([5, 2]), tokens=BOTH)
-    assert chosen.X == [X[5], X[2]]
+    (one, two), _, _ = read_dataset(data.select([5, 2]), tokens=BOTH)
+    assert (one, two) == (X[5], X[2])
 
 
 def test_splits_and_streams(hub: Any, data: Any, expected: Tagger) -> None:
@@ -174,6 +176,15 @@ def test_plain_rows_need_no_library(expected: Tagger) -> None:
 def test_rows_that_do_not_fit(rows: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises((DataError, UsageError), match=re.escape(message)):
         fit_dataset(chunker(), rows, **options)
+
+
+def test_the_example_of_the_documentation(hub: Any) -> None:
+    page = Path(__file__).resolve().parents[1] / "docs" / "python_data.md"
+    examples = re.findall(r"```pycon\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(examples) == 1
+    parsed = doctest.DocTestParser().get_doctest(examples[0], {}, page.name, page.name, 0)
+    report: list[str] = []
+    assert doctest.DocTestRunner().run(parsed, out=report.append) == (0, len(parsed.examples)), "".join(report)
 
 
 def test_columns_that_do_not_fit(hub: Any, data: Any) -> None:

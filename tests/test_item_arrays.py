@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 import pytest
 from fitting import flat_tagger, same_bits
 from hypothesis import given
@@ -20,6 +19,7 @@ from palmette import Tagger
 from palmette.data import item_arrays, item_blocks
 from palmette.data.corpus import Corpus
 from palmette.data.items import corpus_from_items
+from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.subset import take
 from palmette.errors import DataError
 
@@ -67,7 +67,6 @@ FORMS: dict[str, Any] = {
     "sparse vectors": lambda m: [sparse.coo_array(row) for row in m],
     "both": lambda m: [sparse.csr_array(row.reshape(1, -1)) if k % 2 else row for k, row in enumerate(m)],
     "dicts": lambda m: [{"x": row} for row in m],
-    "data frames": pandas.DataFrame,
 }
 
 
@@ -294,9 +293,6 @@ def test_rare_attributes_are_dropped_from_a_copy() -> None:
         [np.array(["a", "b"]), np.array(["c"])],
         [np.array(["a", "b"], object), np.array(["c"], object)],
         [[np.str_("a"), "b"], (np.str_("c"),)],
-        pandas.Series([["a", "b"], ["c"]]),
-        [pandas.Series(["a", "b"]), pandas.Series(["c"])],
-        pandas.Series([np.array(["a", "b"], object), np.array(["c"], object)]),
     ],
 )
 def test_arrays_of_words(X: Any) -> None:
@@ -308,9 +304,27 @@ def test_arrays_of_words(X: Any) -> None:
     assert {type(word) for word in corpus.columns[0].types} == {str}
 
 
+def test_series_and_data_frames() -> None:
+    pandas = pytest.importorskip("pandas")
+    words = [["a", "b"], ["c"]]
+    for X in (
+        pandas.Series(words),
+        list(map(pandas.Series, words)),
+        pandas.Series([np.array(w, object) for w in words]),
+    ):
+        corpus = corpus_from_items(X, pandas.Series([[1, 2], [3]]), numbers=LabelNumbers(None)).corpus
+        assert [corpus.sentence(s) for s in range(2)] == [[["a"], ["b"]], [["c"]]]
+        assert corpus.labels is not None
+        assert corpus.labels.cells() == ["1", "2", "3"]
+    columns = pandas.DataFrame({"word": ["a", "b"], "tag": ["D", "N"]})
+    assert corpus_from_items([columns]).corpus.sentence(0) == [["a", "D"], ["b", "N"]]
+    numbers = np.array([[0.5, 2.0], [0.0, 1.0]])
+    assert_same(corpus_from_items([pandas.DataFrame(numbers)]).corpus, corpus_from_items(as_dicts([numbers])).corpus)
+
+
 def test_rows_of_strings_are_columns() -> None:
     rows = np.array([["a", "D"], ["b", "N"]])
-    for sentence in (rows, rows.astype(object), list(rows), [("a", "D"), rows[1]], pandas.DataFrame(rows)):
+    for sentence in (rows, rows.astype(object), list(rows), [("a", "D"), rows[1]]):
         assert corpus_from_items([sentence]).corpus.sentence(0) == [["a", "D"], ["b", "N"]]
     y = [["X", "Y"]]
     tagger = Tagger("chunk", passes=2).fit([rows], y)

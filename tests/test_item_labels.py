@@ -232,7 +232,7 @@ def test_the_command_line_shows_names(cli: Cli) -> None:
 
 
 def test_damaged_models_are_refused(tmp_path: Path) -> None:
-    for stored in ({"names": ["Z"]}, {"names": None}):
+    for stored in ({"names": ["Z"]}, {"names": None}, {"names": [*NAMES, NAMES[0]]}, {"names": [1]}):
         tagger = chunker().fit(X, numbers(Y), labels=NAMES)
         tagger.model_.meta["label_numbers"] = stored
         tagger.save(tmp_path / "damaged.palm")

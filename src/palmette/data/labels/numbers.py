@@ -41,6 +41,8 @@ class LabelNumbers(msgspec.Struct, frozen=True):
         """The numbers of labels; ValueError if one has none."""
         if self.names is not None:
             places = {name: k for k, name in enumerate(self.names)}
+            if len(places) < len(self.names):
+                raise ValueError("a name is that of two numbers")
             if not set(labels) <= places.keys():
                 raise ValueError("a label is not among the names")
             return [places[label] for label in labels]
