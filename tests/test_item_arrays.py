@@ -135,9 +135,9 @@ def test_a_part_of_a_corpus_of_vectors(X: list[np.ndarray], data: st.DataObject)
     X = [matrix for matrix in X if len(matrix)]
     chosen = sorted(data.draw(st.sets(st.integers(0, len(X) - 1)))) if X else []
     corpus = corpus_from_items(X).corpus
-    if chosen and corpus.attributes is not None:
+    if chosen:
         part = take(corpus, np.array(chosen))
-        assert_same(part, corpus_from_items(as_dicts([X[s] for s in chosen])).corpus)
+        assert_same(part, take(corpus_from_items(as_dicts(X)).corpus, np.array(chosen)))
         assert part.vectors == corpus.vectors
 
 
@@ -240,6 +240,41 @@ def test_sessions_and_single_sentences(form: str) -> None:
         assert session.tag(sentence) == tagger.predict([sentence])[0] == kept.predict([sentence])[0] == labels
     long = np.concatenate([X[k % 30] for k in range(600)])
     assert session.tag(FORMS[form](long)) == tagger.predict([as_dicts([long])[0]])[0]
+
+
+@pytest.mark.parametrize("form", ["matrices", "sparse arrays", "dicts"])
+def test_places_that_were_always_zero_are_not_known(form: str) -> None:
+    X, y = points(8)
+    zero = [matrix * [1, 1, 1, 0, 1, 0] for matrix in X]
+    tagger = Tagger(passes=3).fit([FORMS[form](matrix) for matrix in zero], y)
+    expected = Tagger(passes=3).fit(as_dicts(zero), y)
+    labels, scores = expected.predict_scored(as_dicts(X))
+    given_so = [FORMS[form](matrix) for matrix in X]
+    assert tagger.predict_scored(given_so) == (labels, scores)
+    assert [tagger.session().tag_scored(s) for s in given_so] == list(zip(labels, scores, strict=True))
+    assert expected.predict(as_dicts(zero)) == labels
+
+
+def test_arrays_of_all_dimensions_and_what_becomes_an_array() -> None:
+    class Tensor:
+        """A type of another library."""
+
+        def __init__(self, data: np.ndarray) -> None:
+            self.data = data
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+            return self.data
+
+        def __iter__(self) -> Any:
+            return iter(self.data)
+
+    rng = np.random.default_rng(9)
+    X, y = rng.normal(size=(10, 4, 3)), rng.integers(0, 2, (10, 4))
+    tagger, expected = Tagger(passes=2).fit(X, y), Tagger(passes=2).fit(as_dicts(list(X)), y)
+    assert same_bits(tagger.model_, expected.model_)
+    tensors = [Tensor(matrix) for matrix in X], [Tensor(labels) for labels in y]
+    assert same_bits(Tagger(passes=2).fit(*tensors).model_, expected.model_)
+    assert tagger.predict(tensors[0]) == tagger.predict(X) == [tagger.session().tag(own) for own in tensors[0]]
 
 
 def test_widths_are_kept(tmp_path: Path) -> None:
@@ -377,6 +412,17 @@ ONE = np.ones(2)
 def test_errors_name_the_place(X: Any, message: str) -> None:
     with pytest.raises(DataError, match=re.escape(message)):
         corpus_from_items(X)
+
+
+@pytest.mark.parametrize("form", ["matrices", "vectors", "sparse arrays", "dicts"])
+def test_places_in_later_blocks(form: str) -> None:
+    X = [np.ones((700, 2)), np.ones((2500, 2)), np.ones((5, 2))]
+    for s, i, k in ((1, 2400, 1), (2, 4, 0), (0, 699, 0)):
+        wrong = [matrix.copy() for matrix in X]
+        wrong[s][i, k] = NAN
+        place = f"X[{s}][{i}]['x'][{k}]" if form == "dicts" else f"X[{s}][{i}][{k}]"
+        with pytest.raises(DataError, match=re.escape(f"{place} is nan")):
+            corpus_from_items([FORMS[form](matrix) for matrix in wrong])
 
 
 def test_templates_do_not_read_vectors() -> None:

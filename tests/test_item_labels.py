@@ -108,6 +108,17 @@ def test_without_names_labels_are_digits() -> None:
     assert Tagger("pos", passes=3).fit([["a", "b"], ["b", "a"]], square).predict([["a", "b"]]) == [[3, 11]]
 
 
+@pytest.mark.parametrize("learner", ["hmm", "maxent", "mira"])
+def test_other_learners(learner: str) -> None:
+    words = [[w for w, _ in s] for s in X]
+    features = None if learner == "hmm" else "pos"
+    tagger, expected = (
+        Tagger(features, learner=learner).fit(words, labels, labels=NAMES) for labels in (numbers(Y), Y)
+    )
+    assert same_bits(tagger.model_, expected.model_)
+    assert tagger.predict(words) == numbers(expected.predict(words))
+
+
 def test_minus_100_is_a_label_that_is_not_known() -> None:
     hidden: list[list[Any]] = [[-100 if i % 3 == 1 else k for i, k in enumerate(own)] for own in numbers(Y)]
     none = [[None if k == -100 else NAMES[k] for k in own] for own in hidden]

@@ -103,11 +103,13 @@ class Vectors:
     def _numbered(self, key: str, columns: np.ndarray) -> np.ndarray:
         """The numbers of places of a vector."""
         numbers = self.numbers.setdefault(key, np.full(self.widths[key], UNKNOWN, np.int32))
-        new = columns[numbers[columns] == UNKNOWN]
-        if new.size:
-            distinct, first = np.unique(new, return_index=True)
-            distinct = distinct[np.argsort(first)]
-            numbers[distinct] = self.names.numbers_of([f"{key}[{k}]" for k in distinct.tolist()])
+        found = numbers[columns]
+        new = columns[found == UNKNOWN]
+        if not new.size:
+            return found
+        distinct, first = np.unique(new, return_index=True)
+        distinct = distinct[np.argsort(first)]  # by first occurrence
+        numbers[distinct] = self.names.numbers_of([f"{key}[{k}]" for k in distinct.tolist()])
         return numbers[columns]
 
 
@@ -131,16 +133,21 @@ class ArrayBlocks:
         self.vectors = vectors
         self.blocks = Blocks()
         self.waiting: list[Any] = []  # matrices
-        self.places: list[tuple[int, int]] = []  # sentence and tokens of each
+        self.places: list[tuple[int, int, int]] = []  # sentence, first token and tokens of each
         self.size = 0
 
     def add(self, tokens: Any, s: int) -> None:
         matrix = self.vectors.matrix(tokens, s)
-        self.waiting.append(matrix)
-        self.places.append((s, matrix.shape[0]))
-        self.size += matrix.shape[0]
-        if self.size >= BLOCK:
-            self._flush()
+        n = matrix.shape[0]
+        if n > BLOCK and is_sparse(matrix):
+            matrix = matrix.tocsr()  # can be cut
+        for first in range(0, n, BLOCK):
+            part = matrix if n <= BLOCK else matrix[first : first + BLOCK]
+            self.waiting.append(part)
+            self.places.append((s, first, part.shape[0]))
+            self.size += part.shape[0]
+            if self.size >= BLOCK:
+                self._flush()
 
     def _flush(self) -> None:
         """Read what is waiting: together if it is all dense or all sparse."""
@@ -148,15 +155,14 @@ class ArrayBlocks:
         if all(sparse):
             self._read(sys.modules["scipy.sparse"].vstack(self.waiting, format="csr"), self.places)
         elif any(sparse):
-            for matrix, (s, _) in zip(self.waiting, self.places, strict=True):
-                self._read(matrix, [(s, matrix.shape[0])])
+            for matrix, place in zip(self.waiting, self.places, strict=True):
+                self._read(matrix, [place])
         else:
             self._read(np.concatenate(self.waiting), self.places)
         self.waiting, self.places, self.size = [], [], 0
 
-    def _read(self, matrix: Any, places: Sequence[tuple[int, int]]) -> None:
-        parts = [(s, 0, n) for s, n in places]
-        self.blocks.add(self.vectors.rows(KEY, matrix, lambda row: place_of(row, parts)))
+    def _read(self, matrix: Any, places: Sequence[tuple[int, int, int]]) -> None:
+        self.blocks.add(self.vectors.rows(KEY, matrix, lambda row: place_of(row, places)))
 
     def finish(self, corpus: Corpus, where: object = None) -> None:
         """Give the corpus its attributes."""
