@@ -11,7 +11,9 @@ import numpy as np
 
 from palmette.crfsuite.item_sequence import ItemSequence
 from palmette.data.corpus import Corpus, column_of_types
-from palmette.data.item_blocks import BLOCK, MOST_BYTES, AttributeBlocks, NewNames, encode
+from palmette.data.item_arrays import BLOCK, Vectors
+from palmette.data.item_blocks import MOST_BYTES, AttributeBlocks, encode
+from palmette.data.item_names import NewNames
 from palmette.data.subset import take
 from palmette.kernels.io.items import FINE, NESTED, STATUS
 
@@ -42,7 +44,7 @@ class _Blocks(AttributeBlocks):
     """Collects encoded sequences; zeros count as values."""
 
     def __init__(self) -> None:
-        super().__init__(NewNames(), zeros=True)
+        super().__init__(Vectors(NewNames()), zeros=True)
         self.encoded: list[bytes] = []
         self.bytes = self.begun = 0  # bytes that wait; sequences before them
 
@@ -135,7 +137,7 @@ class Sequences:
         self.blocks.flush()
         offset = np.concatenate(([0], np.cumsum(self.sizes))).astype(np.int64)
         corpus = Corpus(offset, source="the data")
-        self.blocks.finish(corpus)
+        self.blocks.blocks.finish(corpus, self.blocks.names, keep=True)  # more may be appended
         corpus.labels = column_of_types(np.array(self.labels, np.int32), list(self.numbers))
         return corpus
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 
+from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.normal_form import NFC, doubtful, nfc
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
@@ -152,6 +153,8 @@ class Corpus(msgspec.Struct, eq=False):
     found: FoundAttributes | None = None  # instead of attributes, for the model whose index has looked them up
     token_lines: np.ndarray | None = None  # i64[N]  lines in the file, of a part of a corpus, which has no text
     numbers: np.ndarray | None = None  # i64[S]  sentences in the data, if it is a part or has empty sentences
+    vectors: dict[str, int] | None = None  # widths of the vectors that attributes were given as, by name
+    label_numbers: LabelNumbers | None = None  # if labels were given as whole numbers
 
     @property
     def n_tokens(self) -> int:

@@ -1,7 +1,7 @@
 """Tokens as ready-made attributes, in blocks: MessagePack bytes that a kernel reads (kernels/io/items.py).
 
-A block that the encoder or the kernel does not take is read by item_plain.py, which also finds out what is wrong. Names
-are numbered by first occurrence (`NewNames`), or looked up in the feature index of a model (`KnownNames`).
+A block that the encoder or the kernel does not take is read by item_plain.py, which also finds out what is wrong.
+Vectors among the values of dicts are taken out first (item_arrays.py).
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from palmette.data.corpus import Attributes, Column, Corpus, FoundAttributes, bytes_of
+from palmette.data.corpus import Corpus, bytes_of
+from palmette.data.item_arrays import BLOCK, Split, Vectors, place_of
+from palmette.data.item_names import in_order_of_occurrence
 from palmette.data.item_plain import GROUPS, as_own, attributes_of
+from palmette.data.item_rows import Blocks, Rows, joined
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
-from palmette.kernels.core.index import FeatureIndex
-from palmette.kernels.core.table import renumbered
 from palmette.kernels.io.items import (
     FINE,
     FOUND,
@@ -31,15 +32,9 @@ from palmette.kernels.io.items import (
     VALUED,
     ZEROS,
     ItemRoom,
-    NameTable,
-    find_items,
-    look_up_items,
     make_item_room,
-    number_items,
-    read_items,
 )  # fmt: skip
 
-BLOCK = 1024  # tokens that are read together
 MOST_BYTES = (1 << 31) - 1  # of a block: places are numbers of 32 bits
 encode = msgspec.msgpack.Encoder(enc_hook=as_own, decimal_format="number").encode
 _SIMPLE = frozenset((str, int, float, bool, list, tuple))
@@ -79,79 +74,18 @@ def _in_order(value: Any) -> Any:
     return value
 
 
-class NewNames:
-    """Numbers distinct names by first occurrence."""
-
-    spans = True
-
-    def __init__(self) -> None:
-        self.table = NameTable(
-            np.zeros(1, np.int64), np.zeros(1 << 12, np.uint64), np.full(1 << 12, -1, np.int32),
-            np.zeros(1 << 11, np.int64), np.zeros(1 << 15, np.uint8),
-        )  # fmt: skip
-
-    def read(self, data: np.ndarray, room: ItemRoom, att: np.ndarray) -> None:
-        """Read a block; numbers are given when it is known to be right."""
-        read_items(data, room)
-
-    def take(self, data: np.ndarray, room: ItemRoom, att: np.ndarray) -> None:
-        """The numbers of the attributes of a block."""
-        self._make_room(int(room.counts[FOUND]), int(room.counts[TEXT]))
-        number_items(data, room, self.table, att)
-
-    take_plain = take
-
-    def _make_room(self, more: int, text: int) -> None:
-        size, keys, numbers, offset, letters = self.table
-        used = int(size[0])
-        if 2 * (used + more) > keys.size:
-            same = np.arange(used, dtype=np.int32)
-            keys, numbers = renumbered(keys, numbers, same, 2 * (used + more))
-        offset, letters = larger(offset, used + more + 1), larger(letters, int(offset[used]) + text + 1)
-        self.table = NameTable(size, keys, numbers, offset, letters)
-
-    def finish(self, corpus: Corpus, ptr: np.ndarray, att: np.ndarray, val: np.ndarray) -> None:
-        used = int(self.table.size[0])
-        offset = self.table.offset[: used + 1].copy()
-        text = self.table.text[: int(offset[-1]) + 1].copy()
-        names = Column(att, text, offset[:-1], offset[1:], *hash_pieces(text, offset))
-        corpus.attributes = Attributes(ptr, names, val)
-
-
-class KnownNames:
-    """Looks names up in a feature index; attributes that it lacks are dropped."""
-
-    spans = False
-
-    def __init__(self, index: FeatureIndex) -> None:
-        self.index = index
-
-    def read(self, data: np.ndarray, room: ItemRoom, att: np.ndarray) -> None:
-        """Read a block and look its attributes up."""
-        find_items(data, room, self.index, att)
-
-    def take(self, data: np.ndarray, room: ItemRoom, att: np.ndarray) -> None:
-        """Nothing is left to do."""
-
-    def take_plain(self, data: np.ndarray, room: ItemRoom, att: np.ndarray) -> None:
-        look_up_items(room, self.index, att)
-
-    def finish(self, corpus: Corpus, ptr: np.ndarray, att: np.ndarray, val: np.ndarray) -> None:
-        corpus.found = FoundAttributes(ptr, att, val, self.index)
-
-
 class AttributeBlocks:
     """Collects tokens, and reads them in blocks."""
 
-    def __init__(self, names: NewNames | KnownNames, *, zeros: bool = False) -> None:
+    def __init__(self, vectors: Vectors, *, zeros: bool = False) -> None:
         """`zeros`: attributes of value 0 are kept."""
-        self.names, self.zeros = names, zeros
+        self.names, self.zeros = vectors.names, zeros
+        self.vectors = vectors
+        self.has_vectors = False
         self.waiting: list[Sequence[Any]] = []
         self.places: list[tuple[int, int]] = []  # sentence and first token
         self.size = 0
-        self.ptr, self.att = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)]
-        self.val: list[np.ndarray | int] = []  # of a block; or how many, if all are 1
-        self.total = 0
+        self.blocks = Blocks()
         self._make_room(BLOCK, BLOCK * 32)
 
     def _make_room(self, tokens: int, attributes: int) -> None:
@@ -169,19 +103,31 @@ class AttributeBlocks:
                 self._flush()
 
     def _flush(self) -> None:
-        self._read_waiting()
+        split = self._read_waiting()
         count = self.room.counts.tolist()
         n, z = count[TOKENS], count[FOUND]
-        self.ptr.append(self.room.ptr[1 : n + 1] + self.total)
-        self.att.append(self.numbers[:z].copy())
-        self.val.append(self.room.val[:z].copy() if count[VALUED] else z)
-        self.total += z
+        val = self.room.val[:z].copy() if count[VALUED] else None
+        rows = Rows(np.diff(self.room.ptr[: n + 1]), self.numbers[:z].copy(), val)
+        self.blocks.add(rows if split is None else joined([rows, *split.parts(self.vectors, self._place)]))
         self.waiting, self.places, self.size = [], [], 0
 
-    def _read_waiting(self) -> None:
-        data = encoded(self.waiting)
+    def _read_waiting(self) -> Split | None:
+        """Read what is waiting; the vectors apart, if there are any. The tokens of most data hold none: they are looked
+        for once there are some, or the encoder has found something that it does not take."""
+        split, data = None, None if self.has_vectors else encoded(self.waiting)
+        if data is None:
+            split = Split(self.waiting)
+            self.has_vectors = self.has_vectors or bool(split.vectors)
+            if self.has_vectors:
+                self.waiting = list(split.rest)
+                data = encoded(self.waiting)
         if data is None or len(data) > MOST_BYTES or not self._read(data):
             self._read_plain()
+        return split
+
+    def _place(self, number: int) -> str:
+        """The place of a token of the block in the data."""
+        return place_of(number, [(s, i, len(own)) for (s, i), own in zip(self.places, self.waiting, strict=True)])
 
     def _read(self, data: bytes) -> bool:
         """Read a block from its bytes; False if that is not possible."""
@@ -234,16 +180,8 @@ class AttributeBlocks:
         """Give the corpus its attributes."""
         if self.waiting:
             self._flush()
-        val = np.zeros(0, np.float32)
-        if any(isinstance(own, np.ndarray) for own in self.val):
-            val = np.concatenate([np.ones(own, np.float32) if isinstance(own, int) else own for own in self.val])
-        self.names.finish(corpus, np.concatenate(self.ptr), np.concatenate(self.att), val)
-
-
-def larger(array: np.ndarray, size: int) -> np.ndarray:
-    """The array, or a copy with at least so many places."""
-    if size <= array.size:
-        return array
-    made = np.zeros(max(size, 2 * array.size), array.dtype)
-    made[: array.size] = array
-    return made
+        self.blocks.finish(corpus, self.names)
+        if self.has_vectors:
+            corpus.vectors = self.vectors.widths
+            if corpus.attributes is not None:  # vectors are numbered after the other names of their block
+                corpus.attributes.names = in_order_of_occurrence(corpus.attributes.names)

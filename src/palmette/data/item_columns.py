@@ -20,12 +20,27 @@ def check_sentences(X: Any, name: str) -> None:
 
 
 def tokens_of(sentence: Any, name: str) -> Sequence[Any]:
+    """The tokens of a sentence, or its labels, as a list or tuple."""
     if isinstance(sentence, list | tuple):
         return sentence
+    if isinstance(sentence, np.ndarray):
+        return _listed(sentence, name)
     if isinstance(sentence, str | bytes | Mapping) or not isinstance(sentence, Iterable):
         hint = "split it first: text.split(), or list(text) for characters" if isinstance(sentence, str) else None
         raise DataError(f"{name} is {type_of(sentence)}: a list of tokens is expected", hint=hint)
-    return list(sentence)
+    return _listed(np.asarray(sentence), name) if hasattr(sentence, "__array__") else list(sentence)
+
+
+def _listed(array: np.ndarray, name: str) -> list[Any]:
+    """An array as a list of what its first dimension has; those of two dimensions as tuples."""
+    if array.ndim not in (1, 2) or isinstance(array, np.ma.MaskedArray) or array.dtype.kind not in "biufUSO":
+        raise DataError(f"{name} is {type_of(array)}: a list of tokens is expected")
+    return array.tolist() if array.ndim == 1 else [tuple(row) for row in array.tolist()]
+
+
+def string_row(token: Any) -> bool:
+    """Whether a token is an array of strings: a row of columns."""
+    return isinstance(token, np.ndarray) and token.ndim == 1 and token.dtype.kind in "UO"
 
 
 class Places:
@@ -68,7 +83,10 @@ class Columns:
             self.kinds = frozenset((str,)) if self.width == 0 else frozenset((tuple, list))
             self.numbers = [defaultdict(count().__next__) for _ in range(self.width or 1)]
             self.ids = [[] for _ in range(self.width or 1)]
-        if not self.kinds.issuperset(map(type, tokens)) or (self.width and {*map(len, tokens)} != {self.width}):
+        if not self.kinds.issuperset(map(type, tokens)):
+            tokens = [token.tolist() if string_row(token) else token for token in tokens]
+            self._check(tokens, s)
+        elif self.width and {*map(len, tokens)} != {self.width}:
             self._check(tokens, s)
         for numbers, ids, column in zip(self.numbers, self.ids, self._turned(tokens), strict=True):
             try:
@@ -90,6 +108,8 @@ class Columns:
         return (tokens,) if self.width == 0 else zip(*tokens, strict=True)
 
     def _cells(self, token: Any, name: str) -> Sequence[Any]:
+        if string_row(token):
+            token = token.tolist()
         if not isinstance(token, tuple | list):
             raise bad_token(token, name, "a tuple of strings here" if self.width else "a string or a tuple of strings")
         if not token:

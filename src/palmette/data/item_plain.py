@@ -7,6 +7,7 @@ its value, NumPy's numbers as numbers, dates and UUIDs as their text.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Number, Real
 from typing import Any
@@ -14,9 +15,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from palmette.errors import DataError
+from palmette.errors import DataError, counted
 
 GROUPS = list | tuple | set | frozenset
+NUMBERS = "biuf"  # kinds of arrays that are vectors: of truth values, whole numbers, floating point
 LARGEST = float(np.finfo(np.float32).max)
 _OWN = frozenset((str, int, float, bool, dict, list, tuple, set, frozenset, bytes, type(None)))
 
@@ -27,19 +29,42 @@ class Wrong(Exception):
 
 def type_of(value: Any) -> str:
     """What a value is, for messages."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {counted(value.ndim, 'dimension')} and of type {value.dtype}"
     return "None" if value is None else f"of type {type(value).__name__}"
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether a value is a sparse matrix or array of SciPy's, which is not imported for that."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(value))
+
+
+def is_vector(value: Any) -> bool:
+    """Whether a value is an array of numbers of one dimension, or a sparse row."""
+    if type(value) in _OWN:
+        return False
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in NUMBERS and not isinstance(value, np.ma.MaskedArray)
+    return is_sparse(value) and value.dtype.kind in NUMBERS and (value.ndim == 1 or value.shape[0] == 1)
 
 
 def string_hint(value: Any) -> str | None:
     """What to do with a value that should be a string."""
     if isinstance(value, bytes):
         return "decode it first: value.decode()"
-    return "make strings of numbers first: str(value)" if isinstance(value, Number) else None
+    if isinstance(value, np.ndarray):
+        return "a vector is an array of numbers of one dimension, and a value of the token's own dict"
+    return (
+        "make strings of numbers first: str(value); a vector of them is an array: np.array(...)"
+        if isinstance(value, Number)
+        else None
+    )
 
 
 def bad_token(token: Any, name: str, expected: str = "") -> DataError:
     hint = "decode it first: token.decode()" if isinstance(token, bytes) else None
-    kinds = expected or "a string, a tuple of strings (columns), or a dict, list or set (attributes)"
+    kinds = expected or "a string, a tuple of strings (columns), a dict, list or set (attributes), or an array"
     return DataError(f"{name} is {type_of(token)}: a token is {kinds}", hint=hint)
 
 
@@ -113,7 +138,7 @@ def _of_dict(values: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, floa
             for inner in _of_group(value, f"{name}:"):
                 yield inner, 1.0
         else:
-            what = "a value is a number, a string, or a dict, list or set"
+            what = "a value is a number, a string, a vector, or a dict, list or set"
             raise Wrong(f"[{name!r}] is {type_of(given)}: {what}", string_hint(given))
 
 

@@ -25,6 +25,8 @@ def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
         source=corpus.source,
         token_lines=_lines(corpus, tokens),
         numbers=sentences if corpus.numbers is None else corpus.numbers[sentences],
+        vectors=corpus.vectors,
+        label_numbers=corpus.label_numbers,
     )
 
 

@@ -12,19 +12,22 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
-from palmette.data.labels.mask import known_gold, label_names, mask_from_items
+from palmette.data.labels.mask import known_gold, label_names
+from palmette.data.labels.numbers import label_numbers
 from palmette.data.labels.partial import mark_partial_labels
 from palmette.data.labels.schemes import unseen_scheme
-from palmette.errors import DataError, UsageError, counted
+from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger_compact import Compacting
 from palmette.estimators.tagger_confidence import Confidences
+from palmette.estimators.tagger_items import PythonData
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
@@ -34,16 +37,16 @@ from palmette.structures.chain.serialise import load_chain
 
 if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the other ways to use a model
     from palmette.data.candidate import Labelling
-    from palmette.data.items import Items
     from palmette.evaluation.scores import Scores
     from palmette.structures.chain.session import Session
     from palmette.structures.chain.trellis import TrellisRecord
     from palmette.training.result import Progress
 
+KEPT = ("features", "reading", "label_numbers", "vectors")  # what is known about a model that learns more
 FEW = 4  # sentences that are tagged one by one
 
 
-class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
+class Tagger(PythonData, Confidences, Compacting, TaggerOptions, Estimator):
     """A chain model with its features: train it, tag with it, save it, inspect it.
 
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
@@ -64,34 +67,37 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         X: Iterable[Any],
         y: Iterable[Any],
         *,
+        labels: Any = None,
         sample_weight: Sequence[float] | None = None,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         progress: Progress | None = None,
     ) -> Tagger:
         """Learn from sentences X and their labels y; `dev` is a pair (X, y) of development data that chooses the pass.
 
+        labels: the names of labels that are whole numbers, in a list, or as a `ClassLabel` of Hugging Face has them.
         sample_weight: a number per sentence that scales its updates."""
         from palmette.data.items import corpus_from_items
 
-        items = corpus_from_items(X, y, mode=self._wanted())
+        numbers = label_numbers(labels)
+        items = corpus_from_items(X, y, mode=self._wanted(), numbers=numbers)
         corpus = items.corpus
         if sample_weight is not None:
-            corpus.weight = _weights(sample_weight, items)
+            corpus.weight = items.weights(sample_weight)
         held_out = None
         if dev is not None:
             if len(dev) != 2:
                 raise UsageError("dev is a pair of sentences and their labels: dev=(X, y)")
-            held_out = corpus_from_items(*dev, mode=self._wanted()).corpus
+            held_out = corpus_from_items(*dev, mode=self._wanted(), widths=corpus.vectors, numbers=numbers).corpus
         return self.fit_corpus(corpus, held_out, progress=progress)
 
-    def partial_fit(self, X: Iterable[Any], y: Iterable[Any]) -> Tagger:
-        """Continue training with more data, which may bring new labels and attributes."""
+    def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, labels: Any = None) -> Tagger:
+        """Continue training with more data, which may bring new labels and attributes. `labels` as for `fit`."""
         learner = self.settings().chosen_learner
         # L-BFGS and AdaGrad start again from the weights, and an HMM is counted at once: no checkpoint for these.
         counted = isinstance(learner, HiddenMarkov)
         exactly = not (counted or learner.full_batch or learner.values().get("optimiser") == "adagrad")
         old = getattr(self, "model_", None)
-        return self.fit_corpus(self._corpus(X, y), None, resume=old, checkpoint=exactly)
+        return self.fit_corpus(self._corpus(X, y, labels), None, resume=old, checkpoint=exactly)
 
     def fit_file(
         self, path: FilePath, dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
@@ -134,6 +140,7 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         from palmette.training.hmm import check_no_features, fit_hmm
 
         check_labelled(corpus, "training")
+        given = corpus
         if dev is None and self.dev_share is not None:
             corpus, dev = split(corpus, self.dev_share, self.seed)
         counted = isinstance(settings.learner, HiddenMarkov)
@@ -153,30 +160,14 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         if resume is None:
             self.model_.meta["features"] = self.features
         else:
-            self.model_.meta |= {name: value for name, value in resume.meta.items() if name in ("features", "reading")}
+            self.model_.meta |= {name: value for name, value in resume.meta.items() if name in KEPT}
+        if given.vectors is not None:
+            self.model_.meta["vectors"] = given.vectors
+        if given.label_numbers is not None:
+            self.model_.meta["label_numbers"] = msgspec.to_builtins(given.label_numbers)
         if compact is not None:
             self.compaction_ = self.compact_corpus(dev, compact)
         return self
-
-    def _corpus(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Corpus:
-        """A corpus with the names of its attributes, to learn from."""
-        from palmette.data.items import corpus_from_items
-
-        return corpus_from_items(X, y, mode=self._mode()).corpus
-
-    def _items(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Items:
-        """A corpus for the model, which looks ready-made attributes up."""
-        from palmette.data.items import corpus_from_items
-
-        model = self._fitted()
-        index = model.feature_indexes[1] if model.encoder is None else None
-        return corpus_from_items(X, y, mode=self._mode(), index=index)
-
-    def _mode(self) -> str:
-        """Whether a list as a token means columns or attributes."""
-        if hasattr(self, "model_"):
-            return "attributes" if self.model_.encoder is None else "columns"
-        return self._wanted()
 
     def _wanted(self) -> str:
         """The kind of tokens that a new training expects: columns, or whatever the data shows."""
@@ -198,9 +189,10 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
 
     def predict(
         self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None, decode: str = "viterbi"
-    ) -> list[list[str]]:
-        """The labels of each sentence. `allowed`: for each sentence a list with, for each token, None
-        (anything), a label, or a set of labels. `decode`: viterbi, marginal or exact."""
+    ) -> list[list[Any]]:
+        """The labels of each sentence: strings, or whole numbers if such were learnt from. `allowed`: for each sentence
+        a list with, for each token, None (anything), a label, or a set of labels. `decode`: viterbi, marginal or
+        exact."""
         return self._predicted(X, allowed, decode, CAP)[0]
 
     def session(self) -> Session:
@@ -212,14 +204,14 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
 
     def predict_scored(
         self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None
-    ) -> tuple[list[list[str]], list[float]]:
+    ) -> tuple[list[list[Any]], list[float]]:
         """The labels and the score of the best path of each sentence."""
         labels, scores, _ = self._predicted(X, allowed, "viterbi", CAP)
         return labels, scores
 
     def predict_exact(
         self, X: Iterable[Any], *, allowed: Iterable[Any] | None = None, cap: int = CAP
-    ) -> tuple[list[list[str]], list[bool]]:
+    ) -> tuple[list[list[Any]], list[bool]]:
         """The label sequence of each sentence with the largest share of all paths of a latent model, and whether that
         is proven: after `cap` paths the best one so far comes out."""
         labels, _, proven = self._predicted(X, allowed, "exact", cap)
@@ -227,16 +219,17 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
 
     def _predicted(
         self, X: Iterable[Any], allowed: Iterable[Any] | None, decode: str, cap: int
-    ) -> tuple[list[list[str]], list[float], list[bool]]:
+    ) -> tuple[list[list[Any]], list[float], list[bool]]:
         model = self._fitted()
         if allowed is None and decode == "viterbi" and type(X) is list and 0 < len(X) <= FEW:
             quick = [found for found in map(model.session().quick, X) if found is not None]
             if len(quick) == len(X):
                 return [labels for labels, _ in quick], [score for _, score in quick], [True] * len(quick)
         items = self._items(X)
-        known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
+        known = self._mask(allowed, items)
         found = model.decode(items.corpus, decode, known=known, cap=cap)
-        labels = [model.labels[i] for i in found.labels.tolist()]
+        classes = model.classes
+        labels = [classes[i] for i in found.labels.tolist()]
         cuts = items.corpus.offset.tolist()
         tagged = items.with_empty([labels[a:b] for a, b in pairwise(cuts)], list)
         proven = np.ones(items.corpus.n_sentences, np.bool_) if found.proven is None else found.proven
@@ -249,8 +242,7 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
 
         model = self._fitted()
         items = self._items(X)
-        known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
-        found = list(nbest_lists(model, items.corpus, n, known=known))
+        found = list(nbest_lists(model, items.corpus, n, known=self._mask(allowed, items), names=model.classes))
         return items.with_empty(found, lambda: [of_no_token(model)])
 
     def trellis(self, tokens: Any) -> TrellisRecord:
@@ -280,7 +272,7 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         items = self._items(X, y)
         if sample_weight is None:
             return self.evaluate(items.corpus).accuracy
-        weight = np.repeat(_weights(sample_weight, items), np.diff(items.corpus.offset)).astype(np.float64)
+        weight = np.repeat(items.weights(sample_weight), np.diff(items.corpus.offset)).astype(np.float64)
         gold, guess, _ = self.gold_and_guess(items.corpus)
         certain = self.certain(items.corpus)
         weight *= 1.0 if certain is None else certain
@@ -421,8 +413,9 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         return [name for name, missing in zip(names, model.shape.missing(), strict=True) if not missing]
 
     @property
-    def classes_(self) -> list[str]:
-        return self._fitted().labels
+    def classes_(self) -> list[Any]:
+        """What `predict` says for each of `labels_`: the same, or whole numbers if such were learnt from."""
+        return self._fitted().classes
 
     @property
     def training_log_(self) -> list[dict[str, Any]]:
@@ -438,12 +431,3 @@ def _explicit(spec: FormatSpec, corpus: Corpus) -> FormatSpec:
     if label == n - 1:
         return spec
     return spec.replace(columns=tuple(str(c) for c in range(n) if c != label))
-
-
-def _weights(given: Sequence[float], items: Items) -> np.ndarray:
-    weight = np.asarray(given, np.float32)
-    if weight.shape != (items.size,):
-        raise DataError(f"{counted(weight.size, 'sample weight')} for {counted(items.size, 'sentence')}")
-    if not np.all(np.isfinite(weight)) or np.any(weight < 0):
-        raise DataError("sample weights must be finite and not negative")
-    return weight[items.places]

@@ -11,7 +11,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import ConfidenceOutput, confidence_records
-from palmette.data.labels.mask import mask_from_items, training_mask
+from palmette.data.labels.mask import LabelMask, training_mask
 from palmette.data.labels.partial import mark_partial_labels
 from palmette.errors import DataError
 from palmette.structures.chain.model import ChainModel
@@ -31,6 +31,7 @@ class Confidences:
 
     _fitted: Callable[[], ChainModel]
     _items: Callable[..., Items]
+    _mask: Callable[..., LabelMask | None]
     model_: ChainModel
     _warned_of: ChainModel | None = None  # whose confidences are not probabilities
 
@@ -51,7 +52,7 @@ class Confidences:
         model, if these are not probabilities."""
         self._warn_if_uncalibrated("predict_marginals")
         items, found = self._marginals(X, allowed)
-        labels = self._fitted().labels
+        labels = self._fitted().classes
         rows = [dict(zip(labels, row, strict=True)) for row in found.tolist()]
         return items.with_empty([rows[a:b] for a, b in pairwise(items.corpus.offset.tolist())], list)
 
@@ -79,7 +80,7 @@ class Confidences:
 
         model = self._fitted()
         items = self._items(X)
-        known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
+        known = self._mask(allowed, items)
         nothing = np.zeros(items.corpus.n_tokens, np.int32)
         found = confidence_of(model, items.corpus, nothing, known=known, marginals=True, whole=False)
         assert found.marginals is not None
@@ -94,12 +95,13 @@ class Confidences:
 
         model = self._fitted()
         items = self._items(X)
-        known = None if allowed is None else mask_from_items(allowed, items.corpus, model.labels)
+        known = self._mask(allowed, items)
         labels = model.decode(items.corpus, decode, known=known).labels
         found = confidence_of(model, items.corpus, labels, known=known)
         told = confidence_records(items.corpus.offset, found, model.labels, ConfidenceOutput(confidence=True))
         cuts = pairwise(items.corpus.offset.tolist())
-        names = [model.labels[k] for k in labels.tolist()]
+        classes = model.classes
+        names = [classes[k] for k in labels.tolist()]
         rows = [{"tags": names[a:b], **note} for (a, b), note in zip(cuts, told, strict=True)]
         empty: dict[str, Any] = {"tags": [], "confidence": 1.0, "token_confidence": []}
         return items.with_empty(rows, lambda: empty | ({} if found.spans is None else {"span_confidence": []}))

@@ -14,6 +14,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.columns_light import ANYTHING
+from palmette.data.labels.numbers import LabelNumbers
 from palmette.errors import DataError
 
 
@@ -51,8 +52,11 @@ class _Sets:
         return sets
 
 
-def mask_from_items(allowed: Iterable[Any], corpus: Corpus, labels: Sequence[str]) -> LabelMask:
-    """The mask of Python data: per sentence a list with, per token, None (any label), a label, or a set of labels."""
+def mask_from_items(
+    allowed: Iterable[Any], corpus: Corpus, labels: Sequence[str], numbers: LabelNumbers | None = None
+) -> LabelMask:
+    """The mask of Python data: per sentence a list with, per token, None (any label), a label, or a set of labels.
+    `numbers`: what whole numbers stand for."""
     sets = _Sets(labels)
     rows: list[int] = []
     sizes: list[int] = []
@@ -60,6 +64,8 @@ def mask_from_items(allowed: Iterable[Any], corpus: Corpus, labels: Sequence[str
         if isinstance(sentence, str) or not isinstance(sentence, Iterable):
             raise DataError(f"allowed[{s}] is {sentence!r}: expected a list with one item per token")
         places = [(f"allowed[{s}][{i}]", wanted) for i, wanted in enumerate(sentence)]
+        if numbers is not None:
+            places = [(place, numbers.named(wanted, place)) for place, wanted in places]
         rows += [sets.row(_names(wanted, place), place) for place, wanted in places]
         sizes += [len(places)] if places else []  # a corpus has no empty sentences
     if sizes != np.diff(corpus.offset).tolist():

@@ -53,6 +53,7 @@ def settle_scheme(
     if asked == "strict":
         raise DataError(_summary(found, corpus), hint=_rewriting(found.scheme))
     mended, done = repaired(corpus, labels, known, found) if taken else (corpus, 0)
+    taken = taken and (corpus.label_numbers is None or corpus.label_numbers.have(label_names(mended)))
     if taken and _all_usable(mended, labels, known, old_labels, found.scheme):
         logger.warning("%s; %s (--constraints strict: error)", _summary(found, corpus), _outcome(found, done))
         return mended, found.scheme

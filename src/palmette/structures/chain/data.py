@@ -126,7 +126,8 @@ class Collected:
             old = growing(old) if old.first.size else old
             keys, numbers, of_type, first = add_all(old.keys, old.numbers, old.size, mixed_all(given.names.hash))
             self.feature_indexes[1] = hash_index(keys, numbers, first.size)
-            self.actives[1] = Active(given.ptr.copy(), of_type[given.names.ids], given.val.copy())
+            same = np.array_equal(of_type, np.arange(of_type.size))
+            self.actives[1] = Active(given.ptr, given.names.ids if same else of_type[given.names.ids], given.val)
             self.first[1] = first
             return
         assert self.cells is not None
@@ -156,6 +157,8 @@ class Collected:
         new = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
         kept = int(np.count_nonzero(keep))
         keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, kept)
+        if self.encoder is None:  # they are the corpus's own, which stays as it is
+            ptr, att, val = ptr.copy(), att.copy(), val.copy()
         z = keep_attributes(ptr, att, val, new)
         self.feature_indexes[order] = hash_index(keys, numbers, kept)
         self.actives[order] = Active(ptr, att[:z], val[:z] if val.size else val)

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from palmette.data.labels.automaton import LabelAutomaton
+from palmette.data.labels.numbers import LabelNumbers
 from palmette.features.resources import Resources
 from palmette.options.states import MOST_STATES
 from palmette.structures.chain.temperature import Calibration
@@ -82,9 +83,11 @@ class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
     rows: StoredRows | UnsetType = UNSET
     counting: StoredCounting | UnsetType = UNSET
     imported: Imported | UnsetType = UNSET
+    label_numbers: LabelNumbers | UnsetType = UNSET  # labels of Python data are whole numbers
+    vectors: dict[str, Count] | UnsetType = UNSET  # widths of the vectors of Python data
 
 
 ABOUT_TRAINING = (
     "history", "forbidden", "best_pass", "ended", "features", "reading", "calibration", "rows", "counting",
-    "imported",
+    "imported", "label_numbers", "vectors",
 )  # fmt: skip

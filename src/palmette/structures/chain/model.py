@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
+from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.labels.schemes import Transitions
 from palmette.errors import DataError, UsageError, counted
 from palmette.features.encode import Encoder
@@ -104,6 +106,18 @@ class ChainModel(Searching):
         if kept is None or kept[0] != temperature or kept[1] is not self.chain:
             kept = self._at_temperature = temperature, self.chain, with_temperature(self.chain, temperature)
         return kept[2]._replace(bias=biased.bias * np.float32(1.0 / temperature))
+
+    @property
+    def label_numbers(self) -> LabelNumbers | None:
+        """What the labels of Python data stand for, if they are whole numbers."""
+        stored = self.meta.get("label_numbers")
+        return None if stored is None else msgspec.convert(stored, LabelNumbers)
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels as predictions in Python have them: strings, or whole numbers if such were learnt from."""
+        numbers = self.label_numbers
+        return self.labels if numbers is None else numbers.numbers_of(self.labels)
 
     @property
     def packed(self) -> PackedRows | None:

@@ -8,8 +8,9 @@ what its last beam holds, without probabilities.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -36,19 +37,25 @@ def check_count(n: int) -> None:
 
 
 def nbest_lists(
-    model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None = None, known: LabelMask | None = None
+    model: ChainModel,
+    corpus: Corpus,
+    n: int,
+    bias: dict[str, float] | None = None,
+    known: LabelMask | None = None,
+    names: Sequence[Any] | None = None,
 ) -> Iterator[list[Labelling]]:
-    """Of each sentence the n best label sequences, best first; fewer where there are no more."""
+    """Of each sentence the n best label sequences, best first; fewer where there are no more. `names`: what the labels
+    are called there."""
+    called = np.array([*(model.labels if names is None else names), None], object)[:-1]  # never an array of strings
     check_count(n)
     if not corpus.n_tokens:
         return
     if model.beam:
-        yield from _last_beams(model, corpus, n, bias, known)
+        yield from _last_beams(model, corpus, n, bias, known, called)
         return
     check_memory(corpus.offset, model.shape, model.encoder)
     data = model.encode(corpus, known)
     sure = are_probabilities(model, bias)
-    names = np.array([*model.labels, ""], object)[:-1]  # with the empty string: else NumPy may make one of one label
     lists = model.scoring(bias).lists(data, n)
     for first, last in _slices(corpus.offset, max(1, CELLS // n)):
         tokens, size = int(corpus.offset[last] - corpus.offset[first]), last - first
@@ -60,7 +67,7 @@ def nbest_lists(
         for s in range(size):
             yield [
                 Candidate(
-                    names[out[k, cuts[s] : cuts[s + 1]]].tolist(),
+                    called[out[k, cuts[s] : cuts[s + 1]]].tolist(),
                     float(scores[s, k]) * model.temperature,
                     float(probability[s, k]) if probability.size else None,
                 )
@@ -69,19 +76,26 @@ def nbest_lists(
 
 
 def _last_beams(
-    model: ChainModel, corpus: Corpus, n: int, bias: dict[str, float] | None, known: LabelMask | None
+    model: ChainModel,
+    corpus: Corpus,
+    n: int,
+    bias: dict[str, float] | None,
+    known: LabelMask | None,
+    called: np.ndarray,
 ) -> Iterator[list[Labelling]]:
     """What the last beam holds of each sentence, best first. Hidden states: of equal labels only the first."""
     weights, data, seen = model.weights(bias), model.encode(corpus, known), model.encode_contexts(corpus)
     most = min(n, model.beam) if weights.chain.plain else model.beam
     out, scores, found = beam_lists(weights, data, seen, model.beam_search, most, known is not None)
     check_feasible(scores[:, 0], corpus, model.beam)
-    names, labels = np.array([*model.labels, ""], object)[:-1], weights.chain.label_of[out]
+    labels = weights.chain.label_of[out]
     for s, (lo, hi) in enumerate(pairwise(corpus.offset.tolist())):
         first: dict[bytes, int] = {}
         for k in range(int(found[s])):
             first.setdefault(labels[k, lo:hi].tobytes(), k)
-        yield [Candidate(names[labels[k, lo:hi]].tolist(), float(scores[s, k]), None) for k in list(first.values())[:n]]
+        yield [
+            Candidate(called[labels[k, lo:hi]].tolist(), float(scores[s, k]), None) for k in list(first.values())[:n]
+        ]
 
 
 def _slices(offset: np.ndarray, most: int) -> Iterator[tuple[int, int]]:

@@ -18,6 +18,7 @@ from palmette.data.array_specs import Arrays
 from palmette.data.files import FilePath, shown, write_whole
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.automaton import checked_automaton
+from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.labels.schemes import Transitions, scheme_named
 from palmette.errors import ModelError, UsageError
 from palmette.features.encode import Encoder
@@ -302,6 +303,11 @@ def _check_names(stored: ChainMeta, file: str) -> None:
     if len(set(stored.labels)) != len(stored.labels):
         raise ModelError("damaged model: a label occurs twice", file=file)
     model_file.check_text(stored.labels, "a label", file)
+    if isinstance(stored.label_numbers, LabelNumbers):
+        try:
+            stored.label_numbers.numbers_of(stored.labels)
+        except ValueError as error:
+            raise ModelError(f"damaged model: {error}", file=file) from None
     for label, value in stored.bias.items():
         if label not in stored.labels or not abs(value) <= MOST_BIAS:
             raise ModelError(f"damaged model: a bias of {value} for the label {label!r}", file=file)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from palmette.data.item_arrays import is_matrix
 from palmette.kernels.chain.forms import Active, Data
 from palmette.structures.chain.data import ONES, allow_table
 from palmette.structures.chain.model import search_bytes
@@ -52,7 +53,7 @@ class Room:
     def __init__(self, model: ChainModel, reader: AttributeReader | CellReader, most: int) -> None:
         self.model, self.reader = model, reader
         self.searched, self.bias, self.beam = model.searched, dict(model.bias), model.beam
-        self.names = [model.labels[label] for label in self.searched.label_of.tolist()]
+        self.names = _taken(model.classes, self.searched.label_of)
         self._resize(most)
 
     def _resize(self, most: int) -> None:
@@ -73,9 +74,9 @@ class Room:
         self._resize(most)
         return True
 
-    def tag(self, tokens: Sequence[Any]) -> tuple[list[str], float] | None:
+    def tag(self, tokens: Any) -> tuple[list[Any], float] | None:
         """Labels and score; None if this is not the way to find them, or to say what is wrong."""
-        n = len(tokens)
+        n = len(tokens) if isinstance(tokens, list | tuple) else tokens.shape[0]
         if n > self.most and not self._grown(n):
             return None
         read = self.reader.read(tokens)
@@ -104,26 +105,29 @@ class Session:
         self._model = model
         self._local = threading.local()
 
-    def tag(self, tokens: Any) -> list[str]:
+    def tag(self, tokens: Any) -> list[Any]:
         """The labels of a sentence, as `Tagger.predict([tokens])[0]` has them."""
         return self.tag_scored(tokens)[0]
 
-    def tag_scored(self, tokens: Any) -> tuple[list[str], float]:
+    def tag_scored(self, tokens: Any) -> tuple[list[Any], float]:
         """The labels of a sentence and the score of its best path."""
         found = self.quick(tokens)
         return self._general(tokens) if found is None else found
 
-    def quick(self, tokens: Any) -> tuple[list[str], float] | None:
+    def quick(self, tokens: Any) -> tuple[list[Any], float] | None:
         """As `tag_scored`; None if the sentence takes the general way."""
         kind = type(tokens)
-        if (kind is not list and kind is not tuple) or not tokens:
+        if kind is not list and kind is not tuple:
+            if not is_matrix(tokens) or not tokens.shape[0]:
+                return None
+        elif not tokens:
             return None
         room = getattr(self._local, "room", None)
         if room is None or not room.fits():
             room = self._new_room()
             if room is None:
                 return None
-        found: tuple[list[str], float] | None = room.tag(tokens)
+        found: tuple[list[Any], float] | None = room.tag(tokens)
         return found
 
     def _new_room(self) -> Room | None:
@@ -131,7 +135,9 @@ class Session:
         model, room = self._model, None
         # A room that would be far too large is not tried: tables of many states are larger than the model.
         far = search_bytes(FIRST_ROOM, model.shape, model.encoder) > 4 * MOST_BYTES
-        reader = None if model.beam or far else reader_for(model.encoder, model.feature_indexes)
+        reader = (
+            None if model.beam or far else reader_for(model.encoder, model.feature_indexes, model.meta.get("vectors"))
+        )
         if reader is not None:
             room = Room(model, reader, FIRST_ROOM)
             if room.search.size > MOST_BYTES:
@@ -143,11 +149,15 @@ class Session:
         """Rooms are made again where they are needed."""
         return Session, (self._model,)
 
-    def _general(self, tokens: Any) -> tuple[list[str], float]:
+    def _general(self, tokens: Any) -> tuple[list[Any], float]:
         from palmette.data.items import corpus_from_items
 
         model = self._model
         mode, index = ("attributes", model.feature_indexes[1]) if model.encoder is None else ("columns", None)
-        corpus = corpus_from_items([tokens], mode=mode, index=index).corpus
+        corpus = corpus_from_items([tokens], mode=mode, index=index, widths=model.meta.get("vectors")).corpus
         labels, scores = model.tag(corpus)
-        return [model.labels[label] for label in labels.tolist()], float(scores.sum())
+        return _taken(model.classes, labels), float(scores.sum())
+
+
+def _taken(names: Sequence[Any], numbers: np.ndarray) -> list[Any]:
+    return [names[number] for number in numbers.tolist()]

@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from palmette.data.item_arrays import KEY, Split, Vectors, is_matrix
 from palmette.data.item_blocks import encode, holds_sets
-from palmette.data.item_plain import is_unicode
+from palmette.data.item_names import KnownNames
+from palmette.data.item_plain import is_unicode, is_vector
+from palmette.data.item_rows import Rows, joined
+from palmette.errors import DataError
 from palmette.features.encode import LEXICON, Encoder
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, no_active
@@ -26,6 +30,7 @@ from palmette.structures.chain.weights import ARITIES
 # way must read it, or say what is wrong
 PLAIN, VALUED, GROW, GENERAL = 0, 1, 2, 3
 MOST_BYTES = 1 << 22  # of an encoded sentence
+MOST_ATTRIBUTES = 1 << 20  # of a sentence with vectors
 CELL_BYTES = 1 << 24  # of the table of cells
 MOST_CELLS = 1 << 16
 _TOKENS = frozenset((dict, list, tuple))
@@ -34,11 +39,12 @@ _STRINGS = frozenset((str,))
 
 
 def reader_for(
-    encoder: Encoder | None, feature_indexes: Mapping[int, FeatureIndex]
+    encoder: Encoder | None, feature_indexes: Mapping[int, FeatureIndex], widths: Mapping[str, int] | None = None
 ) -> AttributeReader | CellReader | None:
-    """What reads the sentences of a model; None if its templates look at more than single cells."""
+    """What reads the sentences of a model; None if its templates look at more than single cells. `widths`: of the
+    vectors that it was trained on."""
     if encoder is None:
-        return AttributeReader(feature_indexes[1])
+        return AttributeReader(feature_indexes[1], widths)
     if LABEL_CONTEXT in encoder.programs or any(view.atom.startswith(LEXICON) for view in encoder.views):
         return None
     return CellReader(encoder, feature_indexes)
@@ -47,8 +53,9 @@ def reader_for(
 class AttributeReader:
     """Ready-made attributes: encoded, read and looked up."""
 
-    def __init__(self, index: FeatureIndex) -> None:
+    def __init__(self, index: FeatureIndex, widths: Mapping[str, int] | None = None) -> None:
         self.index = index
+        self.vectors = Vectors(KnownNames(index), widths) if widths else None
         self.bytes, self.attributes = 1 << 13, 1 << 10
 
     def resize(self, most: int) -> None:
@@ -59,8 +66,45 @@ class AttributeReader:
         self.data, self.counts = data.data, room.counts.data
         self.actives = Active(room.ptr, att, room.val), no_active(), no_active()
 
-    def read(self, tokens: Sequence[Any]) -> int:
+    def read(self, tokens: Any) -> int:
         """Read a sentence: one of the numbers above."""
+        if self.vectors is not None:
+            try:
+                return self._read_vectors(tokens, self.vectors)
+            except DataError:  # the general way says where
+                return GENERAL
+        return self._read_dicts(tokens)
+
+    def _read_vectors(self, tokens: Any, vectors: Vectors) -> int:
+        """Read a sentence for a model of vectors: a matrix, vectors, or dicts that may hold some."""
+        if is_matrix(tokens) or is_vector(tokens[0]):
+            if KEY not in vectors.trained:
+                return GENERAL
+            return self._write(vectors.rows(KEY, vectors.matrix(tokens, 0), str))
+        split = Split((tokens,))
+        if not split.vectors.keys() <= vectors.trained:
+            return GENERAL
+        read = self._read_dicts(split.rest[0])
+        if read in (GROW, GENERAL) or not split.vectors:
+            return read
+        (ptr, att, val), z = self.actives[0], self.counts[items.FOUND]
+        own = Rows(np.diff(ptr[: len(tokens) + 1]), att[:z], val[:z] if read == VALUED else None)
+        return self._write(joined([own, *split.parts(vectors, str)]))
+
+    def _write(self, rows: Rows) -> int:
+        """Write attributes to the arrays of the search."""
+        (ptr, att, val), z = self.actives[0], rows.att.size
+        if z > self.attributes:
+            if z > MOST_ATTRIBUTES:
+                return GENERAL
+            self.attributes = 1 << (z - 1).bit_length()
+            return GROW
+        np.cumsum(rows.sizes, out=ptr[1 : rows.sizes.size + 1])
+        att[:z] = rows.att
+        val[:z] = 1.0 if rows.val is None else rows.val
+        return PLAIN if rows.val is None else VALUED
+
+    def _read_dicts(self, tokens: Sequence[Any]) -> int:
         if not _TOKENS.issuperset(map(type, tokens)):
             return GENERAL
         try:
