@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from palmette.data.corpus import with_exact_values
 from palmette.data.labels.schemes import Transitions
 from palmette.data.normal_form import NONE
 from palmette.errors import ModelError
@@ -41,6 +42,8 @@ class ImportedModel(ChainModel):
 
     def __init__(self, *parts: Any, exact: DoubleWeights, **more: Any) -> None:
         super().__init__(*parts, **more)
+        if self.encoder is None:
+            self.feature_indexes = {1: with_exact_values(self.feature_indexes[1])}
         self._exact = exact
         self._cooled: tuple[float, DoubleWeights] = 1.0, exact
         self.bare: Chain = self.__dict__.pop("chain")  # without any weights
