@@ -368,3 +368,22 @@ def test_other_files_are_no_models(tmp_path: Path) -> None:
     path.write_bytes(b"something else entirely")
     with pytest.raises(DataError, match=r"x\.crfsuite"):
         Tagger.load(path)
+
+
+def test_pruned_models_have_no_zeros(tmp_path: Path) -> None:
+    """Arrays of a model file may hold weights of 0, which a `.crfsuite` file does not."""
+    data = trained([[(["a", "b"], "X"), (["c"], "Y")], [(["a"], "Y"), (["d", "b"], "Z")]])
+    tagger = ours(data, tmp_path)
+    exact = tagger.model_.exact
+    assert exact is not None
+    sentences = [[["a", "b"], ["c", "d"]], [["b"]]]
+    own = tagger.model_.names[1]
+    zeroed = [k for k in range(len(own)) if own[k] in ("b", "d")]
+    for k in zeroed:
+        exact.w[exact.first[k] : exact.first[k + 1]] = 0.0
+    expected = tagger.predict_marginals(sentences)
+    tagger.save(tmp_path / "small.palm", prune=True)
+    small = Tagger.load(tmp_path / "small.palm")
+    assert small.model_.feature_indexes[1].size == len(own) - len(zeroed)
+    assert small.predict_marginals(sentences) == expected
+    assert sorted(small.model_.names[1][k] for k in range(2)) == ["a", "c"]
