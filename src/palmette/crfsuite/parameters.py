@@ -58,7 +58,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "calibration.rate": Parameter(2.0, "The factor between step sizes that are tried.", 1.0),
         "calibration.samples": Parameter(1000.0, "Sequences that step sizes are tried on.", 1.0),
         "calibration.candidates": Parameter(10, "Step sizes that decrease the loss, to choose from.", 1),
-        "calibration.max_trials": Parameter(20, "Step sizes that are tried, at most.", 1),
+        "calibration.max_trials": Parameter(20, "Less step sizes than this are tried, but at least one.", 1),
     },
     "averaged-perceptron": {**_FEATURES, **_ENDS},
     "passive-aggressive": {

@@ -16,7 +16,7 @@ import numpy as np
 from palmette.data.corpus import Corpus, bytes_of
 from palmette.data.item_arrays import BLOCK, Split, Vectors, place_of
 from palmette.data.item_names import in_order_of_occurrence
-from palmette.data.item_plain import GROUPS, as_own, attributes_of
+from palmette.data.item_plain import GROUPS, as_own, attributes_of, in_two_parts
 from palmette.data.item_rows import Blocks, Rows, joined
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
@@ -159,6 +159,8 @@ class AttributeBlocks:
             for (s, first), tokens in zip(self.places, self.waiting, strict=True)
             for i, token in enumerate(tokens, first)
         ]
+        if self.names.exact:
+            found = [in_two_parts(own) for own in found]
         names, values = [name for own in found for name, _ in own], [value for own in found for _, value in own]
         n, z = len(found), len(names)
         if n > self.room.ptr.size - 1 or z > self.room.hash.size:

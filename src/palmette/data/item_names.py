@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from palmette.data.corpus import Attributes, Column, Corpus, FoundAttributes, bytes_of
+from palmette.data.corpus import Attributes, Column, Corpus, FoundAttributes, bytes_of, wants_exact_values
 from palmette.kernels.core.hashing import hash_pieces, mixed_all
 from palmette.kernels.core.index import FeatureIndex, find_all
 from palmette.kernels.core.table import renumbered
 from palmette.kernels.io.items import (
+    EXACT,
     FOUND,
     TEXT,
     ItemRoom,
@@ -29,7 +30,7 @@ CHUNK = 1 << 20  # attributes that are renumbered together
 class NewNames:
     """Numbers distinct names by first occurrence."""
 
-    spans = True
+    spans, exact = True, False
 
     def __init__(self) -> None:
         self.table = NameTable(
@@ -83,9 +84,11 @@ class KnownNames:
 
     def __init__(self, index: FeatureIndex) -> None:
         self.index = index
+        self.exact = wants_exact_values(index)
 
     def read(self, data: np.ndarray, room: ItemRoom, att: np.ndarray) -> None:
         """Read a block and look its attributes up."""
+        room.counts[EXACT] = self.exact
         find_items(data, room, self.index, att)
 
     def take(self, data: np.ndarray, room: ItemRoom, att: np.ndarray) -> None:
