@@ -345,9 +345,9 @@ def test_a_model_card_tells_what_inspect_does(cli: Cli) -> None:
     about = json.loads(cli.fine("inspect chunk.palm --json"))
     card = cli.fine("inspect chunk.palm --card")
     assert card.startswith("# chunk\n")
-    for label, rows in about["top"].items():
+    for label, strongest in about["top"].items():
         assert f"| `{label}` |" in card
-        assert all(f"{row['weight']:+.2f}" in card for row in rows[:5])
+        assert all(f"{row['weight']:+.2f}" in card for row in strongest[:5])
     assert f"{about['nonzero_weights']:,}" in card
     assert "To be filled in" in card
     tables = [line for line in card.splitlines() if line.startswith("|")]
