@@ -84,7 +84,9 @@ def tag_file(
         return _tag_block(model, writer, with_columns(corpus, request.helpers, model), request)
 
     blocks, encoding = stream_corpus(source, spec), request.written_encoding
-    return TagCounts(*process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding))
+    opened = writer.opened
+    done = process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding, opened=opened)
+    return TagCounts(*done)
 
 
 def nbest_file(
