@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import load_format, read_corpus, stream_corpus
-from palmette.data.formats.spec import FORMATS, FormatSpec, format_by_name
+from palmette.data.formats.spec import FormatSpec, format_by_name
 from palmette.data.formats.write import Writer
 from palmette.errors import DataError, ModelError, UsageError
 

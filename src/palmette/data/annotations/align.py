@@ -166,6 +166,7 @@ def corpus_of(documents: Sequence[Document], how: Alignment, source: str, notes:
     texts, places, numbers, sizes, lines = [], [], [], [], []
     spans: Spans = []
     for number, document in enumerate(kept):
+        notes.add("others", document.place, document.others if how.labelled else 0)
         for sentence in aligned(document, how, notes):
             own = [(a - sentence.start, b - sentence.start) for a, b in sentence.tokens]
             text = document.text[sentence.start : sentence.end]

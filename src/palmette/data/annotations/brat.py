@@ -82,13 +82,24 @@ def _lines(document: Document) -> Iterator[str]:
                 hint="rename the label, or write another format",
             )
         own = span.id if same and _is_own(span) else next(free)
-        pieces = [piece for start, end in span.pieces for piece in _without_line_ends(text, start, end)]
+        pieces = _written_pieces(text, span)
         offsets = ";".join(f"{start} {end}" for start, end in pieces)
-        yield f"{own}\t{span.label} {offsets}\t{' '.join(text[start:end] for start, end in pieces)}"
+        covered = _LINE_END.sub(" ", " ".join(text[start:end] for start, end in pieces))
+        yield f"{own}\t{span.label} {offsets}\t{covered}"
         if span.score is not None:
             note += 1
             yield f"#{note}\t{_NOTE} {own}\tscore {span.score:.6g}"
     yield from others
+
+
+def _written_pieces(text: str, span: TextSpan) -> Pieces:
+    return tuple(piece for start, end in span.pieces for piece in _without_line_ends(text, start, end))
+
+
+def loses_edge(text: str, span: TextSpan) -> bool:
+    """Whether a span begins or ends with a line end, which is left out."""
+    pieces = _written_pieces(text, span)
+    return (pieces[0][0], pieces[-1][1]) != (span.pieces[0][0], span.pieces[-1][1])
 
 
 def _is_own(span: TextSpan) -> bool:

@@ -79,8 +79,8 @@ def _pair(stem: str, name: str, spec: FormatSpec, notes: Notes) -> Document:
 
 
 def _content(path: str, spec: FormatSpec) -> str:
-    """A file with its line ends as they are: offsets count them."""
-    data = read_all(path)
+    """A file with its line ends and its byte order mark as they are: offsets count them."""
+    data = read_all(path, keep_mark=path.endswith(TXT))
     if is_utf8(spec.encoding):
         check_utf8(data, path)
     try:

@@ -36,10 +36,29 @@ def note_losses(document: Document, format: str, notes: Notes, *, meta: bool, sc
     """Note what a format cannot keep of a document of another one; `meta`, `score`: it has a place for them."""
     if document.format != format:
         notes.add("others", document.place, document.others)
+        if more := _other_keys(document):
+            notes.add("keys", f"{document.place}: {', '.join(more[:5])}")
     if document.meta and not meta:
         notes.add("meta", document.place)
     if not score:
         notes.add("score", document.place, sum(span.score is not None for span in document.spans))
+
+
+_OWN_KEYS = {
+    "prodigy": {"relations"}, "doccano": {"relations"}, "brat": {"lines"},
+    "labelstudio": {"data", "annotations", "completions", "predictions"},
+}  # fmt: skip
+
+
+def _other_keys(document: Document) -> list[str]:
+    """The keys that a document and its spans have kept and that only their format has."""
+    found = document.kept.keys() - _OWN_KEYS.get(document.format, set())
+    data = document.kept.get("data") if document.format == "labelstudio" else None
+    if isinstance(data, dict):
+        found |= data.keys() - {document.style[0]}
+    if document.format != "labelstudio":
+        found |= {key for span in document.spans for key in span.extra}
+    return sorted(found)
 
 
 def kept_keys(document: Document, format: str) -> dict[str, Any]:

@@ -37,6 +37,7 @@ def lines_of(documents: Iterable[Document], format: str, notes: Notes) -> bytes:
         documents = list(documents)
         for document in documents:
             note_losses(document, format, notes, meta=False, score=True)
+            notes.add("trimmed", document.place, sum(brat.loses_edge(document.text, span) for span in document.spans))
         return b"".join(msgspec.json.encode(document) + b"\n" for document in documents)
     write = {prodigy.NAME: prodigy.write_task, doccano.NAME: doccano.write_line}[format]
     return b"".join(write(document, notes) for document in documents)
@@ -120,7 +121,7 @@ def _write_pair(names: tuple[str, str], document: Document, encoding: str) -> No
     """Write a pair. A text that is there already stays, and must be the same."""
     lines = brat.annotation_lines(document)
     there = os.path.lexists(names[0])
-    if there and read_all(names[0]) != document.text.encode(encoding):
+    if there and read_all(names[0], keep_mark=True) != document.text.encode(encoding, errors="replace"):
         raise DataError(
             "cannot write: it exists, and is not the text of these annotations", file=names[0],
             hint="choose another name: the text is written beside the annotations",
