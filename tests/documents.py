@@ -1,6 +1,11 @@
-"""Hypothesis strategies for annotated texts: emoji, combining marks, line ends of all kinds, spans anywhere."""
+"""Annotated texts for tests: strategies of documents with emoji, combining marks, line ends of all kinds and spans
+anywhere; and files of tools."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -30,3 +35,18 @@ def spans_of(draw: st.DrawFn, text: str, gaps: bool = False) -> TextSpan:
 def documents(draw: st.DrawFn, gaps: bool = False) -> Document:
     text = draw(texts)
     return Document(text, draw(st.lists(spans_of(text, gaps), max_size=5)), place="here")
+
+
+TARGETS = {"prodigy": "a.jsonl", "labelstudio": "a.json", "doccano": "b.jsonl", "brat": "a.ann"}
+
+
+def write_lines(folder: Path, name: str, *rows: Any) -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def label_studio_task(**keys: Any) -> dict[str, Any]:
+    region = {"value": {"start": 0, "end": 3, "text": "Bob", "labels": ["P"]}, "from_name": "ner", "to_name": "t",
+              "type": "labels", "id": "r1", "origin": "manual"}  # fmt: skip
+    return {"id": 7, "data": {"body": "Bob left", "n": 1}, "annotations": [{"id": 1, "result": [region]}], **keys}

@@ -9,19 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_run import Cli
-from documents import documents
+from documents import TARGETS, documents, label_studio_task, write_lines
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palmette import Document, FormatSpec, Tagger, TextSpan, read_documents, write_documents
+from palmette import Document, FormatSpec, TextSpan, read_documents, write_documents
 from palmette.data.annotations.document import joined_pieces
-from palmette.data.formats.recognise import recognised
-from palmette.data.formats.registry import read_corpus, stream_corpus
-from palmette.data.labels.schemes import spans
+from palmette.data.formats.registry import read_corpus
 from palmette.errors import DataError, UsageError
 
-TARGETS = {"prodigy": "a.jsonl", "labelstudio": "a.json", "doccano": "b.jsonl", "brat": "a.ann"}
 Found = list[tuple[str, list[tuple[str, str]]]]
 
 
@@ -157,12 +153,6 @@ def test_scores_answers_and_other_keys(format: str, tmp_path: Path, logged: list
 # What the tools write
 
 
-def write(folder: Path, name: str, *rows: Any) -> Path:
-    path = folder / name
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 def test_prodigy(tmp_path: Path) -> None:
     task = {
         "text": "Hi 😀 Bob", "_input_hash": 5, "_task_hash": 6, "meta": {"n": 1}, "answer": "accept",
@@ -170,7 +160,7 @@ def test_prodigy(tmp_path: Path) -> None:
                    {"text": "Bob", "start": 5, "end": 8, "id": 2}],
         "spans": [{"start": 5, "end": 8, "label": "P", "token_start": 2, "token_end": 2, "source": "me"}],
     }  # fmt: skip
-    path = write(tmp_path, "a.jsonl", task, {"text": "bare"})
+    path = write_lines(tmp_path, "a.jsonl", task, {"text": "bare"})
     one, bare = read_documents(path)
     assert (one.text, one.meta, one.answer, one.tokens) == ("Hi 😀 Bob", {"n": 1}, "accept", [(0, 2), (3, 4), (5, 8)])
     assert one.spans == [TextSpan(5, 8, "P", extra={"source": "me"})]
@@ -203,12 +193,6 @@ def test_label_studio_counts_what_its_texts_show(tmp_path: Path, logged: list[st
     assert "1 document with offsets that count CR LF as one" in " ".join(logged)
     forced = read_documents(path, spec=FormatSpec(format="labelstudio", offsets="utf16"))
     assert [(s.start, s.end) for s in forced[1].spans] == [(3, 6), (9, 12)]
-
-
-def label_studio_task(**keys: Any) -> dict[str, Any]:
-    region = {"value": {"start": 0, "end": 3, "text": "Bob", "labels": ["P"]}, "from_name": "ner", "to_name": "t",
-              "type": "labels", "id": "r1", "origin": "manual"}  # fmt: skip
-    return {"id": 7, "data": {"body": "Bob left", "n": 1}, "annotations": [{"id": 1, "result": [region]}], **keys}
 
 
 def test_label_studio(tmp_path: Path, logged: list[str]) -> None:
@@ -266,7 +250,7 @@ def test_doccano(tmp_path: Path, logged: list[str]) -> None:
         entities, {"text": "😀 Bob", "labels": [[3, 6, "P"]]}, {"text": "Bob 😀", "label": [[0, 3, "P"]]},
         {"data": "Bob"}, {"text": "😀x", "label": [[1, 2, "P"]]},
     ]  # fmt: skip
-    path = write(tmp_path, "d.jsonl", *rows)
+    path = write_lines(tmp_path, "d.jsonl", *rows)
     found = read_documents(path)
     assert [[d.text[s.start : s.end] for s in d.spans] for d in found] == [["Bob", "Ann"], ["Bob"], ["Bob"], [], ["x"]]
     assert "2 documents with offsets in UTF-16 units" in " ".join(logged)
@@ -276,7 +260,7 @@ def test_doccano(tmp_path: Path, logged: list[str]) -> None:
     assert made[:4] == rows[:4]
     assert made[4] == {"text": "😀x", "label": [[2, 3, "P"]]}
     spec = FormatSpec(format="doccano", offsets="characters")
-    path = write(tmp_path, "e.jsonl", {"text": "😀 Bob", "label": [[2, 5, "P"]]})
+    path = write_lines(tmp_path, "e.jsonl", {"text": "😀 Bob", "label": [[2, 5, "P"]]})
     assert [(s.start, s.end) for s in read_documents(path, spec=spec)[0].spans] == [(2, 5)]
 
 
@@ -318,7 +302,7 @@ def test_brat(tmp_path: Path) -> None:
 
 def test_spans_with_wrong_offsets_are_dropped_with_a_warning(tmp_path: Path, logged: list[str]) -> None:
     spans = [{"start": a, "end": b, "label": "X"} for a, b in ((0, 9), (-1, 1), (2, 1), (0, 1))]
-    path = write(tmp_path, "a.jsonl", {"text": "abc", "spans": spans})
+    path = write_lines(tmp_path, "a.jsonl", {"text": "abc", "spans": spans})
     assert [(s.start, s.end) for s in read_documents(path)[0].spans] == [(0, 1)]
     assert f"3 spans dropped: offsets not in the text ({path}:1 ...)" in logged
 
@@ -409,134 +393,3 @@ def test_any_json_is_read_or_an_error(format: str, tmp_path: Path, row: dict[str
     write_documents(found, tmp_path / "y", format)
     again = read_documents(tmp_path / "y", format)
     assert [[s.label for s in d.spans] for d in again] == [[s.label for s in d.spans] for d in found]
-
-
-# Through the commands
-
-TASKS = [
-    {"text": "Anna Smith met Bob. They saw Berlin-Mitte 😀", "answer": "accept", "spans": [
-        {"start": 0, "end": 10, "label": "PER"}, {"start": 15, "end": 18, "label": "PER"},
-        {"start": 29, "end": 35, "label": "LOC"}]},
-    {"text": "Bob left Berlin", "answer": "accept", "spans": [
-        {"start": 0, "end": 3, "label": "PER"}, {"start": 9, "end": 15, "label": "LOC"}]},
-]  # fmt: skip
-
-
-@pytest.fixture
-def cli(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    return Cli(tmp_path, capsys, monkeypatch)
-
-
-@pytest.fixture
-def trained(cli: Cli) -> Cli:
-    write(cli.folder, "ann.jsonl", *TASKS)
-    cli.fine("train ann.jsonl --format prodigy -o ner.palm --features ner --passes 10 -q")
-    return cli
-
-
-def spans_in(folder: Path, name: str, format: str) -> list[list[tuple[str, str]]]:
-    return [[(s.label, d.text[s.start : s.end]) for s in d.spans] for d in read_documents(folder / name, format)]
-
-
-@pytest.mark.parametrize("format", TARGETS)
-def test_train_eval_and_tag(trained: Cli, format: str) -> None:
-    cli, target = trained, "folder" if format == "brat" else "data"
-    write_documents(read_documents(cli.folder / "ann.jsonl"), cli.folder / target, format)
-    scores = json.loads(cli.fine(f"eval ner.palm {target} --format {format} --json"))
-    assert (scores["tokens"], scores["accuracy"]) == (13, 1.0)
-    cli.fine(f"train {target} --format {format} -o other.palm --features ner --passes 10 -q")
-    assert Tagger.load(cli.folder / "other.palm").labels_ == Tagger.load(cli.folder / "ner.palm").labels_
-    out = "out" if format == "brat" else "tagged"
-    cli.write("text.txt", "Anna Smith met Bob.\n\nBob left Berlin")
-    cli.fine(f"tag ner.palm text.txt --format text --to {format} -o {out} -q")
-    lines = [[("PER", "Anna Smith"), ("PER", "Bob")], [("PER", "Bob"), ("LOC", "Berlin")]]
-    assert spans_in(cli.folder, out, format) == ([[*lines[0], *lines[1]]] if format == "brat" else lines)
-    if format == "brat":
-        assert (cli.folder / "out" / "text.txt").read_text(encoding="utf-8") == cli.read("text.txt")
-
-
-def test_tagging_tasks_replaces_spans_with_a_report_and_keeps_the_rest(trained: Cli) -> None:
-    cli = trained
-    write(cli.folder, "new.jsonl", {"text": "Bob saw 😀 Anna Smith", "meta": {"k": 1}, "_task_hash": 3},
-          {"text": "Berlin", "spans": [{"start": 0, "end": 6, "label": "OLD"}]})  # fmt: skip
-    ran = cli("tag ner.palm new.jsonl -o tagged.jsonl --confidence")
-    assert "1 span of the input replaced by what the model predicts (new.jsonl:2)" in ran.err
-    one, two = [json.loads(line) for line in cli.read("tagged.jsonl").splitlines()]
-    assert one["meta"] == {"k": 1}
-    assert "_task_hash" not in one
-    (tags,) = Tagger.load("ner.palm").predict([["Bob", "saw", "😀", "Anna", "Smith"]])
-    places = [(0, 3), (4, 7), (8, 9), (10, 14), (15, 20)]
-    expected = [(places[a][0], places[b - 1][1], kind) for kind, a, b in spans(tags)]
-    assert expected
-    assert [(s["start"], s["end"], s["label"]) for s in one["spans"]] == expected
-    assert all(0.0 < span["score"] <= 1.0 for span in one["spans"] + two["spans"])
-    assert [t["text"] for t in one["tokens"]] == ["Bob", "saw", "😀", "Anna", "Smith"]
-    cli.fine("tag ner.palm new.jsonl --to labelstudio -o p.json -q")
-    first = json.loads(cli.read("p.json"))[0]
-    assert first["predictions"][0]["model_version"] == "palmette"
-    task = label_studio_task(annotations=[{"result": []}], predictions=[{"result": [], "model_version": "old"}])
-    cli.write("t.json", json.dumps([task]))
-    cli.fine("tag ner.palm t.json -o q.json -q")
-    (made,) = json.loads(cli.read("q.json"))
-    assert made["annotations"] == [{"result": []}]
-    assert [p["model_version"] for p in made["predictions"]] == ["palmette", "old"]
-    values = [region["value"] for region in made["predictions"][0]["result"]]
-    assert all("Bob left"[value["start"] : value["end"]] == value["text"] for value in values)
-    assert {region["from_name"] for region in made["predictions"][0]["result"]} <= {"label"}
-
-
-def test_what_annotators_have_no_place_for(trained: Cli) -> None:
-    cli = trained
-    cli.write("t.txt", "Bob")
-    for flags, message in {
-        "--to doccano --confidence": "doccano has no place for confidences",
-        "--to prodigy --scores": "no place for --scores",
-        "--to brat --marginals -o x": "no place for --marginals", "--to brat": "give -o NAME.ann, or a new folder",
-        "--to spacy": "from text one can write columns, jsonl, prodigy, labelstudio, doccano, brat, not spacy",
-    }.items():  # fmt: skip
-        ran = cli(f"tag ner.palm t.txt --format text {flags}")
-        assert ran.code == 2
-        assert message in ran.err
-
-
-def test_compare_with_a_tagged_file(trained: Cli) -> None:
-    cli = trained
-    cli.fine("tag ner.palm ann.jsonl -o tagged.jsonl -q")
-    told = cli.fine("compare ner.palm tagged.jsonl --gold ann.jsonl --no-split-at-spans --json")
-    assert json.loads(told)
-
-
-@pytest.mark.parametrize("block", [1, 40, 1 << 20])
-@pytest.mark.parametrize("format", TARGETS)
-def test_blocks_make_no_difference(format: str, block: int, tmp_path: Path) -> None:
-    made = [Document(f"Bob {k} left. 😀", [TextSpan(0, 3, "P"), TextSpan(4, 5, "N")], name=str(k)) for k in range(9)]
-    target = tmp_path / "data"
-    write_documents(made, target, format)
-    spec = FormatSpec(format=format)
-    whole = read_corpus(target, spec)
-    parts = list(stream_corpus(target, spec, block))
-    assert [cell for part in parts for cell in (part.labels.cells() if part.labels else [])] == whole.labels.cells()
-    assert sum(part.n_sentences for part in parts) == whole.n_sentences == 18
-
-
-RECOGNISED = [
-    ('{"text": "a", "spans": [{"start": 0, "end": 1, "label": "X"}]}', "prodigy"),
-    ('{"text": "a", "tokens": [{"text": "a", "start": 0, "end": 1}]}', "prodigy"),
-    ('{"text": "a", "spans": []}', "prodigy"),
-    ('{"text": "a", "tokens": ["a"], "tags": ["O"]}', "jsonl"), ('{"text": "a", "labels": ["x"]}', "jsonl"),
-    ('{"text": "a"}', None), ('{"text": "a", "label": [[0, 1, "X"]]}', "doccano"),
-    ('{"id": 1, "text": "a", "entities": [{"id": 1, "start_offset": 0}], "relations": []}', "doccano"),
-    ('[{"id": 1, "data": {"text": "a"}, "annotations": []}]', "labelstudio"),
-    ('[\n {\n "data": {\n "text": "a"}, "predictions": []}]', "labelstudio"),
-    ('[{"text": "a", "annotation_id": 4}]', "labelstudio"), ('[{"text": "a"}]', None), ("[ -LRB- B-X", None),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "format"), RECOGNISED)
-def test_recognised_by_content(text: str, format: str | None, tmp_path: Path) -> None:
-    assert recognised(text.encode() + b"\n", ended=True) == format
-    path = tmp_path / "x.jsonl"
-    path.write_text(text + "\n", encoding="utf-8")
-    assert FormatSpec().resolved(path).format == (format or "jsonl")
-    assert FormatSpec(format="columns").resolved(path).format == "columns"
-    assert FormatSpec().like(FormatSpec(format="prodigy"), path).format == (format or "prodigy")

@@ -20,7 +20,7 @@ from palmette.data.annotations.notes import Notes
 from palmette.data.corpus import Corpus, Surface
 from palmette.data.formats.confidence import Confidence
 from palmette.data.formats.labelling import Labelling
-from palmette.data.labels.schemes import Span, spans, split_label
+from palmette.data.labels.schemes import Span, are_chunk_labels, spans, split_label
 from palmette.errors import UsageError
 
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
@@ -30,11 +30,12 @@ Scores = dict[tuple[int, int, int], float]
 def documents_of(given: Labelling, notes: Notes, *, answer: str = PREDICTED, whole: bool = False) -> list[Document]:
     """The documents of a corpus with spans by its labels. `whole`: all of a raw text is one document."""
     corpus = given.corpus
-    for label in given.labels:
-        if not split_label(label)[0]:
-            raise UsageError(
-                f"the label {label!r} is none of a span: formats of annotators need labels such as B-PER, I-PER and O"
-            )
+    names = [label for label in given.labels if label != "O"]
+    if names and not are_chunk_labels(names):
+        label = next((name for name in names if not split_label(name)[0]), names[0])
+        raise UsageError(
+            f"the label {label!r} is none of a span: formats of annotators need labels such as B-PER, I-PER and O"
+        )
     if corpus.surface is None and not corpus.columns and corpus.n_tokens:
         raise UsageError("attributes have no tokens to write: choose columns of words, or raw text")
     tags, marks = given.tags(), corpus.offset.tolist()

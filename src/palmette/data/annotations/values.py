@@ -32,7 +32,8 @@ def decoded(data: str, at: At) -> Any:
         raise
     except json.JSONDecodeError as error:
         line = (at.line or 1) + error.lineno - 1
-        raise At(at.file, line).error(f"not JSON: {error.msg} at character {error.colno} of the line") from None
+        hint = "if it is raw text: --format text, or plain"
+        raise At(at.file, line).error(f"not JSON: {error.msg} at character {error.colno} of the line", hint) from None
     except RecursionError:
         raise at.error("JSON nested too deeply") from None
     except ValueError as error:  # a number of thousands of digits
