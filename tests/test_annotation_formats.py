@@ -295,6 +295,8 @@ def test_brat(tmp_path: Path) -> None:
         write_documents([bare], "-", "brat")
     with pytest.raises(DataError, match="types have no spaces"):
         write_documents([Document("a", [TextSpan(0, 1, "a b")])], tmp_path / "y.ann", "brat")
+    with pytest.raises(DataError, match="not valid Unicode"):
+        write_documents([Document("\ud83d")], tmp_path / "y.jsonl", "prodigy")
     with pytest.raises(DataError, match="cannot be the name of a file"):
         write_documents([Document("a", name="../a")], tmp_path / "z", "brat")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["in", "out", "x.txt"]
@@ -320,7 +322,10 @@ HOSTILE = {
         ('{"spans": []}', "no key 'text'"),
         ('{"text": "\\ud83d", "spans": []}', "half of a surrogate pair"),
         ('{"text": "a", "spans": [{"start": 0, "end": 1, "score": NaN}]}', "NaN is not a JSON number"),
-        ('{"text": "a", "spans": [{"start": 0, "end": 1, "score": 1e999}]}', "the score of span 1 is a huge number"),
+        ('{"text": "a", "spans": [{"start": 0, "end": 1, "score": 1e999}]}', "the number 1e999 is too large"),
+        ('{"text": "a", "spans": [], "x": [1e400]}', "the number 1e400 is too large"),
+        ('{"text": "a", "meta": {"k": ["\\ud83d"]}}', "half of a surrogate pair"),
+        ('{"text": "a", "spans": [{"start": 0, "end": 1, "id": [1]}]}', "the id of span 1 is a list, neither"),
         ('{"text": "a", "answer": "maybe"}', "the answer is 'maybe'"),
         ('{"text": "ab", "tokens": [{"start": 1, "end": 2}, {"start": 0, "end": 1}]}', "token 1 is at 0 to 1, before"),
         ('{"text": "ab", "tokens": [{"start": 0, "end": 1, "text": "x"}]}', "token 0 is 'x', and the text has 'a'"),

@@ -214,7 +214,7 @@ def _converted(corpus: Corpus, to: str | None) -> tuple[np.ndarray, list[str]]:
     if to is None:
         return corpus.labels.ids, corpus.labels.types
     for k, label in enumerate(corpus.labels.types):
-        if not split_label(label)[0]:
+        if not split_label(label)[0] and not are_chunk_labels(corpus.labels.types):
             token = int(np.argmax(corpus.labels.ids == k))
             raise DataError(
                 f"the label {label!r} is no chunk label", file=corpus.source, line=corpus.line_of(token),
@@ -222,11 +222,8 @@ def _converted(corpus: Corpus, to: str | None) -> tuple[np.ndarray, list[str]]:
             )  # fmt: skip
     cells = corpus.labels.cells()
     numbers: dict[str, int] = {}
-    ids = [
-        numbers.setdefault(label, len(numbers))
-        for start, end in pairwise(corpus.offset.tolist())
-        for label in convert_labels(cells[start:end], to)
-    ]
+    sentences = [cells[start:end] for start, end in pairwise(corpus.offset.tolist())]
+    ids = [numbers.setdefault(label, len(numbers)) for labels in convert_labels(sentences, to) for label in labels]
     return np.array(ids, np.int32), list(numbers)
 
 

@@ -20,7 +20,7 @@ from palmette.data.formats.registry import stream_corpus
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.data.stream import LINES, cut_blocks
 from palmette.data.text import UTF8, read_text
-from palmette.errors import UsageError
+from palmette.errors import DataError, UsageError
 
 TOGETHER = 1000
 """Documents that are written at a time."""
@@ -93,5 +93,9 @@ def write_documents(
     rest = iter(documents)
     with SINKS[format](path, encoding) as out:
         while group := list(islice(rest, TOGETHER)):
-            out.write(lines_of(writable([sound(each, notes) for each in group], format, notes), format, notes))
+            kept = writable([sound(each, notes) for each in group], format, notes)
+            try:
+                out.write(lines_of(kept, format, notes))
+            except UnicodeEncodeError as error:
+                raise DataError(f"a string that is not valid Unicode: {error.object[error.start :][:20]!r}") from None
     notes.log()

@@ -20,7 +20,7 @@ from palmette.data.annotations.notes import Notes
 from palmette.data.corpus import Corpus, Surface
 from palmette.data.formats.confidence import Confidence
 from palmette.data.formats.labelling import Labelling
-from palmette.data.labels.schemes import Span, are_chunk_labels, spans, split_label
+from palmette.data.labels.schemes import Span, are_chunk_labels, convert_labels, spans, split_label
 from palmette.errors import UsageError
 
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
@@ -30,16 +30,18 @@ Scores = dict[tuple[int, int, int], float]
 def documents_of(given: Labelling, notes: Notes, *, answer: str = PREDICTED, whole: bool = False) -> list[Document]:
     """The documents of a corpus with spans by its labels. `whole`: all of a raw text is one document."""
     corpus = given.corpus
-    names = [label for label in given.labels if label != "O"]
-    if names and not are_chunk_labels(names):
-        label = next((name for name in names if not split_label(name)[0]), names[0])
+    other = next((label for label in given.labels if not split_label(label)[0]), None)
+    if other is not None and not are_chunk_labels(given.labels):
         raise UsageError(
-            f"the label {label!r} is none of a span: formats of annotators need labels such as B-PER, I-PER and O"
+            f"the label {other!r} is none of a span: formats of annotators need labels such as B-PER, I-PER and O"
         )
     if corpus.surface is None and not corpus.columns and corpus.n_tokens:
         raise UsageError("attributes have no tokens to write: choose columns of words, or raw text")
     tags, marks = given.tags(), corpus.offset.tolist()
-    chunks = [spans(tags[a:b]) for a, b in pairwise(marks)]
+    sentences = [tags[a:b] for a, b in pairwise(marks)]
+    if other is not None:  # another notation, which only all labels together show
+        sentences = convert_labels(sentences, "iob2")
+    chunks = [spans(sentence) for sentence in sentences]
     scores = _scores(given.confidence)
     surface = corpus.surface
     if surface is None:

@@ -56,6 +56,9 @@ def _other_keys(document: Document) -> list[str]:
     data = document.kept.get("data") if document.format == "labelstudio" else None
     if isinstance(data, dict):
         found |= data.keys() - {document.style[0]}
+        found |= {"predictions"} if document.answer != PREDICTED and document.kept.get("predictions") else set()
+    if document.format == "prodigy" and document.tokens is not None:
+        found |= {"tokens"}
     if document.format != "labelstudio":
         found |= {key for span in document.spans for key in span.extra}
     return sorted(found)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
+
+import msgspec
 
 from palmette.data.annotations.document import At
 from palmette.errors import DataError
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 LARGEST = 1 << 53  # whole numbers up to which JavaScript counts
 
 
@@ -26,14 +30,24 @@ def decoded(data: str, at: At) -> Any:
     def constant(name: str) -> Any:
         raise at.error(f"{name} is not a JSON number")
 
+    def finite(text: str) -> float:
+        if math.isinf(found := float(text)):
+            raise at.error(f"the number {text[:40]} is too large")
+        return found
+
     try:
-        return json.loads(data, object_pairs_hook=pairs, parse_constant=constant)
+        value = json.loads(data, object_pairs_hook=pairs, parse_constant=constant, parse_float=finite)
+        if _SURROGATE.search(data):
+            msgspec.json.encode(value)
+        return value
     except DataError:
         raise
     except json.JSONDecodeError as error:
         line = (at.line or 1) + error.lineno - 1
         hint = "if it is raw text: --format text, or plain"
         raise At(at.file, line).error(f"not JSON: {error.msg} at character {error.colno} of the line", hint) from None
+    except UnicodeEncodeError:
+        raise at.error("a string holds half of a surrogate pair", "clean the text first") from None
     except RecursionError:
         raise at.error("JSON nested too deeply") from None
     except ValueError as error:  # a number of thousands of digits
@@ -55,10 +69,6 @@ def listed(value: Any, what: str, at: At) -> list[Any]:
 def string(value: Any, what: str, at: At) -> str:
     if not isinstance(value, str):
         raise at.error(f"{what} is {_kind(value)}, not a string")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise at.error(f"{what} holds half of a surrogate pair", "clean the text first") from None
     return value
 
 
@@ -76,7 +86,7 @@ def number(value: Any, what: str, at: At) -> float | None:
     """A finite number, or nothing."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300 or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300:
         raise at.error(f"{what} is {_kind(value)}, not a number")
     return float(value)
 
@@ -84,8 +94,10 @@ def number(value: Any, what: str, at: At) -> float | None:
 def identity(value: Any, what: str, at: At) -> str | int | None:
     """An identifier: a string, a whole number, or nothing."""
     if value is None or isinstance(value, str):
-        return None if value is None else string(value, what, at)
-    return whole(value, what, at)
+        return value
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise at.error(f"{what} is {_kind(value)}, neither a string nor a whole number")
+    return value
 
 
 def _kind(value: Any) -> str:

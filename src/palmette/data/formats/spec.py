@@ -127,7 +127,10 @@ class FormatSpec(TextSpec):
         "widened to whole tokens.",
     )  # fmt: skip
     offsets: str = option(
-        default="auto", choices=OFFSETS, group="data", help="What the offsets of Label Studio and doccano count."
+        default="auto",
+        choices=OFFSETS,
+        group="data",
+        help="What the offsets of Label Studio and doccano count. A model does not remember it.",
     )
     has_label: bool | None = option(
         default=None, python_only=True,
@@ -177,8 +180,9 @@ class FormatSpec(TextSpec):
         return found
 
     def stored(self) -> dict[str, Any]:
-        """What a model remembers: not the encoding and the limits, since other files may have others."""
-        return {name: value for name, value in self.values().items() if name not in TextSpec.__options__}
+        """What a model remembers: not the encoding, the limits and what offsets count, since other files may have
+        others."""
+        return {name: value for name, value in self.values().items() if name not in (*TextSpec.__options__, "offsets")}
 
     def labelled(self) -> FormatSpec:
         """This specification with labels."""
