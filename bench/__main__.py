@@ -17,6 +17,7 @@ from bench import (
     lm,
     nbest,
     parse,
+    pick,
     quality,
     scale,
     serve,
@@ -25,6 +26,7 @@ from bench import (
     speed,
     start,
 )
+from bench.downstream.grobid import bench_grobid
 from bench.fuzz import command as fuzz
 from bench.measure import data_folder
 from bench.report import write_report
@@ -42,12 +44,14 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "decode": decode.bench_decode,
     "size": size.bench_size,
     "sparse": lambda data, times: sparse.bench_sparse(data),
+    "grobid": bench_grobid,
     "latent": lambda data, times: latent.bench_latent(data),
     "nbest": nbest.bench_nbest,
     "parse": parse.bench_parse,
     "classify": lambda data, times: classify.bench_classify(data),
     "lm": lm.bench_lm,
     "dial": lambda data, times: dial.bench_dial(data),
+    "pick": lambda data, times: pick.bench_pick(data),
     "scale": lambda data, times: scale.bench_scale(data),
     "report": lambda data, times: write_report(),
 }

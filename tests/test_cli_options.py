@@ -298,7 +298,7 @@ def test_looking_inside(cli: Cli) -> None:
     about = json.loads(cli.fine("inspect chunk.palm --json --top 3"))
     assert all(len(about["top"][label]) == 3 for label in ("B-NP", "O"))
     strongest = about["top"]["B-NP"][0]
-    assert f"{strongest['attribute']} {strongest['weight']:+.2f}" in text
+    assert f"{strongest['name']} {strongest['weight']:+.2f}" in text
     cli.write("b.txt", "B\n")
     trained(cli, "--template b.txt --passes 1")
     assert "0 label attributes" not in cli.fine("inspect m.palm")  # it has none at all, and no crash
@@ -326,7 +326,8 @@ def test_the_demo_leaves_what_it_tells(
     out = cli.fine("demo --corpus -q", "--text", "Dogs bark.")
     assert sorted(os.listdir(tmp_path)) == ["chunk.palm", "dev.txt", "pos.palm", "test.txt", "train.txt"]
     assert "Dogs" in out
-    commands = [line[9:] for line in out.splitlines() if line.startswith("palmette train ")]
+    lines = out.replace(" \\\n", " ").splitlines()  # a command on several lines
+    commands = [line[9:] for line in lines if line.startswith("palmette train ")]
     for line in commands:  # the commands it shows make the models it made
         name = line.split()[3]
         made = (tmp_path / name).read_bytes()

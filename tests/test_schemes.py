@@ -1,4 +1,5 @@
-"""Tag schemes: the table of the five representations, round trips, and the rules against enumeration."""
+"""Tag schemes: the table of the five representations, round trips, and the rules against enumeration. GROBID's labels,
+other separators and bare labels are in test_notations.py."""
 
 from __future__ import annotations
 

@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from palmette.data.text import TextSpec
     from palmette.data.treebank import Treebank
     from palmette.datasets.demo import load_acronyms, load_demo, load_grammaticality, load_trees, load_vowels
+    from palmette.estimators.check import check
     from palmette.estimators.classifier import Classifier
     from palmette.estimators.hmm import HMM
     from palmette.estimators.language_model import LanguageModel
     from palmette.estimators.linear_classifier import LinearClassifier
     from palmette.estimators.parser import Parser
+    from palmette.estimators.pick import pick, pick_file
     from palmette.estimators.retag import jackknife
     from palmette.estimators.tagger import Tagger
     from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
     from palmette.options.states import LabelHistory, Latent, Plain
+    from palmette.reports.plots import plot
     from palmette.structures.hypergraph import Hypergraph
 
 # Where the public names are defined: imported on first use, so that nothing waits for Numba without need
@@ -41,15 +44,18 @@ _MODULES = {
     "data.text": ("TextSpec",),
     "data.treebank": ("Treebank",),
     "datasets.demo": ("load_acronyms", "load_demo", "load_grammaticality", "load_trees", "load_vowels"),
+    "estimators.check": ("check",),
     "estimators.classifier": ("Classifier",),
     "estimators.hmm": ("HMM",),
     "estimators.language_model": ("LanguageModel",),
     "estimators.linear_classifier": ("LinearClassifier",),
     "estimators.parser": ("Parser",),
+    "estimators.pick": ("pick", "pick_file"),
     "estimators.retag": ("jackknife",),
     "estimators.tagger": ("Tagger",),
     "options.search": ("Beam", "Viterbi"),
     "options.states": ("LabelHistory", "Latent", "Plain"),
+    "reports.plots": ("plot",),
     "structures.hypergraph": ("Hypergraph",),
 }  # fmt: skip
 _HOMES = {name: f"palmette.{module}" for module, names in _MODULES.items() for name in names}

@@ -28,7 +28,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("compare:Compare", "Compare taggers, outputs or learners, with significance tests."),
     "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights."),
     "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
+    "plot": ("plot:Plot", "Draw a model: learning curve, transitions, strongest weights."),
+    "trellis": ("trellis:DrawTrellis", "Draw the search of a sentence: scores, best path, runner-up."),
     "convert": ("convert:Convert", "Convert the tag scheme of a labelled file."),
+    "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, noise."),
+    "pick": ("pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
     "features": ("features:Features", "Print a named template set, or check a template file."),
     "parser train": ("parser.train:TrainParser", "Train a dependency parser from a treebank."),
     "parser parse": ("parser.parse:Parse", "Parse a file, standard input or a typed sentence."),
@@ -71,7 +75,7 @@ OTHER_STRUCTURES = {
     ("eval", "classify"): "classifier eval", ("inspect", "classify"): "classifier inspect",
     ("compare", "classify"): "classifier compare",
 }  # fmt: skip
-MODEL_VERBS = ("tag", "eval", "calibrate", "compact", "compare", "inspect", "explain")
+MODEL_VERBS = ("tag", "eval", "calibrate", "compact", "compare", "inspect", "explain", "trellis", "pick")
 
 
 def overview(group: str | None = None) -> str:
@@ -148,7 +152,7 @@ def _run(given: list[str]) -> None:
     if "--help" in rest or "-h" in rest:
         from palmette.cli.help import command_help
 
-        print(command_help(command, rest))
+        print(command_help(command, rest, everything="all" in rest))
         return
     made = command.parsed(rest)
     with _messages_shown(made):
@@ -169,7 +173,13 @@ def find_command(given: Sequence[str]) -> tuple[str, list[str]]:
     if first not in COMMANDS:
         import difflib
 
-        near = difflib.get_close_matches(first, [*COMMANDS, *GROUPS], 1)
+        from palmette.options.other_tools import COMMAND_WORDS
+
+        near = (
+            [COMMAND_WORDS[first]]
+            if first in COMMAND_WORDS
+            else difflib.get_close_matches(first, [*COMMANDS, *GROUPS], 1)
+        )
         hint = f"; did you mean `palmette {near[0]}`?" if near else ""
         raise UsageError(f"there is no command `palmette {first}`{hint}\n  see `palmette --help`")
     return _by_model(first, rest), rest

@@ -39,6 +39,7 @@ class Command(Options):
 
     owners: ClassVar[tuple[type[Options], ...]] = ()
     hidden: ClassVar[tuple[str, ...]] = ()  # flags of the owners that the command does not have
+    common: ClassVar[tuple[str, ...]] = ()  # flags that a short help shows; none: it shows all
     path: ClassVar[str] = ""  # as typed: `parser train`
 
     flat: dict[type[Options], dict[str, Any]]
@@ -164,6 +165,11 @@ class _Parser:
     def _unknown(self, name: str) -> str:
         import difflib
 
+        from palmette.options.other_tools import flag_hint
+
+        hint = flag_hint(name, self.flags)
+        if hint:
+            return f"there is no option {name}: {hint}"
         near = difflib.get_close_matches(name, self.flags, 1, 0.6)
         return f"there is no option {name}" + (f"; did you mean {near[0]}?" if near else "")
 

@@ -28,7 +28,7 @@ DECODINGS = {
 }
 
 
-OF_FILES = ("format", "columns", "separator", *TextSpec.__options__)
+OF_FILES = ("format", "columns", "separator", "ragged", *TextSpec.__options__)
 """Options of the data that a typed sentence does not have."""
 
 

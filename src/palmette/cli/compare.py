@@ -29,6 +29,10 @@ class Compare(HelperOptions, JsonOptions, Command):
         "unit", "penn-quotes",
         *(each.flag_name for each in TaggerOptions.__options__.values() if each.flag_name not in SHARED),
     )  # fmt: skip
+    common = (
+        "gold", "train", "learners", "seeds", "dev", "differences", "features", "passes", "format", "label", "json",
+        "quiet",
+    )  # fmt: skip
 
     files: list | None = option(
         default=None, argument=True, repeat=True,

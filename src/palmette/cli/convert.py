@@ -23,7 +23,8 @@ OUTPUTS = ("columns", "jsonl", "conllu", "attributes", *ANNOTATORS)
 class Convert(EncodingOptions, JsonOptions, Command):
     """Convert a file to another format, tag scheme or encoding, and report what was repaired, changed or lost. If the
     format stays, only the labels change and all other bytes stay. Any tag scheme is read; ill-formed label sequences
-    are read as conlleval reads them."""
+    are read as conlleval reads them. Of a model: convert a model of CRFsuite, Wapiti or CRF++ to a Palmette model, or a
+    model to CRFsuite's format (-o model.crfsuite)."""
 
     owners = (FormatSpec,)
 
@@ -41,7 +42,18 @@ class Convert(EncodingOptions, JsonOptions, Command):
         default=None, choices=OUTPUTS, group="output", help="The format to write (default: that of the input)."
     )
 
+    constraints: str | None = option(
+        default=None, metavar="SCHEME", group="model",
+        help="Of a model: label sequences must follow a tag scheme from now on, iob2 or another one; auto: the one "
+        "that its labels show.",
+    )  # fmt: skip
+
     def run(self) -> None:
+        from palmette.cli.convert_model import convert_model, is_model
+
+        if is_model(self.data):
+            convert_model(self.data, self.output, self.constraints)
+            return
         if self.json and self.output == "-":
             raise UsageError("--json prints an account: write the file elsewhere with -o FILE")
         spec = format_spec(self.params(FormatSpec))

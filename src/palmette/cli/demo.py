@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -33,12 +34,10 @@ class Demo(OutputOptions, Command):
 
     folder: str = option(
         default=".", flag="output", short="o", metavar="FOLDER",
-        help="Where to write the two model files, pos.palm and chunk.palm.",
+        help="Where to write the corpus and the two model files, pos.palm and chunk.palm.",
     )  # fmt: skip
     text: str | None = option(default=None, help="A sentence to tag at the end; on a terminal you are asked for one.")
-    corpus: bool = option(
-        default=False, group="data", help="Write the corpus there too, as train.txt, dev.txt and test.txt."
-    )
+    corpus: bool = option(default=True, group="data", help="Write the corpus: train.txt, dev.txt and test.txt.")
     data: str | None = option(
         default=None, choices=DATA, group="data",
         help="Only write other data there, as NAME.txt and NAME_test.txt (trees: .conllu), for the examples in docs.",
@@ -46,8 +45,8 @@ class Demo(OutputOptions, Command):
 
     def run(self) -> None:
         if self.data is not None:
-            if self.corpus or self.text is not None:
-                raise UsageError("--data only writes files: leave --text and --corpus out")
+            if self.text is not None:
+                raise UsageError("--data only writes files: leave --text out")
             _write_data(self.data, self.folder)
             return
         from palmette.data import model_file
@@ -58,7 +57,7 @@ class Demo(OutputOptions, Command):
             model_file.check_output(path)
         if self.corpus:
             _write_corpus(self.folder)
-        console = OutputConsole(100)
+        console = OutputConsole(80)
         _compile_first()
         with as_file(files("palmette") / "datasets" / "files") as shipped:
             pos, chunk = (_train(console, kind, shipped, targets[kind], self.quiet) for kind in targets)
@@ -82,9 +81,13 @@ def _write_corpus(folder: str) -> None:
     from palmette.data.files import write_whole
     from palmette.datasets.demo import PARTS, demo_text
 
-    for part in PARTS:
-        with write_whole(os.path.join(folder, f"{part}.txt")) as out:
-            out.write(demo_text(part).encode())
+    texts = {os.path.join(folder, f"{part}.txt"): demo_text(part).encode() for part in PARTS}
+    for path, text in texts.items():
+        if os.path.exists(path) and Path(path).read_bytes() != text:
+            raise UsageError(f"{path} is another file: choose a folder with --output, or --no-corpus")
+    for path, text in texts.items():
+        with write_whole(path) as out:
+            out.write(text)
 
 
 def _write_data(name: str, folder: str) -> None:
@@ -105,7 +108,7 @@ def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) ->
     tagger = Tagger(kind, passes=15, patience=4, seed=1)
     command = f"palmette train train.txt -o {kind}.palm --features {kind} --dev dev.txt --passes 15 --patience 4"
     command += " --label 1 --columns 0" if kind == "pos" else ""
-    console.print(f"[dim]{command}[/dim]", soft_wrap=True)
+    _print_command(console, command)
     sys.stdout.flush()
     with TrainingDisplay(15, "F1" if kind == "chunk" else "accuracy", quiet) as display:
         tagger.fit_file(data / "train.txt", data / "dev.txt", spec=spec, progress=display)
@@ -147,8 +150,8 @@ def _show_learnt(console: Console, chunk: Tagger) -> None:
 
     console.print("[bold]4. What did the chunker learn?[/bold] [dim](palmette inspect chunk.palm)[/dim]")
     for label in ("B-NP", "I-NP", "B-VP", "B-PP"):
-        rows = top_attributes(chunk.model_, label, 5)
-        console.print(f"{label:6}" + "  ".join(f"{escape(r['attribute'])} [dim]{r['weight']:+.1f}[/dim]" for r in rows))
+        rows = top_attributes(chunk.model_, label, 4)
+        console.print(f"{label:6}" + "  ".join(f"{escape(r['name'])} [dim]{r['weight']:+.1f}[/dim]" for r in rows))
 
 
 def _show_sentences(console: Console, pos: Tagger, chunk: Tagger, text: str | None) -> None:
@@ -166,6 +169,23 @@ def _show_sentences(console: Console, pos: Tagger, chunk: Tagger, text: str | No
 def _what_next(console: Console, targets: dict[str, str]) -> None:
     pos, chunk = targets["pos"], targets["chunk"]
     console.print("\n[bold]Next[/bold]")
-    console.print(f'  palmette tag {chunk} --with pos={pos} --text "Your own sentence here."', soft_wrap=True)
-    console.print(f"  palmette inspect {chunk}", soft_wrap=True)
-    console.print("  palmette train your-file.txt -o my.palm --features ner --dev your-dev.txt", soft_wrap=True)
+    for command in (
+        f'palmette tag {chunk} --with pos={pos} --text "Your own sentence here."',
+        f"palmette inspect {chunk}",
+        f'palmette explain {chunk} "Time flies like an arrow." --with pos={pos}',
+        "palmette train your-file.txt -o my.palm --dev your-dev.txt",
+    ):
+        _print_command(console, command, "  ")
+
+
+def _print_command(console: Console, command: str, indent: str = "") -> None:
+    """A command that can be copied, on several lines if the terminal is narrow: broken before options only."""
+    parts = re.split(r" (?=--?[a-z])", command)
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(indent) + len(lines[-1]) + len(part) + 3 <= console.width:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"    {part}")
+    shown = " \\\n".join(indent + line for line in lines)
+    console.print(shown, style="dim", markup=False, soft_wrap=True)

@@ -17,8 +17,9 @@ def width() -> int:
     return max(60, min(100, shutil.get_terminal_size((80, 24)).columns))
 
 
-def command_help(command: type[Command], words: Sequence[str] = ()) -> str:
-    """The help of a command. A variant named among the words (`--learner mira`) is the only one of its kind shown."""
+def command_help(command: type[Command], words: Sequence[str] = (), *, everything: bool = False) -> str:
+    """The help of a command: its common options, or everything. The options of a variant that is named among the words
+    (`--learner mira`) are shown in both; everything leaves out the other variants of its kind then."""
     flags = list(command.flags())
     chosen = _chosen(flags, words)
     arguments = [flag.option for flag in flags if flag.option.argument]
@@ -32,9 +33,44 @@ def command_help(command: type[Command], words: Sequence[str] = ()) -> str:
         _wrapped(f"Usage: palmette {command.path} {usage} {needed} [options]".replace("  ", " ").replace("  ", " ")),
         _wrapped(" ".join((command.__doc__ or "").split())),
     ]
-    for title, group in _grouped(flags, chosen).items():
-        parts.append(f"{title}\n" + "\n".join(_row(option) for option in group))
+    short = bool(command.common) and not everything
+    for title, group in _shown(command, flags, chosen, short).items():
+        parts.append(f"{title}\n" + "\n".join(_row(option, short and title == "Options") for option in group))
+    if short:
+        parts.append(_further(command, flags, chosen))
     return "\n\n".join(parts)
+
+
+def _shown(
+    command: type[Command], flags: Sequence[Flag], chosen: Mapping[str, str], short: bool
+) -> dict[str, list[Option]]:
+    """The options to show by the title of their group."""
+    if not short:
+        return _grouped(flags, chosen)
+    named = {flag.option.flag_name: _as_shown(flag) for flag in reversed(flags)}  # of several variants the first
+    grouped = _grouped([flag for flag in flags if flag.option.argument or flag.variant in chosen.values()], chosen)
+    arguments = {"Arguments": grouped.pop("Arguments")} if "Arguments" in grouped else {}
+    return {**arguments, "Options": [named[name] for name in command.common], **grouped}
+
+
+def _as_shown(flag: Flag) -> Option:
+    """The option of a flag, with a default only if it applies when nothing is given."""
+    if flag.outer is None or flag.variant is None:
+        return flag.option
+    usual = flag.outer.default if flag.outer.default is None else flag.outer.variant(flag.outer.default)
+    kind = getattr(usual, "kind", None)
+    return flag.option._replace(default=getattr(usual, flag.option.name) if kind == flag.variant else None)
+
+
+def _further(command: type[Command], flags: Sequence[Flag], chosen: Mapping[str, str]) -> str:
+    """Where the options are that a short help leaves out."""
+    names = {flag.option.flag_name for flag in flags if not flag.option.argument}
+    lines = [f"{len(names) - len(command.common)} further options: palmette {command.path} --help all"]
+    variants = next((flag.option for flag in flags if flag.option.variants is not None), None)
+    if variants is not None and not chosen:
+        kinds = [flag.variant for flag in flags if flag.outer is not None and flag.outer.name == variants.name]
+        lines.append(f"Those of a {variants.name}: palmette {command.path} --{variants.flag_name} {kinds[0]} --help")
+    return "\n".join(lines)
 
 
 def group_titles(command: type[Command]) -> dict[str, list[Option]]:
@@ -91,7 +127,7 @@ def _metavar(option: Option) -> str:
     return "N" if int in kinds and float not in kinds else "X" if float in kinds else option.name.upper()
 
 
-def _row(option: Option) -> str:
+def _row(option: Option, brief: bool = False) -> str:
     if option.argument:
         names = option.name.upper()
     else:
@@ -102,7 +138,7 @@ def _row(option: Option) -> str:
             names = short + names
         else:
             names = f"{short}--{option.flag_name} {_metavar(option)}"
-    body = " ".join(part for part in (option.help, _choices(option), _default(option)) if part)
+    body = " ".join(part for part in (option.help, _choices(option, brief), _default(option)) if part)
     lines = textwrap.wrap(body, width() - COLUMN, break_on_hyphens=False) or [""]
     first = f"  {names}"
     if len(first) > COLUMN - 2:
@@ -112,11 +148,11 @@ def _row(option: Option) -> str:
     return "\n".join(rows)
 
 
-def _choices(option: Option) -> str:
-    """One clause per choice."""
+def _choices(option: Option, brief: bool) -> str:
+    """One clause per choice; a short help has their names only."""
     if option.variants is not None:
         return "One of " + ", ".join(option.variants) + "."
-    if isinstance(option.choices, Mapping):
+    if isinstance(option.choices, Mapping) and not brief:
         return "; ".join(f"{name}: {about}" for name, about in option.choices.items()) + "."
     return ""
 

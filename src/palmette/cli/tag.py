@@ -35,6 +35,10 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
 
     owners = (FormatSpec,)
     hidden = ("label", "tag-names", "split-at-spans", "offsets")
+    common = (
+        "output", "text", "format", "columns", "nbest", "confidence", "marginals", "known", "to", "with", "threads",
+        "quiet",
+    )  # fmt: skip
 
     model: str = option(argument=True, help="The model file.")
     data: str = option(

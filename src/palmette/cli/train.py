@@ -14,6 +14,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import option
+from palmette.options.training import LIMITS
 
 if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
@@ -29,7 +30,11 @@ class Train(JsonOptions, Command):
     """Train a tagger from a labelled file."""
 
     owners = (TaggerOptions, FormatSpec)
-    hidden = ("unit", "penn-quotes")
+    hidden = ("unit", "penn-quotes", "candidates")
+    common = (
+        "output", "dev", "learner", "features", "template", "latent", "passes", "patience", "format", "label",
+        "threads", "resume", "quiet",
+    )  # fmt: skip
 
     data: str = option(
         argument=True,
@@ -55,6 +60,10 @@ class Train(JsonOptions, Command):
         help="Write a compact model: weights of 8 bits, without the attributes that development data does not miss.",
     )  # fmt: skip
     prune: bool = option(default=False, group="output", help="Leave out attributes whose weights are all zero.")
+    plot: str | None = option(
+        default=None, metavar="FILE", group="output",
+        help="Draw the learning curve to this file: .png, .svg or .pdf (needs matplotlib).",
+    )  # fmt: skip
     strip: bool = option(default=False, group="output", help="Leave out the attributes' names, used by `inspect` only.")
 
     def run(self) -> None:
@@ -64,6 +73,11 @@ class Train(JsonOptions, Command):
         from palmette.training.interrupt import stop_on_sigterm
 
         model_file.check_output(self.output)
+        if self.plot is not None:
+            from palmette.reports.plots import picture_format
+
+            model_file.check_output(self.plot)
+            picture_format(self.plot)
         stop_on_sigterm()
         begun = time.perf_counter()
         old = Tagger.load(self.resume) if self.resume else None
@@ -83,6 +97,10 @@ class Train(JsonOptions, Command):
         report_training(tagger.outcome_, self.output, seconds, lambda: about(tagger), self.json, self.quiet)
         if self.compact and not silent:
             log_compact(tagger.compaction_)
+        if self.plot is not None:
+            from palmette.reports.plots import plot, save_figure
+
+            save_figure(plot(tagger, title=self.output), self.plot)
         exit_if_interrupted(tagger.outcome_)
 
     def _check(self) -> None:
@@ -104,7 +122,7 @@ class Train(JsonOptions, Command):
     def _tagger(self, old: Tagger | None) -> Tagger:
         from palmette.estimators.tagger import Tagger
 
-        before = {} if old is None else old.get_params(deep=False) | {"passes": None, "patience": None}
+        before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
         params = self.params(TaggerOptions, before)
         for name in ("lexicons", "clusters"):
             if isinstance(params.get(name), list):

@@ -7,6 +7,8 @@ import numpy as np
 from palmette.data.corpus import Attributes, Column, Corpus
 from palmette.errors import UsageError, counted
 
+_TOGETHER = 20  # consecutive sentences that go into one fold: neighbours share a topic and its words
+
 
 def take(corpus: Corpus, sentences: np.ndarray) -> Corpus:
     """The sentences with these numbers, in this order. The text that they were read from is left out."""
@@ -59,3 +61,14 @@ def split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
         raise UsageError(f"a share of {share} of {counted(corpus.n_sentences, 'sentence')} leaves one side empty")
     drawn = np.random.default_rng([seed, 0]).permutation(corpus.n_sentences)
     return take(corpus, np.sort(drawn[n:])), take(corpus, np.sort(drawn[:n]))
+
+
+def dealt(n_sentences: int, folds: int, seed: int) -> np.ndarray:
+    """The fold i64[S] of each sentence; all folds have about as many sentences."""
+    if not 2 <= folds <= max(2, n_sentences):
+        sentences = counted(n_sentences, "sentence")
+        raise UsageError(f"{counted(folds, 'fold')} of {sentences}: choose 2 or more, at most as many")
+    together = min(_TOGETHER, max(1, n_sentences // (4 * folds)))
+    groups = -(-n_sentences // together)
+    drawn = np.random.default_rng([seed, 3]).permutation(groups) % folds
+    return np.repeat(drawn, together)[:n_sentences]

@@ -16,6 +16,7 @@ import numpy as np
 
 from palmette.data.corpus import Column, Corpus, column_of_types
 from palmette.data.formats.conllu_light import CONLLU_FIELDS
+from palmette.data.subset import dealt
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of
 from palmette.errors import UsageError, counted
 from palmette.estimators.tagger import Tagger
@@ -23,7 +24,6 @@ from palmette.estimators.tagger import Tagger
 logger = logging.getLogger(__name__)
 
 TAGS = ("upos", "xpos")
-_TOGETHER = 20  # consecutive sentences that go into one fold: neighbours share a topic and its words
 
 
 def tag_field(tagger: Tagger) -> str:
@@ -135,10 +135,7 @@ def tagged_fields(treebank: Treebank) -> list[str]:
 
 def _jackknifed_column(treebank: Treebank, field: str, folds: int, seed: int, tagger: dict[str, Any]) -> Column:
     column = treebank.column(_checked(field))
-    if not 2 <= folds <= max(2, treebank.n_sentences):
-        sentences = counted(treebank.n_sentences, "sentence")
-        raise UsageError(f"{counted(folds, 'fold')} of {sentences}: choose 2 or more, at most as many")
-    fold = _dealt(treebank.n_sentences, folds, seed)
+    fold = dealt(treebank.n_sentences, folds, seed)
     made = np.empty(treebank.n_tokens, np.int32)
     number = {name: k for k, name in enumerate(column.types)}
     shares = []
@@ -187,14 +184,6 @@ def prepare_training(
 
 def _labelled(treebank: Treebank, field: str) -> Corpus:
     return Corpus(treebank.offset, [treebank.forms], treebank.column(field), source=treebank.corpus.source)
-
-
-def _dealt(n_sentences: int, folds: int, seed: int) -> np.ndarray:
-    """The fold i64[S] of each sentence; all folds have about as many sentences."""
-    together = min(_TOGETHER, max(1, n_sentences // (4 * folds)))
-    groups = -(-n_sentences // together)
-    dealt = np.random.default_rng([seed, 3]).permutation(groups) % folds
-    return np.repeat(dealt, together)[:n_sentences]
 
 
 def _used(ids: np.ndarray, types: list[str]) -> Column:

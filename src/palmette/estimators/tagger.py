@@ -20,6 +20,7 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import known_gold, label_names, mask_from_items
 from palmette.data.labels.partial import mark_partial_labels
+from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import DataError, UsageError, counted
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger_compact import Compacting
@@ -36,6 +37,7 @@ if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the 
     from palmette.data.items import Items
     from palmette.evaluation.scores import Scores
     from palmette.structures.chain.session import Session
+    from palmette.structures.chain.trellis import TrellisRecord
     from palmette.training.result import Progress
 
 FEW = 4  # sentences that are tagged one by one
@@ -121,6 +123,8 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         settings = self.settings()
         if resume is not None and resume.packed is not None:
             raise UsageError("a compact model cannot be trained further: use the full model")
+        if resume is not None and resume.exact is not None:
+            raise UsageError("a model of another tool cannot be trained further: train a new one on its data")
         from palmette.data.subset import split
         from palmette.training.chain.dev import check_labelled
         from palmette.training.chain.fit import fit_chain
@@ -249,9 +253,26 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         found = list(nbest_lists(model, items.corpus, n, known=known))
         return items.with_empty(found, lambda: [of_no_token(model)])
 
+    def trellis(self, tokens: Any) -> TrellisRecord:
+        """The search of one sentence, as a plain record: scores, best path, runner-up, what a beam keeps."""
+        from palmette.structures.chain.trellis import trellis_of
+
+        items = self._items([tokens])
+        if not items.corpus.n_tokens:
+            raise DataError("a sentence without tokens has no trellis")
+        return trellis_of(self._fitted(), items.corpus)
+
     def search_with(self, search: str | None = None, beam: int | None = None, recombine: bool | None = None) -> Tagger:
         """From now on search as told (viterbi, or beam with so many prefixes), not as in training."""
         self._fitted().search_with(search, beam, recombine)
+        return self
+
+    def constrain(self, scheme: str = "auto") -> Tagger:
+        """From now on label sequences follow a tag scheme (iob2, iobes, ...; auto: the one that the labels show), also
+        those of a model that was trained without it."""
+        from palmette.structures.chain.constrain import constrained
+
+        self.model_ = constrained(self._fitted(), scheme)
         return self
 
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Sequence[float] | None = None) -> float:
@@ -272,7 +293,8 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         from palmette.evaluation.scores import score
 
         gold, guess, labels = self.gold_and_guess(corpus, bias)
-        return score(gold, guess, corpus.offset, labels, self.unseen(corpus), known=self.certain(corpus))
+        scheme = unseen_scheme(self._fitted().scheme)
+        return score(gold, guess, corpus.offset, labels, self.unseen(corpus), scheme, known=self.certain(corpus))
 
     def gold_and_guess(
         self,

@@ -53,8 +53,8 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
     )
     passes: int | None = option(
         default=None, low=1, group="training",
-        help=f"Passes over the data, or iterations of lbfgs (default: {PASSES}; with --patience and for lbfgs at most "
-        f"{MOST_PASSES}). When resuming: further passes.",
+        help=f"Passes over the data, or iterations of lbfgs (default: {PASSES}; with --patience, --stop-window and for "
+        f"lbfgs at most {MOST_PASSES}). When resuming: further passes.",
     )  # fmt: skip
     estimator: str = option(
         default="auto", choices=ESTIMATORS, group="training", help="Which weights come out of the training."
@@ -93,10 +93,15 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
         default="all", choices=COMBINATIONS, group="features",
         help="Weights of observations on single labels.",
     )  # fmt: skip
+    transition_features: str = option(
+        default="all", choices={"all": "every label pair has a weight", "seen": "only pairs in the training data"},
+        group="features", help="Weights of label pairs without observations (crf and perceptron).",
+    )  # fmt: skip
     constraints: str = option(
         default="auto", group="model", metavar="auto|strict|none|SCHEME",
         help="Tag scheme that label sequences must follow: auto (found in the labels; rare ill-formed chunks are "
-        "repaired), strict (found; an ill-formed chunk is an error), none, or its name (iob2, ...).",
+        "repaired), strict (found; an ill-formed chunk is an error), none, or its name (iob2, grobid, ...; bare: each "
+        "run of equal labels is a span, and any label may follow any).",
     )  # fmt: skip
 
 
@@ -179,6 +184,7 @@ class ChainSettings(ChainOptions, Value):
         return MOST_PASSES if self.passes is None and self.chosen_learner.full_batch else super().n_passes()
 
     def validate(self) -> None:
+        self.check_stop_rule()
         _check_unused(self)
         _check_states(self)
         _check_beam(self)
@@ -189,6 +195,9 @@ class ChainSettings(ChainOptions, Value):
             raise OptionError("candidates", "a forest is what parsers with merged states have; leave it out")
         if self.mavg_every is not None and self.estimator != "mavg":
             raise OptionError("mavg_every", "applies to the estimator mavg")
+        if self.transition_features != "all" and (self.beam or learner.kind not in ("crf", "perceptron")):
+            how = "a beam" if self.beam else learner.kind
+            raise OptionError("transition_features", f"seen is for crf and perceptron with exact search, not {how}")
         if learner.full_batch and self.estimator != "auto":
             raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
         if not isinstance(self.constraints, str):

@@ -319,6 +319,13 @@ class Options:
                     f"{cls.__name__} has no parameter {name!r}: it is an option of {kinds}, "
                     f"as in {option.name}={variant.__name__}({inner}=...)"
                 )
+        from palmette.options.other_tools import renamed
+
+        other = renamed(name)
+        if other is not None and other[0] != name:
+            if other[0] in cls.__options__:
+                return f"{cls.__name__} has no parameter {name!r}: it is {other[0]} here" + _remark(other[1])
+            return cls.unknown(other[0]).replace(repr(other[0]), repr(name), 1) + _remark(other[1])
         return f"{cls.__name__} has no parameter {name!r}; it has {', '.join(cls.__options__)}"
 
     def values(self) -> dict[str, Any]:
@@ -347,6 +354,10 @@ class Options:
                 break
             leading.append(repr(changed.pop(name)))
         return f"{type(self).__name__}({', '.join([*leading, *(f'{k}={v!r}' for k, v in changed.items())])})"
+
+
+def _remark(text: str) -> str:
+    return f" ({text})" if text else ""
 
 
 def _same(value: Any, default: Any, option: Option) -> bool:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from palmette.data.labels.schemes import scheme_shown
 from palmette.errors import UsageError, counted
 from palmette.features.templates import LABEL_CONTEXT, to_text
 from palmette.kernels.chain.forms import FeatureWeights
@@ -18,6 +19,7 @@ from palmette.options.learners import LEARNERS
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import described, not_zero
 from palmette.structures.chain.array_specs import PARTS
+from palmette.structures.chain.attribute_names import attribute_name, attribute_words
 from palmette.structures.chain.label_context import top_contexts
 from palmette.structures.chain.lists import is_list, owners
 from palmette.structures.chain.model import ChainModel
@@ -26,6 +28,7 @@ from palmette.structures.chain.separation import Separation
 from palmette.structures.chain.weights import n_weights
 
 SHOWN_LABELS = 12
+TOOLS = {"crfsuite": "CRFsuite", "wapiti": "Wapiti", "crfpp": "CRF++"}
 
 
 def inspection(
@@ -55,6 +58,7 @@ def inspection(
         "clusters": [] if model.encoder is None else sorted(model.encoder.resources.clusters),
         "settings": model.settings.to_dict(),
         "reading": model.meta.get("reading"),
+        "imported": model.meta.get("imported"),
         "history": [{k: v for k, v in row.items() if k != "seconds"} for row in model.meta.get("history", [])],
         "best_pass": model.meta.get("best_pass"),
         "ended": model.meta.get("ended"),
@@ -143,7 +147,11 @@ def _strongest(model: ChainModel, column: np.ndarray, top: int) -> list[dict[str
         moved = np.flatnonzero(rows.slot)
         owner[rows.slot[moved]] = moved
     found = [r for r in strongest if column[r] != 0][:top]
-    return [{"attribute": _name(model, 1, int(owner[r])), "weight": float(column[r])} for r in found]
+    names, in_words = [attribute_name(model, 1, int(owner[r])) for r in found], attribute_words(model)
+    return [
+        {"attribute": name, "name": in_words(name), "weight": float(column[r])}
+        for name, r in zip(names, found, strict=True)
+    ]
 
 
 def _strength(model: ChainModel, weights: np.ndarray) -> np.ndarray:
@@ -152,8 +160,15 @@ def _strength(model: ChainModel, weights: np.ndarray) -> np.ndarray:
     return weights if counted else np.abs(weights)
 
 
-def _name(model: ChainModel, order: int, attribute: int) -> str:
-    return model.names[order][attribute] if order in model.names else f"#{attribute}"
+def transition_table(model: ChainModel) -> tuple[list[str], list[list[float | None]]]:
+    """The states, and the weight of each transition from one to another; None if it is forbidden."""
+    H = model.shape.n_states if model.shape.order else 0
+    weight, forbidden = model.chain.transitions[1].w[:H, :H], np.isneginf(model.chain.forbid[:H, :H])
+    table = [
+        [None if never else float(value) for value, never in zip(row, banned, strict=True)]
+        for row, banned in zip(weight, forbidden, strict=True)
+    ]
+    return _names(model)[:H], table
 
 
 def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
@@ -163,8 +178,9 @@ def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
     H, names = model.shape.n_states, _names(model)
     weight = model.chain.transitions[1].w[:, :H]
     strongest = np.argsort(-_strength(model, weight), axis=None, kind="stable")
-    pairs = [divmod(int(k), H) for k in strongest if weight.reshape(-1)[k]][: 2 * top]
-    return [{"from": names[a], "to": names[b], "weight": float(weight[a, b])} for a, b in pairs if weight[a, b]]
+    strongest = strongest[np.ravel(weight)[strongest] != 0][: 2 * top]
+    pairs = [divmod(k, H) for k in strongest.tolist()]
+    return [{"from": names[a], "to": names[b], "weight": float(weight[a, b])} for a, b in pairs]
 
 
 def top_earlier(model: ChainModel, top: int) -> list[dict[str, Any]]:
@@ -173,7 +189,7 @@ def top_earlier(model: ChainModel, top: int) -> list[dict[str, Any]]:
         return []
     found = []
     for attribute, labels, label, weight in top_contexts(model.label_contexts, model.shape.n_states, 2 * top):
-        text = _name(model, LABEL_CONTEXT, attribute)
+        text = attribute_name(model, LABEL_CONTEXT, attribute)
         for before in labels:
             text = re.sub(
                 r"%y\[-[0-9]+\]", "<s>" if before < 0 else model.labels[before].replace("\\", r"\\"), text, count=1
@@ -198,7 +214,7 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     console.print(
         f"[bold]{settings['learner']['kind']}[/bold], {_weights_said(settings)}"
         f"order {about['order']}, {counted(len(about['labels']), 'label')}"
-        + (f" ({about['scheme']})" if about["scheme"] else "")
+        + (f" ({scheme_shown(about['labels'], about['scheme'])})" if about["scheme"] else "")
     )
     for part, size in about["attributes"].items():
         console.print(f"  {size:,} {part} attributes, {about['moved'].get(part, 0):,} with weights")
@@ -215,17 +231,22 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     unused = LEARNERS[settings["learner"]["kind"]].unused
     values = {name: described(value) if isinstance(value, dict) else value for name, value in settings.items()}
     chosen = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None and name not in unused)
-    console.print(f"  settings: {chosen}", markup=False)
+    if about["imported"] is None:
+        console.print(f"  settings: {chosen}", markup=False)
+    else:
+        origin = about["imported"]
+        console.print(f"  read from {origin['file']}, a model of {TOOLS[origin['tool']]}", markup=False)
     if about["templates"] is not None:
         known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
         console.print("  " + ", ".join([counted(len(about["templates"]), "template"), *known]), markup=False)
-    console.print(f"  training: {about['ended']}; kept pass {about['best_pass']}", markup=False)
+    if about["imported"] is None:
+        console.print(f"  training: {about['ended']}; kept pass {about['best_pass']}", markup=False)
     _print_history(about["history"], console)
     if about["separation"] is not None:
         _print_separation(about, console)
     shown = about["top"] if all_labels else dict(list(about["top"].items())[:SHOWN_LABELS])
     for label, rows in shown.items():
-        cells = "  ".join(f"{escape(row['attribute'])} [dim]{row['weight']:+.2f}[/dim]" for row in rows)
+        cells = "  ".join(f"{escape(row['name'])} [dim]{row['weight']:+.2f}[/dim]" for row in rows)
         console.print(f"\n[bold]{escape(label)}[/bold]  {cells}")
         _print_states(about["state_differences"].get(label, {}), console)
     if len(shown) < len(about["top"]):
@@ -283,6 +304,7 @@ def _print_history(history: list[dict[str, Any]], console: Console) -> None:
 
 # What a pass tells of its weights: heading, factor, form
 FIGURES = {
+    "error": ("error, %", 100, ".2f"),
     "norm": ("norm", 1, ".1f"),
     "objective": ("objective", 1, ".2f"),
     "gradient": ("gradient", 1, ".3g"),
@@ -308,7 +330,7 @@ def _print_states(states: dict[str, list[dict[str, Any]]], console: Console) -> 
     depth = max(len(rows) for rows in states.values())
     for k in range(depth):
         cells = [rows[k] if k < len(rows) else None for rows in states.values()]
-        table.add_row(*("" if c is None else f"{escape(c['attribute'])} [dim]{c['weight']:+.2f}[/dim]" for c in cells))
+        table.add_row(*("" if c is None else f"{escape(c['name'])} [dim]{c['weight']:+.2f}[/dim]" for c in cells))
     console.print(table)
 
 

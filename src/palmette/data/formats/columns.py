@@ -16,6 +16,7 @@ from palmette.data.corpus import Column, Corpus, Lines, bytes_of, offsets_from_l
 from palmette.data.formats.format import Format, Output
 from palmette.data.formats.jsonl import write_objects
 from palmette.data.formats.labelling import Labelling, token_records
+from palmette.data.formats.ragged import FILLER, RaggedRows, usual_width
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.stream import Cut, after_blank_line
 from palmette.data.text import check_utf8, n_line_ends
@@ -24,7 +25,10 @@ from palmette.kernels.io import columns as kernels
 from palmette.kernels.io.splice import splice
 
 SEPARATORS = {"tab": kernels.TAB, "space": kernels.RUNS, "comma": 44, "semicolon": 59, "bar": 124}
-_HINT = f"every line needs as many as the first; the separator can be chosen: {', '.join(SEPARATORS)}"
+_HINT = (
+    f"every line needs as many as the first (--ragged pad adds or drops cells); the separator can be chosen: "
+    f"{', '.join(SEPARATORS)}"
+)
 
 
 class Layout(NamedTuple):
@@ -63,7 +67,7 @@ class Cells(NamedTuple):
 # Reading
 
 
-class _Parser:
+class ColumnParser:
     """Blocks of columns. What the first one shows holds for those that follow."""
 
     def __init__(self, spec: FormatSpec, source: str) -> None:
@@ -71,13 +75,19 @@ class _Parser:
         label = None if spec.label is None else column_number(spec.label)
         self.layout = Layout(spec.separator, columns, label, spec.has_label is not False)
         self.source = source
+        self.ragged = RaggedRows(source) if spec.ragged == "pad" else None
 
     def __call__(self, data: bytes, first_line: int) -> Corpus:
-        corpus = parse_columns(data, self.layout, self.source, first_line)
+        corpus = parse_columns(data, self.layout, self.source, first_line, self.ragged)
         if corpus.n_tokens and corpus.lines is not None:
             separator = _name_of(corpus.lines.between)
             self.layout = self.layout._replace(n_columns=corpus.lines.n_columns, separator=separator)
         return corpus
+
+    def report(self) -> None:
+        """Log which lines were made as wide as the others."""
+        if self.ragged is not None:
+            self.ragged.report()
 
 
 def column_number(name: str) -> int:
@@ -88,15 +98,17 @@ def column_number(name: str) -> int:
         raise UsageError(f"there is no column {name!r}: give a number, 0 for the first") from None
 
 
-def parse_columns(data: bytes, layout: Layout, source: str, first_line: int = 1) -> Corpus:
-    """A corpus from the bytes of whole lines."""
+def parse_columns(
+    data: bytes, layout: Layout, source: str, first_line: int = 1, ragged: RaggedRows | None = None
+) -> Corpus:
+    """A corpus from the bytes of whole lines; `ragged` makes lines with another number of cells as wide as the rest."""
     lines = read_lines(data, source, first_line)
     # A block of a stream may hold only a document mark, which gets a label too.
     shown = lines.tokens if lines.tokens.size else np.flatnonzero(lines.kind == kernels.MARK_LINE)
     if shown.size:
         first = lines.data[lines.start[shown[0]] : lines.end[shown[0]]].tobytes()
         lines.between = _separator(first, layout.separator)
-        lines.n_columns = layout.n_columns or _count(first, lines.between)
+        lines.n_columns = layout.n_columns or len(_cells(first, lines.between))
         lines.separator = lines.between or (kernels.SPACE if lines.n_columns > 1 else kernels.TAB)
     if not lines.tokens.size:
         return Corpus(np.zeros(1, np.int64), lines=lines, source=source)
@@ -104,8 +116,37 @@ def parse_columns(data: bytes, layout: Layout, source: str, first_line: int = 1)
     if label is not None and not layout.labelled:
         # Only a column other than the last one is certain to be the label's; see Layout.
         label = None if label == -1 or not -lines.n_columns <= label < lines.n_columns else label
-    cells = read_cells(lines, lines.tokens, source, _HINT)
+    try:
+        cells = read_cells(lines, lines.tokens, source, _HINT)
+    except DataError:
+        if ragged is None:
+            raise
+        even, n_columns = _evened(lines, layout, ragged)
+        given = layout._replace(n_columns=n_columns, separator=_name_of(lines.between))
+        return parse_columns(even, given, source, first_line)
     return make_corpus(lines, cells, layout._replace(label=label), source)
+
+
+def _evened(lines: Lines, layout: Layout, ragged: RaggedRows) -> tuple[bytes, int]:
+    """The text with as many cells on all token lines, and how many these are."""
+    data, between = lines.data.tobytes(), bytes([lines.separator])
+    starts, ends = lines.start[lines.tokens].tolist(), lines.end[lines.tokens].tolist()
+    rows = [_cells(data[start:end], lines.between) for start, end in zip(starts, ends, strict=True)]
+    width = layout.n_columns or usual_width(map(len, rows))
+    label = layout.label if layout.labelled else None
+    made, done = [], 0
+    for number, start, end, row in zip(lines.tokens.tolist(), starts, ends, rows, strict=True):
+        if len(row) != width:
+            even = ragged.even(row, FILLER.encode(), width, label, lines.first_line + number)
+            made += [data[done:start], between.join(even)]
+            done = end
+    return b"".join([*made, data[done:]]), width
+
+
+def _cells(line: bytes, separator: int) -> list[bytes]:
+    if separator == kernels.RUNS:
+        return re.findall(rb"[^ \t]+", line)
+    return line.split(bytes([separator]))
 
 
 def read_lines(data: bytes, source: str, first_line: int, *, conllu: bool = False) -> Lines:
@@ -174,12 +215,6 @@ def _separator(first: bytes, name: str) -> int:
 
 def _name_of(separator: int) -> str:
     return next((name for name, byte in SEPARATORS.items() if byte == separator), chr(separator))
-
-
-def _count(line: bytes, separator: int) -> int:
-    if separator == kernels.RUNS:
-        return len(re.findall(rb"[^ \t]+", line))
-    return line.count(separator) + 1
 
 
 # Writing
@@ -266,7 +301,7 @@ def _relabel(corpus: Corpus, spec: FormatSpec, ids: np.ndarray, labels: Sequence
 _FIRST_TOKEN = re.compile(rb"^(?!-DOCSTART-\s)[ \t]*[^ \t\r\n]", re.MULTILINE)
 
 FORMAT = Format(
-    _Parser,
+    ColumnParser,
     Cut(after_blank_line, ready=_FIRST_TOKEN.search),
     {"columns": Output(_write), "jsonl": Output(write_objects)},
     rows=_rows,

@@ -6,11 +6,13 @@ reading them. The rules are those of `columns`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from palmette.data.files import FilePath, shown
+from palmette.data.formats.ragged import FILLER, RaggedRows, usual_width
 from palmette.data.text import PLAIN, TextSpec, check_utf8, read_text
 from palmette.errors import DataError, UsageError, counted
 
@@ -29,24 +31,18 @@ class Guesses(NamedTuple):
     known: np.ndarray | None = None  # bool[N]: gold is a single label; None: everywhere
 
 
-def read_guesses(path: FilePath, separator: str = "auto", spec: TextSpec = PLAIN) -> Guesses:
-    """The last two columns of a column file."""
+def read_guesses(path: FilePath, separator: str = "auto", spec: TextSpec = PLAIN, ragged: str = "error") -> Guesses:
+    """The last two columns of a column file. `ragged`: `pad` makes all lines as wide as most."""
     data, file = read_text(path, spec), shown(path)
     check_utf8(data, file)
-    cut = _cutter(separator)
+    found = _rows(data.decode(), separator)
     numbers: dict[str, int] = {}
     rows: list[tuple[int, int]] = []
     words: list[str] = []
     marks = [0]
     width = 0
-    for number, line in enumerate(data.decode().split("\n"), 1):
-        line = line.removesuffix("\r")
-        if not line.strip(" \t"):
-            marks.append(len(rows))
-            continue
-        cut = cut or ((lambda text: text.split("\t")) if "\t" in line else _runs)
-        cells = cut(line)
-        if cells[0] == MARK:
+    for number, cells in _evened(list(found), file) if ragged == "pad" else found:
+        if not cells:
             marks.append(len(rows))
             continue
         width = width or len(cells)
@@ -59,6 +55,30 @@ def read_guesses(path: FilePath, separator: str = "auto", spec: TextSpec = PLAIN
     table = np.array(rows, np.int32)
     offset = np.array(sorted({*marks, len(rows)}), np.int64)  # np.unique would import numpy.ma
     return Guesses(table[:, 0].copy(), table[:, 1].copy(), offset, list(numbers), words)
+
+
+def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each line with its number; none where a sentence ends."""
+    cut = _cutter(separator)
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.removesuffix("\r")
+        if not line.strip(" \t"):
+            yield number, []
+            continue
+        cut = cut or ((lambda text: text.split("\t")) if "\t" in line else _runs)
+        cells = cut(line)
+        yield number, [] if cells[0] == MARK else cells
+
+
+def _evened(rows: list[tuple[int, list[str]]], file: str) -> list[tuple[int, list[str]]]:
+    """Rows of one width, if there is more than gold and guess in them."""
+    width = usual_width([len(cells) for _, cells in rows if cells] or [0])
+    if width <= 2:
+        return rows
+    ragged = RaggedRows(file)
+    made = [(n, ragged.even(cells, FILLER, width, -2, n) if cells else cells) for n, cells in rows]
+    ragged.report()
+    return made
 
 
 def _runs(text: str) -> list[str]:
@@ -81,7 +101,7 @@ def _ragged(cells: list[str], width: int, file: str, number: int) -> None:
         )
     raise DataError(
         f"{counted(len(cells), 'column')} where {width} are expected", file=file, line=number,
-        hint="each line needs as many columns as the first",
+        hint="each line needs as many columns as the first (--ragged pad adds or drops cells)",
     )  # fmt: skip
 
 

@@ -32,17 +32,23 @@ def load_format(name: str) -> Format:
     return found
 
 
-def parser_for(spec: FormatSpec, source: str) -> Parser:
-    """The parser for a resolved specification; `source` names the file in messages."""
-    spec.check_applies()
-    parse = load_format(spec.format).parser(spec, source)
+class CheckedParser:
+    """The parser for a resolved specification, with the limit of cells; `source` names the file in messages."""
 
-    def checked(data: bytes, first_line: int) -> Corpus:
-        corpus = parse(data, first_line)
-        check_cells(corpus, spec.max_cell)
+    def __init__(self, spec: FormatSpec, source: str) -> None:
+        spec.check_applies()
+        self.max_cell = spec.max_cell
+        self.parser: Parser = load_format(spec.format).parser(spec, source)
+
+    def __call__(self, data: bytes, first_line: int) -> Corpus:
+        corpus = self.parser(data, first_line)
+        check_cells(corpus, self.max_cell)
         return corpus
 
-    return checked
+    def report(self) -> None:
+        """Log what the parser has to say at the end of a file, if it has."""
+        if (report := getattr(self.parser, "report", None)) is not None:
+            report()
 
 
 def read_corpus(path: FilePath, spec: FormatSpec | None = None) -> Corpus:
@@ -51,7 +57,9 @@ def read_corpus(path: FilePath, spec: FormatSpec | None = None) -> Corpus:
     if load_format(spec.format).read is not None:
         corpus = next(_blocks(path, spec, sys.maxsize))
     else:
-        corpus = parser_for(spec, shown(path))(read_text(path, spec), 1)
+        parse = CheckedParser(spec, shown(path))
+        corpus = parse(read_text(path, spec), 1)
+        parse.report()
     if corpus.notes is not None:
         corpus.notes.log()
     return corpus
@@ -85,6 +93,7 @@ def _blocks(path: FilePath, spec: FormatSpec, block: int) -> Iterator[Corpus]:
             check_cells(corpus, spec.max_cell)
             yield corpus
         return
-    parse = parser_for(spec, shown(path))
+    parse = CheckedParser(spec, shown(path))
     for line, data in cut_blocks(path, row.cut, block, spec):
         yield parse(data, line)
+    parse.report()

@@ -32,7 +32,7 @@ class FormatRow(NamedTuple):
 FORMATS: dict[str, FormatRow] = {
     "columns": FormatRow(
         "columns.FORMAT", "one token per line, blank lines between sentences",
-        options=("columns", "label", "separator"), defaults={"label": "-1"},
+        options=("columns", "label", "separator", "ragged"), defaults={"label": "-1"},
     ),
     "conllu": FormatRow(
         "conllu.FORMAT", "CoNLL-U and CoNLL-X",
@@ -68,6 +68,10 @@ OFFSETS = {
 }
 AUTO = {"auto": "by the ending of the file's name, else by its first lines, else columns"}
 UNITS = ("word", "char")
+RAGGED = {
+    "error": "stop at the first such line",
+    "pad": "add cells `_` or drop cells, with a warning; the label stays",
+}
 
 
 def format_by_name(path: FilePath) -> str | None:
@@ -116,6 +120,11 @@ class FormatSpec(TextSpec):
     tag_names: tuple[str, ...] | None = option(
         default=None, group="data", metavar="NAME,...", parse=names_from_text, check=_check_names("tag_names"),
         help="Names of labels that are numbers in JSON lines: O,B-PER,I-PER.",
+    )  # fmt: skip
+    ragged: str = option(
+        default="error", choices=RAGGED, group="data",
+        help="What to do with lines of columns that have more or fewer cells than the others. A model does not "
+        "remember it.",
     )  # fmt: skip
     unit: str = option(default="word", choices=UNITS, group="data", help="The tokens of raw text.")
     penn_quotes: bool = option(
@@ -167,7 +176,8 @@ class FormatSpec(TextSpec):
         """The format that the name of the file or its first lines show; None: they show none. A format by the first
         lines that is not the expected one is logged."""
         named = "brat" if os.path.isdir(path) else format_by_name(path)
-        if (named is not None and named != "jsonl") or self.separator != "auto":  # only columns have a separator
+        of_columns = self.separator != "auto" or self.ragged != "error"
+        if (named is not None and named != "jsonl") or of_columns:
             return named
         from palmette.data.formats.recognise import format_by_content
 
@@ -180,9 +190,10 @@ class FormatSpec(TextSpec):
         return found
 
     def stored(self) -> dict[str, Any]:
-        """What a model remembers: not the encoding, the limits and what offsets count, since other files may have
-        others."""
-        return {name: value for name, value in self.values().items() if name not in (*TextSpec.__options__, "offsets")}
+        """What a model remembers: not the encoding, the limits, ragged lines and what offsets count, since other files
+        may have others."""
+        forgotten = (*TextSpec.__options__, "ragged", "offsets")
+        return {name: value for name, value in self.values().items() if name not in forgotten}
 
     def labelled(self) -> FormatSpec:
         """This specification with labels."""

@@ -33,7 +33,7 @@ def settle_partial(
     the decision, or None if no label looks partial. `possible`: whether the learner can use partial labels; `labels`:
     those of a model that goes on learning, which are labels whatever they look like."""
     if partial is None and corpus.labels is not None and corpus.label_sets is None:
-        looks = [cell for cell in _partial_looks(corpus.labels.types) if cell not in set(labels)]
+        looks = [cell for cell in partial_looks(corpus.labels.types) if cell not in set(labels)]
         partial = _decided(corpus, looks, possible) if looks else None
         labels = [*labels, *looks]
     mark_partial_labels(corpus, partial, labels)
@@ -49,7 +49,7 @@ def mark_partial_labels(corpus: Corpus, partial: bool | None, labels: Sequence[s
         return
     cells = corpus.labels.types
     if not partial:
-        strange = [cell for cell in _partial_looks(cells) if cell not in set(labels)]
+        strange = [cell for cell in partial_looks(cells) if cell not in set(labels)]
         if strange:
             raise _doubtful(corpus, strange[0])
         return
@@ -66,7 +66,7 @@ def mark_partial_labels(corpus: Corpus, partial: bool | None, labels: Sequence[s
         corpus.label_sets[cell] = frozenset(names)
 
 
-def _partial_looks(cells: Sequence[str]) -> list[str]:
+def partial_looks(cells: Sequence[str]) -> list[str]:
     """`?`, and choices among other cells."""
     known = set(cells)
     return [cell for cell in cells if cell == ANY or ("|" in cell and set(cell.split("|")) <= known)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask
 from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
+from palmette.structures.chain.attribute_names import attribute_name, attribute_words
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.nbest import nbest_lists
 from palmette.structures.chain.weights import ARITIES
@@ -45,7 +46,7 @@ class Contribution(NamedTuple):
     """What an attribute of a token adds to the difference: to the first path less to the second."""
 
     token: int
-    attribute: str
+    attribute: str  # its string
     first: str  # the labels (or states) that it is about on the first path
     second: str
     amount: float
@@ -61,6 +62,7 @@ class Explanation(NamedTuple):
     second_states: list[str] | None
     difference: float
     contributions: list[Contribution]  # the largest ones first
+    in_words: Callable[[str], str] = str  # from the string of an attribute to what people read
 
 
 def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[int, ...]) -> float:
@@ -135,7 +137,8 @@ def explain(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = N
     difference = math.fsum([*_terms(parts[0]), *(-term for term in _terms(parts[1]))])
     words = corpus.columns[0].cells() if corpus.columns else [str(i) for i in range(1, corpus.n_tokens + 1)]
     contributions = _contributions(model, parts[0], parts[1], names)
-    return Explanation(words, exact[0], exact[1], states[0], states[1], difference, contributions)
+    in_words = attribute_words(model)
+    return Explanation(words, exact[0], exact[1], states[0], states[1], difference, contributions, in_words)
 
 
 def _terms(parts: list[Part]) -> Iterator[float]:
@@ -155,14 +158,12 @@ def _contributions(model: ChainModel, first: list[Part], second: list[Part], nam
         if one.states != two.states:
             terms[key] += [one.weight * one.value, -two.weight * two.value]
             about[key] = (" > ".join(names[h] for h in one.states), " > ".join(names[h] for h in two.states))
+
+    def name_of(order: int, attribute: int | str) -> str:
+        return attribute if isinstance(attribute, str) else attribute_name(model, order, attribute)
+
     found = [
-        Contribution(token, _name(model, order, attribute), *about[token, order, attribute], math.fsum(own))
+        Contribution(token, name_of(order, attribute), *about[token, order, attribute], math.fsum(own))
         for (token, order, attribute), own in terms.items()
     ]
     return sorted((c for c in found if c.amount != 0), key=lambda c: -abs(c.amount))
-
-
-def _name(model: ChainModel, order: int, attribute: int | str) -> str:
-    if isinstance(attribute, str):
-        return attribute
-    return model.names[order][attribute] if order in model.names else f"#{attribute}"

@@ -13,11 +13,10 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import Confidence, SpanPosteriors
 from palmette.data.labels.mask import LabelMask, check_feasible
-from palmette.data.labels.schemes import are_chunk_labels
+from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.errors import UsageError
 from palmette.evaluation.spans import ChunkTables, lenient_chunks
-from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
-from palmette.kernels.chain.posteriors import Marks, Places, Posteriors, make_posterior_workspace, posteriors
+from palmette.kernels.chain.posteriors import Marks, Places, Posteriors
 from palmette.structures.chain.model import ChainModel, check_memory
 
 
@@ -49,26 +48,26 @@ def check_probabilities(model: ChainModel, what: str) -> None:
         )
 
 
-def marks_of(labels: list[str]) -> tuple[Marks, list[str]]:
+def marks_of(labels: list[str], scheme: str | None = None) -> tuple[Marks, list[str]]:
     """Which pairs of labels begin, continue and end spans by conlleval's rules, and the types; no types if the labels
-    are no chunk labels."""
+    are no chunk labels. `scheme`: that of bare ones."""
     Y = len(labels)
-    if not are_chunk_labels(labels):
+    if not are_chunk_labels(labels, scheme):
         none = np.zeros((Y, Y), np.bool_)
         return Marks(none, none, none, np.full(Y, -1, np.int64)), []
-    tables = ChunkTables.of(labels)
+    tables = ChunkTables.of(labels, scheme)
     inside = tables.starts[Y, :Y]  # at the start of a sentence every label but O begins a span
     enter, leave = (np.ascontiguousarray(table[:Y, :Y]) for table in (tables.starts, tables.ends))
     kind = np.where(inside, tables.type_of[:Y], -1)
     return Marks(enter, inside[None, :] & ~enter, leave, kind), tables.types
 
 
-def places_of(labels: np.ndarray, offset: np.ndarray, names: list[str]) -> Places:
+def places_of(labels: np.ndarray, offset: np.ndarray, names: list[str], scheme: str | None = None) -> Places:
     """The spans of label sequences i32[N]; none if the labels are no chunk labels."""
-    if not names or not are_chunk_labels(names):
+    if not names or not are_chunk_labels(names, scheme):
         none = np.zeros(0, np.int64)
         return Places(none, none, none, none)
-    found = lenient_chunks(labels, offset, ChunkTables.of(names))
+    found = lenient_chunks(labels, offset, ChunkTables.of(names, scheme))
     # Chunks count positions in all labels with a mark before, between and after the sentences.
     sentence = np.searchsorted(offset + np.arange(offset.size), found.start, side="right") - 1
     start = sentence + offset[sentence]
@@ -81,19 +80,19 @@ def confidence_of(
 ) -> Confidence:  # fmt: skip
     """Posteriors of these labels i32[N] among what is known; see Confidence. `whole`: of spans and of sentences too."""
     N, S, Y = corpus.n_tokens, corpus.n_sentences, len(model.labels)
-    places = places_of(labels, corpus.offset, model.labels if whole else [])
-    marks, types = marks_of(model.labels)
+    scheme = unseen_scheme(model.scheme)
+    places = places_of(labels, corpus.offset, model.labels if whole else [], scheme)
+    marks, types = marks_of(model.labels, scheme)
     out = Posteriors(np.zeros(N), np.zeros((N if marginals else 0, Y)), np.zeros(places.sentence.size), np.zeros(S))
     alone = np.zeros(S)
     if N:
         check_memory(corpus.offset, model.shape, model.encoder)
-        chain, data = model.for_posteriors(bias), model.encode(corpus, known)
+        scoring, data = model.scoring(bias), model.encode(corpus, known)
         labels = np.ascontiguousarray(labels, np.int32)
-        workspace = make_posterior_workspace(chain, data)
-        posteriors(chain, data, workspace, labels, places, marks, out, known is not None)
+        scoring.posteriors(data, labels, places, marks, out, known is not None)
         check_feasible(out.log_z, corpus)
         if whole:
-            log_partitions(chain, data._replace(known=labels), workspace.sums, alone, True)
+            alone = scoring.log_partitions(data._replace(known=labels), True)
     found = None
     if whole and types:
         kinds = [types[k] for k in places.kind.tolist()]
@@ -107,10 +106,8 @@ def log_posterior(model: ChainModel, corpus: Corpus, wanted: LabelMask) -> np.nd
     every, part = np.zeros(corpus.n_sentences), np.zeros(corpus.n_sentences)
     if corpus.n_tokens:
         check_memory(corpus.offset, model.shape, model.encoder)
-        chain = model.for_posteriors()
-        data = model.encode(corpus, wanted)
-        workspace = make_sum_workspace(chain, data)
-        log_partitions(chain, data, workspace, every, False)
+        scoring, data = model.scoring(), model.encode(corpus, wanted)
+        every = scoring.log_partitions(data, False)
         check_feasible(every, corpus)
-        log_partitions(chain, data, workspace, part, True)
+        part = scoring.log_partitions(data, True)
     return np.minimum(part - every, 0.0)

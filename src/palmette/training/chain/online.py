@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError, counted
 from palmette.kernels.chain.train_beam import BeamLearner
 from palmette.options.learners import Crf
@@ -15,6 +16,7 @@ from palmette.training.chain.costs import chunks_for
 from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.exact import Averaging, ChainLearning, PathLearning
 from palmette.training.chain.request import TrainedChain, TrainingData
+from palmette.training.chain.seen import learnt_pairs
 from palmette.training.chain.start import random_start, split_states, starting_weights, training_log_of
 from palmette.training.result import EpochLog, TrainResult
 from palmette.training.trainer import train_epochs
@@ -40,7 +42,7 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
         if plain is not None and plain.interrupted:
             outcome = TrainResult(learning.snapshot(), 0, [], plain.signal, plain.ended)
         else:
-            log = EpochLog(settings.patience, request.progress, done, before)
+            log = EpochLog(settings.patience, request.progress, done, before, window=settings.stop_rule())
             outcome = train_epochs(learning, settings.seed, len(done) + settings.n_passes(), log)
         if best is None or dev_score(outcome) > dev_score(best.outcome):
             settled = settings.replace(estimator=averaging.estimator, mavg_every=averaging.every)
@@ -65,13 +67,14 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     learner, beam = settings.chosen_learner, settings.beam
     if learner.keeps_state:
         chain = with_state(chain)
+    learnt = learnt_pairs(problem)
     if isinstance(learner, Crf):
-        return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learner), before
+        return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learnt, learner), before
     rule = learner.rule(data.offset.size - 1, None if beam is None else beam.width)
     rule = rule if beam is None else beam.rule(rule)
-    chunks = chunks_for(learner, problem.labels)
+    chunks = chunks_for(learner, problem.labels, unseen_scheme(problem.scheme))
     if beam is None:
-        return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, rule, chunks), before
+        return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, learnt, rule, chunks), before
     contexts, seen = starting_contexts(problem, chain, learner.keeps_state)
     numbers = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks, bool(beam.recombine))
     learning = BeamLearning(

@@ -35,6 +35,9 @@ class TrainRequest:
     ends: bool = True
     progress: Progress | None = None
     threads: int = 1
+    # The least sum of an attribute's values with a label, and of occurrences of a label pair, that has a weight, as
+    # CRFsuite counts; None: occurrences count, as the settings say
+    least_sum: float | None = None
 
 
 class TrainingData(NamedTuple):
@@ -48,6 +51,7 @@ class TrainingData(NamedTuple):
     dev: Dev | None
     settings: ChainSettings  # with defaults filled in
     request: TrainRequest
+    scheme: str | None = None  # of the labels
 
 
 class TrainedChain(NamedTuple):

@@ -1,0 +1,55 @@
+"""`palmette plot`: pictures of a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from palmette.cli.command import Command, OutputOptions
+from palmette.errors import UsageError
+from palmette.options.declare import option
+
+if TYPE_CHECKING:
+    from palmette.estimators.base import Estimator
+
+# As in reports/plots.py, which `--help` does not import
+PICTURES = ("curve", "transitions", "weights")
+
+
+class Plot(OutputOptions, Command):
+    """Draw a model: its learning curve, transitions or strongest weights. The learning curve is for parsers and
+    classifiers too."""
+
+    model: str = option(argument=True, help="The model file.")
+    output: str = option(short="o", metavar="FILE", help="The picture to write: .png, .svg or .pdf.")
+    what: str = option(
+        default="curve",
+        choices=PICTURES,
+        help="What to draw: scores by pass, weights of label pairs as a heat map, or the strongest attributes.",
+    )
+    label: list | None = option(
+        default=None, repeat=True, metavar="LABEL", help="Of weights: this label; repeatable (default: the first four)."
+    )
+    top: int = option(default=10, low=1, high=50, help="Of weights: number of attributes of each label.")
+
+    def run(self) -> None:
+        self._check()
+        from palmette.data.model_file import check_output
+        from palmette.reports.plots import picture_format, plot, save_figure
+
+        check_output(self.output)
+        picture_format(self.output)
+        figure = plot(_loaded(self.model), self.what, labels=self.label, top=self.top, title=self.model)
+        save_figure(figure, self.output)
+
+    def _check(self) -> None:
+        if self.what != "weights" and (self.label or self.top != type(self).__options__["top"].default):
+            raise UsageError("--label and --top choose the weights to draw: add --what weights")
+
+
+def _loaded(path: str) -> Estimator:
+    """A model of any structure."""
+    from palmette import Classifier, Parser, Tagger
+    from palmette.data.model_file import peek_task
+
+    task = peek_task(path)
+    return Parser.load(path) if task == "parse" else Classifier.load(path) if task == "classify" else Tagger.load(path)

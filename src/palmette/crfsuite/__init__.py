@@ -1,0 +1,40 @@
+"""python-crfsuite's interface: `import palmette.crfsuite as pycrfsuite`, and sklearn-crfsuite's classes.
+
+    Trainer, BaseTrainer, Tagger, ItemSequence, CRFSuiteError      as in pycrfsuite
+    CRF, metrics, scorers                                          as in sklearn_crfsuite
+
+docs/crfsuite.md says what is the same and what differs. Names are imported on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from palmette.crfsuite.errors import CRFSuiteError
+    from palmette.crfsuite.item_sequence import ItemSequence
+    from palmette.crfsuite.tagger import Tagger
+    from palmette.crfsuite.trainer import BaseTrainer, Trainer
+
+CRFSUITE_VERSION = "0.12.2"  # of the CRFsuite whose behaviour this follows
+
+_HOMES = {
+    "BaseTrainer": "trainer",
+    "CRFSuiteError": "errors",
+    "ItemSequence": "item_sequence",
+    "Tagger": "tagger",
+    "Trainer": "trainer",
+}
+__all__ = ["CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer"]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _HOMES:
+        return getattr(import_module(f"palmette.crfsuite.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'palmette.crfsuite' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,80 @@
+"""Attributes in words: `U12:PRP` of a template `U12:%x[0,1]` is shown as `tag[0]=PRP`.
+
+A cell is shown as what it is, where it is, and its value: `word[-1]=the`, `suffix3[0]=ing`; an attribute of several
+cells has several of these, separated by commas. Templates of a file keep their own name beside: `tag[0]=PRP (U12)`.
+What no template explains, such as a ready-made attribute, is shown as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from palmette.features.templates import Macro, Template, TemplateSet
+
+WORD, TAG, CHARACTER = "word", "tag", "char"
+OBSERVED = "observed:"
+NO_CELL = "bias"  # a template that holds everywhere
+
+
+class AttributeWords:
+    """The attributes of a template set in words. `columns`: what the columns are called; `own_names`: show the names
+    that the templates of a file have."""
+
+    def __init__(self, templates: TemplateSet, columns: Sequence[str] = (), *, own_names: bool = True) -> None:
+        first = CHARACTER if templates.name == "char" else WORD
+        self.columns = tuple(columns) or (first, TAG)
+        self.own_names = own_names
+        self._forms: dict[str, list[tuple[Template, re.Pattern[str]]]] = {}
+        for template in templates.templates:
+            if not template.earlier_labels:
+                self._forms.setdefault(template.literals[0], []).append((template, _pattern(template)))
+        self._longest = max(map(len, self._forms), default=0)
+
+    def __call__(self, attribute: str) -> str:
+        """An attribute's string in words."""
+        found = [
+            (template, match.groups())
+            for end in range(min(len(attribute), self._longest) + 1)
+            for template, pattern in self._forms.get(attribute[:end], ())
+            if (match := pattern.fullmatch(attribute))
+        ]
+        if len(found) != 1:  # a ready-made attribute, or one that several templates could have made
+            return attribute
+        template, cells = found[0]
+        return self._shown(template, cells) + (f" ({_own_name(template)})" if self.own_names else "")
+
+    def _shown(self, template: Template, cells: Sequence[str]) -> str:
+        if not template.macros:
+            return NO_CELL
+        places = [self._place(macro) for macro in template.macros]
+        between = template.literals[1:-1]
+        if any(text == "" or any(text in cell for cell in cells) for text in between):
+            return "/".join(places) + "=" + "".join(_joined(cells, between))  # where a cell ends is not known
+        return ", ".join(f"{place}={cell}" for place, cell in zip(places, cells, strict=True))
+
+    def _place(self, macro: Macro) -> str:
+        column = self.columns[macro.column] if macro.column < len(self.columns) else f"column{macro.column}"
+        row = {"here": str(macro.row), "first": f"first{macro.row:+d}", "last": f"last{macro.row:+d}"}[macro.anchor]
+        return f"{_seen(column, macro.atom)}[{row}]"
+
+
+def _pattern(template: Template) -> re.Pattern[str]:
+    first, *others = map(re.escape, template.literals)
+    return re.compile(first + "".join(f"(.*?){literal}" for literal in others), re.DOTALL)
+
+
+def _own_name(template: Template) -> str:
+    """`U12` of `U12:%x[0,1]`."""
+    return template.literals[0].rstrip(":=") or template.text[:1]
+
+
+def _joined(cells: Sequence[str], between: Sequence[str]) -> list[str]:
+    return [cells[0], *(part for text, cell in zip(between, cells[1:], strict=True) for part in (text, cell))]
+
+
+def _seen(column: str, atom: str) -> str:
+    """A column through an atom. Of a word the last function is the name: `lower.suffix3` is a `suffix3`."""
+    if not atom or atom.startswith(OBSERVED):  # what a hidden Markov model observes is the word, or its class
+        return column
+    return atom.removeprefix("lower.") if column in (WORD, CHARACTER) else f"{column}.{atom}"

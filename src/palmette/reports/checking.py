@@ -1,0 +1,67 @@
+"""The report of `palmette check`: a file's figures, how many findings of each kind, and the first ones."""
+
+from __future__ import annotations
+
+from rich.markup import escape
+
+from palmette.errors import counted
+from palmette.evaluation.findings import KINDS, CheckResult, FileCheck, Finding
+from palmette.reports.console import OutputConsole
+from palmette.reports.tables import plain_table, titled
+
+WIDTH = 80
+_ADVICE = {
+    "columns": "padded or cut for the other checks; --ragged pad reads such files",
+    "noise": "probability is that of the label in the file",
+}
+
+
+def print_check(result: CheckResult) -> None:
+    """All of it as tables."""
+    console = OutputConsole(WIDTH)
+    for k, one in enumerate(result.files):
+        if k:
+            console.print()
+        _print_file(console, one)
+
+
+def _print_file(console: OutputConsole, one: FileCheck) -> None:
+    figures = [one.format, counted(one.sentences, "sentence"), counted(one.tokens, "token")]
+    if one.labels:
+        figures.append(counted(one.labels, "label") + (f" ({one.scheme})" if one.scheme else ""))
+    console.print(f"{one.file}: {', '.join(figures)}", markup=False)
+    for each in one.overlaps:
+        share = 100 * each.shared / max(1, each.sentences)
+        text = f"sentences of {each.file} that are in it: {each.shared:,} of {each.sentences:,} ({share:.1f}%)"
+        console.print(text, markup=False)
+    clean = [kind for kind, n in one.counts.items() if not n]
+    for kind, n in one.counts.items():
+        if n:
+            _print_kind(console, kind, n, [finding for finding in one.findings if finding.kind == kind])
+    if clean:
+        console.print()
+        console.print(f"nothing found: {', '.join(clean)}", markup=False)
+
+
+def _print_kind(console: OutputConsole, kind: str, n: int, findings: list[Finding]) -> None:
+    shown = f", {len(findings):,} shown" if len(findings) < n else ""
+    advice = f"\n{_ADVICE[kind]}" if kind in _ADVICE else ""
+    title = f"{kind}: {KINDS[kind]}: {n:,}{shown}{advice}"
+    if not findings:
+        console.print(f"\n{title}", style="italic", markup=False)
+        return
+    if kind == "noise":
+        table = plain_table(["line", "words", "label", "rather", "probability"], left=4)
+        for finding in findings:
+            about = finding.details
+            cells = [" ".join(about[name]) for name in ("words", "gold", "guess")]
+            table.add_row(_line(finding), *map(escape, cells), f"{about['probability']:.3f}")
+    else:
+        table = plain_table(["line", "finding"], left=2)
+        for finding in findings:
+            table.add_row(_line(finding), escape(finding.message))
+    titled(console, title, table)
+
+
+def _line(finding: Finding) -> str:
+    return "-" if finding.line is None else str(finding.line)

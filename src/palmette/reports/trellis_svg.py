@@ -1,0 +1,191 @@
+"""A trellis in SVG: a circle for each state at each token, the darker the nearer the best path through it comes to the
+best of all; the best path as a thick line, the runner-up dashed, and for each state a thin line from its best
+predecessor. Numbers are how far behind a path through the circle is. Latent states of a label stand in one band; states
+that a beam did not keep have a cross. Colours follow the light or dark scheme of the reader.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from xml.sax.saxutils import escape
+
+from rich.cells import cell_len
+
+from palmette.reports.trellis import shown_states
+from palmette.structures.chain.trellis import TrellisRecord
+
+_SIZE, _SMALL = 14, 10
+_RADIUS, _ROW, _TOP, _EDGE, _GAP = 9, 44, 46, 16, 26
+_CHARACTER = 0.58  # of the size: about the mean width of a letter
+_SCALE = 6.0  # how far behind a state is a third as dark
+_LIGHT = {"paper": "#ffffff", "ink": "#1f2328", "quiet": "#6e7781", "path": "#0969da", "second": "#bc4c00"}
+_DARK = {"paper": "#0d1117", "ink": "#e6edf3", "quiet": "#8b949e", "path": "#58a6ff", "second": "#f0883e"}
+_BANDS = "#f3f5f8", "#161b22"
+
+
+def _colours(of: dict[str, str], band: str) -> str:
+    return f"""
+text {{ fill: {of["ink"]} }}
+.behind, .key {{ fill: {of["quiet"]} }}
+.behind {{ stroke: {of["paper"]} }}
+.paper {{ fill: {of["paper"]} }}
+.band {{ fill: {band} }}
+.node {{ fill: {of["path"]}; stroke: {of["quiet"]} }}
+.forbidden, .thin {{ stroke: {of["quiet"]} }}
+.best {{ stroke: {of["path"]} }}
+.second, .cross {{ stroke: {of["second"]} }}"""
+
+
+_STYLE = f"""
+text {{ font-family: "Helvetica Neue", Arial, "Noto Sans", sans-serif; text-anchor: middle }}
+.token {{ font-size: {_SIZE}px; font-weight: 600 }}
+.state {{ font-size: {_SIZE - 1}px; text-anchor: end }}
+.behind, .key {{ font-size: {_SMALL}px }}
+.behind {{ stroke-width: 3px; paint-order: stroke }}
+.key {{ text-anchor: start }}
+.node {{ stroke-width: 1px }}
+.forbidden {{ fill: none; stroke-dasharray: 2 2 }}
+.thin {{ stroke-width: 0.6px; opacity: 0.55 }}
+.best {{ stroke-width: 3.5px; stroke-linecap: round }}
+.second {{ stroke-width: 2.2px; stroke-dasharray: 6 4 }}
+.cross {{ stroke-width: 1.4px }}
+{_colours(_LIGHT, _BANDS[0])}
+@media (prefers-color-scheme: dark) {{ {_colours(_DARK, _BANDS[1])} }}
+"""
+
+
+def trellis_svg(record: TrellisRecord, most: int = 10) -> str:
+    """The picture of a trellis with at most so many states, and those of the two paths."""
+    states = shown_states(record, most)
+    row = {state: k for k, state in enumerate(states)}
+    left = _EDGE + max(_width(record.states[state], _SIZE - 1) for state in states) + 22
+    x = _across(record.tokens, left)
+    y = [_TOP + _ROW * k + _ROW / 2 for k in range(len(states))]
+    bottom = _TOP + _ROW * len(states)
+    key = _key(record)
+    width = max(x[-1] + _GAP + _width(record.tokens[-1], _SIZE) / 2, max(_width(line, _SMALL) for line in key) + _EDGE)
+    height = bottom + 18 + 15 * len(key)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="trellis of {_quoted(record.tokens)}">',
+        f"<style>{_STYLE}</style>",
+        '<rect class="paper" width="100%" height="100%"/>',
+        *_bands(record, states, width),
+        *_thin(record, row, x, y),
+        *_path(record.runner_up, "second", row, x, y),
+        *_path(record.best, "best", row, x, y),
+        *_nodes(record, states, x, y),
+        *(
+            f'<text class="token" x="{at:.1f}" y="26">{escape(word)}</text>'
+            for at, word in zip(x, record.tokens, strict=True)
+        ),
+        *(
+            f'<text class="state" x="{left - 22:.1f}" y="{y[k] + 4:.1f}">{escape(record.states[state])}</text>'
+            for k, state in enumerate(states)
+        ),
+        *(
+            f'<text class="key" x="{_EDGE}" y="{bottom + 22 + 15 * k:.1f}">{escape(line)}</text>'
+            for k, line in enumerate(key)
+        ),
+        "</svg>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _quoted(tokens: Sequence[str]) -> str:
+    return escape(" ".join(tokens), {'"': "&quot;"})
+
+
+def _width(text: str, size: float) -> float:
+    return cell_len(text) * size * _CHARACTER
+
+
+def _across(tokens: Sequence[str], left: float) -> list[float]:
+    """The middles of the columns."""
+    x: list[float] = []
+    for k, token in enumerate(tokens):
+        half = max(_width(token, _SIZE), 40) / 2
+        before = max(_width(tokens[k - 1], _SIZE), 40) / 2 if k else 0.0
+        x.append(left + half if k == 0 else x[-1] + before + half + _GAP)
+    return x
+
+
+def _bands(record: TrellisRecord, states: Sequence[int], width: float) -> list[str]:
+    """A band behind the states of every other label, where labels have several."""
+    if len(record.states) == len(record.labels):
+        return []
+    groups: list[list[int]] = []
+    for k, state in enumerate(states):
+        if groups and record.label_of[states[k - 1]] == record.label_of[state]:
+            groups[-1].append(k)
+        else:
+            groups.append([k])
+    return [
+        f'<rect class="band" x="0" y="{_TOP + _ROW * group[0]}" width="{width:.0f}" height="{_ROW * len(group)}"/>'
+        for group in groups[::2]
+    ]
+
+
+def _line(kind: str, start: tuple[float, float], end: tuple[float, float]) -> str:
+    (x1, y1), (x2, y2) = start, end
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def _path(
+    path: Sequence[int] | None, kind: str, row: dict[int, int], x: Sequence[float], y: Sequence[float]
+) -> list[str]:
+    points = [] if path is None else [(x[i], y[row[state]]) for i, state in enumerate(path)]
+    return [_line(kind, start, end) for start, end in pairwise(points)]
+
+
+def _thin(record: TrellisRecord, row: dict[int, int], x: Sequence[float], y: Sequence[float]) -> list[str]:
+    """From each state's best predecessor; of order 1, where it depends on nothing else."""
+    if record.edges is None:
+        return []
+    lines, score = [], [-math.inf if value is None else value for value in record.own[0]]
+    for i in range(1, len(record.tokens)):
+        table = record.edges[i if len(record.edges) > 1 else 0]
+        now = []
+        for state, own in enumerate(record.own[i]):
+            ways = [
+                -math.inf if edge is None else score[before] + edge
+                for before, edge in enumerate(each[state] for each in table)
+            ]
+            before = max(range(len(ways)), key=ways.__getitem__)
+            now.append(-math.inf if own is None else ways[before] + own)
+            if state in row and before in row and now[-1] > -math.inf:
+                lines.append(_line("thin", (x[i - 1], y[row[before]]), (x[i], y[row[state]])))
+        score = now
+    return lines
+
+
+def _nodes(record: TrellisRecord, states: Sequence[int], x: Sequence[float], y: Sequence[float]) -> list[str]:
+    parts = []
+    for i, at in enumerate(x):
+        for k, state in enumerate(states):
+            behind = record.behind[i][state]
+            place = f'cx="{at:.1f}" cy="{y[k]:.1f}"'
+            if behind is None:
+                parts.append(f'<circle class="forbidden" {place} r="{_RADIUS - 4}"/>')
+                continue
+            shade = max(0.04, math.exp(-max(0.0, behind) / _SCALE))
+            parts.append(f'<circle class="paper" {place} r="{_RADIUS}"/>')
+            parts.append(f'<circle class="node" {place} r="{_RADIUS}" fill-opacity="{shade:.3f}"/>')
+            if record.best[i] != state:
+                parts.append(f'<text class="behind" x="{at:.1f}" y="{y[k] + _RADIUS + 10:.1f}">{behind:.1f}</text>')
+            if record.beam is not None and state not in record.beam.kept[i]:
+                r = _RADIUS * 0.6
+                parts.append(_line("cross", (at - r, y[k] - r), (at + r, y[k] + r)))
+                parts.append(_line("cross", (at - r, y[k] + r), (at + r, y[k] - r)))
+    return parts
+
+
+def _key(record: TrellisRecord) -> list[str]:
+    lines = ["thick: the best path. Numbers: how far the best path through a circle is behind."]
+    if record.runner_up_score is not None:
+        lines.append(f"dashed: the runner-up, behind by {record.score - record.runner_up_score:.2f}")
+    if record.beam is not None:
+        lines.append(f"crossed: not in the beam of {record.beam.width}")
+    return lines

@@ -1,0 +1,35 @@
+"""What the attributes of a model are called: their strings, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from palmette.features.readable import TAG, WORD, AttributeWords
+from palmette.options.chain import NAMED_FEATURES
+from palmette.structures.chain.model import ChainModel
+
+
+def attribute_name(model: ChainModel, order: int, attribute: int) -> str:
+    """The string of an attribute, or its number if the model does not have the strings."""
+    return model.names[order][attribute] if order in model.names else f"#{attribute}"
+
+
+def attribute_words(model: ChainModel) -> Callable[[str], str]:
+    """A function from strings of attributes to words; ready-made attributes stay as they are."""
+    if model.encoder is None:
+        return str
+    templates = model.encoder.templates
+    if templates.name == "char":
+        return AttributeWords(templates, own_names=False)
+    counted = model.settings.chosen_learner.kind == "hmm"  # its templates are its own
+    own = not counted and model.meta.get("features") not in NAMED_FEATURES
+    return AttributeWords(templates, _columns(model, model.encoder.n_columns), own_names=own)
+
+
+def _columns(model: ChainModel, n: int) -> list[str]:
+    """What the columns are called: as they were chosen by name, else word, tag, column2, ..."""
+    reading = model.meta.get("reading")
+    chosen = (reading.get("columns") if isinstance(reading, dict) else getattr(reading, "columns", None)) or ()
+    usual = [WORD, TAG, *(f"column{k}" for k in range(2, n))]
+    named = [name if k and not name.lstrip("-").isdigit() else None for k, name in enumerate(map(str, chosen))]
+    return [(named[k] if k < len(named) else None) or usual[k] for k in range(max(n, 2))]
