@@ -97,9 +97,12 @@ def _written_pieces(text: str, span: TextSpan) -> Pieces:
 
 
 def loses_edge(text: str, span: TextSpan) -> bool:
-    """Whether a span begins or ends with a line end, which is left out."""
-    pieces = _written_pieces(text, span)
-    return (pieces[0][0], pieces[-1][1]) != (span.pieces[0][0], span.pieces[-1][1])
+    """Whether a piece of a span begins or ends with a line end, which is left out."""
+    for start, end in span.pieces:
+        made = _without_line_ends(text, start, end)
+        if (made[0][0], made[-1][1]) != (start, end):
+            return True
+    return False
 
 
 def _is_own(span: TextSpan) -> bool:

@@ -62,7 +62,7 @@ def brat_documents(path: FilePath, spec: FormatSpec, notes: Notes) -> Iterator[D
         stem, ending = os.path.splitext(name)
         if ending not in (TXT, ANN):
             raise DataError("neither a folder nor .txt nor .ann", file=shown(path), hint="brat has pairs of these")
-        yield sound(_pair(stem, os.path.basename(stem), spec, notes), notes)
+        yield sound(_pair(stem, os.path.basename(stem), spec, notes, ending == ANN), notes)
         return
     found = [text[: -len(TXT)] for text in files_in(name, TXT)]
     if alone := {text[: -len(ANN)] for text in files_in(name, ANN)} - set(found):
@@ -73,8 +73,9 @@ def brat_documents(path: FilePath, spec: FormatSpec, notes: Notes) -> Iterator[D
         yield sound(_pair(os.path.join(name, each), each, spec, notes), notes)
 
 
-def _pair(stem: str, name: str, spec: FormatSpec, notes: Notes) -> Document:
-    lines = _content(stem + ANN, spec) if os.path.lexists(stem + ANN) else None
+def _pair(stem: str, name: str, spec: FormatSpec, notes: Notes, annotated: bool = False) -> Document:
+    """A text with its annotations, which must exist if it is `annotated`."""
+    lines = _content(stem + ANN, spec) if annotated or os.path.lexists(stem + ANN) else None
     return brat.read_pair(_content(stem + TXT, spec), lines, stem + ANN, name, notes)
 
 

@@ -44,7 +44,7 @@ def decoded(data: str, at: At) -> Any:
         raise
     except json.JSONDecodeError as error:
         line = (at.line or 1) + error.lineno - 1
-        hint = "if it is raw text: --format text, or plain"
+        hint = "if it is something else, say what: --format text, plain, columns or another one"
         raise At(at.file, line).error(f"not JSON: {error.msg} at character {error.colno} of the line", hint) from None
     except UnicodeEncodeError:
         raise at.error("a string holds half of a surrogate pair", "clean the text first") from None
