@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from pathlib import Path
 
 import pytest
+from cli_run import Cli
+from documents import documents
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from palmette import FormatSpec, convert_file, convert_labels
+from palmette import Conversion, Document, FormatSpec, convert_file, convert_labels, read_documents, write_documents
+from palmette.data.formats.registry import read_corpus
 from palmette.errors import DataError, UsageError
 
 WORD = "\t_\t_\t{}\t_\t_\t_\t_\t_\t_"
@@ -71,3 +77,147 @@ def test_letters_of_the_schemes() -> None:
         assert convert_labels(wanted, "iob2") == labels
     assert convert_labels([labels, [], ["O"]], "bio") == [labels, [], ["O"]]
     assert convert_labels([]) == []
+
+
+# From one format to another
+
+SENTENCES = [[("Anna", "B-PER"), ("Lee", "I-PER"), ("saw", "O"), ("Rome", "B-LOC")], [("Bob", "B-PER"), (":", "O")]]
+WRITTEN = {
+    "columns": "Anna\tB-PER\nLee\tI-PER\nsaw\tO\nRome\tB-LOC\n\nBob\tB-PER\n:\tO\n\n",
+    "jsonl": '{"tokens":["Anna","Lee","saw","Rome"],"tags":["B-PER","I-PER","O","B-LOC"]}\n'
+    '{"tokens":["Bob",":"],"tags":["B-PER","O"]}\n',
+    "conllu": "".join(
+        "".join(f"{k}\t{word}\t_\t{tag}" + "\t_" * 6 + "\n" for k, (word, tag) in enumerate(sentence, 1)) + "\n"
+        for sentence in SENTENCES
+    ),
+}
+ATTRIBUTES = "B-PER\t0=Anna\nI-PER\t0=Lee\nO\t0=saw\nB-LOC\t0=Rome\n\nB-PER\t0=Bob\nO\t0=\\:\n\n"
+TEXTS = ["Anna Lee saw Rome", "Bob :"]
+ENTITIES = [[("PER", "Anna Lee"), ("LOC", "Rome")], [("PER", "Bob")]]
+TOOLS = ("prodigy", "labelstudio", "doccano", "brat")
+
+
+@pytest.mark.parametrize(("one", "other"), list(permutations(WRITTEN, 2)))
+def test_formats_of_tokens(one: str, other: str, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text(WRITTEN[one], encoding="utf-8")
+    spec = FormatSpec(format=one)
+    assert convert_file(tmp_path / "in", tmp_path / "out", output_format=other, spec=spec) == 6
+    assert (tmp_path / "out").read_text(encoding="utf-8") == WRITTEN[other]
+    convert_file(tmp_path / "in", tmp_path / "out", output_format="attributes", spec=spec)
+    assert (tmp_path / "out").read_text(encoding="utf-8") == ATTRIBUTES
+    names = read_corpus(tmp_path / "out", FormatSpec(format="attributes")).attributes
+    assert names is not None
+    assert names.names.types == ["0=Anna", "0=Lee", "0=saw", "0=Rome", "0=Bob", "0=:"]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("format", WRITTEN)
+def test_tokens_for_annotators_and_back(format: str, tool: str, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text(WRITTEN[format], encoding="utf-8")
+    target = tmp_path / ("x.ann" if tool == "brat" else "x")
+    convert_file(tmp_path / "in", target, output_format=tool, spec=FormatSpec(format=format))
+    found = read_documents(target, tool)
+    shown = [[(s.label, d.text[s.start : s.end]) for s in d.spans] for d in found]
+    if tool == "brat":  # one text, a line per sentence
+        assert ([d.text for d in found], shown) == (["\n".join(TEXTS)], [ENTITIES[0] + ENTITIES[1]])
+        return
+    assert ([d.text for d in found], shown) == (TEXTS, ENTITIES)
+    convert_file(target, tmp_path / "back", output_format=format, spec=FormatSpec(format=tool))
+    back = read_corpus(tmp_path / "back", FormatSpec(format=format))
+    assert back.labels is not None
+    rows = list(zip(back.columns[0].cells(), back.labels.cells(), strict=True))
+    assert rows == [row for sentence in SENTENCES for row in sentence]
+
+
+@pytest.mark.parametrize(("one", "other"), list(permutations(TOOLS[:3], 2)))
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(documents(), max_size=3))
+def test_annotators_keep_all_spans_of_each_other(one: str, other: str, tmp_path: Path, made: list[Document]) -> None:
+    """Also empty and overlapping ones, which tokens could not keep."""
+    write_documents(made, tmp_path / "in", one)
+    account = Conversion()
+    spec = FormatSpec(format=one)
+    convert_file(tmp_path / "in", tmp_path / "out", output_format=other, spec=spec, report=account)
+    found = read_documents(tmp_path / "out", other)
+    assert [(d.text, [(s.start, s.end, s.label) for s in d.spans]) for d in found] == [
+        (d.text, [(s.start, s.end, s.label) for s in d.spans]) for d in made
+    ]
+    assert (account.documents, account.spans) == (len(made), sum(len(d.spans) for d in made))
+    assert account.notes.total("lost", "moved") == 0
+
+
+def test_raw_text_becomes_tasks_and_tokens(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("It's me.\n\nYou\n", encoding="utf-8")
+    spec = FormatSpec(format="text")
+    convert_file(tmp_path / "t.txt", tmp_path / "out", output_format="doccano", spec=spec)
+    assert (tmp_path / "out").read_text(encoding="utf-8") == '{"text":"It\'s me."}\n{"text":"You"}\n'
+    convert_file(tmp_path / "t.txt", tmp_path / "out", output_format="columns", spec=spec)
+    assert (tmp_path / "out").read_text(encoding="utf-8") == "It\n's\nme\n.\n\nYou\n\n"
+    convert_file(tmp_path / "t.txt", tmp_path / "out", output_format="conllu", spec=spec)
+    lines = (tmp_path / "out").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "# text = It's me."
+    assert [line.split("\t")[9] for line in lines[1:5]] == ["SpaceAfter=No", "_", "SpaceAfter=No", "_"]
+    with pytest.raises(UsageError, match="begins with labels, and the input has none"):
+        convert_file(tmp_path / "t.txt", tmp_path / "out", output_format="attributes", spec=spec)
+
+
+def test_an_account_of_repairs(tmp_path: Path) -> None:
+    rows = ["a B-X", "b I-X", "", "c I-Y", "d O", "", *["e B-X", "f I-X", ""] * 20]
+    (tmp_path / "x.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    account = Conversion()
+    convert_file(tmp_path / "x.txt", tmp_path / "out", "iob2", report=account)
+    assert (account.tokens, account.sentences, account.chunks) == (44, 22, 22)
+    assert (account.scheme, account.ill_formed, account.labels_changed) == ("IOB2", 1, 1)
+    assert account.ill_formed_places == [f"{tmp_path / 'x.txt'}:4"]
+    assert (tmp_path / "out").read_text(encoding="utf-8").split("\n")[3] == "c B-Y"
+    assert "1 of 22 chunks ill-formed in IOB2" in account.messages()[0][1]
+    account = Conversion()
+    convert_file(tmp_path / "out", tmp_path / "again", "iobes", report=account)
+    assert (account.ill_formed, account.labels_changed) == (0, 22)  # an I that ends a chunk is E; c is S
+    pos = tmp_path / "pos.txt"
+    pos.write_text("a NN\nb VB\n", encoding="utf-8")
+    account = Conversion()
+    convert_file(pos, tmp_path / "out", output_format="jsonl", report=account)
+    assert (account.scheme, account.chunks, account.tokens) == (None, 0, 2)
+
+
+def test_only_the_encoding_changes(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_bytes("fa\xe7on  I-X\r\n".encode("latin-1"))
+    spec = FormatSpec(encoding="latin-1")
+    convert_file(tmp_path / "x.txt", tmp_path / "out", output_format="columns", spec=spec, output_encoding="utf-8")
+    assert (tmp_path / "out").read_bytes() == "façon  I-X\r\n".encode()
+
+
+def test_what_has_no_place_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"text": "a", "spans": []}\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="spans and no tag scheme"):
+        convert_file(tmp_path / "x.jsonl", tmp_path / "out", "iobes", output_format="doccano")
+    (tmp_path / "x.attr").write_text("O\ta\tb\n", encoding="utf-8")
+    for format in ("columns", "jsonl", "prodigy"):
+        with pytest.raises(UsageError, match="attributes have no"):
+            convert_file(tmp_path / "x.attr", tmp_path / "out", output_format=format)
+    with pytest.raises(UsageError, match="unknown output format 'xml'"):
+        convert_file(tmp_path / "x.jsonl", tmp_path / "out", output_format="xml")
+    (tmp_path / "y.jsonl").write_text('{"tokens": ["a b", "c\\td"], "tags": ["O", "O"]}\n', encoding="utf-8")
+    for format in ("columns", "conllu", "attributes"):
+        with pytest.raises(DataError, match=r"the (cell|word) 'c\\td'"):
+            convert_file(tmp_path / "y.jsonl", tmp_path / "out", output_format=format)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    cli = Cli(tmp_path, capsys, monkeypatch)
+    spans = [{"start": 0, "end": 4, "label": "P"}, {"start": 0, "end": 3, "label": "Q"}]
+    rows = [{"text": "Anna ran.", "spans": spans, "answer": "accept"}, {"text": "No", "answer": "reject"}]
+    cli.write("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    ran = cli("convert a.jsonl --output-format columns -o a.txt")
+    assert cli.read("a.txt") == "Anna\tB-P\nran\tO\n.\tO\n\n"
+    assert "warning: 1 document left out: its answer is reject (a.jsonl:2)" in ran.err
+    assert "warning: 1 span dropped: inside a longer one" in ran.err
+    assert "3 tokens; wrote a.txt" in ran.err
+    about = json.loads(cli.fine("convert a.jsonl --output-format columns --to iobes -o b.txt --json"))
+    assert (about["tokens"], about["labels_changed"], about["lost"], about["output"]) == (3, 1, 2, "b.txt")
+    assert about["notes"]["nested"] == {"effect": "lost", "count": 1, "places": ["a.jsonl:1"]}
+    assert cli("convert a.jsonl --json").code == 2
+    assert "2 documents, 2 spans; wrote c.jsonl" in cli("convert a.jsonl --output-format prodigy -o c.jsonl").err
+    assert cli("convert a.jsonl --output-format xml").code == 2

@@ -113,7 +113,7 @@ def test_as_columns() -> None:
     assert Writer("jsonl", "columns", ["X"]).write(corpus, np.zeros(3)) == b"a\tD\tX\nb c\tN\tX\n\nd\tD\tX\n\n"
     with pytest.raises(DataError, match="holds a TAB or a line end"):
         Writer("jsonl", "columns", ["X"]).write(parse({"tokens": ["a\nb"]}), np.zeros(1))
-    with pytest.raises(UsageError, match="from jsonl one can write jsonl, columns, not conllu"):
+    with pytest.raises(UsageError, match=r"from jsonl one can write jsonl, columns, prodigy, .*, brat, not conllu"):
         Writer("jsonl", "conllu", ["X"])
     with pytest.raises(UsageError, match="none are given"):
         Writer("jsonl", None, ["X"], scores=True).write(corpus, np.zeros(3))

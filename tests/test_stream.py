@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import load_format, read_corpus, stream_corpus
-from palmette.data.formats.spec import FORMATS, FormatSpec, format_by_name
+from palmette.data.formats.spec import FormatSpec, format_by_name
 from palmette.data.formats.write import Writer
 from palmette.errors import DataError, ModelError, UsageError
 
@@ -68,7 +68,7 @@ def same(path: Path, spec: FormatSpec, block: int) -> None:
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 20, 64, 1 << 20])
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SAMPLES)
 def test_blocks_make_no_difference(tmp_path: Path, format: str, block: int) -> None:
     path = tmp_path / "data"
     path.write_bytes(b"\xef\xbb\xbf" + SAMPLES[format].encode())
@@ -196,7 +196,7 @@ junk = st.one_of(
 
 
 @settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SAMPLES)
 @given(data=junk, block=st.integers(1, 40), has_label=st.sampled_from([None, False]))
 def test_any_bytes(tmp_path: Path, format: str, data: bytes, block: int, has_label: bool | None) -> None:
     path = tmp_path / "data"
@@ -212,7 +212,7 @@ def test_any_bytes(tmp_path: Path, format: str, data: bytes, block: int, has_lab
     same(path, spec, block)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SAMPLES)
 def test_nul_and_long_words(tmp_path: Path, format: str) -> None:
     if format == "jsonl":
         return  # a NUL is no JSON; see test_jsonl

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from palmette.data.annotations.document import Document, TextSpan
+    from palmette.data.annotations.files import read_documents, write_documents
     from palmette.data.candidate import Candidate
-    from palmette.data.convert import convert_file
+    from palmette.data.convert import Conversion, convert_file
     from palmette.data.formats.conllu import read_treebank
     from palmette.data.formats.spec import FormatSpec
     from palmette.data.labels.schemes import convert_labels
@@ -32,8 +34,10 @@ if TYPE_CHECKING:
 
 # Where the public names are defined: imported on first use, so that nothing waits for Numba without need
 _MODULES = {
+    "data.annotations.document": ("Document", "TextSpan"),
+    "data.annotations.files": ("read_documents", "write_documents"),
     "data.candidate": ("Candidate",),
-    "data.convert": ("convert_file",),
+    "data.convert": ("Conversion", "convert_file"),
     "data.formats.conllu": ("read_treebank",),
     "data.formats.spec": ("FormatSpec",),
     "data.labels.schemes": ("convert_labels",),

@@ -1,33 +1,48 @@
-"""`palmette convert`: the labels of a file in another tag scheme."""
+"""`palmette convert`: a file in another format, tag scheme or encoding."""
 
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
-from palmette.cli.command import Command, OutputOptions
+from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import EncodingOptions, format_spec
-from palmette.cli.output import Meter, report_source
-from palmette.data.formats.spec import FormatSpec
+from palmette.cli.output import Meter, print_json, report_source
+from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
+if TYPE_CHECKING:
+    from palmette.data.convert import Conversion
+
 logger = logging.getLogger(__name__)
 
+OUTPUTS = ("columns", "jsonl", "conllu", "attributes", *ANNOTATORS)
 
-class Convert(EncodingOptions, OutputOptions, Command):
-    """Convert the tag scheme of a labelled file. Only the labels change; all other bytes stay. Any scheme is read;
-    ill-formed label sequences are read as conlleval reads them. Of a model: convert a model of CRFsuite, Wapiti or
-    CRF++ to a Palmette model, or a model to CRFsuite's format (-o model.crfsuite)."""
+
+class Convert(EncodingOptions, JsonOptions, Command):
+    """Convert a file to another format, tag scheme or encoding, and report what was repaired, changed or lost. If the
+    format stays, only the labels change and all other bytes stay. Any tag scheme is read; ill-formed label sequences
+    are read as conlleval reads them. Of a model: convert a model of CRFsuite, Wapiti or CRF++ to a Palmette model, or a
+    model to CRFsuite's format (-o model.crfsuite)."""
 
     owners = (FormatSpec,)
-    hidden = ("columns", "unit", "penn-quotes")
+    common = ("output", "to", "output-format", "format", "label", "output-encoding", "constraints", "json", "quiet")
 
-    data: str = option(default="-", argument=True, help="Labelled sentences; `-` is standard input.")
-    output: str = option(default="-", short="o", metavar="FILE", help="Where to write; `-` is standard output.")
-    to: str = option(
-        default="iobes", metavar="SCHEME",
-        help="The scheme to write: iob1, iob2 (bio), ioe1, ioe2, iobes, or iobes with other letters: bilou, bmes, ...",
+    data: str = option(default="-", argument=True, help="What to convert; `-` is standard input.")
+    output: str = option(
+        default="-", short="o", metavar="FILE",
+        help="Where to write; `-` is standard output. For brat NAME.ann, or a new folder.",
     )  # fmt: skip
+    to: str | None = option(
+        default=None, metavar="SCHEME",
+        help="The scheme to write: iob1, iob2 (bio), ioe1, ioe2, iobes, or iobes with other letters: bilou, bmes, ... "
+        "(default: labels stay; without --output-format iobes).",
+    )  # fmt: skip
+    output_format: str | None = option(
+        default=None, choices=OUTPUTS, group="output", help="The format to write (default: that of the input)."
+    )
+
     constraints: str | None = option(
         default=None, metavar="SCHEME", group="model",
         help="Of a model: label sequences must follow a tag scheme from now on: iob2 or another one; auto: the one "
@@ -42,13 +57,27 @@ class Convert(EncodingOptions, OutputOptions, Command):
             return
         if self.constraints is not None:
             raise UsageError(f"--constraints is for models, and {self.data} is none")
+        if self.json and self.output == "-":
+            raise UsageError("--json prints an account: write the file elsewhere with -o FILE")
         spec = format_spec(self.params(FormatSpec))
         report_source(self.data, self.quiet)
-        from palmette.data.convert import convert_file
+        from palmette.data.convert import Conversion, convert_file
 
-        n = convert_file(
-            self.data, self.output, self.to, spec=spec, output_encoding=self.output_encoding,
-            progress=None if self.quiet else Meter(),
+        account = Conversion()
+        convert_file(
+            self.data, self.output, self.to, output_format=self.output_format, spec=spec,
+            output_encoding=self.output_encoding, report=account, progress=None if self.quiet else Meter(),
         )  # fmt: skip
-        if self.output != "-":
-            logger.info("%s; wrote %s", counted(n, "token"), self.output)
+        if self.json:
+            print_json({"output": self.output, **account.to_dict()})
+        else:
+            self._tell(account)
+
+    def _tell(self, account: Conversion) -> None:
+        for effect, message in account.messages():
+            logger.log(logging.INFO if effect == "kept" else logging.WARNING, "%s", message)
+        if self.output == "-":
+            return
+        counts = [(account.documents, "document"), (account.spans, "span"), (account.tokens, "token")]
+        done = ", ".join(counted(n, noun) for n, noun in counts if n) or "nothing"
+        logger.info("%s; wrote %s", done, self.output)

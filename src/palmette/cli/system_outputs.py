@@ -89,10 +89,13 @@ def output_spec(file: str, gold: FormatSpec) -> FormatSpec:
     """How to read a tagged file. The guess is in the last column, in the label's field of CoNLL-U, or under the key
     `tags` of JSON lines. `gold` is how the gold file was read; the name of the output may show another format."""
 
-    from palmette.data.formats.spec import FormatSpec, format_by_name
+    from palmette.data.formats.spec import ANNOTATORS, FormatSpec, format_by_name
     from palmette.data.text import TextSpec
 
-    format = format_by_name(file) or gold.format
+    if gold.format in ANNOTATORS:
+        format = FormatSpec(encoding=gold.encoding).resolved(file, gold.format).format
+    else:
+        format = format_by_name(file) or gold.format
     text = {name: getattr(gold, name) for name in TextSpec.__options__}
     spec = gold if format == gold.format else FormatSpec(format=format, has_label=True, **text)
     if format == "columns":

@@ -19,7 +19,7 @@ from palmette.cli.common import (
     load_tagger,
 )
 from palmette.cli.output import Meter, report_rate, report_source
-from palmette.data.formats.spec import FormatSpec
+from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
@@ -34,7 +34,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
     the options of the data say otherwise."""
 
     owners = (FormatSpec,)
-    hidden = ("label", "tag-names")
+    hidden = ("label", "tag-names", "split-at-spans", "offsets")
     common = (
         "output", "text", "format", "columns", "nbest", "confidence", "marginals", "known", "to", "with", "threads",
         "quiet",
@@ -43,8 +43,8 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
     model: str = option(argument=True, help="The model file.")
     data: str = option(
         default="-", argument=True,
-        help="What to tag: columns, CoNLL-U, attributes or JSON lines as in training, or raw text; `-` is standard "
-        "input.",
+        help="What to tag: columns, CoNLL-U, attributes, JSON lines or annotated texts as in training, or raw text; "
+        "`-` is standard input.",
     )  # fmt: skip
     output: str = option(default="-", short="o", metavar="FILE", help="Where to write; `-` is standard output.")
     text: str | None = option(default=None, help="A sentence to tag instead of a file.")
@@ -69,9 +69,9 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
     )  # fmt: skip
     to: str | None = option(
         default=None, metavar="FORMAT", group="output",
-        help="Output format: columns or jsonl (default: as the input; for raw text columns; for attributes labels). "
-        "With --nbest: crfpp (one block per candidate, as CRF++ writes them; the default), columns (labels side by "
-        "side) or jsonl.",
+        help="Output format: columns or jsonl (default: as the input; for raw text columns; for attributes labels); "
+        "spans for annotators: prodigy, labelstudio, doccano or brat. With --nbest: crfpp (one block per candidate, as "
+        "CRF++ writes them; the default), columns (labels side by side) or jsonl.",
     )  # fmt: skip
     scores: bool = option(default=False, group="output", help="Write the score of the best path of each sentence.")
     show_states: bool = option(
@@ -136,8 +136,8 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
     def _spec(self, tagger: Tagger) -> FormatSpec:
         spec = input_spec(self, tagger, self.data)
         raw = {name: value for name, value in self.params(FormatSpec).items() if name in ("unit", "penn_quotes")}
-        if raw and spec.resolved(self.data).format not in ("text", "plain"):
-            raise UsageError("--unit and --penn-quotes are for raw text: --format text or plain")
+        if raw and spec.resolved(self.data).format not in ("text", "plain", *ANNOTATORS):
+            raise UsageError("--unit and --penn-quotes are for raw text: --format text or plain, or annotated texts")
         return spec.replace(**raw)
 
     def _write(self, tagger: Tagger, helpers: list[Tagger], spec: FormatSpec, decode: str) -> int:

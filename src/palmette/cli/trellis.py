@@ -13,6 +13,8 @@ class DrawTrellis(SearchOptions, BiasOptions, JsonOptions, SentenceCommand):
     """Draw the trellis of a sentence: what each label scores at each token, the best path, the runner-up, and what a
     beam keeps."""
 
+    common = ("svg", "top", "data", "sentence", "with", "search", "beam", "format", "columns", "json", "quiet")
+
     svg: str | None = option(default=None, metavar="FILE", help="Write a picture in SVG to this file.")
     top: int = option(default=10, low=1, help="Number of labels (states) to show: those nearest to the best path.")
 

@@ -1,47 +1,220 @@
-"""Conversion of files from one tag scheme to another: only the labels change, all other bytes stay."""
+"""Conversion of files: from any format that is read to any that is written, from one tag scheme to another, from one
+encoding to another; with an account of what was repaired, changed or lost.
+
+If the format stays, only the labels change and all other bytes stay. From one annotator's format to another documents
+are converted as they are, without tokens. Everything else goes through tokens and labels.
+"""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
+import msgspec
 import numpy as np
 
+from palmette.data.annotations.files import labelling_of, stream_documents, writable
+from palmette.data.annotations.notes import MOST_PLACES, Notes
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
+from palmette.data.formats.labelling import check_labels
 from palmette.data.formats.registry import load_format, stream_corpus
-from palmette.data.formats.spec import FormatSpec
-from palmette.data.labels.schemes import convert_labels, scheme_named, split_label
+from palmette.data.formats.spec import ANNOTATORS, FormatSpec
+from palmette.data.labels.repair import violations
+from palmette.data.labels.schemes import SCHEMES, are_chunk_labels, convert_labels, scheme_named, split_label
 from palmette.data.stream import Processed, Progress, process_file
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, counted
+
+SAME = "iobes"  # the scheme that is written if neither a scheme nor a format is asked for
+
+
+class Conversion(msgspec.Struct):
+    """An account of a conversion. Chunks are ill-formed in the scheme that the fewest are ill-formed in."""
+
+    tokens: int = 0
+    sentences: int = 0
+    documents: int = 0
+    spans: int = 0  # written, in documents
+    labels_changed: int = 0  # tokens whose label is written differently
+    chunks: int = 0
+    scheme: str | None = None  # of the input; None: its labels are no chunks, or it has none
+    ill_formed: int = 0
+    ill_formed_places: list[str] = []
+    notes: Notes = msgspec.field(default_factory=Notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON types."""
+        about = {name: getattr(self, name) for name in self.__struct_fields__ if name != "notes"}
+        return about | {
+            "lost": self.notes.total("lost"),
+            "moved": self.notes.total("moved"),
+            "notes": self.notes.to_dict(),
+        }
+
+    def messages(self) -> list[tuple[str, str]]:
+        """What there is to say, as pairs of moved, lost or kept and a sentence."""
+        made = []
+        if self.ill_formed:
+            places = "; ".join(self.ill_formed_places) + (" ..." if self.ill_formed > MOST_PLACES else "")
+            made.append((
+                "moved", f"{self.ill_formed:,} of {counted(self.chunks, 'chunk')} ill-formed in {self.scheme} "
+                f"({places}); read as conlleval reads them",
+            ))  # fmt: skip
+        if self.labels_changed:
+            made.append(("kept", f"{counted(self.labels_changed, 'label')} changed"))
+        return made + list(self.notes.messages())
+
+
+class _Seen:
+    """The chunks of the corpora that were read, and the ill-formed ones by scheme."""
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        self.are_chunks: bool | None = None
+        self.wrong = dict.fromkeys(SCHEMES, 0)
+        self.places: dict[str, list[str]] = {name: [] for name in SCHEMES}
+
+    def __call__(self, corpus: Corpus) -> None:
+        if corpus.labels is None or not corpus.n_tokens or self.are_chunks is False:
+            return
+        labels = corpus.labels.types
+        if any(not split_label(label)[0] for label in labels):
+            self.are_chunks = False
+            return
+        self.are_chunks = self.are_chunks or are_chunk_labels(labels)
+        for name in SCHEMES:
+            found = violations(labels, corpus.labels.ids, corpus.offset, name)
+            self.wrong[name] += found.tokens.size
+            room = MOST_PLACES - len(self.places[name])
+            self.places[name] += [corpus.place(token) for token in found.tokens[:room].tolist()]
+        self.chunks += found.chunks
+
+    def tell(self, report: Conversion) -> None:
+        if self.are_chunks:
+            report.scheme = min(SCHEMES, key=lambda name: self.wrong[name])
+            report.chunks, report.ill_formed = self.chunks, self.wrong[report.scheme]
+            report.ill_formed_places = self.places[report.scheme]
 
 
 def convert_file(
-    source: FilePath, target: FilePath, to: str = "iobes", *, spec: FormatSpec | None = None,
-    output_encoding: str | None = None, progress: Progress | None = None,
+    source: FilePath, target: FilePath, to: str | None = None, *, output_format: str | None = None,
+    spec: FormatSpec | None = None, output_encoding: str | None = None, report: Conversion | None = None,
+    progress: Progress | None = None,
 ) -> int:  # fmt: skip
-    """Write a labelled file with its labels in the tag scheme `to` (iob1, iob2, ioe1, ioe2, iobes, bilou, ...); returns
-    the number of tokens. `spec`: how to read the file, if its name and first lines do not show it. `output_encoding`:
-    another one than that of the file."""
-    scheme_named(to)
-    found = (spec or FormatSpec()).resolved(source).labelled()
-    relabel = load_format(found.format).relabel
-    if relabel is None:
-        raise UsageError(f"the format {found.format} has no labels to convert")
+    """Write a file in another tag scheme, format or encoding; returns the number of tokens.
 
-    def work(corpus: Corpus) -> Processed:
-        ids, labels = _converted(corpus, to)
-        return Processed(relabel(corpus, found, ids, labels), (corpus.n_tokens,))
-
+    to: the tag scheme (iob1, iob2, ioe1, ioe2, iobes, bilou, ...); None: labels stay, but without `output_format` they
+    become iobes. output_format: columns, jsonl, conllu, attributes, prodigy, labelstudio, doccano or brat; None: as the
+    input. spec: how to read the file, if its name and first lines do not show it. output_encoding: another one than
+    that of the file. report: is filled with what was repaired, changed and lost; otherwise losses are logged."""
+    found = (spec or FormatSpec()).resolved(source)
+    format = output_format or found.format
+    if output_format is None and to is None and format not in ANNOTATORS:
+        to = SAME
+    if to is not None:
+        scheme_named(to)
+    account = Conversion() if report is None else report
     encoding = found.encoding if output_encoding is None else output_encoding
-    return sum(process_file(stream_corpus(source, found), work, target, progress=progress, encoding=encoding))
+    work = _Work(source, target, found, to, encoding, account, progress)
+    if format in ANNOTATORS:
+        work.to_documents(format)
+    elif format == found.format:
+        work.relabelled()
+    else:
+        work.made(format)
+    if report is None:
+        account.notes.log()
+    return account.tokens
 
 
-def _converted(corpus: Corpus, to: str) -> tuple[np.ndarray, list[str]]:
+class _Work(msgspec.Struct):
+    """One conversion."""
+
+    source: FilePath
+    target: FilePath
+    spec: FormatSpec
+    to: str | None
+    encoding: str
+    report: Conversion
+    progress: Progress | None
+
+    def relabelled(self) -> None:
+        """The same format: the labels change, all other bytes stay."""
+        spec = self.spec.labelled()
+        relabel = load_format(spec.format).relabel
+        if relabel is None:
+            raise UsageError(f"the format {spec.format} has no labels to convert")
+
+        def work(corpus: Corpus, ids: np.ndarray, labels: list[str]) -> bytes:
+            return relabel(corpus, spec, ids, labels)
+
+        self._by_corpora(work)
+
+    def made(self, format: str) -> None:
+        """Another format of tokens."""
+        from palmette.data.formats.made import MADE
+
+        if format not in MADE:
+            raise UsageError(f"unknown output format {format!r}: choose {', '.join([*MADE, *ANNOTATORS])}")
+        if self.spec.format == "attributes":
+            raise UsageError(
+                f"attributes have no words to write as {format}: convert the file that they were made from"
+            )
+
+        def work(corpus: Corpus, ids: np.ndarray, labels: list[str]) -> bytes:
+            check_labels(labels, format)
+            given, labelled = labelling_of(corpus)
+            return MADE[format](msgspec.structs.replace(given, ids=ids, labels=labels) if labelled else given, labelled)
+
+        self._by_corpora(work)
+
+    def _by_corpora(self, write: Any) -> None:
+        seen, report = _Seen(), self.report
+
+        def work(corpus: Corpus) -> Processed:
+            seen(corpus)
+            ids, labels = _converted(corpus, self.to)
+            report.labels_changed += _changed(corpus, ids, labels)
+            return Processed(write(corpus, ids, labels), (corpus.n_tokens, corpus.n_sentences))
+
+        blocks = stream_corpus(self.source, self.spec.labelled(), notes=report.notes)
+        done = process_file(blocks, work, self.target, progress=self.progress, encoding=self.encoding)
+        report.tokens, report.sentences = done or (0, 0)
+        seen.tell(report)
+
+    def to_documents(self, format: str) -> None:
+        """A format of annotators."""
+        if self.to is not None:
+            raise UsageError(f"{format} has spans and no tag scheme: leave --to out")
+        from palmette.data.annotations.sinks import SINKS, lines_of
+
+        seen, report = _Seen(), self.report
+
+        def count(corpus: Corpus) -> None:
+            seen(corpus)
+            report.tokens += corpus.n_tokens
+            report.sentences += corpus.n_sentences
+
+        def work(group: Any) -> Processed:
+            kept = writable(group, format, report.notes)
+            report.spans += sum(len(document.spans) for document in kept)
+            return Processed(lines_of(kept, format, report.notes), (report.tokens, len(kept)))
+
+        groups = stream_documents(self.source, self.spec, report.notes, whole=format == "brat", seen=count)
+        opened = SINKS[format]
+        done = process_file(groups, work, self.target, progress=self.progress, encoding=self.encoding, opened=opened)
+        report.documents = done[1] if done else 0
+        seen.tell(report)
+
+
+def _converted(corpus: Corpus, to: str | None) -> tuple[np.ndarray, list[str]]:
     """The converted labels of a corpus: numbers i32[N] and the labels."""
     if corpus.labels is None or not corpus.n_tokens:
         return np.zeros(0, np.int32), []
+    if to is None:
+        return corpus.labels.ids, corpus.labels.types
     for k, label in enumerate(corpus.labels.types):
-        if not split_label(label)[0]:
+        if not split_label(label)[0] and not are_chunk_labels(corpus.labels.types):
             token = int(np.argmax(corpus.labels.ids == k))
             raise DataError(
                 f"the label {label!r} is no chunk label", file=corpus.source, line=corpus.line_of(token),
@@ -49,9 +222,15 @@ def _converted(corpus: Corpus, to: str) -> tuple[np.ndarray, list[str]]:
             )  # fmt: skip
     cells = corpus.labels.cells()
     numbers: dict[str, int] = {}
-    ids = [
-        numbers.setdefault(label, len(numbers))
-        for start, end in pairwise(corpus.offset.tolist())
-        for label in convert_labels(cells[start:end], to)
-    ]
+    sentences = [cells[start:end] for start, end in pairwise(corpus.offset.tolist())]
+    ids = [numbers.setdefault(label, len(numbers)) for labels in convert_labels(sentences, to) for label in labels]
     return np.array(ids, np.int32), list(numbers)
+
+
+def _changed(corpus: Corpus, ids: np.ndarray, labels: list[str]) -> int:
+    """How many tokens have another label than before."""
+    if corpus.labels is None or not ids.size:
+        return 0
+    before = {label: k for k, label in enumerate(corpus.labels.types)}
+    new = np.array([before.get(label, -1) for label in labels], np.int64)
+    return int(np.count_nonzero(new[ids] != corpus.labels.ids))

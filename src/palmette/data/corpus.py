@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -19,6 +20,10 @@ from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.io import columns as kernels
+
+if TYPE_CHECKING:
+    from palmette.data.annotations.document import Document
+    from palmette.data.annotations.notes import Notes
 
 
 class Column(msgspec.Struct, eq=False, dict=True):
@@ -148,6 +153,11 @@ class Surface(msgspec.Struct, eq=False):
 
     sentences: list[str]
     span: np.ndarray  # i64[N, 2]  characters of each token in its sentence
+    start: np.ndarray  # i64[S]    where each sentence starts in the text, or in its document
+    text: str = ""  # all of it; empty if it is in documents
+    by_line: bool = False  # whether each line is a text of its own
+    documents: list[Document] | None = None  # annotated texts
+    document: np.ndarray | None = None  # i64[S]  the document of each sentence
 
 
 class Corpus(msgspec.Struct, eq=False):
@@ -169,6 +179,7 @@ class Corpus(msgspec.Struct, eq=False):
     numbers: np.ndarray | None = None  # i64[S]  sentences in the data, if it is a part or has empty sentences
     vectors: dict[str, int] | None = None  # widths of the vectors that attributes were given as, by name
     label_numbers: LabelNumbers | None = None  # if labels were given as whole numbers
+    notes: Notes | None = None  # what the reader could not keep as it was
 
     @property
     def n_tokens(self) -> int:

@@ -68,8 +68,9 @@ def shown(path: FilePath, standard: str = "<stdin>") -> str:
 # Reading
 
 
-def read_blocks(path: FilePath, block: int = BLOCK) -> Iterator[bytes]:
-    """The bytes of a file in pieces of about `block`; from a pipe, in pieces as they arrive."""
+def read_blocks(path: FilePath, block: int = BLOCK, *, keep_mark: bool = False) -> Iterator[bytes]:
+    """The bytes of a file in pieces of about `block`; from a pipe, in pieces as they arrive. `keep_mark`: a byte order
+    mark is a character like others."""
     with _reading(shown(path)), _input(path) as file:
         read = file.read1
         head = _head(read, block)
@@ -77,15 +78,15 @@ def read_blocks(path: FilePath, block: int = BLOCK) -> Iterator[bytes]:
             unread = cast(BinaryIO, _Rest(head, file))
             read = gzip.GzipFile(fileobj=unread, mode="rb").read
             head = _head(read, block)
-        if head := head.removeprefix(_BOM):
+        if head := head if keep_mark else head.removeprefix(_BOM):
             yield head
         while data := read(block):
             yield data
 
 
-def read_all(path: FilePath) -> bytes:
+def read_all(path: FilePath, *, keep_mark: bool = False) -> bytes:
     """The bytes of a file."""
-    return b"".join(read_blocks(path))
+    return b"".join(read_blocks(path, keep_mark=keep_mark))
 
 
 def peek(path: FilePath, enough: Callable[[bytes], bool]) -> bytes:

@@ -7,7 +7,8 @@ at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 
 from palmette.data.files import FilePath, shown
 from palmette.data.text import PLAIN, SENTENCE, UTF8, TextSpec, n_line_ends, text_blocks, write_text
@@ -119,13 +120,14 @@ def process_file(
     threads: int = 1,
     progress: Progress | None = None,
     encoding: str = UTF8,
+    opened: Callable[[FilePath, str], AbstractContextManager[BinaryIO]] = write_text,
 ) -> tuple[int, ...]:
     """Write work(block) for every block, in order, to `target`: whole or not at all. Returns the sums of the counts.
-    The data of a block is UTF-8; it is written in `encoding`.
+    The data of a block is UTF-8; it is written in `encoding`. `opened` opens the target.
 
     `work` runs on several threads at once and must not change shared state. Few blocks are in memory at a time."""
     totals: tuple[int, ...] = ()
-    with write_text(target, encoding) as out:
+    with opened(target, encoding) as out:
         for data, counts in map_in_order(work, blocks, threads):
             out.write(data)
             totals = tuple(map(sum, zip(totals, counts, strict=True))) if totals else counts

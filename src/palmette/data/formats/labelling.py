@@ -22,6 +22,7 @@ from palmette.data.formats.confidence import (
     empty_record,
     n_cells,
 )
+from palmette.data.formats.spec import ANNOTATORS
 from palmette.errors import DataError, UsageError
 
 MARK = "O"  # the label of document marks
@@ -87,7 +88,7 @@ class Labelling(msgspec.Struct, frozen=True):
 def check_labels(labels: Sequence[str], format: str) -> None:
     """Raise UsageError if a label cannot be written in lines."""
     broken = next(filter(BREAKING.search, labels), None)
-    if broken is not None and format != "jsonl":
+    if broken is not None and format != "jsonl" and format not in ANNOTATORS:
         raise UsageError(f"the label {broken!r} holds a TAB or line end: write jsonl instead of {format}")
 
 

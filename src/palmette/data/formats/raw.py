@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 
@@ -24,9 +24,18 @@ def parse_text(
 ) -> Corpus:
     """A corpus from raw text, one sentence per line; lines without a word are left out."""
     check_utf8(data, source, first_line)
-    rows = [row.removesuffix("\r") for row in data.decode().split("\n")]
-    sentences = [(line, row) for line, row in enumerate(rows) if row and not row.isspace()]
-    return _corpus(sentences, source, first_line, unit, penn_quotes)
+    text = data.decode()
+    rows = text.split("\n")
+    starts = accumulate((len(row) + 1 for row in rows), initial=0)
+    sentences = [
+        (line, start, row.removesuffix("\r"))
+        for line, (start, row) in enumerate(zip(starts, rows, strict=False))
+        if row and not row.isspace()
+    ]
+    corpus = _corpus(text, sentences, source, first_line, unit, penn_quotes)
+    assert corpus.surface is not None
+    corpus.surface.by_line = True
+    return corpus
 
 
 def parse_plain(
@@ -40,32 +49,37 @@ def parse_plain(
     for start, end in sentence_spans(text):
         line += text.count("\n", at, start)
         at = start
-        sentences.append((line, text[start:end]))
-    return _corpus(sentences, source, first_line, unit, penn_quotes)
+        sentences.append((line, start, text[start:end]))
+    return _corpus(text, sentences, source, first_line, unit, penn_quotes)
 
 
-def _corpus(sentences: list[tuple[int, str]], source: str, first_line: int, unit: str, penn_quotes: bool) -> Corpus:
-    cut = _cutter(unit)
+def _corpus(
+    whole: str, sentences: list[tuple[int, int, str]], source: str, first_line: int, unit: str, penn_quotes: bool
+) -> Corpus:
+    """A corpus of sentences: the line and the character where each starts, and its text."""
+    cut = cutter(unit)
     tokens: list[str] = []
     spans: Spans = []
     sizes = []
-    for _, text in sentences:
+    for _, _, text in sentences:
         found = cut(text)
         words = [text[a:b] for a, b in found]
         tokens += make_penn_quotes(text, words, found) if penn_quotes else words
         spans += found
         sizes.append(len(found))
-    none, at = np.zeros(0, np.int64), np.array([line for line, _ in sentences], np.int64)
+    none, at = np.zeros(0, np.int64), np.array([line for line, _, _ in sentences], np.int64)
     places = np.repeat(at, np.array(sizes, np.int64))
     lines = Lines(np.zeros(0, np.uint8), none, none, np.zeros(0, np.uint8), places, none, none, TAB, first_line)
     span = np.fromiter(chain.from_iterable(spans), np.int64, 2 * len(spans))
-    surface = Surface([text for _, text in sentences], span.reshape(-1, 2))
+    starts = np.array([start for _, start, _ in sentences], np.int64)
+    surface = Surface([text for _, _, text in sentences], span.reshape(-1, 2), starts, whole)
     offset = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     columns = [column_of_strings(tokens)] if tokens else []
     return Corpus(offset, columns, lines=lines, surface=surface, source=source)
 
 
-def _cutter(unit: str) -> Callable[[str], Spans]:
+def cutter(unit: str) -> Callable[[str], Spans]:
+    """What cuts a sentence into units."""
     if unit not in UNITS:
         raise UsageError(f"unknown unit {unit!r} of raw text: choose {', '.join(UNITS)}")
     return character_spans if unit == "char" else token_spans
@@ -81,7 +95,7 @@ def last_sentence(data: bytes) -> int:
 
 
 def _parser(spec: FormatSpec, source: str) -> Parser:
-    _cutter(spec.unit)
+    cutter(spec.unit)
     parse = parse_text if spec.format == "text" else parse_plain
     return lambda data, line: parse(data, source, line, unit=spec.unit, penn_quotes=spec.penn_quotes)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from palmette.data.corpus import Corpus, check_cells
 from palmette.data.files import FilePath, shown
@@ -12,6 +14,13 @@ from palmette.data.formats.spec import FORMATS, FormatSpec
 from palmette.data.stream import BLOCK, cut_blocks
 from palmette.data.text import read_text
 from palmette.errors import UsageError
+
+if TYPE_CHECKING:
+    from palmette.data.annotations.notes import Notes
+
+
+DOCUMENT = 1 << 10
+"""Bytes that a document counts as where documents are read at once."""
 
 
 def load_format(name: str) -> Format:
@@ -43,23 +52,48 @@ class CheckedParser:
 
 
 def read_corpus(path: FilePath, spec: FormatSpec | None = None) -> Corpus:
-    """A whole file."""
+    """A whole file. What the reader could not keep as it was is logged."""
     spec = (spec or FormatSpec()).resolved(path)
-    parse = CheckedParser(spec, shown(path))
-    corpus = parse(read_text(path, spec), 1)
-    parse.report()
+    if load_format(spec.format).read is not None:
+        corpus = next(_blocks(path, spec, sys.maxsize))
+    else:
+        parse = CheckedParser(spec, shown(path))
+        corpus = parse(read_text(path, spec), 1)
+        parse.report()
+    if corpus.notes is not None:
+        corpus.notes.log()
     return corpus
 
 
-def stream_corpus(path: FilePath, spec: FormatSpec | None = None, block: int = BLOCK) -> Iterator[Corpus]:
+def stream_corpus(
+    path: FilePath, spec: FormatSpec | None = None, block: int = BLOCK, notes: Notes | None = None
+) -> Iterator[Corpus]:
     """A file as corpora of about `block` bytes, cut between sentences; from a pipe, as soon as one has arrived.
 
     A sentence is never cut, however long. Separator, number of columns and place of the labels are derived from the
     first block and hold for all. Parts without a sentence are yielded too, with lines only, so that they can be
-    written back.
+    written back. What the reader could not keep as it was is added to `notes`, or logged at the end.
     """
     spec = (spec or FormatSpec()).resolved(path)
+    found = notes
+    for corpus in _blocks(path, spec, block):
+        if corpus.notes is not None:
+            found = found if found is not None else type(corpus.notes)()
+            found.take(corpus.notes)
+        yield corpus
+    if notes is None and found is not None:
+        found.log()
+
+
+def _blocks(path: FilePath, spec: FormatSpec, block: int) -> Iterator[Corpus]:
+    row = load_format(spec.format)
+    if row.read is not None:
+        spec.check_applies()
+        for corpus in row.read(path, spec, max(1, block // DOCUMENT)):
+            check_cells(corpus, spec.max_cell)
+            yield corpus
+        return
     parse = CheckedParser(spec, shown(path))
-    for line, data in cut_blocks(path, load_format(spec.format).cut, block, spec):
+    for line, data in cut_blocks(path, row.cut, block, spec):
         yield parse(data, line)
     parse.report()

@@ -46,7 +46,26 @@ FORMATS: dict[str, FormatRow] = {
     ),
     "text": FormatRow("raw.TEXT", "raw text, one sentence per line"),
     "plain": FormatRow("raw.PLAIN", "raw running text"),
+    "prodigy": FormatRow(
+        "annotated.PRODIGY", "Prodigy's JSON lines", options=("columns", "label", "split_at_spans"),
+    ),
+    "labelstudio": FormatRow(
+        "annotated.LABELSTUDIO", "Label Studio's JSON", options=("columns", "label", "split_at_spans", "offsets"),
+    ),
+    "doccano": FormatRow(
+        "annotated.DOCCANO", "doccano's JSON lines", options=("columns", "label", "split_at_spans", "offsets"),
+    ),
+    "brat": FormatRow(
+        "annotated.BRAT", "brat standoff: a pair of .txt and .ann, or a folder", options=("split_at_spans",),
+        endings=(".ann",),
+    ),
 }  # fmt: skip
+ANNOTATORS = {name: row.help for name, row in FORMATS.items() if row.home.startswith("annotated.")}
+OFFSETS = {
+    "auto": "by the text that Label Studio gives to spans; units in doccano, where they are possible",
+    "characters": "Unicode characters",
+    "utf16": "UTF-16 units, as browsers count: most emoji are two",
+}
 AUTO = {"auto": "by the ending of the file's name, else by its first lines, else columns"}
 UNITS = ("word", "char")
 RAGGED = {
@@ -90,12 +109,13 @@ class FormatSpec(TextSpec):
     columns: tuple[str, ...] | None = option(
         default=None, group="data", metavar="NAME,...", parse=names_from_text, check=_check_names("columns"),
         help="Columns that templates see as 0, 1, ...: numbers, CoNLL-U fields or JSON keys (default: all but the "
-        "label; form; tokens).",
+        "label; form; tokens). Of annotated texts the key of the text.",
     )  # fmt: skip
     label: str | None = option(
         default=None, group="data", metavar="NAME",
         help="Column, CoNLL-U field or JSON key of the label: a number from 0 (default: -1, the last column; upos; "
-        "the first of tags, ner_tags, labels, pos_tags, chunk_tags, upos and xpos).",
+        "the first of tags, ner_tags, labels, pos_tags, chunk_tags, upos and xpos). Of annotated texts the key of the "
+        "spans, or the name of the control that made them.",
     )  # fmt: skip
     tag_names: tuple[str, ...] | None = option(
         default=None, group="data", metavar="NAME,...", parse=names_from_text, check=_check_names("tag_names"),
@@ -109,6 +129,17 @@ class FormatSpec(TextSpec):
     unit: str = option(default="word", choices=UNITS, group="data", help="The tokens of raw text.")
     penn_quotes: bool = option(
         default=False, group="data", help="Replace the quotes of raw text by `` and '', as in the Penn Treebank."
+    )
+    split_at_spans: bool = option(
+        default=True, group="data",
+        help="Cut the tokens of annotated texts where spans begin or end inside of them; otherwise such spans are "
+        "widened to whole tokens.",
+    )  # fmt: skip
+    offsets: str = option(
+        default="auto",
+        choices=OFFSETS,
+        group="data",
+        help="What the offsets of Label Studio and doccano count. A model does not remember it.",
     )
     has_label: bool | None = option(
         default=None, python_only=True,
@@ -126,9 +157,10 @@ class FormatSpec(TextSpec):
         except UsageError as error:
             raise ModelError(f"damaged model: invalid format of its training data ({error})", file=file) from None
 
-    def resolved(self, path: FilePath) -> FormatSpec:
-        """This specification with the format of this file and the defaults of that format."""
-        format = self.format if self.format != "auto" else self._shown_by(path, "columns") or "columns"
+    def resolved(self, path: FilePath, expected: str = "columns") -> FormatSpec:
+        """This specification with the format of this file and the defaults of that format. `expected`: the format if
+        neither its name nor its first lines show one."""
+        format = self.format if self.format != "auto" else self._shown_by(path, expected) or expected
         missing = {k: v for k, v in FORMATS[format].defaults.items() if getattr(self, k) is None}
         return self.replace(format=format, **missing)
 
@@ -143,19 +175,25 @@ class FormatSpec(TextSpec):
     def _shown_by(self, path: FilePath, expected: str) -> str | None:
         """The format that the name of the file or its first lines show; None: they show none. A format by the first
         lines that is not the expected one is logged."""
+        named = "brat" if os.path.isdir(path) else format_by_name(path)
         of_columns = self.separator != "auto" or self.ragged != "error"
-        if (named := format_by_name(path)) is not None or of_columns:
+        if (named is not None and named != "jsonl") or of_columns:
             return named
         from palmette.data.formats.recognise import format_by_content
 
         found = format_by_content(path, self.encoding)
+        if named == "jsonl" and found not in ANNOTATORS:  # lines of annotators have the same endings
+            return expected if found is None and expected in ANNOTATORS else named
         if found not in (None, expected):
-            logger.info("%s is read as %s, by its first lines (--format %s if it is not)", shown(path), found, expected)
+            usual = named or expected
+            logger.info("%s is read as %s, by its first lines (--format %s if it is not)", shown(path), found, usual)
         return found
 
     def stored(self) -> dict[str, Any]:
-        """What a model remembers: not the encoding, the limits and ragged lines, since other files may have others."""
-        return {name: value for name, value in self.values().items() if name not in (*TextSpec.__options__, "ragged")}
+        """What a model remembers: not the encoding, the limits, ragged lines and what offsets count, since other files
+        may have others."""
+        forgotten = (*TextSpec.__options__, "ragged", "offsets")
+        return {name: value for name, value in self.values().items() if name not in forgotten}
 
     def labelled(self) -> FormatSpec:
         """This specification with labels."""
@@ -167,6 +205,8 @@ class FormatSpec(TextSpec):
         changes, base = given.changed(), self
         if changes.get("format", self.format) != self.format:
             base = FormatSpec(has_label=self.has_label, unit=self.unit, penn_quotes=self.penn_quotes)
+            if changes.get("format") in ANNOTATORS and self.format in ANNOTATORS:
+                base = base.replace(split_at_spans=self.split_at_spans)
         return base.replace(**changes)
 
     def check_applies(self) -> None:

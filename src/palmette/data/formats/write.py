@@ -13,6 +13,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import NO_CONFIDENCE, Confidence, ConfidenceOutput
 from palmette.data.formats.labelling import Labelling, check_labels
 from palmette.data.formats.registry import load_format
+from palmette.data.formats.spec import ANNOTATORS
 from palmette.errors import UsageError
 
 
@@ -32,17 +33,25 @@ class Writer:
         scores: bool = False,
         confidence: ConfidenceOutput = NO_CONFIDENCE,
     ) -> None:
-        choices = load_format(source).outputs
+        row = load_format(source)
+        choices = row.outputs
         self.format = next(iter(choices)) if format in (None, "auto") else str(format)
+        known = [*choices, *(name for name in ANNOTATORS if row.records is not None and name not in choices)]
+        if self.format not in known:
+            raise UsageError(f"from {source} one can write {', '.join(known)}, not {format}")
         if self.format not in choices:
-            raise UsageError(f"from {source} one can write {', '.join(choices)}, not {format}")
+            from palmette.data.annotations.outputs import OUTPUTS
+
+            choices = OUTPUTS
         check_labels(labels, self.format)
         output = choices[self.format]
+        wanted = {**confidence._asdict(), "scores": scores}
         for name, message in output.refuses.items():
-            if getattr(confidence, name):
+            if wanted[name]:
                 raise UsageError(message)
         self.labels, self.scores, self.confidence = list(labels), scores, confidence
         self._write = output.write
+        self.opened = output.opened
 
     def write(
         self,

@@ -11,7 +11,7 @@ from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.files import FilePath
 from palmette.data.formats.confidence import ConfidenceOutput
 from palmette.data.formats.registry import stream_corpus
-from palmette.data.formats.spec import FormatSpec
+from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.data.formats.write import Writer
 from palmette.data.labels.mask import LabelMask, mask_from_column
 from palmette.data.stream import BLOCK, Processed, Progress, process_file
@@ -77,6 +77,7 @@ def tag_file(
     model.with_bias(request.biases or {})
     _check(model, request)
     spec = request.reading_spec.resolved(source)
+    _check_known(spec, request)
     names = model.shape.state_names(model.labels) if request.states else model.labels
     writer = Writer(spec.format, request.output, names, scores=request.scores, confidence=request.confidences)
 
@@ -84,7 +85,9 @@ def tag_file(
         return _tag_block(model, writer, with_columns(corpus, request.helpers, model), request)
 
     blocks, encoding = stream_corpus(source, spec), request.written_encoding
-    return TagCounts(*process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding))
+    opened = writer.opened
+    done = process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding, opened=opened)
+    return TagCounts(*done)
 
 
 def nbest_file(
@@ -101,6 +104,7 @@ def nbest_file(
     bias = request.biases
     model.with_bias(bias or {})
     spec = request.reading_spec.resolved(source)
+    _check_known(spec, request)
     writer = NBestWriter(spec.format, request.output, model.labels, n, of_no_token(model))
 
     def work(corpus: Corpus) -> Processed:
@@ -121,6 +125,11 @@ def _check(model: ChainModel, request: TagRequest) -> None:
         raise UsageError("states are those of the best path: --show-states requires --decode viterbi")
     if request.states and any(request.confidences):
         raise UsageError("confidences are those of labels: leave --show-states out")
+
+
+def _check_known(spec: FormatSpec, request: TagRequest) -> None:
+    if request.known is not None and spec.format in ANNOTATORS:
+        raise UsageError(f"known labels are in a column (--known), and {spec.format} has none")
 
 
 def _check_listed(request: TagRequest) -> None:
