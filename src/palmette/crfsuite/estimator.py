@@ -17,7 +17,7 @@ from pycrfsuite import Tagger
 
 from palmette.crfsuite.line_trainer import LinePerIterationTrainer
 from palmette.crfsuite.model_resource import FileResource
-from palmette.crfsuite.parameters import Parameters
+from palmette.crfsuite.sklearn_parameters import Parameters
 from palmette.crfsuite.utils import flatten
 from palmette.data.files import FilePath
 from palmette.errors import DataError, not_fitted

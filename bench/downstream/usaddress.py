@@ -1,0 +1,74 @@
+"""usaddress and parserator as they come from PyPI, with python-crfsuite and with `palmette.crfsuite` under its name.
+
+parserator trains on nine tenths of usaddress' own data, with its own parameters; every tenth address is held out.
+`parse` and `tag` are called for all addresses, one by one, with the model that usaddress ships; that model is also read
+and written again. The packages come without tests: that all outputs are equal stands for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.downstream.side import PALMETTE
+
+PACKAGES = ("usaddress", "parserator", "pycrfsuite")
+FILE = Path("downstream", "usaddress-labeled.xml")
+ROUNDS = 3  # over all addresses; the fastest counts
+
+
+def measure(side: str, data: Path) -> dict[str, Any]:
+    if side == PALMETTE:
+        import palmette.crfsuite
+
+        sys.modules["pycrfsuite"] = palmette.crfsuite
+    import parserator.training
+    import pycrfsuite
+    import usaddress
+
+    addresses = list(parserator.training.readTrainingData([data / FILE], usaddress.GROUP_LABEL))
+    texts = [text for text, _ in addresses]
+    with tempfile.TemporaryDirectory() as folder:
+        model = str(Path(folder, "new.crfsuite"))
+        begun = time.process_time()
+        parserator.training.trainModel([one for k, one in enumerate(addresses) if k % 10], usaddress, model)
+        found: dict[str, Any] = {"train": time.process_time() - begun}
+        held_out = [parts for k, (_, parts) in enumerate(addresses) if k % 10 == 0]
+        found |= _accuracy(pycrfsuite, usaddress, model, held_out)
+    for name, call in (("parse", usaddress.parse), ("tag", usaddress.tag)):
+        found[name], outputs = _calls(call, texts)
+        found[f"{name} outputs"] = hashlib.sha256(repr(outputs).encode()).hexdigest()
+    return found | {"addresses": len(texts)}
+
+
+def _accuracy(pycrfsuite: Any, usaddress: Any, model: str, held_out: list[Any]) -> dict[str, float]:
+    """Of a new model: the shares of tokens and of addresses that are right."""
+    tagger = pycrfsuite.Tagger()
+    tagger.open(model)
+    right = []
+    for parts in held_out:
+        tokens, gold = zip(*parts, strict=True)
+        guess = tagger.tag(usaddress.tokens2features(tokens))
+        right.append([a == b for a, b in zip(guess, gold, strict=True)])
+    tokens_right = [one for row in right for one in row]
+    return {"tokens": sum(tokens_right) / len(tokens_right), "whole": sum(map(all, right)) / len(right)}
+
+
+def _calls(call: Any, texts: list[str]) -> tuple[float, list[Any]]:
+    """Microseconds of CPU of a call, and what the calls returned."""
+    outputs: list[Any] = []
+    best = float("inf")
+    for _ in range(ROUNDS):
+        outputs = []
+        begun = time.process_time()
+        for text in texts:
+            try:
+                outputs.append(call(text))
+            except Exception as error:  # labels that come twice are an error of usaddress' own, on both sides
+                outputs.append(type(error).__name__)
+        best = min(best, time.process_time() - begun)
+    return 1e6 * best / len(texts), outputs
