@@ -20,7 +20,7 @@ from palmette.data.labels.schemes import SCHEMES, from_spans, is_wellformed, spa
 from palmette.errors import DataError
 from palmette.structures.chain.constraints import settle_scheme
 
-NAMES = list(SCHEMES)
+NAMES = [name for name, row in SCHEMES.items() if row.notation == "letters"]
 EVERY = ["O"] + [f"{letter}-{kind}" for letter in "BIES" for kind in "XY"]
 Sentences = list[list[str]]
 

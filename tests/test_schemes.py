@@ -27,7 +27,7 @@ from palmette.data.labels.schemes import (
 from palmette.errors import UsageError
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
-NAMES = list(SCHEMES)
+NAMES = [name for name, row in SCHEMES.items() if row.notation == "letters"]
 
 # "In early trading in Hong Kong Monday , gold was quoted at $ 366.50 an ounce ."
 FIVE_VIEWS = {

@@ -49,6 +49,7 @@ class Tagged(NamedTuple):
     guesses: Guesses
     unseen: np.ndarray | None = None  # bool[N]: words that were not in the training data
     calibrated: Calibrated | None = None
+    scheme: str | None = None  # that the model has for bare labels
 
 
 class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOptions, Command):
@@ -68,6 +69,11 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
     strict: bool = option(
         default=False, help="Count spans as seqeval does in strict mode, instead of as conlleval does."
     )
+    scheme: str | None = option(
+        default=None, metavar="SCHEME",
+        help="Tag scheme of the labels (default: seen in them). Must be given for bare labels, of which each run is a "
+        "span: bare.",
+    )  # fmt: skip
     decode: str = option(
         default="viterbi", choices=DECODINGS, group="model", help="How labels of latent models are found."
     )
@@ -122,6 +128,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
         """Gold and guess of a labelled file, and how reliable confidences are."""
         from palmette.data.formats.columns_light import Guesses
         from palmette.data.formats.registry import read_corpus
+        from palmette.data.labels.schemes import unseen_scheme
         from palmette.structures.chain.files import with_columns
 
         assert self.model is not None
@@ -140,23 +147,38 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
             tables = reliability_on(tagger.model_, corpus, guess, bias)
             calibrated = Calibrated(named(tagger.model_, bias), tagger.temperature_, tables)
         guesses = Guesses(gold, guess, corpus.offset, labels, words, tagger.certain(corpus))
-        return Tagged(self.data, guesses, tagger.unseen(corpus), calibrated)
+        return Tagged(self.data, guesses, tagger.unseen(corpus), calibrated, unseen_scheme(tagger.model_.scheme))
 
-    def _show(self, tagged: Tagged) -> None:
+    def _scheme(self, tagged: Tagged) -> str | None:
+        """The tag scheme: as told, as the model has it for bare labels, or as strict scores find it."""
+        from palmette.data.labels.schemes import recognise, scheme_named
+
+        if self.scheme is not None:
+            scheme_named(self.scheme)
+            return self.scheme.upper()
+        if tagged.scheme is not None or not self.strict:
+            return tagged.scheme
         import numpy as np
 
-        from palmette.data.labels.schemes import are_chunk_labels, recognise
+        gold, _, offset, labels, _, known = tagged.guesses
+        scheme = recognise(labels, gold if known is None else np.where(known, gold, len(labels)), offset)
+        if scheme is None:
+            raise DataError("the gold labels follow no tag scheme: strict span scores need one", file=tagged.file)
+        return scheme
+
+    def _show(self, tagged: Tagged) -> None:
+        from palmette.data.labels.schemes import are_chunk_labels
         from palmette.evaluation.scores import errors, score
 
         gold, guess, offset, labels, words, known = tagged.guesses
-        sequences = gold if known is None else np.where(known, gold, len(labels))
-        scheme = recognise(labels, sequences, offset) if self.strict else None
-        if self.strict and scheme is None:
-            raise DataError("the gold labels follow no tag scheme: strict span scores need one", file=tagged.file)
+        scheme = self._scheme(tagged)
         if self.shown in ("conlleval", "seqeval"):
-            if not are_chunk_labels(labels):
-                raise UsageError(f"--style {self.shown} scores spans, and these labels are none; use table or json")
-            print(_span_text(self.shown, scheme, tagged.guesses), end="")
+            if not are_chunk_labels(labels, scheme):
+                raise UsageError(
+                    f"--style {self.shown} scores spans, and these labels are none; use table or json, or --scheme "
+                    "bare if each run of equal labels is a span"
+                )
+            print(_span_text(self.shown, scheme, self.strict, tagged.guesses), end="")
             return
         found = score(gold, guess, offset, labels, tagged.unseen, scheme, strict=self.strict, known=known)
         mistakes = errors(gold, guess, offset, labels, words or None, known=known, most=max(0, self.errors))
@@ -184,7 +206,7 @@ def _print_json(about: dict[str, Any], calibrated: Calibrated | None) -> None:
     print_json(about)
 
 
-def _span_text(style: str, scheme: str | None, tagged: Guesses) -> str:
+def _span_text(style: str, scheme: str | None, strict: bool, tagged: Guesses) -> str:
     from palmette.evaluation.scores import whole_sentences
     from palmette.evaluation.spans import ChunkTables, span_counts, strict_span_counts
     from palmette.evaluation.styles import conlleval_text, seqeval_text
@@ -192,8 +214,8 @@ def _span_text(style: str, scheme: str | None, tagged: Guesses) -> str:
     gold, guess, offset, labels, _, known = tagged
     if known is not None:
         gold, guess, offset = whole_sentences(gold, guess, offset, known)
-    if scheme is not None:
+    if strict and scheme is not None:
         counts = strict_span_counts(gold, guess, offset, labels, scheme)
     else:
-        counts = span_counts(gold, guess, offset, ChunkTables.of(labels))
+        counts = span_counts(gold, guess, offset, ChunkTables.of(labels, scheme))
     return conlleval_text(counts) if style == "conlleval" else seqeval_text(counts)

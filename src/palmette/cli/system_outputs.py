@@ -106,12 +106,13 @@ def _check_chunks(guess: SystemLabels, gold: SystemLabels, file: str, corpus: Co
     """DataError if gold has chunks and a guess is no chunk label."""
     import numpy as np
 
-    from palmette.data.labels.schemes import are_chunk_labels, split_label
+    from palmette.data.labels.schemes import reading
 
-    if not are_chunk_labels([gold.labels[k] for k in np.unique(gold.ids).tolist()]):
+    notation = reading([gold.labels[k] for k in np.unique(gold.ids).tolist()])
+    if notation is None:
         return
     for k in np.unique(guess.ids).tolist():
-        if not split_label(guess.labels[k])[0]:
+        if not notation.split(guess.labels[k])[0]:
             line = corpus.line_of(int(np.argmax(guess.ids == k))) if corpus.source == file else None
             hint = "the guess must be the last column, or the model one of chunks"
             message = f"{guess.labels[k]!r} is no chunk label, and gold has chunks"

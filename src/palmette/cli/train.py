@@ -14,6 +14,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import option
+from palmette.options.training import LIMITS
 
 if TYPE_CHECKING:
     from palmette.estimators.tagger import Tagger
@@ -104,7 +105,7 @@ class Train(JsonOptions, Command):
     def _tagger(self, old: Tagger | None) -> Tagger:
         from palmette.estimators.tagger import Tagger
 
-        before = {} if old is None else old.get_params(deep=False) | {"passes": None, "patience": None}
+        before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
         params = self.params(TaggerOptions, before)
         for name in ("lexicons", "clusters"):
             if isinstance(params.get(name), list):

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
-from palmette.data.labels.schemes import are_chunk_labels
+from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.data.subset import take
 from palmette.errors import PalmetteError, UsageError
 from palmette.estimators.tagger import Tagger
@@ -213,8 +213,9 @@ def _train(
     gold, guess, labels = tagger.gold_and_guess(data.gold)
     offset, known = data.gold.offset, tagger.certain(data.gold)
     tallies = {"accuracy": test.token_tally(gold, guess, offset, known)}
-    if are_chunk_labels(labels):
-        tallies["f1"] = test.span_tally(gold, guess, offset, ChunkTables.of(labels), known)
+    scheme = unseen_scheme(tagger.model_.scheme)
+    if are_chunk_labels(labels, scheme):
+        tallies["f1"] = test.span_tally(gold, guess, offset, ChunkTables.of(labels, scheme), known)
     dev = next((one.dev for one in outcome.training_log if one.number == outcome.best_epoch), None)
     f1 = tallies["f1"].value if "f1" in tallies else None
     run = Run(seed, tallies["accuracy"].value, f1, seconds, outcome.best_epoch, dev)

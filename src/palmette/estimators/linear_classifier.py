@@ -77,7 +77,8 @@ class LinearClassifier(TrainingOptions, Estimator):
             held_out = more, _names(gold)
         self.tagger_ = Tagger(
             order=0, constraints="none", partial=False, learner=self.learner, passes=self.passes,
-            patience=self.patience, estimator=self.estimator, seed=self.seed, metric="accuracy",
+            patience=self.patience, stop_window=self.stop_window, stop_error=self.stop_error,
+            estimator=self.estimator, seed=self.seed, metric="accuracy",
             ends=False,  # they would be a second and a third bias
         )  # fmt: skip
         self.tagger_.fit(rows, _names(labels), sample_weight=sample_weight, dev=held_out, progress=progress)

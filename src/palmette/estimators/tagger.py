@@ -20,6 +20,7 @@ from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import known_gold, label_names, mask_from_items
 from palmette.data.labels.partial import mark_partial_labels
+from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import DataError, UsageError, counted
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger_compact import Compacting
@@ -272,7 +273,8 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         from palmette.evaluation.scores import score
 
         gold, guess, labels = self.gold_and_guess(corpus, bias)
-        return score(gold, guess, corpus.offset, labels, self.unseen(corpus), known=self.certain(corpus))
+        scheme = unseen_scheme(self._fitted().scheme)
+        return score(gold, guess, corpus.offset, labels, self.unseen(corpus), scheme, known=self.certain(corpus))
 
     def gold_and_guess(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from palmette.data.corpus import Corpus
+from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError
 from palmette.structures.chain.model import ChainModel
 
@@ -48,7 +49,7 @@ class Compacting:
             assert dev is not None
             self.model_ = model
             gold, guess, labels = self.gold_and_guess(dev)
-            found = score(gold, guess, dev.offset, labels, known=self.certain(dev))
+            found = score(gold, guess, dev.offset, labels, scheme=unseen_scheme(full.scheme), known=self.certain(dev))
             if found.f1 is None:
                 return Found(found.accuracy, guess, found.tokens)
             return Found(found.f1, guess, sum(row.gold for row in found.by_type.values()))

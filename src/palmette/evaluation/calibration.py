@@ -67,13 +67,14 @@ def reliability(confidence: np.ndarray, right: np.ndarray, n_bins: int = BINS) -
 
 
 def span_hits(
-    gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, labels: Sequence[str], known: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray] | None:
+    gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, labels: Sequence[str], known: np.ndarray | None = None,
+    scheme: str | None = None,
+) -> tuple[np.ndarray, np.ndarray] | None:  # fmt: skip
     """Of all guessed spans, in order: which are counted, and which of these are right, bool[K] each. None if the labels
-    do not encode spans. `known` as for `score`: spans count in sentences that are known throughout."""
-    if not are_chunk_labels(labels):
+    do not encode spans. `known` and `scheme` as for `score`: spans count in sentences that are known throughout."""
+    if not are_chunk_labels(labels, scheme):
         return None
-    tables = ChunkTables.of(labels)
+    tables = ChunkTables.of(labels, scheme)
     every = lenient_chunks(guess, offset, tables)
     counted = np.ones(every.start.size, np.bool_)
     if known is not None:

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from palmette.data.labels.schemes import are_chunk_labels
+from palmette.data.labels.notation import Bare, Grobid
+from palmette.data.labels.schemes import are_chunk_labels, reading
 from palmette.errors import UsageError
 from palmette.evaluation.spans import ChunkTables, SpanCounts, span_counts, strict_span_counts
 from palmette.evaluation.tokens import (
@@ -46,10 +47,11 @@ class Scores(msgspec.Struct, frozen=True):
     sentence_accuracy: float
     unseen_tokens: int | None
     unseen_accuracy: float | None
-    chunk_rules: str | None  # whose rules the chunk figures follow: "conlleval", "strict IOB2", ...
+    chunk_rules: str | None  # whose rules the chunk figures follow: "conlleval", "strict IOB2", "GROBID", ...
     precision: float | None
     recall: float | None
     f1: float | None
+    macro_f1: float | None  # mean over the types
     by_type: dict[str, Figures]
     by_label: dict[str, Figures]
     confusions: list[Confusion]
@@ -83,7 +85,7 @@ def score(
 ) -> Scores:
     """Score `guess` against `gold` (i32[N] ids of `labels`), sentences in `offset` (i64[S+1]).
 
-    Chunks are scored if the labels look like chunk labels or `scheme` is given: by
+    Chunks are scored if the labels look like chunk labels or `scheme` is given, as it must be for bare labels: by
     conlleval's rules, or with `strict` by seqeval's strict reading of `scheme`. `known` (bool[N]) leaves
     tokens without a gold label out; chunks are then scored in the sentences that are known throughout.
     """
@@ -102,10 +104,11 @@ def score(
         sentence_accuracy=sentences.fraction,
         unseen_tokens=None if new_words is None else new_words.total,
         unseen_accuracy=new_words.fraction if new_words and new_words.total else None,
-        chunk_rules=None if chunks is None else f"strict {scheme}" if strict else "conlleval",
+        chunk_rules=None if chunks is None else _rules(labels, scheme, strict),
         precision=None if total is None else total.precision,
         recall=None if total is None else total.recall,
         f1=None if total is None else total.f1,
+        macro_f1=None if chunks is None else chunks.macro_f1,
         by_type={} if chunks is None else chunks.by_type(),
         by_label={name: figures(int(c), int(g), int(a)) for name, c, g, a in counts if g or a},
         confusions=[Confusion(labels[a], labels[b], count) for a, b, count in top_confusions(gold, guess, Y, known)],
@@ -131,7 +134,16 @@ def _chunk_counts(
             return None
     if strict and scheme is not None:
         return strict_span_counts(gold, guess, offset, labels, scheme)
-    return span_counts(gold, guess, offset, ChunkTables.of(labels))
+    return span_counts(gold, guess, offset, ChunkTables.of(labels, scheme))
+
+
+def _rules(labels: Sequence[str], scheme: str | None, strict: bool) -> str:
+    notation = reading(labels, scheme)
+    if notation is not None and notation.kind == Bare.kind:
+        return "runs of equal labels"
+    if strict:
+        return f"strict {scheme}"
+    return "GROBID" if notation is not None and notation.kind == Grobid.kind else "conlleval"
 
 
 def whole_sentences(

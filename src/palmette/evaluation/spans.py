@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.data.labels.schemes import scheme_named, split_label, with_boundaries
+from palmette.data.labels.notation import HYPHEN
+from palmette.data.labels.schemes import letters_of, reading, scheme_named, with_boundaries
 from palmette.errors import UsageError
 from palmette.evaluation.tokens import Figures, Share, counted, figures
 
@@ -30,9 +31,10 @@ class ChunkTables(NamedTuple):
     types: list[str]  # sorted
 
     @classmethod
-    def of(cls, labels: Sequence[str]) -> ChunkTables:
-        """The tables of a label list; UsageError if a label is no chunk label."""
-        letters, type_of, types = _parts(labels)
+    def of(cls, labels: Sequence[str], scheme: str | None = None) -> ChunkTables:
+        """The tables of a label list; UsageError if a label is no chunk label. Bare labels are read if `scheme` says
+        so; other schemes are seen in the labels."""
+        letters, type_of, types = _parts(labels, scheme)
         breaks = np.isin(letters, list("OES"))[:, None] | np.isin(letters, list("OBS"))[None, :]
         breaks |= type_of[:, None] != type_of[None, :]
         inside = letters != "O"
@@ -52,6 +54,12 @@ class SpanCounts(NamedTuple):
     def total(self) -> Figures:
         """The figures over all types (micro average)."""
         return figures(int(self.correct.sum()), int(self.guessed.sum()), int(self.gold.sum()))
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 of the types that are in gold or were guessed, as seqeval has it."""
+        found = [row.f1 for row in self.by_type().values()]
+        return sum(found) / len(found) if found else 0.0
 
     def by_type(self) -> dict[str, Figures]:
         """The figures of each type that is in gold or was guessed, sorted by name."""
@@ -104,6 +112,8 @@ STRICT: Mapping[str, StrictRules] = {
     "IOE1": StrictRules(start="OI* II! EI* EE=", inside="II= IE=", end="I.* EI= EE="),
     "IOE2": StrictRules(start=".I* .E*", inside="II= IE=", end="E.*"),
     "IOBES": StrictRules(start=".B* .S*", inside="BI= BE= II= IE=", end="E.* S.*"),
+    "GROBID": StrictRules(start=".B*", inside="BI= II=", end="..*"),  # as IOB2
+    "BARE": StrictRules(start="OI* II!", inside="II=", end="I.*"),
 }
 
 
@@ -116,10 +126,10 @@ def strict_span_counts(
     """
     counted(gold, guess)
     row = scheme_named(scheme)
-    letters, type_of, types = _parts(labels)
+    letters, type_of, types = _parts(labels, scheme)
     for label, letter in zip(labels, letters[:-1], strict=True):
-        if letter not in row.letters:
-            raise UsageError(f"label {label!r} does not belong to {scheme}, whose letters are {row.letters}")
+        if letter not in row.letters + "O":
+            raise UsageError(f"label {label!r} does not belong to {scheme}, {letters_of(row)}")
     rules = next(STRICT[name] for name in STRICT if scheme_named(name) is row)
     start, inside, end = (_pair_table(patterns, letters, type_of) for patterns in rules)
     found = [_strict_chunks(ids, offset, start, inside, end, type_of) for ids in (gold, guess)]
@@ -176,12 +186,15 @@ def _compare(gold: Chunks, guess: Chunks, gold_ids: np.ndarray, guess_ids: np.nd
     return SpanCounts(types, correct, guessed, right, tokens)
 
 
-def _parts(labels: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Letter of each label and type id of each, with O for the outside at index Y, and the types."""
-    parts = [split_label(label) for label in labels]
+def _parts(labels: Sequence[str], scheme: str | None) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Letter of each label and type id of each, with O for the outside at index Y, and the types. Fields that stand
+    for no field (GROBID's `<other>`) are O."""
+    notation = reading(labels, scheme) or HYPHEN
+    parts = [notation.split(label) for label in labels]
     for label, (letter, _) in zip(labels, parts, strict=True):
         if not letter:
             raise UsageError(f"label {label!r} is no chunk label; expected O, or B, I, E, S with -TYPE")
+    parts = [("O", "") if kind == notation.outside else (letter, kind) for letter, kind in parts]
     types = sorted({kind for letter, kind in parts if letter != "O"})
     number = {kind: k for k, kind in enumerate(types)}
     letters = np.array([letter for letter, _ in parts] + ["O"], dtype="U1")

@@ -53,8 +53,8 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
     )
     passes: int | None = option(
         default=None, low=1, group="training",
-        help=f"Passes over the data, or iterations of lbfgs (default: {PASSES}; with --patience and for lbfgs at most "
-        f"{MOST_PASSES}). When resuming: further passes.",
+        help=f"Passes over the data, or iterations of lbfgs (default: {PASSES}; with --patience, --stop-window and for "
+        f"lbfgs at most {MOST_PASSES}). When resuming: further passes.",
     )  # fmt: skip
     estimator: str = option(
         default="auto", choices=ESTIMATORS, group="training", help="Which weights come out of the training."
@@ -96,7 +96,8 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
     constraints: str = option(
         default="auto", group="model", metavar="auto|strict|none|SCHEME",
         help="Tag scheme that label sequences must follow: auto (found in the labels; rare ill-formed chunks are "
-        "repaired), strict (found; an ill-formed chunk is an error), none, or its name (iob2, ...).",
+        "repaired), strict (found; an ill-formed chunk is an error), none, or its name (iob2, grobid, ...; bare: each "
+        "run of equal labels is a span, and any label may follow any).",
     )  # fmt: skip
 
 
@@ -179,6 +180,7 @@ class ChainSettings(ChainOptions, Value):
         return MOST_PASSES if self.passes is None and self.chosen_learner.full_batch else super().n_passes()
 
     def validate(self) -> None:
+        self.check_stop_rule()
         _check_unused(self)
         _check_states(self)
         _check_beam(self)

@@ -119,7 +119,10 @@ class LatentOptions(TrainingOptions, UnicodeOptions):
         choices={"avg": AVERAGES["avg"], "pass": "mean over the last pass", "last": AVERAGES["last"]},
     )  # fmt: skip
     passes: int | None = option(
-        default=None, low=1, group="training", help=f"Passes over the data (default: {PASSES}, also with --patience)."
+        default=None,
+        low=1,
+        group="training",
+        help=f"Passes over the data (default: {PASSES}, also with --patience and --stop-window).",
     )
     cap: int = option(
         default=20, low=1, high=10_000, group="training", help="Decodings of a negative sentence per pass, at most."
@@ -208,6 +211,7 @@ class LatentSettings(LatentOptions, Value):
         return Training(self.decoding(), self.chosen_learner.rule(n_examples), self.cap)
 
     def validate(self) -> None:
+        self.check_stop_rule()
         if self.combine != "add" and (self.latent != "chunks" or len(self.views) < 2):
             raise OptionError("combine", f"{self.combine} needs two chunk views or more, such as views=all")
         learner = self.chosen_learner

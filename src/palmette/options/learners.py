@@ -338,7 +338,8 @@ class HiddenMarkov(CountingOptions, Learner):
     probabilistic = True
     unused = (
         "features", "template", "lexicons", "clusters", "states", "estimator", "mavg_every", "partial", "passes",
-        "patience", "min_count", "max_attributes", "min_feature_count", "edge_features", "state_features", "search",
+        "patience", "stop_window", "stop_error", "min_count", "max_attributes", "min_feature_count", "edge_features",
+        "state_features", "search",
     )  # fmt: skip
 
 

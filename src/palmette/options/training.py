@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from palmette.options.declare import Options, option
+from typing import NamedTuple
+
+from palmette.options.declare import OptionError, Options, option
 
 PASSES = 10
 MOST_PASSES = 100  # with patience, and of L-BFGS, if the number of passes is left open
 MOST_COUNT = 1_000_000_000  # that kernels compare with numbers of occurrences
+LIMITS = ("passes", "patience", "stop_window", "stop_error")  # which a resumed training does not take over
+STOP_ERROR = 0.02  # percentage points, as in Wapiti
 AVERAGES = {
     "avg": "mean of the weights after every example",
     "mavg": "the same mean, from which learning starts again every k-th pass",
@@ -14,23 +18,51 @@ AVERAGES = {
 }
 
 
+class StopWindow(NamedTuple):
+    """Stop when the error rate has varied by less than `change` percentage points within the last `passes` passes."""
+
+    passes: int
+    change: float
+
+
 class TrainingOptions(Options):
     """Shared by taggers, parsers and classifiers."""
 
     passes: int | None = option(
         default=None, low=1, group="training",
-        help=f"Passes over the data (default: {PASSES}; with --patience at most {MOST_PASSES}).",
+        help=f"Passes over the data (default: {PASSES}; with --patience or --stop-window at most {MOST_PASSES}).",
     )  # fmt: skip
     patience: int | None = option(
         default=None, low=1, group="training",
         help="Stop after this many passes without a better score on the development data.",
     )  # fmt: skip
+    stop_window: int | None = option(
+        default=None, low=2, group="training",
+        help="Stop when the error rate on the development data (without them: on the training data) hardly varied "
+        "within this many passes; Wapiti's -w, which is 5 there.",
+    )  # fmt: skip
+    stop_error: float | None = option(
+        default=None, above=0.0, high=100.0, group="training",
+        help="What is hardly, for --stop-window: highest and lowest error rate differ by less than so many percentage "
+        f"points (default: {STOP_ERROR}); Wapiti's -e.",
+    )  # fmt: skip
     seed: int = option(
         default=1, low=0, high=2**62, group="training", help="The same seed gives the same model, bit for bit."
     )
+
+    def stop_rule(self) -> StopWindow | None:
+        """The rule of the error window, if there is one."""
+        if self.stop_window is None:
+            return None
+        return StopWindow(self.stop_window, STOP_ERROR if self.stop_error is None else self.stop_error)
+
+    def check_stop_rule(self) -> None:
+        """OptionError if half of the rule is missing."""
+        if self.stop_error is not None and self.stop_window is None:
+            raise OptionError("stop_error", "belongs to stop_window: give both, such as --stop-window 5")
 
     def n_passes(self) -> int:
         """The number of passes in effect."""
         if self.passes is not None:
             return self.passes
-        return MOST_PASSES if self.patience is not None else PASSES
+        return PASSES if self.patience is None and self.stop_window is None else MOST_PASSES

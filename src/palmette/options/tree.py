@@ -75,6 +75,7 @@ class TreeSettings(TreeOptions, Value):
         return beam.replace(update="laso" if laso else "max-violation")
 
     def validate(self) -> None:
+        self.check_stop_rule()
         learner, update = self.chosen_learner, self.beam.update
         if learner.kind != "perceptron" and update not in LIST_UPDATES:
             raise OptionError("update", f"{update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}")

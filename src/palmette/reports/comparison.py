@@ -13,6 +13,7 @@ from palmette.errors import counted
 from palmette.evaluation.comparison import Comparison, Difference, Pair, Sentence, Where
 from palmette.evaluation.significance import Interval
 from palmette.reports.console import OutputConsole
+from palmette.reports.evaluation import rules_said
 from palmette.reports.tables import letters, p_text, percent, plain_table, titled
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def print_comparison(found: Comparison, gold: str, console: Console | None = Non
     titled(console, "differences", difference_table(found.pairs, short))
     console.print(rounds_legend(found.rounds, found.pairs), style="dim", markup=False)
     titled(console, "tokens that only one of the two has right, McNemar's test", mcnemar_table(found.pairs, short))
-    what = f"F1 by type of span ({found.chunk_rules}'s rules)" if found.chunk_rules else "F1 by label"
+    what = f"F1 by type of span ({rules_said(found.chunk_rules)})" if found.chunk_rules else "F1 by label"
     titled(console, what, _where([w for w in found.where if w.kind != "words"], short))
     words = [w for w in found.where if w.kind == "words"]
     if words:

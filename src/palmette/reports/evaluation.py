@@ -29,13 +29,18 @@ def print_scores(
     console = console or OutputConsole(100)
     console.print(_totals(found))
     if found.by_type:
-        _print(console, f"spans by type ({found.chunk_rules}'s rules)", figures_table(found.by_type, 30))
+        _print(console, f"spans by type ({rules_said(found.chunk_rules)})", figures_table(found.by_type, 30))
     else:
         _print(console, "labels", figures_table(found.by_label, 30))
     if found.confusions:
         _print(console, "confusions (gold in rows, guess in columns)", _confusions(found.confusions[:CONFUSIONS]))
     if mistakes:
         _print(console, "most frequent errors", _mistakes(mistakes, words, offset))
+
+
+def rules_said(rules: str | None) -> str:
+    """Whose rules spans are counted by, or which these are."""
+    return f"{rules}" if rules is None or " of " in rules else f"{rules}'s rules"
 
 
 def _print(console: Console, title: str, table: Table) -> None:
@@ -58,7 +63,7 @@ def _totals(found: Scores) -> Table:
         table.add_row("unseen words", f"{found.unseen_tokens:,}", "accuracy on them", _percent(found.unseen_accuracy))
     if found.f1 is not None:
         table.add_row("precision", _percent(found.precision), "recall", _percent(found.recall))
-        table.add_row("", "", "[bold]F1[/bold]", f"[bold]{_percent(found.f1)}[/bold]")
+        table.add_row("macro F1", _percent(found.macro_f1), "[bold]F1[/bold]", f"[bold]{_percent(found.f1)}[/bold]")
     return table
 
 

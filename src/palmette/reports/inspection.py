@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from palmette.data.labels.schemes import scheme_shown
 from palmette.errors import UsageError, counted
 from palmette.features.templates import LABEL_CONTEXT, to_text
 from palmette.kernels.chain.forms import FeatureWeights
@@ -198,7 +199,7 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     console.print(
         f"[bold]{settings['learner']['kind']}[/bold], {_weights_said(settings)}"
         f"order {about['order']}, {counted(len(about['labels']), 'label')}"
-        + (f" ({about['scheme']})" if about["scheme"] else "")
+        + (f" ({scheme_shown(about['labels'], about['scheme'])})" if about["scheme"] else "")
     )
     for part, size in about["attributes"].items():
         console.print(f"  {size:,} {part} attributes, {about['moved'].get(part, 0):,} with weights")
@@ -283,6 +284,7 @@ def _print_history(history: list[dict[str, Any]], console: Console) -> None:
 
 # What a pass tells of its weights: heading, factor, form
 FIGURES = {
+    "error": ("error, %", 100, ".2f"),
     "norm": ("norm", 1, ".1f"),
     "objective": ("objective", 1, ".2f"),
     "gradient": ("gradient", 1, ".3g"),

@@ -14,8 +14,13 @@ from palmette.reports.console import OutputConsole
 from palmette.reports.tables import described, not_zero, plain_table, titled
 from palmette.structures.tree.projective import LIFTED
 
-FIGURES = {"bad": "bad updates %", "cut": "cut at %", "merges": "merges"}  # of a pass, and how they are shown
-_SHARES = ("bad", "cut")
+FIGURES = {
+    "error": "error %",
+    "bad": "bad updates %",
+    "cut": "cut at %",
+    "merges": "merges",
+}  # of a pass, and how they are shown
+_SHARES = ("error", "bad", "cut")
 
 
 def parser_inspection(parser: Parser) -> dict[str, Any]:

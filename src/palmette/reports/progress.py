@@ -77,7 +77,8 @@ def _heading(metric: str | None, row: Epoch) -> str:
     dev = "" if metric is None else f"{'dev ' + metric:>14}"
     more = f"{'bad':>8}{'cut at':>8}" if "bad" in row.figures else ""
     work = f"{'objective':>14}" if "objective" in row.figures else f"{'updates':>10}"
-    return f"{'pass':>6}{work}{more}{'train acc.':>12}{dev}{'seconds':>10}"
+    error = f"{'error':>9}" if "error" in row.figures else ""
+    return f"{'pass':>6}{work}{more}{'train acc.':>12}{error}{dev}{'seconds':>10}"
 
 
 def _line(row: Epoch, better: bool) -> str:
@@ -86,7 +87,8 @@ def _line(row: Epoch, better: bool) -> str:
     more = "" if bad is None or cut is None else f"{100 * bad:>7.1f}%{100 * cut:>7.1f}%"
     objective = row.figures.get("objective")  # what a likelihood minimises; every sentence is an update
     work = f"{row.updates:>10,}" if objective is None else f"{_short(objective):>14}"
-    return f"{row.number:>6}{work}{more}{100 * row.train_accuracy:>11.2f}%{dev}{row.seconds:>10.2f}"
+    error = f"{100 * row.figures['error']:>8.2f}%" if "error" in row.figures else ""  # what --stop-window looks at
+    return f"{row.number:>6}{work}{more}{100 * row.train_accuracy:>11.2f}%{error}{dev}{row.seconds:>10.2f}"
 
 
 def _short(value: float) -> str:

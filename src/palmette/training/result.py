@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 
+from palmette.options.training import StopWindow
 from palmette.structures.training_log import Epoch
+
+ERROR = "error"  # the figure of an epoch that the error window looks at
 
 
 class Progress(Protocol):
@@ -43,8 +47,10 @@ class EpochLog:
         epochs: Sequence[Epoch] = (),
         best: Any = None,
         unit: str = "pass",
+        window: StopWindow | None = None,
     ) -> None:
         self.patience = patience  # epochs without a better one after which training ends
+        self.window = window  # in which the error rate must vary
         self.progress = progress
         self.epochs = list(epochs)
         self.best = best
@@ -53,8 +59,12 @@ class EpochLog:
         self.best_score, number = max(scored, default=(-np.inf, 0))
         self.best_epoch = -number
 
-    def add(self, epoch: Epoch, work: int, snapshot: Callable[[], Any]) -> None:
-        """Record an epoch of `work` tokens; the snapshot is taken if it is the best so far on development data."""
+    def add(self, epoch: Epoch, work: int, snapshot: Callable[[], Any], dev_error: float | None = None) -> None:
+        """Record an epoch of `work` tokens; the snapshot is taken if it is the best so far on development data.
+        `dev_error`: the error rate there; with an error window it is recorded, or that on training data."""
+        if self.window is not None:
+            error = 1.0 - epoch.train_accuracy if dev_error is None else dev_error
+            epoch = msgspec.structs.replace(epoch, figures=epoch.figures | {ERROR: float(error)})
         self.epochs.append(epoch)
         if epoch.dev is None:
             self.best_epoch = epoch.number
@@ -69,12 +79,29 @@ class EpochLog:
             self.progress(number, done, total, None)
 
     @property
-    def is_stuck(self) -> bool:
-        """Whether no epoch was better for as long as the patience lasts."""
-        if self.patience is None or not self.epochs or self.epochs[-1].dev is None:
-            return False
-        return self.epochs[-1].number - self.best_epoch >= self.patience
+    def reason_to_stop(self) -> str | None:
+        """Why training need not go on: patience has run out, or the error rate hardly varies any more."""
+        if not self.epochs:
+            return None
+        last = self.epochs[-1]
+        if self.patience is not None and last.dev is not None and last.number - self.best_epoch >= self.patience:
+            return f"stopped: no better {self.unit} than {self.best_epoch} in the last {self.patience}"
+        if self.window is None:
+            return None
+        errors = self._errors(self.window.passes)
+        if len(errors) < self.window.passes or not 100 * (max(errors) - min(errors)) < self.window.change:
+            return None
+        of = "training" if last.dev is None else "development"
+        return (
+            f"stopped: the error on {of} data varied by less than {self.window.change:g} points in the last "
+            f"{self.window.passes} {'passes' if self.unit == 'pass' else self.unit + 's'}"
+        )
 
-    @property
-    def stuck(self) -> str:
-        return f"stopped: no better {self.unit} than {self.best_epoch} in the last {self.patience}"
+    def _errors(self, most: int) -> list[float]:
+        """The error rates of the last epochs that were measured on the same data as that of the last one."""
+        found: list[float] = []
+        for epoch in reversed(self.epochs[-most:]):
+            if ERROR not in epoch.figures or (epoch.dev is None) != (self.epochs[-1].dev is None):
+                break
+            found.append(epoch.figures[ERROR])
+        return found

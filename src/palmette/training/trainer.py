@@ -70,6 +70,10 @@ class Learning(ABC):
         """The score of the weights on development data."""
         raise NotImplementedError
 
+    def dev_error(self, score: float) -> float:
+        """The error rate of the last evaluation on development data, whose score it was."""
+        return 1.0 - score
+
     def figures(self) -> dict[str, float]:
         """Further numbers about an epoch, by name."""
         return {}
@@ -92,7 +96,8 @@ def shuffled(seed: int, number: int, n: int) -> np.ndarray:
 def train_epochs(learning: Learning, seed: int, epochs: int, log: EpochLog) -> TrainResult:
     """Continue from the epochs of the log (none: from the start) up to `epochs` in all.
 
-    With development data the best epoch is kept, and the patience of the log may end training early."""
+    With development data the best epoch is kept. The patience of the log and its error window may end training
+    early."""
     ended = None
     with interruptible() as interrupt:
         for number in range(len(log.epochs) + 1, epochs + 1):
@@ -118,10 +123,11 @@ def _add_epoch(learning: Learning, number: int, counts: Counts, seconds: float, 
     # Without development data only the last weights are needed; a snapshot takes a tenth of the time of an epoch.
     snapshot = learning.snapshot() if learning.has_dev else None
     dev = learning.evaluate(snapshot) if learning.has_dev else None
-    log.add(learning.record(number, counts, seconds, dev), int(learning.costs.sum()), lambda: snapshot)
+    error = None if dev is None else learning.dev_error(dev)
+    log.add(learning.record(number, counts, seconds, dev), int(learning.costs.sum()), lambda: snapshot, error)
 
 
 def _reason_to_end(number: int, counts: Counts, log: EpochLog) -> str | None:
     if counts.updates == 0:
         return f"converged after {counted(number, 'pass', 'passes')} (no training errors)"
-    return log.stuck if log.is_stuck else None
+    return log.reason_to_stop

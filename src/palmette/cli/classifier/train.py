@@ -19,6 +19,7 @@ from palmette.data.text import TextSpec
 from palmette.errors import UsageError
 from palmette.options.declare import option
 from palmette.options.latent import ClassifierOptions
+from palmette.options.training import LIMITS
 
 if TYPE_CHECKING:
     from palmette.estimators.classifier import Classifier
@@ -102,7 +103,7 @@ class TrainClassifier(JsonOptions, LabelledCommand):
         if old is not None and fixed:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
             raise UsageError(f"{flags}: --resume continues with the features, views and classes of the model")
-        before = {} if old is None else old.get_params(deep=False) | {"passes": None, "patience": None}
+        before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
         return Classifier(**self.params(ClassifierOptions, before))
 
     def _classes(self, sources: Sources, train: LabelledSentences) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from palmette.data.formats.spec import names_from_text
 from palmette.data.text import TextSpec
 from palmette.errors import UsageError
 from palmette.options.declare import option
+from palmette.options.training import LIMITS
 from palmette.options.tree import ParserOptions
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class TrainParser(JsonOptions, Command):
         stop_on_sigterm()
         begun = time.perf_counter()
         old = Parser.load(self.resume) if self.resume else None
-        before = {} if old is None else old.get_params(deep=False) | {"passes": None, "patience": None}
+        before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
         parser = Parser(**self.params(ParserOptions, before))
         settings = parser.settings()
         spec = text_spec(self)

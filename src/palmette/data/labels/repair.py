@@ -17,7 +17,8 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus, column_of_types
-from palmette.data.labels.schemes import SCHEMES, SPELLINGS, letter_at, scheme_named, split_label, with_boundaries
+from palmette.data.labels.notation import HYPHEN, Lettered
+from palmette.data.labels.schemes import SPELLINGS, letter_at, reading, scheme_named, schemes_of, with_boundaries
 
 RARE = 100  # at most one chunk in so many is ill-formed, rounded up
 LEAST = 20  # chunks: fewer prove no scheme that they violate
@@ -74,10 +75,10 @@ def _wanted(letters: str) -> np.ndarray:
     return table
 
 
-def _read(labels: Sequence[str], ids: np.ndarray, offset: np.ndarray) -> _Chunks:
-    Y = len(labels)
+def _read(labels: Sequence[str], ids: np.ndarray, offset: np.ndarray, scheme: str) -> _Chunks:
+    Y, notation = len(labels), reading(labels, scheme) or HYPHEN
     marked = with_boundaries(np.minimum(ids, Y), offset, Y + 1)
-    parts = [*map(split_label, labels), (UNKNOWN, ""), ("O", "")]
+    parts = [*map(notation.split, labels), (UNKNOWN, ""), ("O", "")]
     numbers = {kind: k for k, kind in enumerate(dict.fromkeys(kind for _, kind in parts))}
     places = np.flatnonzero(marked != Y + 1)
     around = marked[np.stack((places - 1, places, places + 1))]
@@ -93,7 +94,7 @@ def _read(labels: Sequence[str], ids: np.ndarray, offset: np.ndarray) -> _Chunks
 def violations(labels: Sequence[str], ids: np.ndarray, offset: np.ndarray, scheme: str) -> Violations:
     """The ill-formed chunks of label sequences: i32[N], i64[S+1]. Of a chunk beside an unknown label only what is
     ill-formed for certain counts."""
-    read, row = _read(labels, ids, offset), scheme_named(scheme)
+    read, row = _read(labels, ids, offset, scheme), scheme_named(scheme)
     inside = read.chunk >= 0
     if not inside.any():
         return Violations(scheme, 0, np.zeros(0, np.int64))
@@ -109,11 +110,13 @@ def violations(labels: Sequence[str], ids: np.ndarray, offset: np.ndarray, schem
 
 
 def nearest(
-    labels: Sequence[str], ids: np.ndarray, offset: np.ndarray, among: Iterable[str] = SCHEMES
+    labels: Sequence[str], ids: np.ndarray, offset: np.ndarray, among: Iterable[str] = ()
 ) -> tuple[Violations, bool]:
     """The scheme with the fewest ill-formed chunks, the strictest of several, and whether the corpus is taken to be in
-    it: they are rare, and clearly more in any other scheme."""
-    found = sorted((violations(labels, ids, offset, name) for name in among), key=lambda each: each.tokens.size)
+    it: they are rare, and clearly more in any other scheme. `among`: some schemes; otherwise all that are written as
+    the labels are."""
+    names = list(among) or schemes_of(labels)
+    found = sorted((violations(labels, ids, offset, name) for name in names), key=lambda each: each.tokens.size)
     best, *others = found
     clear = all(other.tokens.size >= CLEARLY * max(1, best.tokens.size) for other in others)
     return best, best.rare and clear
@@ -125,28 +128,30 @@ def repaired(corpus: Corpus, labels: Sequence[str], ids: np.ndarray, found: Viol
     assert corpus.labels is not None
     if not found.tokens.size:
         return corpus, 0
-    read = _read(labels, ids, corpus.offset)
+    notation = reading(labels, found.scheme) or HYPHEN
+    read = _read(labels, ids, corpus.offset, found.scheme)
     chunks = read.chunk[found.tokens]
     chunks = chunks[read.known[chunks]]
-    written, spelling = read.written(found.scheme), _spelling(corpus)
+    written = read.written(found.scheme)
+    spelling = _spelling(corpus, notation) if isinstance(notation, Lettered) else {}
     cells = corpus.labels.ids.copy()
     numbers = {cell: k for k, cell in enumerate(corpus.labels.types)}
     for i in np.flatnonzero(np.isin(read.chunk, chunks)).tolist():
-        letter, kind = chr(written[i]), split_label(labels[ids[i]])[1]
-        cell = spelling.get(letter, letter) + (f"-{kind}" if kind else "")
+        letter, kind = chr(written[i]), notation.split(labels[ids[i]])[1]
+        cell = notation.join(spelling.get(letter, letter), kind)
         cells[i] = numbers.setdefault(cell, len(numbers))
     return msgspec.structs.replace(corpus, labels=_column(cells, list(numbers))), int(chunks.size)
 
 
-def _spelling(corpus: Corpus) -> dict[str, str]:
+def _spelling(corpus: Corpus, notation: Lettered) -> dict[str, str]:
     """How the corpus writes the letters B, I, E and S: as it mostly does, and where a letter does not occur as the
     scheme with its other letters does."""
     assert corpus.labels is not None
     counts: Counter[str] = Counter()
     for cell, count in zip(corpus.labels.types, np.bincount(corpus.labels.ids).tolist(), strict=False):
-        if split_label(cell)[0]:
+        if notation.split(cell)[0]:
             counts[cell[0]] += count
-    written = {split_label(letter)[0]: letter for letter, _ in reversed(counts.most_common())}
+    written = {notation.split(letter)[0]: letter for letter, _ in reversed(counts.most_common())}
     family = next((own for own in SPELLINGS.values() if set(own.values()) & set(written.values())), {})
     return {**family, **written}
 

@@ -1,9 +1,10 @@
 """Tag schemes: how a chunking is written as one label per token, and how it is read back.
 
-A label is a letter and a type ("B-NP"), a bare letter if there is only one type ("B"), or "O". A scheme
-defines which letters exist, which letter a token of a chunk gets, and which neighbours a letter needs; each scheme is
-one row of `SCHEMES`. From those rows follow the transitions that a search may take, the scheme that a corpus is
-written in, and the conversion from one scheme to another, always through spans.
+A label is a letter and a type, written as `notation.py` says: "B-NP", "B" if there is only one type, "O"; in GROBID's
+notation "I-<day>" is a B and "<day>" an I. A scheme defines which letters exist, which letter a token of a chunk gets,
+and which neighbours a letter needs; each scheme is one row of `SCHEMES`. From those rows follow the transitions that a
+search may take, the scheme that a corpus is written in, and the conversion from one scheme to another, always through
+spans.
 
 BILOU, BMES and the like are IOBES in other letters: L is E, U and W are S, M is I.
 Y is the number of labels, N of tokens, S of sentences.
@@ -11,18 +12,16 @@ Y is the number of labels, N of tokens, S of sentences.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, cast, overload
 
 import numpy as np
 
-from palmette.errors import UsageError
+from palmette.data.labels.notation import BARE, GROBID, HYPHEN, Bare, Grobid, Lettered, Notation, notation_of
+from palmette.errors import UsageError, counted
 
-# How a letter is written -> the letter it stands for.
-LETTERS: Mapping[str, str] = {
-    "B": "B", "I": "I", "O": "O", "E": "E", "S": "S",
-    "M": "I", "L": "E", "U": "S", "W": "S",
-}  # fmt: skip
+logger = logging.getLogger(__name__)
 
 
 class Scheme(NamedTuple):
@@ -31,7 +30,7 @@ class Scheme(NamedTuple):
     Inside a chunk the letter is I. `only_beside` ("previous" or "next"): the first or last letter is written
     only if the chunk touches one of the same type on that side, otherwise it is I too.
     `before`: a letter -> the letters of the same type one of which must precede it; `after`: a letter -> those one of
-    which must follow it. Start and end of a sentence count as O.
+    which must follow it. Start and end of a sentence count as O. `notation`: the kind that it is written in.
     """
 
     letters: str
@@ -41,15 +40,18 @@ class Scheme(NamedTuple):
     only_beside: str = ""
     before: Mapping[str, str] = {}
     after: Mapping[str, str] = {}
+    notation: str = Lettered.kind
 
 
-# Strictest first: `recognise` takes the first row that fits.
+# Strictest first: `recognise` takes the first row that fits, and never BARE, which fits any labels.
 SCHEMES: Mapping[str, Scheme] = {
     "IOBES": Scheme("BIESO", "S", "B", "E", before={"I": "BI", "E": "BI"}, after={"B": "IE", "I": "IE"}),
     "IOB2": Scheme("BIO", "B", "B", "I", before={"I": "BI"}),
     "IOE2": Scheme("IEO", "E", "I", "E", after={"I": "IE"}),
     "IOB1": Scheme("BIO", "B", "B", "I", only_beside="previous", before={"B": "BI"}),
     "IOE1": Scheme("IEO", "E", "I", "E", only_beside="next", after={"E": "IE"}),
+    "GROBID": Scheme("BI", "B", "B", "I", before={"I": "BI"}, notation=Grobid.kind),
+    "BARE": Scheme("IO", "I", "I", "I", notation=Bare.kind),
 }
 _OTHER_NAMES = {
     "BIO": "IOB2", "BIOES": "IOBES", "BILOU": "IOBES", "BILUO": "IOBES",
@@ -89,24 +91,48 @@ def scheme_named(name: str) -> Scheme:
 def split_label(label: str) -> tuple[str, str]:
     """Letter (B, I, O, E or S) and type: "B-NP" -> ("B", "NP"), "U-PER" -> ("S", "PER"), "B" -> ("B", "").
 
-    Other labels ("NN", "O-x") have no letter: ("", "NN"). The type may itself contain "-".
+    Other labels ("NN", "O-x") have no letter: ("", "NN"). The type may itself contain "-". It reads one label in the
+    usual notation; `reading` finds the notation of several.
     """
-    written, dash, kind = label.partition("-")
-    letter = LETTERS.get(written, "")
-    if not letter or (letter == "O" and dash):
-        return "", label
-    return letter, kind
+    return HYPHEN.split(label)
 
 
-def are_chunk_labels(labels: Iterable[str]) -> bool:
-    """Whether all labels are of the form letter-type, bare letter or O, and some label is not O.
+def reading(labels: Iterable[str], scheme: str | None = None) -> Notation | None:
+    """How labels are split into letter and type: as their scheme is written if it is given, otherwise as the labels
+    show; None if they are no chunk labels."""
+    kind = scheme_named(scheme).notation if scheme else None
+    if kind in (Bare.kind, Grobid.kind):
+        return BARE if kind == Bare.kind else GROBID
+    found = notation_of(labels)
+    return found if kind is None or isinstance(found, Lettered) else HYPHEN
+
+
+def are_chunk_labels(labels: Iterable[str], scheme: str | None = None) -> bool:
+    """Whether labels encode chunks: all are of the form letter-type (or another notation), bare letter or O, and some
+    label is not O. Bare labels do so only if the scheme is given.
 
     A set of bare letters needs a B or an I, so that a small set of one-letter word classes is not
     taken for chunks.
     """
-    names = set(labels) - {"O"}
-    typed = any("-" in name for name in names)
-    return all(split_label(name)[0] for name in names) and (typed or not names.isdisjoint({"B", "I"}))
+    return reading(labels, scheme) is not None
+
+
+def unseen_scheme(scheme: str | None) -> str | None:
+    """The scheme if labels do not show it, and scores must be told: that of bare labels."""
+    return scheme if scheme is not None and scheme_named(scheme).notation == Bare.kind else None
+
+
+def schemes_of(labels: Iterable[str]) -> list[str]:
+    """The schemes that are written as these labels are, the strictest first."""
+    found = reading(labels)
+    return [] if found is None else [name for name, row in SCHEMES.items() if row.notation == found.kind]
+
+
+def scheme_shown(labels: Iterable[str], scheme: str) -> str:
+    """The name of a scheme for people, with the notation if it is not the usual one: "IOB2, written B_X"."""
+    found = reading(labels, scheme)
+    usual = found is None or found.kind != Lettered.kind or found.example == HYPHEN.example
+    return scheme if usual or found is None else f"{scheme}, written {found.example}"
 
 
 def with_boundaries(ids: np.ndarray, offset: np.ndarray, outside: int) -> np.ndarray:
@@ -135,18 +161,18 @@ def recognise(labels: Sequence[str], ids: np.ndarray | None = None, offset: np.n
         return None
     if (ids is None) != (offset is None):
         raise UsageError("label sequences are given by both `ids` and `offset`, or by neither")
-    return next((name for name in SCHEMES if fits(labels, name, ids, offset)), None)
+    return next((name for name in schemes_of(labels) if fits(labels, name, ids, offset)), None)
 
 
 def fits(labels: Sequence[str], scheme: str, ids: np.ndarray | None = None, offset: np.ndarray | None = None) -> bool:
     """Whether label sequences (as for `recognise`) are well-formed in a scheme. If some labels are unknown, unseen
     pairs prove little, so every label must also have a use in the scheme."""
-    row = SCHEMES[scheme]
-    if not {split_label(label)[0] for label in labels} <= set(row.letters):
+    notation = reading(labels, scheme) or HYPHEN
+    if not {notation.split(label)[0] for label in labels} <= set(SCHEMES[scheme].letters):
         return False
     seen = None if ids is None or offset is None else _seen_pairs(ids, offset, labels)
     unsure = ids is not None and bool((ids >= len(labels)).any())
-    if (seen is None or unsure) and not every_label_usable(labels, row):
+    if (seen is None or unsure) and not every_label_usable(labels, scheme):
         return False
     return seen is None or _every_pair_allowed(seen, labels, scheme)
 
@@ -168,11 +194,12 @@ def _every_pair_allowed(seen: np.ndarray, labels: Sequence[str], scheme: str) ->
     return not wrong
 
 
-def every_label_usable(labels: Sequence[str], row: Scheme) -> bool:
+def every_label_usable(labels: Sequence[str], scheme: str) -> bool:
     """Whether each label can occur in some well-formed sentence: in IOB2 an I-NP needs a B-NP, for example."""
+    row, notation = scheme_named(scheme), reading(labels, scheme) or HYPHEN
     of_type: dict[str, set[str]] = {}
     for label in labels:
-        letter, kind = split_label(label)
+        letter, kind = notation.split(label)
         of_type.setdefault(kind, set()).add(letter)
     for letters in of_type.values():
         for needs in (row.before, row.after):
@@ -185,11 +212,11 @@ def every_label_usable(labels: Sequence[str], row: Scheme) -> bool:
 
 def allowed_transitions(labels: Sequence[str], scheme: str) -> Transitions:
     """The transitions between `labels` that keep a sentence well-formed in `scheme`."""
-    row = scheme_named(scheme)
-    parts = [split_label(label) for label in labels]
+    row, notation = scheme_named(scheme), reading(labels, scheme) or HYPHEN
+    parts = [notation.split(label) for label in labels]
     for label, (letter, _) in zip(labels, parts, strict=True):
         if not letter or letter not in row.letters:
-            raise UsageError(f"label {label!r} does not belong to {scheme}, whose letters are {row.letters}")
+            raise UsageError(f"label {label!r} does not belong to {scheme}, {letters_of(row)}")
     letters = np.array([letter for letter, _ in parts], dtype="U1")
     types = np.array([kind for _, kind in parts], dtype=str)
     same = types[:, None] == types[None, :]  # bool[Y, Y]
@@ -206,11 +233,16 @@ def allowed_transitions(labels: Sequence[str], scheme: str) -> Transitions:
     return Transitions(start, pair, end)
 
 
+def letters_of(row: Scheme) -> str:
+    """What an error says of a scheme's labels."""
+    return "whose labels are I-<x> and <x>" if row.notation == Grobid.kind else f"whose letters are {row.letters}"
+
+
 def is_wellformed(labels: Sequence[str], scheme: str) -> bool:
     """Whether one label sequence obeys a scheme; a letter the scheme does not have is ill-formed too."""
-    row = scheme_named(scheme)
     names = sorted(set(labels))
-    if not all(letter and letter in row.letters for letter, _ in map(split_label, names)):
+    row, notation = scheme_named(scheme), reading(names, scheme) or HYPHEN
+    if not all(letter and letter in row.letters for letter, _ in map(notation.split, names)):
         return False
     if not names:
         return True
@@ -220,25 +252,28 @@ def is_wellformed(labels: Sequence[str], scheme: str) -> bool:
 
 
 def spans(labels: Sequence[str], scheme: str | None = None) -> list[Span]:
-    """The chunks of one sentence by conlleval's rules, which read all five schemes.
+    """The chunks of one sentence by conlleval's rules, which read all schemes.
 
-    Ill-formed sequences are read as conlleval does: an I after O or after another type opens a chunk.
-    `scheme`, if given, only checks that the letters are its own. Other labels are an error.
+    Ill-formed sequences are read as conlleval does: an I after O or after another type opens a chunk. GROBID's
+    `<other>` is no chunk. `scheme`, if given, checks that the letters are its own; bare labels are read only with it.
+    Other labels are an error.
     """
-    letters = scheme_named(scheme).letters if scheme else "BIESO"
+    return _spans(labels, reading(labels, scheme) or HYPHEN, scheme_named(scheme).letters if scheme else "BIESO")
+
+
+def _spans(labels: Sequence[str], notation: Notation, letters: str) -> list[Span]:
     found: list[Span] = []
     start = 0
     before, before_type = "O", ""
-    for i, label in enumerate([*labels, "O"]):
-        letter, kind = split_label(label)
-        if not letter or letter not in letters:
+    for i, (letter, kind) in enumerate([*map(notation.split, labels), ("O", "")]):
+        if (not letter or letter not in letters) and i < len(labels):
             raise UsageError(
-                f"the label {label!r} of token {i} is no chunk label: expected O, or a letter of {letters} and a "
+                f"the label {labels[i]!r} of token {i} is no chunk label: expected O, or a letter of {letters} and a "
                 "type, such as B-NP"
             )
         # One test closes the chunk on the left and opens the one on the right.
         if before in "OES" or letter in "OBS" or before_type != kind:
-            if before != "O":
+            if before != "O" and before_type != notation.outside:
                 found.append(Span(before_type, start, i))
             start = i
         before, before_type = letter, kind
@@ -246,10 +281,12 @@ def spans(labels: Sequence[str], scheme: str | None = None) -> list[Span]:
 
 
 def from_spans(chunks: Iterable[Span], n: int, scheme: str) -> list[str]:
-    """The labels of a sentence of `n` tokens with these chunks, which may come in any order."""
+    """The labels of a sentence of `n` tokens with these chunks, which may come in any order. Neighbours of equal type
+    become one span in bare labels."""
     row = scheme_named(scheme)
+    notation = reading((), scheme) or HYPHEN
     ordered = sorted((Span(*chunk) for chunk in chunks), key=lambda chunk: chunk.start)
-    labels = ["O"] * n
+    labels = [""] * n
     for i, chunk in enumerate(ordered):
         earliest = ordered[i - 1].end if i else 0
         if not earliest <= chunk.start < chunk.end <= n:
@@ -260,9 +297,17 @@ def from_spans(chunks: Iterable[Span], n: int, scheme: str) -> list[str]:
         }
         marked = beside.get(row.only_beside, True)
         letters = _letters(chunk.end - chunk.start, row) if marked else "I" * (chunk.end - chunk.start)
-        suffix = f"-{chunk.type}" if chunk.type else ""
-        labels[chunk.start : chunk.end] = [letter + suffix for letter in letters]
-    return labels
+        labels[chunk.start : chunk.end] = [notation.join(letter, chunk.type) for letter in letters]
+    return _filled(labels, notation)
+
+
+def _filled(labels: list[str], notation: Notation) -> list[str]:
+    """The labels with those of tokens outside of chunks, which are empty so far."""
+    if notation.outside is None:
+        return [label or "O" for label in labels]
+    first, further = (notation.join(letter, notation.outside) for letter in "BI")
+    before = [False, *(not label for label in labels)]
+    return [label or (further if inside else first) for label, inside in zip(labels, before, strict=False)]
 
 
 def letter_at(scheme: str, starts: bool, ends: bool, after: bool, before: bool) -> str:
@@ -283,26 +328,59 @@ def _letters(length: int, row: Scheme) -> str:
 
 
 @overload
-def convert_labels(labels: Sequence[str], to: str = "iobes") -> list[str]: ...
+def convert_labels(labels: Sequence[str], to: str = "iobes", source: str | None = None) -> list[str]: ...
 @overload
-def convert_labels(labels: Sequence[list[str]], to: str = "iobes") -> list[list[str]]: ...
-def convert_labels(labels: Sequence[str] | Sequence[list[str]], to: str = "iobes") -> list[str] | list[list[str]]:
+def convert_labels(labels: Sequence[list[str]], to: str = "iobes", source: str | None = None) -> list[list[str]]: ...
+def convert_labels(
+    labels: Sequence[str] | Sequence[list[str]], to: str = "iobes", source: str | None = None
+) -> list[str] | list[list[str]]:
     """The labels of a sentence, or of several sentences, in another tag scheme, whose name also chooses the letters
-    (iobes: E and S; bilou: L and U). Any scheme is read; ill-formed input is read by conlleval's rules.
+    (iobes: E and S; bilou: L and U). Any scheme is read; ill-formed input is read by conlleval's rules. `source`: the
+    scheme of the labels, which only `bare` must name. A warning counts chunks that the new labels cannot express.
 
     >>> convert_labels(["B-NP", "I-NP", "O"])
     ['B-NP', 'E-NP', 'O']
+    >>> convert_labels(["I-<day>", "<day>", "I-<other>"], "iob2")
+    ['B-day', 'I-day', 'O']
     """
     if isinstance(labels, str):
         raise UsageError("labels are a list of strings, or a list of such lists")
-    if all(isinstance(label, str) for label in labels):
-        return _converted(cast(Sequence[str], labels), to)
-    return [_converted(sentence, to) for sentence in labels]
+    single = all(isinstance(label, str) for label in labels)
+    sentences = [cast(Sequence[str], labels)] if single else cast(Sequence[Sequence[str]], labels)
+    made, lost = convert_sentences(sentences, to, source)
+    if lost:
+        logger.warning("%s", lost_said(len(lost), to))
+    return made[0] if single else made
 
 
-def _converted(labels: Sequence[str], to: str) -> list[str]:
-    made = from_spans(spans(labels), len(labels), to)
-    letters = SPELLINGS.get(to.upper())
-    if letters is None:
-        return made
-    return [letters.get(label[0], label[0]) + label[1:] for label in made]
+class Converted(NamedTuple):
+    """Sentences in another scheme, and the chunks (with the number of their sentence) that it cannot express."""
+
+    labels: list[list[str]]
+    lost: list[tuple[int, Span]]
+
+
+def convert_sentences(sentences: Sequence[Sequence[str]], to: str, source: str | None = None) -> Converted:
+    """As `convert_labels`, and which chunks are lost: those that reading the new labels does not give back. Only bare
+    labels lose some: neighbours of equal type, and the type O; GROBID's labels lose the type other."""
+    notation = reading({label for sentence in sentences for label in sentence}, source) or HYPHEN
+    letters = scheme_named(source).letters if source else "BIESO"
+    spelling = SPELLINGS.get(to.upper(), {})
+    made, lost = [], []
+    for s, sentence in enumerate(sentences):
+        chunks = _spans(sentence, notation, letters)
+        labels = from_spans(chunks, len(sentence), to)
+        if scheme_named(to).notation != Lettered.kind:
+            kept = set(spans(labels, to))
+            lost += [(s, chunk) for chunk in chunks if chunk not in kept]
+        made.append([spelling.get(label[0], label[0]) + label[1:] for label in labels] if spelling else labels)
+    return Converted(made, lost)
+
+
+def lost_said(n: int, to: str) -> str:
+    """What is reported of lost chunks."""
+    why = {
+        Bare.kind: "neighbours of equal type become one, and O is outside",
+        Grobid.kind: "<other> is outside",
+    }[scheme_named(to).notation]
+    return f"{counted(n, 'chunk')} cannot be expressed by {to} labels: {why}"

@@ -11,6 +11,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import Confidence
 from palmette.data.labels.mask import LabelMask, known_gold, label_names, training_mask
+from palmette.data.labels.schemes import unseen_scheme
 from palmette.data.subset import take
 from palmette.errors import DataError
 from palmette.evaluation.calibration import BINS, Reliability, reliability, sentence_hits, span_hits
@@ -32,12 +33,12 @@ class Reliabilities(NamedTuple):
 
 def reliabilities(
     found: Confidence, gold: np.ndarray, guess: np.ndarray, offset: np.ndarray, labels: list[str],
-    known: np.ndarray | None, n_bins: int = BINS,
+    known: np.ndarray | None, n_bins: int = BINS, scheme: str | None = None,
 ) -> Reliabilities:  # fmt: skip
-    """How reliable the confidences of guessed labels are, where gold is known."""
+    """How reliable the confidences of guessed labels are, where gold is known. `scheme`: of bare labels."""
     certain = np.ones(gold.size, np.bool_) if known is None else known
     tokens = reliability(found.tokens[certain], (gold == guess)[certain], n_bins)
-    hits = span_hits(gold, guess, offset, labels, known)
+    hits = span_hits(gold, guess, offset, labels, known, scheme)
     spans = None
     if hits is not None and found.spans is not None:
         spans = reliability(found.spans.posterior[hits[0]], hits[1], n_bins)
@@ -52,7 +53,8 @@ def reliability_on(
     guess = model.tag(corpus, bias)[0] if guess is None else guess
     labels = model.labels + [label for label in label_names(corpus) if label not in set(model.labels)]
     gold, known = known_gold(corpus, labels)
-    return reliabilities(confidence_of(model, corpus, guess, bias), gold, guess, corpus.offset, labels, known)
+    found, scheme = confidence_of(model, corpus, guess, bias), unseen_scheme(model.scheme)
+    return reliabilities(found, gold, guess, corpus.offset, labels, known, scheme=scheme)
 
 
 def _possible(model: ChainModel, corpus: Corpus) -> Corpus:

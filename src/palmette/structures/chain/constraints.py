@@ -9,16 +9,17 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import label_names, training_mask
+from palmette.data.labels.notation import FOUND, HYPHEN
 from palmette.data.labels.repair import RARE, Violations, nearest, repaired, violations
 from palmette.data.labels.schemes import (
-    SCHEMES,
     Transitions,
     allowed_transitions,
     are_chunk_labels,
     every_label_usable,
     fits,
     recognise,
-    split_label,
+    schemes_of,
+    unseen_scheme,
 )
 from palmette.errors import DataError, UsageError, counted
 from palmette.structures.chain.weights import everything_allowed
@@ -35,17 +36,20 @@ def settle_scheme(
     labels = list(dict.fromkeys((*old_labels, *label_names(corpus))))
     if asked not in ("auto", "none", "strict"):
         return corpus, asked.upper()
+    if asked == "auto" and unseen_scheme(old) is not None:
+        return corpus, old
     if not are_chunk_labels(labels):
         if asked == "strict":
             raise _no_scheme(labels, corpus)
         _warn_of_stray_labels(corpus)
         return corpus, None
     known = training_mask(corpus, labels).rows
-    keep = old in SCHEMES and fits(labels, str(old), known, corpus.offset)
+    kept = [old] if old in schemes_of(labels) else []
+    keep = kept and fits(labels, kept[0], known, corpus.offset)
     scheme = old if keep else recognise(labels, known, corpus.offset)
     if scheme is not None or asked == "none":
         return corpus, scheme
-    found, taken = nearest(labels, known, corpus.offset, [str(old)] if old in SCHEMES else SCHEMES)
+    found, taken = nearest(labels, known, corpus.offset, kept)
     if asked == "strict":
         raise DataError(_summary(found, corpus), hint=_rewriting(found.scheme))
     mended, done = repaired(corpus, labels, known, found) if taken else (corpus, 0)
@@ -62,7 +66,7 @@ def settle_scheme(
 def repair_dev(dev: Corpus, scheme: str | None) -> Corpus:
     """Development data with rare violations of the model's scheme repaired, as in training data."""
     labels = label_names(dev)
-    if scheme not in SCHEMES or not are_chunk_labels(labels):
+    if scheme not in schemes_of(labels):
         return dev
     known = training_mask(dev, labels).rows
     found = violations(labels, known, dev.offset, str(scheme))
@@ -78,7 +82,7 @@ def _all_usable(
 ) -> bool:
     """Whether every label of a repaired corpus has a use in the scheme, which partly known labels do not show."""
     names = list(dict.fromkeys((*old_labels, *label_names(mended))))
-    return bool((known < len(labels)).all()) or every_label_usable(names, SCHEMES[scheme])
+    return bool((known < len(labels)).all()) or every_label_usable(names, scheme)
 
 
 def _summary(found: Violations, corpus: Corpus) -> str:
@@ -102,19 +106,22 @@ def _warn_of_stray_labels(corpus: Corpus) -> None:
     """Report rare labels without a letter among labels of a tag scheme (0 or o for O): they switch the scheme off."""
     assert corpus.labels is not None
     types = corpus.labels.types
-    stray = np.array([not split_label(cell)[0] and cell not in (corpus.label_sets or {}) for cell in types])
-    found = np.flatnonzero(stray[corpus.labels.ids])
-    others = [cell for cell, is_stray in zip(types, stray, strict=True) if not is_stray]
-    if found.size and found.size * RARE <= corpus.n_tokens and are_chunk_labels(others):
-        logger.warning(
-            "%s no letter of a tag scheme, such as %r, so that no scheme is taken (%s)",
-            counted(found.size, "label has", "labels have"), types[corpus.labels.ids[found[0]]], corpus.places(found),
-        )  # fmt: skip
+    for notation in FOUND:
+        stray = np.array([not notation.split(cell)[0] and cell not in (corpus.label_sets or {}) for cell in types])
+        found = np.flatnonzero(stray[corpus.labels.ids])
+        others = [cell for cell, is_stray in zip(types, stray, strict=True) if not is_stray]
+        if found.size and found.size * RARE <= corpus.n_tokens and are_chunk_labels(others):
+            logger.warning(
+                "%s no letter of a tag scheme, such as %r, so that no scheme is taken (%s)",
+                counted(found.size, "label has", "labels have"), types[corpus.labels.ids[found[0]]],
+                corpus.places(found),
+            )  # fmt: skip
+            return
 
 
 def _no_scheme(labels: Sequence[str], corpus: Corpus) -> DataError:
     assert corpus.labels is not None
-    strange = next((label for label in labels if not split_label(label)[0]), labels[0])
+    strange = next((label for label in labels if not HYPHEN.split(label)[0]), labels[0])
     return DataError(
         f"--constraints strict: labels of a tag scheme (B-X, I-X, O) are expected, and {strange!r} is none",
         file=corpus.source,

@@ -13,7 +13,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import Confidence, SpanPosteriors
 from palmette.data.labels.mask import LabelMask, check_feasible
-from palmette.data.labels.schemes import are_chunk_labels
+from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.errors import UsageError
 from palmette.evaluation.spans import ChunkTables, lenient_chunks
 from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
@@ -49,26 +49,26 @@ def check_probabilities(model: ChainModel, what: str) -> None:
         )
 
 
-def marks_of(labels: list[str]) -> tuple[Marks, list[str]]:
+def marks_of(labels: list[str], scheme: str | None = None) -> tuple[Marks, list[str]]:
     """Which pairs of labels begin, continue and end spans by conlleval's rules, and the types; no types if the labels
-    are no chunk labels."""
+    are no chunk labels. `scheme`: that of bare ones."""
     Y = len(labels)
-    if not are_chunk_labels(labels):
+    if not are_chunk_labels(labels, scheme):
         none = np.zeros((Y, Y), np.bool_)
         return Marks(none, none, none, np.full(Y, -1, np.int64)), []
-    tables = ChunkTables.of(labels)
+    tables = ChunkTables.of(labels, scheme)
     inside = tables.starts[Y, :Y]  # at the start of a sentence every label but O begins a span
     enter, leave = (np.ascontiguousarray(table[:Y, :Y]) for table in (tables.starts, tables.ends))
     kind = np.where(inside, tables.type_of[:Y], -1)
     return Marks(enter, inside[None, :] & ~enter, leave, kind), tables.types
 
 
-def places_of(labels: np.ndarray, offset: np.ndarray, names: list[str]) -> Places:
+def places_of(labels: np.ndarray, offset: np.ndarray, names: list[str], scheme: str | None = None) -> Places:
     """The spans of label sequences i32[N]; none if the labels are no chunk labels."""
-    if not names or not are_chunk_labels(names):
+    if not names or not are_chunk_labels(names, scheme):
         none = np.zeros(0, np.int64)
         return Places(none, none, none, none)
-    found = lenient_chunks(labels, offset, ChunkTables.of(names))
+    found = lenient_chunks(labels, offset, ChunkTables.of(names, scheme))
     # Chunks count positions in all labels with a mark before, between and after the sentences.
     sentence = np.searchsorted(offset + np.arange(offset.size), found.start, side="right") - 1
     start = sentence + offset[sentence]
@@ -81,8 +81,9 @@ def confidence_of(
 ) -> Confidence:  # fmt: skip
     """Posteriors of these labels i32[N] among what is known; see Confidence. `whole`: of spans and of sentences too."""
     N, S, Y = corpus.n_tokens, corpus.n_sentences, len(model.labels)
-    places = places_of(labels, corpus.offset, model.labels if whole else [])
-    marks, types = marks_of(model.labels)
+    scheme = unseen_scheme(model.scheme)
+    places = places_of(labels, corpus.offset, model.labels if whole else [], scheme)
+    marks, types = marks_of(model.labels, scheme)
     out = Posteriors(np.zeros(N), np.zeros((N if marginals else 0, Y)), np.zeros(places.sentence.size), np.zeros(S))
     alone = np.zeros(S)
     if N:

@@ -52,8 +52,9 @@ class _Watch:
         figures = {"objective": float(value), "gradient": float(norm)}
         line = Epoch(number, evaluations, wrong, 1.0 - wrong / max(1, self.tokens), now - self.begun, dev, figures)
         self.begun = time.perf_counter()
-        self.log.add(line, self.tokens, lambda: estimated(self.objective.chain, None))
-        return bool(self.interrupt) or self.log.is_stuck
+        error = None if self.dev is None else self.dev.error
+        self.log.add(line, self.tokens, lambda: estimated(self.objective.chain, None), error)
+        return bool(self.interrupt) or self.log.reason_to_stop is not None
 
 
 def train_likelihood(
@@ -63,7 +64,7 @@ def train_likelihood(
     objective; `best` is another one, or None."""
     settings, request = problem.settings, problem.request
     _check_memory(objective.size)
-    log = EpochLog(settings.patience, request.progress, unit="iteration")
+    log = EpochLog(settings.patience, request.progress, unit="iteration", window=settings.stop_rule())
     with interruptible() as interrupt:
         found = minimise(
             objective, objective.start(), l1=penalty.l1, iterations=settings.n_passes(), tolerance=learner.tolerance,
@@ -72,7 +73,7 @@ def train_likelihood(
     second_stage = learner.l1_then_l2 and not penalty.l1
     check_descent(found, problem.data, fresh=request.resume is None and not second_stage)
     objective.put(found.point)
-    ended = log.stuck if log.is_stuck else ENDINGS[found.ending]
+    ended = log.reason_to_stop or ENDINGS[found.ending]
     if interrupt:
         ended = f"stopped: interrupted after iteration {found.iterations}"
     best_epoch = log.best_epoch if log.best is not None else found.iterations

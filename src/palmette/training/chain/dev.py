@@ -12,7 +12,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import known_gold, label_names
 from palmette.data.labels.partial import mark_partial_labels
-from palmette.data.labels.schemes import are_chunk_labels
+from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.scores import Scores, score
 from palmette.features.encode import Encoder
@@ -38,14 +38,17 @@ class Dev:
     labels: list[str]  # those of the model, then those that only dev has
     metric: str  # f1 or accuracy
     sure: np.ndarray | None = None  # bool[N]: where gold is fully known; None: everywhere
+    scheme: str | None = None  # of bare labels, which do not show it
+    error: float = 1.0  # share of wrong tokens at the last call of `figure`
 
     def scores(self, weights: Any) -> Scores:
         """Scores of a Chain."""
         guess, _ = best_labels(weights, self.data, restricted=False)
-        return score(self.gold, guess, self.data.offset, self.labels, known=self.sure)
+        return score(self.gold, guess, self.data.offset, self.labels, scheme=self.scheme, known=self.sure)
 
     def figure(self, weights: Any) -> float:
         found = self.scores(weights)
+        self.error = 1.0 - found.accuracy
         return float(found.f1 if self.metric == "f1" and found.f1 is not None else found.accuracy)
 
 
@@ -61,7 +64,7 @@ class BeamDev(Dev):
         assert self.seen is not None
         assert self.beam is not None
         guess, _ = beam_labels(weights, self.data, self.seen, self.beam, restricted=False)
-        return score(self.gold, guess, self.data.offset, self.labels, known=self.sure)
+        return score(self.gold, guess, self.data.offset, self.labels, scheme=self.scheme, known=self.sure)
 
 
 def check_labelled(corpus: Corpus, what: str) -> None:
@@ -95,14 +98,16 @@ def held_out(
         raise DataError("no label of the development data is fully known", file=dev.source)
     free = np.full(dev.n_tokens, len(labels), np.int32)
     data = encode_corpus(dev, encoder, feature_indexes, free, allow_table(len(labels)))
-    metric, spans = settings.metric, are_chunk_labels(names)
+    bare = unseen_scheme(scheme)
+    metric, spans = settings.metric, are_chunk_labels(names, bare)
     if metric == "f1" and not spans:
         raise UsageError(
-            "the metric f1 scores spans, and the labels are not chunk labels (B-X, I-X, O): choose accuracy"
+            "the metric f1 scores spans, and the labels are not chunk labels (B-X, I-X, O): choose accuracy, or "
+            "--constraints bare if each run of equal labels is a span"
         )
     if metric == "auto":
         metric = "f1" if spans else "accuracy"
-    return Dev(data, gold, names, metric, sure)
+    return Dev(data, gold, names, metric, sure, bare)
 
 
 def for_beam(dev: Dev | None, corpus: Corpus | None, beam: BeamSearch, collected: Collected) -> Dev | None:
@@ -110,4 +115,4 @@ def for_beam(dev: Dev | None, corpus: Corpus | None, beam: BeamSearch, collected
     if dev is None or corpus is None:
         return None
     seen = encode_contexts(corpus, collected.encoder, collected.feature_indexes)
-    return BeamDev(dev.data, dev.gold, dev.labels, dev.metric, dev.sure, seen, beam)
+    return BeamDev(dev.data, dev.gold, dev.labels, dev.metric, dev.sure, dev.scheme, seen=seen, beam=beam)

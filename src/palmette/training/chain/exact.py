@@ -95,6 +95,10 @@ class ChainLearning(Learning):
         assert self.dev is not None
         return self.dev.figure(snapshot)
 
+    def dev_error(self, score: float) -> float:
+        assert self.dev is not None
+        return self.dev.error
+
 
 @dataclass
 class PathLearning(ChainLearning):

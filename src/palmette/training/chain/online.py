@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError, counted
 from palmette.kernels.chain.train_beam import BeamLearner
 from palmette.options.learners import Crf
@@ -40,7 +41,7 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
         if plain is not None and plain.interrupted:
             outcome = TrainResult(learning.snapshot(), 0, [], plain.signal, plain.ended)
         else:
-            log = EpochLog(settings.patience, request.progress, done, before)
+            log = EpochLog(settings.patience, request.progress, done, before, window=settings.stop_rule())
             outcome = train_epochs(learning, settings.seed, len(done) + settings.n_passes(), log)
         if best is None or dev_score(outcome) > dev_score(best.outcome):
             settled = settings.replace(estimator=averaging.estimator, mavg_every=averaging.every)
@@ -69,7 +70,7 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
         return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learner), before
     rule = learner.rule(data.offset.size - 1, None if beam is None else beam.width)
     rule = rule if beam is None else beam.rule(rule)
-    chunks = chunks_for(learner, problem.labels)
+    chunks = chunks_for(learner, problem.labels, unseen_scheme(problem.scheme))
     if beam is None:
         return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, rule, chunks), before
     contexts, seen = starting_contexts(problem, chain, learner.keeps_state)

@@ -10,6 +10,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
 from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, training_mask
 from palmette.data.labels.partial import settle_partial
+from palmette.data.labels.schemes import scheme_shown
 from palmette.errors import DataError, UsageError, counted
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
@@ -55,10 +56,10 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
         corpus, encoder, old.feature_indexes if old else None, settings.min_count, settings.max_attributes
     )
     data = collected.data(known.rows, allow_table(len(labels), known.sets))
-    _report_size(collected, shape, settings)
+    _report_size(collected, shape, settings, labels_shown(labels, scheme))
     _report_partial(known, len(labels))
     on_dev = held_out(dev, encoder, collected.feature_indexes, labels, settings, scheme)
-    problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request)
+    problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request, scheme)
     if settings.beam is not None:
         check_beam(problem)
         beam = BeamSearch(settings.beam.width, bool(settings.beam.recombine))
@@ -153,7 +154,12 @@ def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int
     return max(states), () if len(set(states)) == 1 else states
 
 
-def _report_size(collected: Collected, shape: Shape, settings: ChainSettings) -> None:
+def labels_shown(labels: list[str], scheme: str | None) -> str:
+    """The number of labels and their tag scheme."""
+    return counted(len(labels), "label") + ("" if scheme is None else f" ({scheme_shown(labels, scheme)})")
+
+
+def _report_size(collected: Collected, shape: Shape, settings: ChainSettings, labels: str) -> None:
     """Report the size of the data and the number of weights, with a warning if they need much memory."""
     sizes = collected.sizes
     every = {k: n * shape.n_states**k for k, n in sizes.items() if k != LABEL_CONTEXT}
@@ -165,7 +171,7 @@ def _report_size(collected: Collected, shape: Shape, settings: ChainSettings) ->
         kept = f"{sum(sizes.values()):,} of {kept}"
     logger.info(
         f"{counted(collected.corpus.n_sentences, 'sentence')}, {counted(collected.corpus.n_tokens, 'token')}, "
-        f"{counted(shape.n_labels, 'label')}, "
+        f"{labels}, "
         + (f"{counted(int((~shape.missing()).sum()), 'state')}, " if shape.states_per_label > 1 else "")
         + f"{kept}, order {shape.order}, up to {counted(total, 'weight')}"
         + (" and those of earlier labels as they come" if LABEL_CONTEXT in sizes else "")

@@ -48,6 +48,7 @@ class TrainingData(NamedTuple):
     dev: Dev | None
     settings: ChainSettings  # with defaults filled in
     request: TrainRequest
+    scheme: str | None = None  # of the labels
 
 
 class TrainedChain(NamedTuple):

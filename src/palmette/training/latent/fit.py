@@ -150,7 +150,7 @@ def _start(task: Task, prepared: Prepared, size: float | None) -> tuple[LatentLe
         else:
             carry(learning.weights, old.weights)
             logger.info("resumed from the weights of the model (it has no checkpoint)")
-    return learning, EpochLog(task.settings.patience, task.progress, done, best)
+    return learning, EpochLog(task.settings.patience, task.progress, done, best, window=task.settings.stop_rule())
 
 
 def _model(task: Task, prepared: Prepared, outcome: TrainResult, state: dict[str, np.ndarray]) -> ClassifierModel:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from palmette.data.labels.schemes import split_label
+from palmette.data.labels.notation import HYPHEN
+from palmette.data.labels.schemes import reading
 from palmette.errors import UsageError
 from palmette.features.templates import to_text
 from palmette.kernels.latent.forms import Views, Weights
@@ -23,8 +24,7 @@ def types_of(chunker: ChainModel) -> tuple[str, ...]:
     """The chunk types of a chunker, in the order of its labels."""
     if chunker.scheme not in VIEWS.values():
         raise UsageError("init: the model is not a chunker: its labels follow no tag scheme")
-    found = [split_label(label) for label in chunker.labels]
-    return tuple(dict.fromkeys(kind for letter, kind in found if letter != "O"))
+    return tuple(dict.fromkeys(kind for letter, kind in _parts(chunker.labels) if letter != "O"))
 
 
 def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) -> None:
@@ -76,5 +76,9 @@ def start_from(chunker: ChainModel, views: Sequence[View], packed: Views, weight
 
 def _plain(labels: Sequence[str]) -> list[str]:
     """Labels with the prefixes of IOBES: U-PER becomes S-PER."""
-    parts = [split_label(label) for label in labels]
-    return [f"{letter}-{kind}" if kind else letter for letter, kind in parts]
+    return [f"{letter}-{kind}" if kind else letter for letter, kind in _parts(labels)]
+
+
+def _parts(labels: Sequence[str]) -> list[tuple[str, str]]:
+    notation = reading(labels) or HYPHEN
+    return [notation.split(label) for label in labels]

@@ -76,7 +76,12 @@ def fit_parser(
         return {"las": scores.las, "dev_uas": scores.uas}
 
     grammar = make_grammar(templates, actions, relations, settings)
-    start, log = _start(resume, settings, n_actions(actions, settings), EpochLog(settings.patience, progress))
+    start, log = _start(
+        resume,
+        settings,
+        n_actions(actions, settings),
+        EpochLog(settings.patience, progress, window=settings.stop_rule()),
+    )
     learning = ParserLearning(grammar, words, settings, evaluate if dev is not None else None, start=start)
     outcome = train_epochs(learning, settings.seed, len(log.epochs) + settings.n_passes(), log)
     meta = {"history": msgspec.to_builtins(outcome.training_log), "best_pass": outcome.best_epoch}
@@ -120,11 +125,15 @@ def _start(
     adaptive = settings.chosen_learner.adaptive
     if not old.checkpoint:
         logger.info("resumed from the averaged weights (the model has no checkpoint)")
-        return start_from_weights(old.weights, adaptive), EpochLog(log.patience, log.progress, epochs)
+        return start_from_weights(old.weights, adaptive), EpochLog(
+            log.patience, log.progress, epochs, window=log.window
+        )
     logger.info("resumed exactly where training stopped")
     scored = any(epoch.dev is not None for epoch in epochs)
     best = frozen_weights(old.weights.table, old.weights.entry, actions) if scored else None
-    return restored_start(old.checkpoint, adaptive), EpochLog(log.patience, log.progress, epochs, best)
+    return restored_start(old.checkpoint, adaptive), EpochLog(
+        log.patience, log.progress, epochs, best, window=log.window
+    )
 
 
 def parsed(model: ParserModel, treebank: Treebank, beam: int, merge: bool, threads: int = 1) -> Treebank:
