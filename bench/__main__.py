@@ -25,6 +25,7 @@ from bench import (
     speed,
     start,
 )
+from bench.downstream.command import bench_downstream
 from bench.fuzz import command as fuzz
 from bench.measure import data_folder
 from bench.report import write_report
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "classify": lambda data, times: classify.bench_classify(data),
     "lm": lm.bench_lm,
     "dial": lambda data, times: dial.bench_dial(data),
+    "downstream": bench_downstream,
     "scale": lambda data, times: scale.bench_scale(data),
     "report": lambda data, times: write_report(),
 }

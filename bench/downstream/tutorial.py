@@ -1,7 +1,7 @@
 """The usual program of a user of sklearn-crfsuite, with only the import changed: features of a word and its neighbours
 as dicts, `CRF` with both penalties, a search for them by cross-validation, scores over tokens, the strongest weights.
 
-On CoNLL-2000 (chunks) and JNLPBA (entities); training and search have so many sentences as `CORPORA` and `SEARCHED` say.
+On CoNLL-2000 (chunks) and JNLPBA (entities). `CORPORA` and `SEARCHED` say how many sentences are used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from bench.downstream.side import PALMETTE, span_f1
+from bench.downstream.side import ORIGINAL, PALMETTE, SIDES, run, span_f1
 
 PACKAGES = ("sklearn_crfsuite", "sklearn", "scipy")
 CORPORA = {"conll2000": ("CoNLL-2000", 8_936), "jnlpba": ("JNLPBA", 6_000)}  # and the sentences to train on
@@ -24,6 +24,34 @@ Sentence = list[list[str]]  # word, part of speech, label
 
 def files(data: Path) -> tuple[Path, ...]:
     return tuple(data / corpus / f"{part}.txt" for corpus in CORPORA for part in ("train", "test"))
+
+
+def compare(data: Path, times: int) -> dict[str, Any]:
+    """Each corpus once: a training takes long enough."""
+    return {corpus: {side: run("tutorial", side, data, corpus) for side in SIDES} for corpus in CORPORA}
+
+
+def rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Rows of the table: what, palmette, original, ratio."""
+    shown = []
+    for corpus, (name, _) in CORPORA.items():
+        mine, theirs = (found[corpus][side] for side in (PALMETTE, ORIGINAL))
+        n, test, searched = (f"{theirs[key]:,}" for key in ("sentences", "test sentences", "searched"))
+        for key, what in (
+            ("fit", f"fit, {n} sentences, {ITERATIONS} iterations, CPU"),
+            ("predict", f"predict, {test} sentences, CPU"),
+            ("marginals", f"predict_marginals, {test} sentences, CPU"),
+            ("search", f"RandomizedSearchCV, {CANDIDATES} x {FOLDS} trainings, {searched} sentences, CPU"),
+        ):
+            a, b = mine[key], theirs[key]
+            shown.append((f"{name}: {what}", f"{a:.2f} s", f"{b:.2f} s", f"{b / a:.1f}x"))
+        for key in ("flat F1", "span F1", "accuracy", "sequences", "search F1"):
+            shown.append((f"{name}: {key}", f"{100 * mine[key]:.2f}", f"{100 * theirs[key]:.2f}", ""))
+        best = (", ".join(f"{key} {value:.3f}" for key, value in side["best"].items()) for side in (mine, theirs))
+        shown.append((f"{name}: best of the search", *best, ""))
+        same = {str(names) for names, _ in mine["strongest"]} & {str(names) for names, _ in theirs["strongest"]}
+        shown.append((f"{name}: of {2 * SHOWN} strongest weights the same", str(len(same)), "", ""))
+    return shown
 
 
 def measure(side: str, data: Path, corpus: str) -> dict[str, Any]:

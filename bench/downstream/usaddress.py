@@ -14,11 +14,49 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.downstream.side import PALMETTE
+from bench.downstream.side import ORIGINAL, PALMETTE, SIDES, run
+from bench.measure import median
 
 PACKAGES = ("usaddress", "parserator", "pycrfsuite")
 FILE = Path("downstream", "usaddress-labeled.xml")
 ROUNDS = 3  # over all addresses; the fastest counts
+
+
+def files(data: Path) -> tuple[Path, ...]:
+    return (data / FILE,)
+
+
+def compare(data: Path, times: int) -> dict[str, Any]:
+    """All figures of all turns, and whether outputs and models are equal."""
+    found: dict[str, Any] = {side: [] for side in SIDES}
+    for _ in range(times):
+        for side in SIDES:
+            found[side].append(run("usaddress", side, data))
+    first = {side: found[side][0] for side in SIDES}
+    for name in ("parse outputs", "tag outputs"):
+        found[name] = first[PALMETTE][name] == first[ORIGINAL][name]
+    return found
+
+
+def rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Rows of the table: what, palmette, original, ratio."""
+
+    def both(name: str) -> tuple[float, float]:
+        mine, theirs = (median([one[name] for one in found[side]]) for side in (PALMETTE, ORIGINAL))
+        return mine, theirs
+
+    n = found[ORIGINAL][0]["addresses"]
+    a, b = both("train")
+    shown = [(f"train on nine tenths of {n:,} addresses, CPU", f"{a:.2f} s", f"{b:.2f} s", f"{b / a:.1f}x")]
+    for name, what in (("tokens", "held-out tokens right"), ("whole", "held-out addresses right")):
+        a, b = both(name)
+        shown.append((what, f"{100 * a:.2f}%", f"{100 * b:.2f}%", ""))
+    for name in ("parse", "tag"):
+        a, b = both(name)
+        shown.append((f"usaddress.{name}, a call, CPU", f"{a:.0f} µs", f"{b:.0f} µs", f"{b / a:.1f}x"))
+        same = "equal" if found[f"{name} outputs"] else "DIFFERENT"
+        shown.append((f"usaddress.{name}, outputs on all addresses", same, "", ""))
+    return shown
 
 
 def measure(side: str, data: Path) -> dict[str, Any]:
