@@ -203,10 +203,11 @@ def test_weights_without_gradient_stay_where_they_are():
 def test_report_hears_of_each_iteration_and_stops():
     heard = []
 
-    def report(iteration, value, norm, evaluations, point):
-        assert rosenbrock(point)[0] == pytest.approx(value)
-        heard.append((iteration, value, norm, evaluations))
-        return iteration == 3
+    def report(done):
+        assert rosenbrock(done.point)[0] == pytest.approx(done.value)
+        assert done.length == pytest.approx(np.linalg.norm(done.point))
+        heard.append((done.number, done.value, done.norm, done.evaluations))
+        return done.number == 3
 
     result = minimise(rosenbrock, np.array([-1.2, 1.0]), report=report)
     assert [row[0] for row in heard] == [1, 2, 3]

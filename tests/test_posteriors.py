@@ -19,6 +19,7 @@ from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
 from palmette.kernels.chain.posteriors import Posteriors, make_posterior_workspace, posteriors
 from palmette.kernels.chain.train import decode
 from palmette.structures.chain.posteriors import marks_of, places_of
+from palmette.structures.chain.scoring import Scoring
 from palmette.structures.chain.temperature import COLDEST, HOTTEST, gold_likelihood, lowest, with_temperature
 
 NAMES = ("O", "B-X", "I-X", "E-X", "S-X", "B-Y", "I-Y", "E-Y")
@@ -105,7 +106,7 @@ def test_long_sentences_and_wild_scores(order: int, scale: float) -> None:
 @few(2)
 @given(cases(latent=True), TEMPERATURES)
 def test_the_posterior_of_what_is_known(case: Case, temperature: float) -> None:
-    found = gold_likelihood(chain_of(case), data_of(case), temperature)
+    found = gold_likelihood(Scoring(with_temperature(chain_of(case), temperature)), data_of(case))
     every, known = listed(case, False, temperature), listed(case, True, temperature)
     for log_posterior, a, b in zip(found, every, known, strict=True):
         if not b.probability:

@@ -1,7 +1,9 @@
-"""What users of python-crfsuite and sklearn-crfsuite call, under the same names: change the import, keep the program.
+"""python-crfsuite's interface: `import palmette.crfsuite as pycrfsuite`, and sklearn-crfsuite's classes.
 
-import palmette.crfsuite as pycrfsuite                # Trainer, Tagger, ItemSequence
-from palmette.crfsuite import CRF, metrics, scorers   # sklearn-crfsuite
+    Trainer, BaseTrainer, Tagger, ItemSequence, CRFSuiteError      as in pycrfsuite
+    CRF, metrics, scorers                                          as in sklearn_crfsuite
+
+docs/crfsuite.md says what is the same and what differs. Names are imported on first use.
 """
 
 from __future__ import annotations
@@ -10,24 +12,37 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from palmette.crfsuite import metrics, scorers
+    from palmette.crfsuite.errors import CRFSuiteError
     from palmette.crfsuite.estimator import CRF
+    from palmette.crfsuite.item_sequence import ItemSequence
+    from palmette.crfsuite.tagger import Tagger
+    from palmette.crfsuite.trainer import BaseTrainer, Trainer
 
-# Where the names are defined: imported on first use
-_HOMES = {"CRF": "palmette.crfsuite.estimator"}
+CRFSUITE_VERSION = "0.12.2"  # of the CRFsuite whose behaviour this follows
+
+_HOMES = {
+    "CRF": "estimator",
+    "BaseTrainer": "trainer",
+    "CRFSuiteError": "errors",
+    "ItemSequence": "item_sequence",
+    "Tagger": "tagger",
+    "Trainer": "trainer",
+}
 _MODULES = ("metrics", "scorers")
-
-__all__ = ["CRF", "metrics", "scorers"]
+__all__ = [
+    "CRF", "CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer", "metrics", "scorers",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(f"palmette.crfsuite.{_HOMES[name]}"), name)
     if name in _MODULES:
         return import_module(f"palmette.crfsuite.{name}")
     raise AttributeError(f"module 'palmette.crfsuite' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(__all__)

@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
-from pycrfsuite import Tagger
 
 from palmette.crfsuite.line_trainer import LinePerIterationTrainer
 from palmette.crfsuite.model_resource import FileResource
 from palmette.crfsuite.sklearn_parameters import Parameters
+from palmette.crfsuite.tagger import Tagger
 from palmette.crfsuite.utils import flatten
 from palmette.data.files import FilePath
 from palmette.errors import DataError, not_fitted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pycrfsuite import Trainer
+from palmette.crfsuite.trainer import Trainer
 
 WIDTHS = {"active": 7, "loss": 10}  # of figures that grow or shrink
 

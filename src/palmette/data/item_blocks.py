@@ -29,6 +29,7 @@ from palmette.kernels.io.items import (
     TEXT,
     TOKENS,
     VALUED,
+    ZEROS,
     ItemRoom,
     NameTable,
     find_items,
@@ -142,8 +143,9 @@ class KnownNames:
 class AttributeBlocks:
     """Collects tokens, and reads them in blocks."""
 
-    def __init__(self, names: NewNames | KnownNames) -> None:
-        self.names = names
+    def __init__(self, names: NewNames | KnownNames, *, zeros: bool = False) -> None:
+        """`zeros`: attributes of value 0 are kept."""
+        self.names, self.zeros = names, zeros
         self.waiting: list[Sequence[Any]] = []
         self.places: list[tuple[int, int]] = []  # sentence and first token
         self.size = 0
@@ -154,6 +156,7 @@ class AttributeBlocks:
 
     def _make_room(self, tokens: int, attributes: int) -> None:
         self.room = make_item_room(tokens, attributes, spans=self.names.spans)
+        self.room.counts[ZEROS] = self.zeros
         self.numbers = np.empty(attributes, np.int32)
 
     def add(self, tokens: Sequence[Any], s: int) -> None:
@@ -166,9 +169,7 @@ class AttributeBlocks:
                 self._flush()
 
     def _flush(self) -> None:
-        data = encoded(self.waiting)
-        if data is None or len(data) > MOST_BYTES or not self._read(data):
-            self._read_plain()
+        self._read_waiting()
         count = self.room.counts.tolist()
         n, z = count[TOKENS], count[FOUND]
         self.ptr.append(self.room.ptr[1 : n + 1] + self.total)
@@ -177,10 +178,15 @@ class AttributeBlocks:
         self.total += z
         self.waiting, self.places, self.size = [], [], 0
 
+    def _read_waiting(self) -> None:
+        data = encoded(self.waiting)
+        if data is None or len(data) > MOST_BYTES or not self._read(data):
+            self._read_plain()
+
     def _read(self, data: bytes) -> bool:
         """Read a block from its bytes; False if that is not possible."""
         given = np.frombuffer(data, np.uint8)
-        self._until_room(given, self.names.read)
+        self.until_room(given, self.names.read)
         if self.room.counts[STATUS] != FINE:
             return False
         if self.room.counts[NESTED] and any(map(holds_sets, chain.from_iterable(self.waiting))):
@@ -193,7 +199,7 @@ class AttributeBlocks:
         self.names.take(given, self.room, self.numbers)
         return True
 
-    def _until_room(self, data: np.ndarray, read: Callable[[np.ndarray, ItemRoom, np.ndarray], None]) -> None:
+    def until_room(self, data: np.ndarray, read: Callable[[np.ndarray, ItemRoom, np.ndarray], None]) -> None:
         while True:
             self.room.counts[SIZE] = data.size
             read(data, self.room, self.numbers)

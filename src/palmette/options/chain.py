@@ -93,6 +93,10 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
         default="all", choices=COMBINATIONS, group="features",
         help="Weights of observations on single labels.",
     )  # fmt: skip
+    transition_features: str = option(
+        default="all", choices={"all": "every label pair has a weight", "seen": "only pairs in the training data"},
+        group="features", help="Weights of label pairs without observations (crf and perceptron).",
+    )  # fmt: skip
     constraints: str = option(
         default="auto", group="model", metavar="auto|strict|none|SCHEME",
         help="Tag scheme that label sequences must follow: auto (found in the labels; rare ill-formed chunks are "
@@ -191,6 +195,9 @@ class ChainSettings(ChainOptions, Value):
             raise OptionError("candidates", "a forest is what parsers with merged states have; leave it out")
         if self.mavg_every is not None and self.estimator != "mavg":
             raise OptionError("mavg_every", "applies to the estimator mavg")
+        if self.transition_features != "all" and (self.beam or learner.kind not in ("crf", "perceptron")):
+            how = "a beam" if self.beam else learner.kind
+            raise OptionError("transition_features", f"seen is for crf and perceptron with exact search, not {how}")
         if learner.full_batch and self.estimator != "auto":
             raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
         if not isinstance(self.constraints, str):

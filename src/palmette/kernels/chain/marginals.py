@@ -249,7 +249,7 @@ def triple_marginals(T: Trellis, m: Chain, w: Sums, i: int, out: np.ndarray) -> 
 
 
 @part
-def _best_label(p: np.ndarray, label_of: np.ndarray, of_label: np.ndarray) -> int:
+def most_probable_label(p: np.ndarray, label_of: np.ndarray, of_label: np.ndarray) -> int:
     """The label with the largest sum of its states' probabilities, which are summed in of_label."""
     for y in range(of_label.size):
         of_label[y] = 0.0
@@ -276,5 +276,5 @@ def decode_marginal(
         lo = x.offset[s]
         log_z[s] = marginals(T, m, n, w, P)
         for i in range(n):
-            out[lo + i] = _best_label(P[i], m.label_of, of_label)
+            out[lo + i] = most_probable_label(P[i], m.label_of, of_label)
             confidence[lo + i] = of_label[out[lo + i]]

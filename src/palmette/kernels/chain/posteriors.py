@@ -65,6 +65,7 @@ class SpanWorkspace(NamedTuple):
     before: F64_2D  # [H, W]    v of the pair before
     edges: F64_3D  # [H, H, W]  marginals of triples, or with one table of pairs
     weight: F64  # [H]
+    of_label: F64  # [Y]        posteriors of the labels of one token
 
 
 @struct
@@ -76,12 +77,17 @@ class PosteriorWorkspace(NamedTuple):
     span: SpanWorkspace
 
 
+def make_span_workspace(m: Chain, x: Data) -> SpanWorkspace:
+    """For any sentence of the corpus."""
+    H, W = m.label_of.size, m.bias.size
+    edges = np.empty((H if m.order == 2 else 1, H, W))
+    return SpanWorkspace(np.empty((H, W)), np.empty((H, W)), edges, np.empty(H), np.empty(x.allow.shape[1]))
+
+
 def make_posterior_workspace(m: Chain, x: Data) -> PosteriorWorkspace:
     """For any sentence of the corpus."""
-    H, W, sums = m.label_of.size, m.bias.size, make_sum_workspace(m, x, both=True)
-    edges = np.empty((H if m.order == 2 else 1, H, W))
-    span = SpanWorkspace(np.empty((H, W)), np.empty((H, W)), edges, np.empty(H))
-    return PosteriorWorkspace(sums, np.empty(sums.trellis.U.shape), span)
+    sums = make_sum_workspace(m, x, both=True)
+    return PosteriorWorkspace(sums, np.empty(sums.trellis.U.shape), make_span_workspace(m, x))
 
 
 @part
@@ -173,6 +179,36 @@ def _span_posterior(
     return total
 
 
+@part
+def fill_sentence(
+    workspace: PosteriorWorkspace, m: Chain, x: Data, s: int, labels: np.ndarray, places: Places, marks: Marks,
+    out: Posteriors, k: int,
+) -> int:  # fmt: skip
+    """Fill `out` for sentence s, which is scored, and whose first span is k. Returns the number of the next span."""
+    own, table, of_spans, log_z = out.tokens, out.labels, out.spans, out.log_z
+    T, w = workspace.sums
+    P, r = workspace.P, workspace.span
+    of_label, lo = r.of_label, x.offset[s]
+    n = x.offset[s + 1] - lo
+    log_z[s] = marginals(T, m, n, w, P)
+    for i in range(n):
+        for y in range(of_label.size):
+            of_label[y] = 0.0
+        for h in range(m.label_of.size):
+            of_label[m.label_of[h]] += P[i, h]
+        own[lo + i] = min(1.0, of_label[labels[lo + i]])
+        if table.shape[0] > 0:
+            for y in range(of_label.size):
+                table[lo + i, y] = min(1.0, of_label[y])
+    while k < places.sentence.size and places.sentence[k] == s:
+        of_spans[k] = 0.0
+        if log_z[s] > -np.inf:
+            span = (places.first[k], places.end[k], places.kind[k])
+            of_spans[k] = min(1.0, _span_posterior(T, m, w, P, n, span, marks, r))
+        k += 1
+    return k
+
+
 @kernel
 def posteriors(
     m: Chain, x: Data, workspace: PosteriorWorkspace, labels: I32, places: Places, marks: Marks,
@@ -180,27 +216,8 @@ def posteriors(
 ) -> None:  # fmt: skip
     """Fill `out` for the labels i32[N] and spans of a corpus; with `restricted` among the paths that the known labels
     allow."""
-    own, table, of_spans, log_z = out.tokens, out.labels, out.spans, out.log_z
     T, w = workspace.sums
-    P, r = workspace.P, workspace.span
-    of_label = np.empty(x.allow.shape[1])
     k = 0
     for s in range(x.offset.size - 1):
-        n = scored(T, m, x, s, w, restricted)
-        lo = x.offset[s]
-        log_z[s] = marginals(T, m, n, w, P)
-        for i in range(n):
-            for y in range(of_label.size):
-                of_label[y] = 0.0
-            for h in range(m.label_of.size):
-                of_label[m.label_of[h]] += P[i, h]
-            own[lo + i] = min(1.0, of_label[labels[lo + i]])
-            if table.shape[0] > 0:
-                for y in range(of_label.size):
-                    table[lo + i, y] = min(1.0, of_label[y])
-        while k < places.sentence.size and places.sentence[k] == s:
-            of_spans[k] = 0.0
-            if log_z[s] > -np.inf:
-                span = (places.first[k], places.end[k], places.kind[k])
-                of_spans[k] = min(1.0, _span_posterior(T, m, w, P, n, span, marks, r))
-            k += 1
+        scored(T, m, x, s, w, restricted)
+        k = fill_sentence(workspace, m, x, s, labels, places, marks, out, k)

@@ -31,7 +31,7 @@ from palmette.kernels.chain.ngrams import pairs_of, singles_of, triples_of
 from palmette.kernels.chain.score import gather_for
 from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.types import F32, I64, struct
+from palmette.kernels.core.types import F32, I64, Bool_2D, struct
 
 FLOOR = np.float32(0.01)  # initial sums of squares: features with tiny expectations must not make large steps
 
@@ -44,6 +44,7 @@ class Descent(NamedTuple):
     fall: float
     decay: tuple[F32, F32, F32]  # [A] by arity minus 1: 2 * l2 / occurrences of each attribute
     bare_decay: float  # 2 * l2 / sentences, of transition weights
+    learnt: Bool_2D  # [H, W]  label pairs whose weights are learnt; of size 0: all
 
 
 @struct
@@ -144,6 +145,15 @@ def _descend_transitions(t: TransitionWeights, gradient: np.ndarray, decay: floa
 
 
 @part
+def _forget_others(gradient: np.ndarray, learnt: np.ndarray) -> None:
+    """Zero the gradient of pairs whose weights are not learnt: these stay zero."""
+    for f in range(learnt.shape[0]):
+        for h in range(learnt.shape[1]):
+            if not learnt[f, h]:
+                gradient[f, h] = 0.0
+
+
+@part
 def _descend_ngrams(
     g: Ngrams, m: Chain, lo: int, n: int, M: np.ndarray, decay: np.ndarray, place: np.ndarray, rate: float, c: float
 ) -> None:
@@ -174,6 +184,7 @@ def _descend_sentence(
     if m.learns[0]:
         _descend_transitions(t[0], out.transitions[0], bare, rate, c)
     if m.learns[1] and m.order >= 1:
+        _forget_others(out.transitions[1], by.learnt)
         _descend_transitions(t[1], out.transitions[1], bare, rate, c)
     if m.learns[2] and m.order >= 2:
         _descend_transitions(t[2], out.transitions[2], bare, rate, c)

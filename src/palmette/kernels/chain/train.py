@@ -16,7 +16,7 @@ from palmette.kernels.chain.score import restrict, score, score_changed_pairs
 from palmette.kernels.chain.update import add_path_difference
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
-from palmette.kernels.core.types import F64, I32, I64, struct
+from palmette.kernels.core.types import F64, I32, I64, Bool_2D, struct
 
 
 @struct
@@ -26,11 +26,13 @@ class PairWorkspace(NamedTuple):
     trellis: Trellis
     guess: I32  # [n]
     gold: I32  # [n]
+    learnt: Bool_2D  # [H, W]  label pairs whose weights are learnt; of size 0: all
 
 
-def make_pair_workspace(m: Chain, x: Data) -> PairWorkspace:
+def make_pair_workspace(m: Chain, x: Data, learnt: np.ndarray | None = None) -> PairWorkspace:
     n = longest_of(x)
-    return PairWorkspace(make_trellis(m, x, n), np.empty(n, np.int32), np.empty(n, np.int32))
+    learnt = np.zeros((0, 0), np.bool_) if learnt is None else learnt
+    return PairWorkspace(make_trellis(m, x, n), np.empty(n, np.int32), np.empty(n, np.int32), learnt)
 
 
 @part
@@ -47,13 +49,23 @@ def gold_path(T: Trellis, m: Chain, x: Data, lo: int, n: int, path: np.ndarray) 
     return viterbi(T, m, n, path) > -np.inf
 
 
+@part
+def _forget_others(m: Chain, learnt: np.ndarray, path: np.ndarray, n: int) -> None:
+    """Undo the update of pairs on a path whose weights are not learnt: these are zero."""
+    pairs = m.transitions[1]
+    for i in range(1, n):
+        if not learnt[path[i - 1], path[i]]:
+            pairs.w[path[i - 1], path[i]] = np.float32(0.0)
+            pairs.a[path[i - 1], path[i]] = 0.0
+
+
 @kernel
 def train_perceptron(
     m: Chain, x: Data, workspace: PairWorkspace, permutation: I64, first: int, last: int, clock: float
 ) -> tuple[float, int, int, int]:
     """One slice of an epoch: (clock, updates, wrong tokens, sentences without an allowed path). It ends early, which
     the clock shows, where lists of weights that grow run out of room."""
-    T, guess, gold = workspace
+    T, guess, gold, learnt = workspace
     updates = 0
     wrong = 0
     infeasible = 0
@@ -71,6 +83,9 @@ def train_perceptron(
             wrong += missed
             if gold_path(T, m, x, lo, n, gold):
                 add_path_difference(m, x, s, gold, guess, float(x.weight[s]), clock)
+                if learnt.size > 0 and m.order >= 1:
+                    _forget_others(m, learnt, guess, n)
+                    _forget_others(m, learnt, gold, n)
                 updates += 1
                 if T.skips.top.size > 0:  # of thousands of edges a few have changed
                     score_changed_pairs(T, m, n, gold)

@@ -7,7 +7,7 @@
 With P the prefix of a map or array ("" for a token's own), its attributes are
 
     P + key + ":" + text    with value 1        for a string
-    P + key                 with the number     for a number or boolean; none for 0
+    P + key                 with the number     for a number or boolean; none for 0, unless the caller asks for zeros
     P + key + ":" is the prefix of what is in   a map or array
     P + name                with value 1        for a name in an array
 
@@ -29,8 +29,9 @@ from palmette.kernels.core.types import F32, F64, I32, I32_2D, I64, I64_2D, U8, 
 
 FINE, ODD, NO_ROOM = 0, 1, 2  # ODD: not of the form above; NO_ROOM: more tokens or attributes than the arrays take
 DEPTH = 16  # of maps within maps
-SIZE, STATUS, TOKENS, FOUND, VALUED, NESTED, TEXT, PREFIX = 0, 1, 2, 3, 4, 5, 6, 7  # places in ItemRoom.counts
-COUNTS = 8
+# Places in ItemRoom.counts: those of the caller first
+SIZE, ZEROS, STATUS, TOKENS, FOUND, VALUED, NESTED, TEXT, PREFIX = 0, 1, 2, 3, 4, 5, 6, 7, 8
+COUNTS = 9
 STRING, MAP, ARRAY, NUMBER, OTHER = 0, 1, 2, 3, 4  # kinds of values
 COLON = RANDOM[58]
 LARGEST = np.float64(np.finfo(np.float32).max)
@@ -48,8 +49,11 @@ class ItemRoom(NamedTuple):
     """What a block of tokens becomes: z attributes of n tokens, and space to find them. The caller owns the arrays and
     makes them larger if a kernel says NO_ROOM."""
 
-    counts: I64  # [COUNTS] in: SIZE, bytes of the block; out: STATUS, tokens, attributes, whether some value is not 1,
-    #                      whether an array lies within a map, bytes of all names, bytes of prefixes
+    counts: (
+        I64  # [COUNTS] in: SIZE, bytes of the block; ZEROS, whether attributes of value 0 count; out: STATUS, tokens,
+    )
+    #                      attributes, whether some value is not 1, whether an array lies within a map, bytes of all
+    #                      names, bytes of prefixes
     ptr: I64  # [most tokens + 1]
     hash: U64  # [most]     of names
     val: F32  # [most]
@@ -208,7 +212,7 @@ def _read_token(data: np.ndarray, at: int, size: int, z: int, r: ItemRoom) -> tu
                 value = number[0]
                 if at < 0 or not np.abs(value) <= LARGEST:
                     return -ODD, z
-                if np.float32(value) == np.float32(0.0):
+                if np.float32(value) == np.float32(0.0) and count[ZEROS] == 0:
                     continue
                 if value != 1.0:
                     count[VALUED] = 1

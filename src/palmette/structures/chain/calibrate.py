@@ -68,7 +68,7 @@ def _possible(model: ChainModel, corpus: Corpus) -> Corpus:
         return small
     check_memory(small.offset, model.shape, model.encoder)
     data = model.encode(small, _gold(model, small))
-    never = np.isneginf(gold_likelihood(model.with_bias(model.bias), data, 1.0))
+    never = np.isneginf(gold_likelihood(model.scoring(temperature=1.0), data))
     return take(small, np.flatnonzero(~never)) if never.any() else small
 
 
@@ -85,10 +85,10 @@ def fit_temperature(model: ChainModel, corpus: Corpus, watch: Watch | None = Non
             "no sentence has labels that the model could give", file=corpus.source,
             hint="is it data for another task? `palmette inspect` lists the model's labels",
         )  # fmt: skip
-    chain, data = model.with_bias(model.bias), model.encode(used, _gold(model, used))
+    data = model.encode(used, _gold(model, used))
 
     def loss(temperature: float) -> float:
-        value = -float(gold_likelihood(chain, data, temperature).sum()) / used.n_tokens
+        value = -float(gold_likelihood(model.scoring(temperature=temperature), data).sum()) / used.n_tokens
         if watch is not None:
             watch(temperature, value)
         return value

@@ -25,8 +25,10 @@ from palmette.structures.chain.weights import Shape
 
 if TYPE_CHECKING:  # the best path does not wait for the other ways to decode
     from palmette.kernels.chain.beam import BeamWeights
+    from palmette.kernels.chain.double import DoubleWeights
     from palmette.kernels.chain.label_context import LabelContextWeights
     from palmette.kernels.chain.packed import PackedRows
+    from palmette.structures.chain.scoring import Scoring
     from palmette.structures.chain.session import Session
     from palmette.structures.stored_features import Names
 
@@ -81,6 +83,15 @@ class ChainModel(Searching):
         """What scores are divided by to get posteriors; see temperature.py."""
         return float(self.meta.get("calibration", {}).get("temperature", 1.0))
 
+    def scoring(self, bias: dict[str, float] | None = None, temperature: float | None = None) -> Scoring:
+        """Sums over paths and lists of them with the model's own bias and temperature, or with others."""
+        from palmette.structures.chain.scoring import Scoring
+        from palmette.structures.chain.temperature import with_temperature
+
+        if temperature is None:
+            return Scoring(self.for_posteriors(bias))
+        return Scoring(with_temperature(self.with_bias(self.bias if bias is None else bias), temperature))
+
     def for_posteriors(self, bias: dict[str, float] | None = None) -> Chain:
         """The chain at the model's temperature, with its own bias or another. Dividing copies all weights, so the
         result is cached."""
@@ -98,6 +109,11 @@ class ChainModel(Searching):
     @property
     def packed(self) -> PackedRows | None:
         """Weights of 8 bits, of a compact model; see packed.py."""
+        return None
+
+    @property
+    def exact(self) -> DoubleWeights | None:
+        """Weights of 64 bits, of a model of another tool; see imported/model.py."""
         return None
 
     def with_bias(self, bias: dict[str, float]) -> Chain:
@@ -162,7 +178,7 @@ class ChainModel(Searching):
         """The state of each token on the best path i32[N] and the score of each sentence f64[S]."""
         kernel, own = self.search(bias)
         states, scores = np.zeros(data.known.size, np.int32), np.zeros(data.offset.size - 1)
-        kernel(*own, data, make_trellis(self.searched, data), states, scores, restricted)
+        kernel(*own, data, self.tables(data), states, scores, restricted)
         return states, scores
 
     def knows(self, hashes: np.ndarray) -> np.ndarray:
@@ -186,25 +202,14 @@ class ChainModel(Searching):
         if how == "viterbi" or not corpus.n_tokens:
             return Decoded(*self.tag(corpus, bias, known), None)
         check_memory(corpus.offset, self.shape, self.encoder)
-        chain, data = self.for_posteriors(bias), self.encode(corpus, known)
-        labels, posterior = np.zeros(corpus.n_tokens, np.int32), np.zeros(corpus.n_sentences)
+        scoring, data = self.scoring(bias), self.encode(corpus, known)
         if how == "exact":
-            from palmette.kernels.chain.exact import decode_exact, make_exact_workspace
-
-            proven = np.zeros(corpus.n_sentences, np.bool_)
-            workspace = make_exact_workspace(chain, data, cap)
-            decode_exact(chain, data, workspace, labels, proven, posterior, known is not None)
+            labels, posterior, proven = scoring.most_probable_sequence(data, cap, known is not None)
             with np.errstate(divide="ignore"):
                 scores = np.log(posterior)
             check_feasible(scores, corpus)
             return Decoded(labels, scores, proven)
-        from palmette.kernels.chain.forward import make_sum_workspace
-        from palmette.kernels.chain.marginals import decode_marginal
-
-        confidence, log_z = np.zeros(corpus.n_tokens), np.zeros(corpus.n_sentences)
-        decode_marginal(
-            chain, data, make_sum_workspace(chain, data, both=True), labels, confidence, log_z, known is not None
-        )
+        labels, confidence, log_z = scoring.most_probable(data, known is not None)
         check_feasible(log_z, corpus)
         return Decoded(labels, np.add.reduceat(np.log(confidence), data.offset[:-1]), None)
 
@@ -216,6 +221,10 @@ class ChainModel(Searching):
     def search(self, bias: dict[str, float] | None) -> tuple[Callable[..., None], tuple[Any, ...]]:
         """The kernel that searches the best path, and the weights that it takes first."""
         return decode, (self.searched._replace(bias=self.bias_row(bias)),)
+
+    def tables(self, data: Data, longest: int | None = None) -> Trellis:
+        """The tables of a search in any sentence of a corpus, or in sentences of up to so many tokens."""
+        return make_trellis(self.searched, data, longest)
 
     def prepared_search(
         self, data: Data, trellis: Trellis, states: np.ndarray, scores: np.ndarray

@@ -17,7 +17,6 @@ from palmette.data.candidate import Candidate, Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.errors import UsageError
-from palmette.kernels.chain.nbest import decode_nbest, make_list_workspace
 from palmette.structures.chain.beam import beam_lists
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.posteriors import are_probabilities
@@ -47,16 +46,15 @@ def nbest_lists(
         yield from _last_beams(model, corpus, n, bias, known)
         return
     check_memory(corpus.offset, model.shape, model.encoder)
-    data, chain = model.encode(corpus, known), model.for_posteriors(bias)
+    data = model.encode(corpus, known)
     sure = are_probabilities(model, bias)
     names = np.array([*model.labels, ""], object)[:-1]  # with the empty string: else NumPy may make one of one label
-    workspace = make_list_workspace(chain, data, n)
+    lists = model.scoring(bias).lists(data, n)
     for first, last in _slices(corpus.offset, max(1, CELLS // n)):
         tokens, size = int(corpus.offset[last] - corpus.offset[first]), last - first
         out, scores = np.zeros((n, tokens), np.int32), np.full((size, n), -np.inf)
         probability = np.zeros((size, n) if sure else (0, n))
-        found = np.zeros(size, np.int64)
-        decode_nbest(chain, data, workspace, first, last, out, scores, probability, found, known is not None)
+        found = lists.fill(first, last, out, scores, probability, known is not None)
         check_feasible(_padded(scores[:, 0], first, last, corpus.n_sentences), corpus)
         cuts = (corpus.offset[first : last + 1] - corpus.offset[first]).tolist()
         for s in range(size):

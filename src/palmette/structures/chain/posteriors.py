@@ -16,8 +16,7 @@ from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.errors import UsageError
 from palmette.evaluation.spans import ChunkTables, lenient_chunks
-from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
-from palmette.kernels.chain.posteriors import Marks, Places, Posteriors, make_posterior_workspace, posteriors
+from palmette.kernels.chain.posteriors import Marks, Places, Posteriors
 from palmette.structures.chain.model import ChainModel, check_memory
 
 
@@ -88,13 +87,12 @@ def confidence_of(
     alone = np.zeros(S)
     if N:
         check_memory(corpus.offset, model.shape, model.encoder)
-        chain, data = model.for_posteriors(bias), model.encode(corpus, known)
+        scoring, data = model.scoring(bias), model.encode(corpus, known)
         labels = np.ascontiguousarray(labels, np.int32)
-        workspace = make_posterior_workspace(chain, data)
-        posteriors(chain, data, workspace, labels, places, marks, out, known is not None)
+        scoring.posteriors(data, labels, places, marks, out, known is not None)
         check_feasible(out.log_z, corpus)
         if whole:
-            log_partitions(chain, data._replace(known=labels), workspace.sums, alone, True)
+            alone = scoring.log_partitions(data._replace(known=labels), True)
     found = None
     if whole and types:
         kinds = [types[k] for k in places.kind.tolist()]
@@ -108,10 +106,8 @@ def log_posterior(model: ChainModel, corpus: Corpus, wanted: LabelMask) -> np.nd
     every, part = np.zeros(corpus.n_sentences), np.zeros(corpus.n_sentences)
     if corpus.n_tokens:
         check_memory(corpus.offset, model.shape, model.encoder)
-        chain = model.for_posteriors()
-        data = model.encode(corpus, wanted)
-        workspace = make_sum_workspace(chain, data)
-        log_partitions(chain, data, workspace, every, False)
+        scoring, data = model.scoring(), model.encode(corpus, wanted)
+        every = scoring.log_partitions(data, False)
         check_feasible(every, corpus)
-        log_partitions(chain, data, workspace, part, True)
+        part = scoring.log_partitions(data, True)
     return np.minimum(part - every, 0.0)

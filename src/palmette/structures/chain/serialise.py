@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from palmette.data import array_specs, model_file
 from palmette.data.array_specs import Arrays
-from palmette.data.files import FilePath, shown
+from palmette.data.files import FilePath, shown, write_whole
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.automaton import checked_automaton
 from palmette.data.labels.schemes import Transitions, scheme_named
@@ -37,6 +38,7 @@ from palmette.kernels.core.aligned import aligned_zeros
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.options.search import Beam
 from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, chain_sizes, chain_specs, layout_of
+from palmette.structures.chain.imported.recognise import load_imported
 from palmette.structures.chain.lists import MANY_LABELS, as_rows, entries, from_entries, is_list
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
 from palmette.structures.chain.model import MOST_BIAS, ChainModel
@@ -73,11 +75,20 @@ from palmette.structures.training_log import without_times
 if TYPE_CHECKING:
     from palmette.kernels.chain.label_context import LabelContextWeights
 
+CRFSUITE = ".crfsuite"
+
 # --- saving -------------------------------------------------------------------------------------------------
 
 
 def save_chain(model: ChainModel, path: FilePath) -> None:
-    """Write a model file, whole or not at all."""
+    """Write a model file, whole or not at all; CRFsuite's format if the name ends in .crfsuite."""
+    if os.fspath(path).lower().endswith(CRFSUITE):
+        from palmette.structures.chain.imported.crfsuite_write import crfsuite_bytes
+
+        data = crfsuite_bytes(model)
+        with write_whole(path) as file:
+            file.write(data)
+        return
     model_file.save(path, *pack_chain(model))
 
 
@@ -209,7 +220,11 @@ def _pack_shape(shape: Shape) -> dict[str, Any]:
 
 
 def load_chain(path: FilePath, *, copy: bool = False) -> ChainModel:
-    """Read a model file; ModelError if it is not one of a chain, each number of it as declared."""
+    """Read a model file, or the model of another tool; ModelError if it is not one of a chain, each number of it as
+    declared."""
+    imported = load_imported(path)
+    if imported is not None:
+        return imported
     return unpack_chain(*model_file.load(path, copy=copy), shown(path))
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Data, make_trellis
+from palmette.kernels.chain.forms import Active, Data
 from palmette.structures.chain.data import ONES, allow_table
 from palmette.structures.chain.model import search_bytes
 from palmette.structures.chain.session_rooms import GENERAL, GROW, VALUED, AttributeReader, CellReader, reader_for
@@ -39,7 +39,7 @@ class SearchRoom:
         one, two, three = actives
         plain = Data(offset, known, allow, np.ones(1, np.float32), (one._replace(val=ONES), two, three))
         valued = plain._replace(features=(one, two, three))
-        trellis = make_trellis(model.searched, plain, most)
+        trellis = model.tables(plain, most)
         self.size = sum(table.nbytes for table in (trellis.U, trellis.E, trellis.S, trellis.D))
         self.run = model.prepared_search(plain, trellis, states, scores)
         self.run_valued = model.prepared_search(valued, trellis, states, scores)

@@ -18,6 +18,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from palmette.kernels.chain.forms import Chain, Data, FeatureWeights
+    from palmette.structures.chain.scoring import Scoring
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 PRECISION = 5e-4  # of the temperature's logarithm
@@ -50,15 +51,9 @@ def _scaled(rows: FeatureWeights, by: np.floating) -> FeatureWeights:
     return rows._replace(w=rows.w * by)
 
 
-def gold_likelihood(chain: Chain, data: Data, temperature: float) -> np.ndarray:
+def gold_likelihood(scoring: Scoring, data: Data) -> np.ndarray:
     """log of the share of what `data` knows about its labels among all paths, f64[S]; -inf where it is impossible."""
-    from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
-
-    chain = with_temperature(chain, temperature)
-    every, known = np.zeros(data.offset.size - 1), np.zeros(data.offset.size - 1)
-    workspace = make_sum_workspace(chain, data)
-    log_partitions(chain, data, workspace, every, False)
-    log_partitions(chain, data, workspace, known, True)
+    every, known = scoring.log_partitions(data, False), scoring.log_partitions(data, True)
     with np.errstate(invalid="ignore"):
         return np.minimum(np.where(np.isneginf(known), -np.inf, known - every), 0.0)
 

@@ -15,16 +15,16 @@ import numpy as np
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, FeatureWeights, no_state, no_sums
 from palmette.options.learners import Likelihood
-from palmette.structures.chain.data import seen_combinations
-from palmette.structures.chain.weights import Seen, estimated, physical_memory
+from palmette.structures.chain.weights import estimated, physical_memory
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.overflow import check_descent
 from palmette.training.chain.request import TrainedChain, TrainingData
+from palmette.training.chain.seen import learnt_pairs, seen_labels
 from palmette.training.chain.start import starting_weights
 from palmette.training.interrupt import Interrupt, interruptible
-from palmette.training.lbfgs.minimise import ENDINGS, bytes_needed, minimise
+from palmette.training.lbfgs.minimise import ENDINGS, MEMORY, Iteration, bytes_needed, minimise
 from palmette.training.result import EpochLog, TrainResult
 
 logger = logging.getLogger(__name__)
@@ -45,12 +45,13 @@ class _Watch:
         self.tokens = int(objective.data.known.size)
         self.begun = time.perf_counter()
 
-    def __call__(self, number: int, value: float, norm: float, evaluations: int, point: np.ndarray) -> bool:
+    def __call__(self, done: Iteration) -> bool:
         now = time.perf_counter()
         dev = None if self.dev is None else self.dev.figure(self.objective.chain)
         wrong = int(self.objective.wrong)
-        figures = {"objective": float(value), "gradient": float(norm)}
-        line = Epoch(number, evaluations, wrong, 1.0 - wrong / max(1, self.tokens), now - self.begun, dev, figures)
+        figures = {"objective": float(done.value), "gradient": float(done.norm)}
+        accuracy = 1.0 - wrong / max(1, self.tokens)
+        line = Epoch(done.number, done.evaluations, wrong, accuracy, now - self.begun, dev, figures)
         self.begun = time.perf_counter()
         error = None if self.dev is None else self.dev.error
         self.log.add(line, self.tokens, lambda: estimated(self.objective.chain, None), error)
@@ -63,7 +64,7 @@ def train_likelihood(
     """Weights that minimise the penalised negative log-likelihood, from those of the objective on. The result is in the
     objective; `best` is another one, or None."""
     settings, request = problem.settings, problem.request
-    _check_memory(objective.size)
+    check_memory(objective.size)
     log = EpochLog(settings.patience, request.progress, unit="iteration", window=settings.stop_rule())
     with interruptible() as interrupt:
         found = minimise(
@@ -83,12 +84,14 @@ def train_likelihood(
 def new_objective(problem: TrainingData, penalty: Penalty) -> ChainObjective:
     """The likelihood from the weights on that training starts from."""
     chain, _, _ = starting_weights(problem)
-    return ChainObjective(chain, problem.data, penalty.l2, problem.request.threads, _seen_labels(problem))
+    return ChainObjective(
+        chain, problem.data, penalty.l2, problem.request.threads, seen_labels(problem), learnt_pairs(problem)
+    )
 
 
-def _check_memory(size: int) -> None:
+def check_memory(size: int, memory: int = MEMORY) -> None:
     """UsageError if L-BFGS does not fit into memory."""
-    needed, there = bytes_needed(size), physical_memory()
+    needed, there = bytes_needed(size, memory), physical_memory()
     if there is not None and needed > there:
         raise UsageError(
             f"{size:,} weights take {needed / 2**30:.0f} GB in L-BFGS, this machine has {there / 2**30:.0f} GB: use "
@@ -117,7 +120,7 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
         logger.warning("all weights are zero: l1 %g is too large a penalty for this data", learner.l1)
     infeasible, best = objective.infeasible, outcome.best if outcome.best is not None else objective.chain
     del objective  # with its tables: the weights remain
-    return TrainedChain(outcome._replace(best=_compact(best)), settings, infeasible, dict)
+    return TrainedChain(outcome._replace(best=compacted(best)), settings, infeasible, dict)
 
 
 def _report_stage(name: str, objective: ChainObjective, outcome: TrainResult) -> None:
@@ -128,16 +131,7 @@ def _report_stage(name: str, objective: ChainObjective, outcome: TrainResult) ->
     logger.info(f"{name}: {np.count_nonzero(objective.start()):,} nonzero weights, {accuracy}{dev}")
 
 
-def _seen_labels(problem: TrainingData) -> Seen | None:
-    """With `state_features="seen"` the labels of each attribute that it occurred with in training (CRFsuite's default);
-    None: it has weights for all labels."""
-    settings = problem.settings
-    if not settings.only_seen(1):
-        return None
-    return seen_combinations(problem.data, problem.shape, 1, problem.collected.sizes[1], settings.min_feature_count)
-
-
-def _compact(chain: Chain) -> Chain:
+def compacted(chain: Chain) -> Chain:
     """The weights without accumulators, and without rows of zeros, which an L1 term leaves."""
     ends, pairs, triples = (t._replace(a=no_sums(), state=no_state()) for t in chain.transitions)
     one, two, three = (_full_rows(rows)._replace(a=no_sums(), state=no_state()) for rows in chain.weights)

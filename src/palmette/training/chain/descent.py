@@ -31,7 +31,8 @@ class DescentLearning(ChainLearning):
         # As in Bottou's SGD the rate is halved after 1 / fall examples.
         fall = 0.0 if adaptive else self.step * 2 * self.l2 / sentences
         one, two, three = (_decay(x, r, self.l2) for x, r in zip(self.data.features, self.chain.weights, strict=True))
-        self.descent = Descent(float(self.step), fall, (one, two, three), 2 * self.l2 / sentences)
+        learnt = np.zeros((0, 0), np.bool_) if self.learnt is None else self.learnt
+        self.descent = Descent(float(self.step), fall, (one, two, three), 2 * self.l2 / sentences, learnt)
         self.workspace = make_descent_workspace(self.chain, self.data)
         self.objective = 0.0
 

@@ -47,6 +47,7 @@ class ChainLearning(Learning):
     clock: float = 1.0  # 1 + examples seen so far
     start: RandomStart | None = None  # of a latent chain
     latent: bool = False
+    learnt: np.ndarray | None = None  # bool[H, W]: label pairs whose weights are learnt; None: all
     infeasible: int = field(default=0, init=False)  # sentences of this epoch without an allowed gold path
 
     def __post_init__(self) -> None:
@@ -109,7 +110,7 @@ class PathLearning(ChainLearning):
 
     @cached_property
     def pair_workspace(self) -> PairWorkspace:
-        return make_pair_workspace(self.chain, self.data)
+        return make_pair_workspace(self.chain, self.data, self.learnt)
 
     @cached_property
     def path_workspace(self) -> PathWorkspace:

@@ -39,6 +39,14 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
     latent = problem.settings.latent
     train = train_by_likelihood if problem.settings.chosen_learner.full_batch else train_by_examples
     trained = train(problem) if latent is None or latent.restarts == 1 else _best_of_restarts(problem, latent.restarts)
+    return finished(corpus, problem, scheme, trained)
+
+
+def finished(
+    corpus: Corpus, problem: TrainingData, scheme: str | None, trained: TrainedChain
+) -> tuple[ChainModel, TrainResult]:
+    """The model of a training that is over."""
+    request = problem.request
     _report_infeasible(trained, problem.data, corpus)
     outcome, settings, old = trained.outcome, trained.settings, request.resume
     beam = settings.beam

@@ -102,22 +102,22 @@ def _begins(rows: FeatureWeights) -> np.ndarray:
     return (np.arange(rows.slot.size + 1) + 1) * rows.w.shape[1]
 
 
-def layout_of(chain: Chain, seen: Seen | None = None) -> Layout:
-    """The layout of all weights that exist. `seen`: the labels of each attribute that has weights for labels; None:
-    it has weights for all of them."""
-    places: list[np.ndarray | None] = list(_transitions(chain))
+def layout_of(chain: Chain, seen: Seen | None = None, learnt: np.ndarray | None = None) -> Layout:
+    """The layout of all weights that exist. `seen`: the labels of each attribute that has weights for labels; `learnt`:
+    the pairs bool[H, W] that have weights of their own. None: all of them."""
+    places: list[np.ndarray | None] = list(_transitions(chain, learnt))
     places += [None if seen is None else _seen_places(chain, seen), None, None]
     return Layout(chain, places)
 
 
-def _transitions(chain: Chain) -> list[np.ndarray]:
+def _transitions(chain: Chain, pairs_learnt: np.ndarray | None) -> list[np.ndarray]:
     """Transition weights that are learnt and allowed."""
     H, W = chain.label_of.size, chain.bias.size
     real = np.arange(W) < H
     ends, pairs, triples = chain.learns
     allowed: list[Callable[[], np.ndarray]] = [
         lambda: np.isfinite(np.stack((chain.first, chain.last))) & real,
-        lambda: np.isfinite(chain.forbid) & real,
+        lambda: np.isfinite(chain.forbid) & (real if pairs_learnt is None else pairs_learnt & real),
         lambda: np.broadcast_to(real, chain.transitions[2].w.shape),
     ]
     learnt = (ends, pairs and chain.order > 0, triples)

@@ -67,12 +67,16 @@ class _Block(NamedTuple):
 class ChainObjective:
     """Value and gradient; `wrong` and `infeasible` are counts of the last call."""
 
-    def __init__(self, chain: Chain, data: Data, l2: float, threads: int = 1, seen: Seen | None = None) -> None:
-        """`seen`: the labels of each attribute that it has weights for; None: it has weights for all."""
+    def __init__(
+        self, chain: Chain, data: Data, l2: float, threads: int = 1, seen: Seen | None = None,
+        learnt: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        """`seen`: the labels of each attribute that it has weights for; `learnt`: the pairs bool[H, W] that have
+        weights; None: all."""
         one, two, three = chain.weights
         self.chain = chain._replace(weights=(give_all(one), give_all(two), give_all(three)))
         self.unnormalised = self.chain._replace(local=False)  # what the kernels of expectations expect
-        self.layout: Layout = layout_of(self.chain, seen)
+        self.layout: Layout = layout_of(self.chain, seen, learnt)
         self.data = data
         self.l2 = l2
         self.workers = Workers(threads)

@@ -16,6 +16,7 @@ from palmette.training.chain.costs import chunks_for
 from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.exact import Averaging, ChainLearning, PathLearning
 from palmette.training.chain.request import TrainedChain, TrainingData
+from palmette.training.chain.seen import learnt_pairs
 from palmette.training.chain.start import random_start, split_states, starting_weights, training_log_of
 from palmette.training.result import EpochLog, TrainResult
 from palmette.training.trainer import train_epochs
@@ -66,13 +67,14 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     learner, beam = settings.chosen_learner, settings.beam
     if learner.keeps_state:
         chain = with_state(chain)
+    learnt = learnt_pairs(problem)
     if isinstance(learner, Crf):
-        return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learner), before
+        return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learnt, learner), before
     rule = learner.rule(data.offset.size - 1, None if beam is None else beam.width)
     rule = rule if beam is None else beam.rule(rule)
     chunks = chunks_for(learner, problem.labels, unseen_scheme(problem.scheme))
     if beam is None:
-        return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, rule, chunks), before
+        return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, learnt, rule, chunks), before
     contexts, seen = starting_contexts(problem, chain, learner.keeps_state)
     numbers = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks, bool(beam.recombine))
     learning = BeamLearning(

@@ -26,6 +26,7 @@ from palmette.structures.chain.weights import (
 from palmette.structures.training_log import Epoch
 from palmette.training.chain import resume as grow
 from palmette.training.chain.request import TrainingData
+from palmette.training.chain.seen import seen_labels
 
 logger = logging.getLogger(__name__)
 ROWS, LISTS, GROWING = "rows", "lists", "growing"  # forms of weights; see kernels/chain/forms.py
@@ -88,6 +89,8 @@ def _first_combinations(problem: TrainingData) -> dict[int, Seen]:
 
 
 def _seen(problem: TrainingData, arity: int) -> Seen:
+    if arity == 1 and (by_sums := seen_labels(problem)) is not None:
+        return by_sums
     size, least = problem.collected.sizes[arity], problem.settings.min_feature_count
     return seen_combinations(problem.data, problem.shape, arity, size, least)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 SUFFICIENT = 1e-4  # fraction of the decrease that the slope predicts; as in Nocedal & Wright, CRFsuite and SciPy
 CURVATURE = 0.9  # the slope must shrink to this fraction, else the step is too short
-MOST_TRIALS = 20  # evaluations of one search
+MOST_TRIALS = 20  # evaluations of one search, unless the caller says another number
 EXPAND = 4.0
 BACK_OFF = 0.1  # where the function overflows, a half would take too many trials
 HALVE = 0.5
@@ -32,7 +32,9 @@ class Trial(NamedTuple):
     promised: float = 0.0  # change of the value by the slope at the start, where the search is not along a line
 
 
-def strong_wolfe(look: Callable[[float], Trial], value: float, slope: float, first: float) -> Trial | None:
+def strong_wolfe(
+    look: Callable[[float], Trial], value: float, slope: float, first: float, trials: int = MOST_TRIALS
+) -> Trial | None:
     """A step with enough decrease and a flat enough slope (Nocedal & Wright 2006, algorithms 3.5 and 3.6).
 
     `low` is the best step so far and `high` the other end of the bracket, if there is one. When the trials run out
@@ -40,7 +42,7 @@ def strong_wolfe(look: Callable[[float], Trial], value: float, slope: float, fir
     """
     low, high = Trial(0.0, value, slope), None
     step = first
-    for _ in range(MOST_TRIALS):
+    for _ in range(trials):
         here = look(step)
         if _levels(here, value, slope):
             return here
@@ -57,10 +59,10 @@ def strong_wolfe(look: Callable[[float], Trial], value: float, slope: float, fir
     return low if low.step > 0.0 else None
 
 
-def backtrack(look: Callable[[float], Trial], value: float, first: float) -> Trial | None:
+def backtrack(look: Callable[[float], Trial], value: float, first: float, trials: int = MOST_TRIALS) -> Trial | None:
     """The first step, halved until the decrease is enough; here `slope` is that along the whole move to the trial."""
     step = first
-    for _ in range(MOST_TRIALS):
+    for _ in range(trials):
         here = look(step)
         finite = math.isfinite(here.value)
         if finite and here.value < value and here.value <= value + SUFFICIENT * here.promised:

@@ -21,7 +21,7 @@ import numpy as np
 from palmette.errors import UsageError
 from palmette.kernels.lbfgs.vectors import Place, absorb, combine, measure, move, survey
 from palmette.training.lbfgs.curvature import History
-from palmette.training.lbfgs.line_search import Trial, backtrack, strong_wolfe
+from palmette.training.lbfgs.line_search import MOST_TRIALS, Trial, backtrack, strong_wolfe
 from palmette.training.lbfgs.passes import over_blocks
 from palmette.training.workers import Workers
 
@@ -38,9 +38,21 @@ ENDINGS = {
 
 # function(w f32[n], gradient f32[n]) -> value; it fills the gradient, and must not keep or change w.
 Function = Callable[[np.ndarray, np.ndarray], float]
-# report(iteration, value, norm of the (pseudo-)gradient, evaluations so far, point) -> True to stop here. The point is
-# the one that the function was called with last.
-Report = Callable[[int, float, float, int, np.ndarray], bool | None]
+
+
+class Iteration(NamedTuple):
+    """The search after an iteration."""
+
+    number: int
+    value: float  # L1 term included
+    norm: float  # of the (pseudo-)gradient
+    evaluations: int  # so far
+    point: np.ndarray  # f32[n]  the one that the function was called with last
+    step: float  # along the direction
+    length: float  # of the point
+
+
+Report = Callable[[Iteration], bool | None]  # True to stop here
 
 
 def bytes_needed(n: int, memory: int = MEMORY) -> int:
@@ -75,27 +87,29 @@ def minimise(
     iterations: int = 500,
     tolerance: float = 1e-5,
     gradient_tolerance: float = 1e-5,
+    period: int = PERIOD,
+    trials: int = MOST_TRIALS,
     report: Report | None = None,
     workers: Workers | None = None,
 ) -> Result:
     """The point where `function(w) + l1 * sum |w|` is smallest; `function` is smooth and holds any L2 term.
 
-    It ends when one of these holds, the tests of CRFsuite (its `delta` with `period` 10, and its `epsilon`):
+    It ends when one of these holds, the tests of CRFsuite (its `delta` with `period`, and its `epsilon`):
 
-    - the value decreased by at most `tolerance` times its size in the last 10 iterations;
+    - the value decreased by at most `tolerance` times its size in the last `period` iterations (0: no such test);
     - the norm of the (pseudo-)gradient is at most `gradient_tolerance * max(1, norm of w)`.
 
-    With a tolerance of 0 the first means that there was no decrease at all.
+    With a tolerance of 0 the first means that there was no decrease at all. A line search has at most `trials`.
     """
     _check(start, l1, memory, iterations, tolerance, gradient_tolerance)
-    walk = _Walk(function, start, l1, memory, workers or Workers())
+    walk = _Walk(function, start, l1, memory, workers or Workers(), trials)
     del start  # if nobody else has it, its memory is free
     values, first_norm = [walk.value], walk.norm
 
     def ended() -> str | None:
         if walk.norm <= gradient_tolerance * max(1.0, walk.length):
             return "gradient"
-        if len(values) > PERIOD and values[-1 - PERIOD] - values[-1] <= tolerance * abs(values[-1]):
+        if 0 < period < len(values) and values[-1 - period] - values[-1] <= tolerance * abs(values[-1]):
             return "decrease"
         return "iterations" if len(values) > iterations else None
 
@@ -104,7 +118,7 @@ def minimise(
             ending = "no step"
             break
         values.append(walk.value)
-        if report is not None and report(len(values) - 1, walk.value, walk.norm, walk.evaluations, walk.point):
+        if report is not None and report(walk.after(len(values) - 1)):
             ending = "report"
             break
     return Result(walk.point, walk.value, walk.norm, len(values) - 1, walk.evaluations, ending, values, first_norm)
@@ -114,8 +128,10 @@ class _Walk:
     """The state of the search: `point`, its `value`, `gradient` of the smooth part, `norm` of the whole gradient,
     `length` and L1 norm (`absolute`) of the point."""
 
-    def __init__(self, function: Function, start: np.ndarray, l1: float, memory: int, workers: Workers) -> None:
-        self.function, self.l1, self.workers = function, l1, workers
+    def __init__(
+        self, function: Function, start: np.ndarray, l1: float, memory: int, workers: Workers, trials: int
+    ) -> None:
+        self.function, self.l1, self.workers, self.trials = function, l1, workers, trials
         self.evaluations = 0
         self.point = np.array(start, dtype=np.float32)
         self.gradient = np.zeros_like(self.point)
@@ -149,6 +165,10 @@ class _Walk:
         self._note(sums[4 * used :])
         return True
 
+    def after(self, number: int) -> Iteration:
+        """The state for a report."""
+        return Iteration(number, self.value, self.norm, self.evaluations, self.point, self.looked_at.step, self.length)
+
     def _search(self) -> Trial | None:
         """Move the trial of the history to a better point, with its gradient."""
         slope, first = self._choose_direction(), 1.0 if self.history.slots else 1.0 / self.norm
@@ -156,8 +176,8 @@ class _Walk:
             return None
         self.history.open()
         if self.l1:
-            return backtrack(self._look_in_orthant, self.value, first)
-        better = strong_wolfe(self._look, self.value, slope, first)
+            return backtrack(self._look_in_orthant, self.value, first, self.trials)
+        better = strong_wolfe(self._look, self.value, slope, first, self.trials)
         if better is not None and better.step != self.looked_at.step:  # the trials ran out: go back to the best one
             return self._look(better.step)
         return better

@@ -1,0 +1,158 @@
+"""`Tagger`: labels, marginals and probabilities of one sequence after another."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from palmette.crfsuite.errors import NotOpenError, UnknownLabelError
+from palmette.crfsuite.item_sequence import ItemSequence
+from palmette.crfsuite.sequences import label_text, plain_items
+
+if TYPE_CHECKING:
+    from palmette.crfsuite.dump import ParsedDump
+    from palmette.crfsuite.posterior import Posterior
+    from palmette.structures.chain.model import ChainModel
+
+MARK, HEADER = b"lCRF", 48
+
+
+class Tagger:
+    """Tags with a model: `open` it, then `tag` a sequence of items. `marginal` and `probability` are about the
+    sequence that was set or tagged last."""
+
+    def __init__(self) -> None:
+        self.close()
+
+    def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
+        """Open a model file of CRFsuite or of palmette. To be used with `with`, if at all: that closes the model."""
+        path = os.fsdecode(name)
+        with open(path, "rb") as file:
+            head = file.read(HEADER)
+            if head.startswith(MARK):
+                return self.open_inmemory(head + file.read(), source=path)
+        from palmette.structures.chain.serialise import load_chain
+
+        return self._use(load_chain(path), b"")
+
+    def open_inmemory(self, value: bytes, *, source: str = "the bytes") -> contextlib.closing[Tagger]:
+        """Open a model from the bytes of a CRFsuite file; `source` names them in messages."""
+        if not isinstance(value, bytes):
+            raise TypeError(f"value is {type(value).__name__}; expected bytes")
+        if not value.startswith(MARK):
+            raise ValueError(f"{source}: this is not a model of CRFsuite: it should begin with {MARK!r}")
+        from palmette.structures.chain.imported.crfsuite import read_crfsuite
+
+        return self._use(read_crfsuite(value, source), value[:HEADER])
+
+    def _use(self, model: ChainModel, header: bytes) -> contextlib.closing[Tagger]:
+        if model.encoder is not None:
+            raise ValueError("the model has templates, which make attributes of words: use palmette.Tagger.load")
+        self.close()
+        self._model, self._header, self._session = model, header, model.session()
+        return contextlib.closing(self)
+
+    def close(self) -> None:
+        """Forget the model."""
+        self._model: ChainModel | None = None
+        self._session: Any = None
+        self._header = b""
+        self._items: Sequence[Any] = ()
+        self._posterior: Posterior | None = None
+
+    @property
+    def model(self) -> ChainModel:
+        """The model, for all that palmette can do with it."""
+        if self._model is None:
+            raise NotOpenError
+        return self._model
+
+    def labels(self) -> list[str]:
+        """The labels of the model."""
+        return list(self.model.labels)
+
+    def set(self, xseq: Any) -> None:
+        """Set the sequence that `tag()`, `marginal` and `probability` are about."""
+        if self._model is None:
+            raise NotOpenError
+        self._items, self._posterior = plain_items(xseq), None
+
+    def tag(self, xseq: Any = None) -> list[str]:
+        """The labels of the items of a sequence; by default of the one that is set."""
+        if self._session is None:
+            raise NotOpenError
+        if type(xseq) is list and xseq:
+            self._items, self._posterior = xseq, None
+        elif xseq is not None:
+            self.set(xseq)
+        items = self._items
+        if not items:
+            return []
+        found = self._session.quick(items)
+        if found is None:
+            self._items = items = ItemSequence(items).tokens()
+            found = self._session.tag_scored(items)
+        labels: list[str] = found[0]
+        return labels
+
+    def marginal(self, y: str, pos: int) -> float:
+        """The probability of a label at a position, counted from 0."""
+        label = self._number(y)
+        if not self._items:
+            return 0.0
+        if not 0 <= pos < len(self._items):
+            raise ValueError(f"position {pos}: the sequence has {len(self._items)} items")
+        return float(self._sums().marginals[pos, label])
+
+    def marginals(self) -> np.ndarray:
+        """The probabilities of all labels at all positions, f64[items, labels]."""
+        labels = self.model.labels
+        return self._sums().marginals.copy() if self._items else np.zeros((0, len(labels)))
+
+    def probability(self, yseq: Iterable[Any]) -> float:
+        """The probability of a label sequence."""
+        tags = list(yseq)
+        numbers = [self._number(tag) for tag in tags]
+        if not self._items:
+            return 0.0
+        if len(tags) != len(self._items):
+            raise ValueError(f"{len(tags)} labels: the sequence has {len(self._items)} items")
+        return self._sums().probability(np.array(numbers, np.int32))
+
+    def _number(self, label: Any) -> int:
+        text = label_text(label)
+        try:
+            return self.model.labels.index(text)
+        except ValueError:
+            raise UnknownLabelError(text) from None
+
+    def _sums(self) -> Posterior:
+        """The sums over all labellings of the sequence, made once."""
+        if self._posterior is None:
+            from palmette.crfsuite.posterior import Posterior
+
+            self._posterior = Posterior(self.model, self._items)
+        return self._posterior
+
+    def info(self) -> ParsedDump:
+        """What is in the model: header, labels, attributes, transitions and state features."""
+        from palmette.crfsuite.dump import parsed_dump
+
+        return parsed_dump(self.model, self._header)
+
+    def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
+        """Write the model as text, to a file or to standard output."""
+        from palmette.crfsuite.dump import dump_lines
+
+        lines = dump_lines(self.model, self._header)
+        if filename is None:
+            print("\n".join(lines))
+            return
+        from palmette.data.files import write_whole
+
+        with write_whole(os.fsdecode(filename)) as file:
+            file.write("".join(f"{line}\n" for line in lines).encode())

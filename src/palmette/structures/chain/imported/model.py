@@ -1,0 +1,179 @@
+"""The model of another tool: its weights as they are, in float64, and the same answers as the tool gives.
+
+The weights are lists (kernels/chain/double.py). Tags, posteriors and n-best lists are computed with them; `chain`,
+which everything else asks for, has them in float32 and is made when it is first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from palmette.errors import ModelError
+from palmette.features.encode import Encoder
+from palmette.kernels.chain.double import DoubleTrellis, DoubleWeights, decode_double, make_double_trellis
+from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, TransitionWeights, no_state, no_sums, no_weights
+from palmette.kernels.core.hashing import hash_pieces, mixed_all
+from palmette.kernels.core.index import FeatureIndex, hash_index
+from palmette.kernels.core.table import add_all
+from palmette.options.chain import ChainSettings
+from palmette.options.learners import Crf
+from palmette.structures.chain.imported.scoring import DoubleScoring, at_temperature
+from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.scoring import Scoring
+from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
+from palmette.structures.stored_features import Names
+
+MOST_TABLE = 256 << 20
+"""Bytes of a table of label pairs that a small file may ask for; a large one may ask for GROWTH times its size."""
+GROWTH = 8
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """Where a model comes from."""
+
+    tool: str  # crfsuite, wapiti or crfpp
+    file: str = ""
+
+
+class ImportedModel(ChainModel):
+    """A chain model with float64 lists of weights."""
+
+    def __init__(self, *parts: Any, exact: DoubleWeights, **more: Any) -> None:
+        super().__init__(*parts, **more)
+        self._exact = exact
+        self._cooled: tuple[float, DoubleWeights] = 1.0, exact
+        self.bare: Chain = self.__dict__.pop("chain")  # without any weights
+
+    @property
+    def exact(self) -> DoubleWeights:
+        return self._exact
+
+    @cached_property
+    def chain(self) -> Chain:  # type: ignore[override]
+        return rounded(self.bare, self._exact)
+
+    @property
+    def searched(self) -> Chain:
+        return self.bare
+
+    def search(self, bias: dict[str, float] | None) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        return decode_double, (self.bare._replace(bias=self.bias_row(bias)), self._exact)
+
+    def tables(self, data: Data, longest: int | None = None) -> DoubleTrellis:  # type: ignore[override]
+        return make_double_trellis(self.bare, data, longest)
+
+    def scoring(self, bias: dict[str, float] | None = None, temperature: float | None = None) -> Scoring:
+        self.need_exact("posteriors")
+        heat = self.temperature if temperature is None else temperature
+        if self._cooled[0] != heat:
+            self._cooled = heat, at_temperature(self._exact, heat)
+        row = self.bias_row(bias) * np.float32(1.0 / heat)
+        return DoubleScoring(self.bare._replace(bias=row), self._cooled[1])
+
+
+def rounded(bare: Chain, exact: DoubleWeights) -> Chain:
+    """The chain with the weights in float32."""
+    Y = bare.label_of.size
+    pairs = np.zeros(bare.forbid.shape, np.float32)
+    pairs[:, :Y] = exact.transitions
+    ends, _, triples = bare.transitions
+    one = _lists(exact.first, exact.label, exact.w)
+    two = _lists(exact.pair_first, exact.pair, exact.pair_w)
+    transitions = ends, TransitionWeights(pairs, no_sums(), no_state()), triples
+    return bare._replace(transitions=transitions, weights=(one, two, bare.weights[2]))
+
+
+def _lists(first: np.ndarray, place: np.ndarray, w: np.ndarray) -> FeatureWeights:
+    if first.size <= 1:
+        return no_weights()
+    values = w.astype(np.float32).reshape(-1, 1)
+    return no_weights()._replace(slot=np.diff(first).astype(np.int32), first=first, combo=place, w=values)
+
+
+def bare_chain(shape: Shape) -> Chain:
+    """A chain that allows everything, without weights."""
+    blank = new_chain(shape, {}, everything_allowed(shape.n_labels), {})
+    ends, pairs, triples = (t._replace(a=no_sums()) for t in blank.transitions)
+    return blank._replace(transitions=(ends, pairs, triples), weights=(no_weights(), no_weights(), no_weights()))
+
+
+def imported_model(
+    labels: list[str],
+    exact: DoubleWeights,
+    indexes: dict[int, FeatureIndex],
+    names: dict[int, Names],
+    about: Imported,
+    encoder: Encoder | None = None,
+    reading: dict[str, Any] | None = None,
+) -> ImportedModel:
+    """A model of the parts that a reader has found and checked. `reading`: how files for it are read."""
+    shape = Shape(len(labels), 1, ends=False)
+    unicode = {} if encoder is None else {"unicode": encoder.unicode}
+    meta = {"history": [], "forbidden": [], "imported": msgspec.to_builtins(about)}
+    if reading is not None:
+        meta["reading"] = reading
+    return ImportedModel(
+        labels, shape, everything_allowed(len(labels)), None, encoder, indexes, bare_chain(shape), names,
+        meta=meta, settings=ChainSettings(learner=Crf(), constraints="none", **unicode).resolved(), exact=exact,
+    )  # fmt: skip
+
+
+# --- what readers share -------------------------------------------------------------------------------------
+
+
+def check_labels(labels: list[str], size: int, source: str) -> None:
+    """ModelError if labels are not distinct, or if the table of their pairs is far larger than the file."""
+    if not labels:
+        raise ModelError("damaged model: it has no labels", file=source)
+    if len(set(labels)) != len(labels):
+        twice = next(label for k, label in enumerate(labels) if label in labels[:k])
+        raise ModelError(f"damaged model: the label {twice!r} occurs twice", file=source)
+    if "" in labels:
+        raise ModelError("an empty label, which a Palmette model cannot have", file=source)
+    if 8 * len(labels) ** 2 > max(MOST_TABLE, GROWTH * size):
+        raise ModelError(f"damaged model: {len(labels):,} labels in a file of {size:,} bytes", file=source)
+
+
+def index_of(names: Names, source: str) -> FeatureIndex:
+    """The index of attributes in the order of their names; ModelError if a name occurs twice."""
+    size = len(names)
+    keys = mixed_all(hash_pieces(_buffer(names.data), names.offset)[0])
+    places = 1 << max(4, int(2 * size).bit_length())
+    keys, numbers, given, _ = add_all(np.zeros(places, np.uint64), np.full(places, -1, np.int32), 0, keys)
+    again = np.flatnonzero(given != np.arange(size))
+    if again.size:
+        raise ModelError(f"damaged model: the attribute {names[int(again[0])]!r} occurs twice", file=source)
+    return hash_index(keys, numbers, size)
+
+
+def _buffer(data: np.ndarray) -> np.ndarray:
+    return data if data.size else np.zeros(1, np.uint8)  # Numba requires a buffer even if it is empty
+
+
+def sorted_lists(
+    owner: np.ndarray, place: np.ndarray, w: np.ndarray, n_owners: int, width: int, source: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lists (first i64[A + 1], place i32[], weight f64[]) from entries in any order; ModelError if an entry of
+    `width` places occurs twice, or a weight is no number."""
+    if not np.isfinite(w).all():
+        raise ModelError(f"damaged model: a weight is {w[~np.isfinite(w)][0]}", file=source)
+    key = owner.astype(np.int64) * width + place
+    if (key[1:] <= key[:-1]).any():
+        order = np.argsort(key, kind="stable")
+        key, w = key[order], w[order]
+        if (key[1:] == key[:-1]).any():
+            raise ModelError("damaged model: an attribute has two weights for the same labels", file=source)
+    owner, place = np.divmod(key, width)
+    first = np.zeros(n_owners + 1, np.int64)
+    np.cumsum(np.bincount(owner, minlength=n_owners), out=first[1:])
+    return first, place.astype(np.int32), np.ascontiguousarray(w, np.float64)
+
+
+def no_lists() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lists of no attribute."""
+    return np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float64)

@@ -1,0 +1,38 @@
+"""Which tool a model file is of, by its first bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from palmette.data.files import FilePath, peek, read_all, shown
+from palmette.structures.chain.model import ChainModel
+
+Reader = Callable[[bytes, str], ChainModel]
+LONGEST = 16  # bytes that decide
+
+
+def reader_of(path: FilePath) -> Reader | None:
+    """What reads the model of another tool; None: it is a Palmette model, or no model at all."""
+    if not os.path.isfile(path):
+        return None
+    head = peek(path, lambda data: len(data) >= LONGEST)
+    if head.startswith(b"lCRF"):
+        from palmette.structures.chain.imported.crfsuite import read_crfsuite
+
+        return read_crfsuite
+    if head.startswith(b"#mdl#"):
+        from palmette.structures.chain.imported.wapiti import read_wapiti
+
+        return read_wapiti
+    if head.startswith(b"version: "):
+        from palmette.structures.chain.imported.crfpp import read_crfpp
+
+        return read_crfpp
+    return None
+
+
+def load_imported(path: FilePath) -> ChainModel | None:
+    """The model of another tool; None if the file is not one."""
+    reader = reader_of(path)
+    return None if reader is None else reader(read_all(path), shown(path))
