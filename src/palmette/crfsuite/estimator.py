@@ -166,14 +166,16 @@ class CRF(Parameters):
 
     def predict_marginals(self, X: Iterable[Any]) -> np.ndarray:
         """For each token of each sequence a dict from labels to their probabilities: an array of lists."""
-        return _array([self.predict_marginals_single(xseq) for xseq in X])
+        from palmette.crfsuite.batch import marginals_all
+
+        return _array(marginals_all(self._model().model, X))
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
         """For each token of one sequence a dict from labels to their probabilities."""
-        tagger, xseq = self._model(), list(xseq)
+        tagger = self._model()
         tagger.set(xseq)
         labels = tagger.labels()
-        return [{label: tagger.marginal(label, position) for label in labels} for position in range(len(xseq))]
+        return [dict(zip(labels, row, strict=True)) for row in tagger.marginals().tolist()]
 
     def score(self, X: Iterable[Any], y: Iterable[Iterable[Any]]) -> float:
         """The share of tokens whose label is right."""

@@ -11,8 +11,10 @@ import numpy as np
 from palmette.crfsuite.item_sequence import ItemSequence
 from palmette.data.items import corpus_from_items
 from palmette.errors import DataError
+from palmette.kernels.chain.forms import Data
 from palmette.kernels.chain.posteriors import Marks, Places, Posteriors
 from palmette.structures.chain.model import ChainModel, check_memory
+from palmette.structures.chain.scoring import Scoring
 
 _NONE = np.zeros(0, np.int64)
 
@@ -32,12 +34,7 @@ class Posterior:
     @cached_property
     def marginals(self) -> np.ndarray:
         """f64[items, labels]"""
-        n, Y = self.data.known.size, len(self.labels)
-        out = Posteriors(np.zeros(n), np.zeros((n, Y)), np.zeros(0), np.zeros(1))
-        none = np.zeros((Y, Y), np.bool_)
-        marks = Marks(none, none, none, np.full(Y, -1, np.int64))
-        self.scoring.posteriors(self.data, np.zeros(n, np.int32), Places(*[_NONE] * 4), marks, out, False)
-        return out.labels
+        return marginals_of(self.scoring, self.data, len(self.labels))
 
     @cached_property
     def log_z(self) -> float:
@@ -47,3 +44,13 @@ class Posterior:
         """Of labels i32[items]."""
         own = float(self.scoring.log_partitions(self.data._replace(known=labels), True)[0])
         return float(np.exp(min(own - self.log_z, 0.0)))
+
+
+def marginals_of(scoring: Scoring, data: Data, n_labels: int) -> np.ndarray:
+    """The probability of each label of each item of all sequences, f64[items, labels]."""
+    n, Y = data.known.size, n_labels
+    out = Posteriors(np.zeros(n), np.zeros((n, Y)), np.zeros(0), np.zeros(data.offset.size - 1))
+    none = np.zeros((Y, Y), np.bool_)
+    marks = Marks(none, none, none, np.full(Y, -1, np.int64))
+    scoring.posteriors(data, np.zeros(n, np.int32), Places(*[_NONE] * 4), marks, out, False)
+    return out.labels
