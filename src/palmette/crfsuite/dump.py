@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,8 +47,8 @@ def weights_of(model: ChainModel) -> Weights:
     state = tuple(part.tolist() for part in state_weights(model))
     names = model.names[1]
     text, marks = names.data.tobytes(), names.offset.tolist()
-    attributes = [text[a:b].decode() for a, b in zip(marks, marks[1:], strict=False)]
-    return Weights(attributes, state, (source.tolist(), target.tolist(), pairs[source, target].tolist()))  # type: ignore[arg-type]
+    attributes = [text[a:b].decode() for a, b in pairwise(marks)]
+    return Weights(attributes, state, (source.tolist(), target.tolist(), pairs[source, target].tolist()))
 
 
 def header_of(header: bytes) -> dict[str, str]:

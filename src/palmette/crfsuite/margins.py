@@ -37,8 +37,8 @@ def train_by_margins(job: Job, algorithm: str) -> tuple[Chain, str]:
     rule, chain, learnt = _rule(algorithm, job), job.new_chain(), job.learnt
     if rule.kind == AROW:
         chain = with_state(chain)
-        for part in (chain.weights[0], chain.transitions[1]):
-            part.state.fill(values["variance"])
+        for variances in (chain.weights[0].state, chain.transitions[1].state):
+            variances.fill(values["variance"])
     averages = rule.kind == PERCEPTRON or bool(values.get("averaging", False))
     workspace, slices = make_margin_workspace(chain, data, learnt), Slices(np.diff(data.offset))
     clock, sequences, settled = 1.0, data.offset.size - 1, False

@@ -41,7 +41,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "num_memories": Parameter(6, "Earlier steps that approximate the curvature.", 1),
         "epsilon": Parameter(1e-5, "Training ends when the gradient is at most this, relative to the weights.", 0.0),
         "period": _PERIOD,
-        "delta": Parameter(1e-5, "Training ends when the loss decreases by at most this share in `period` iterations.", 0.0),
+        "delta": Parameter(1e-5, "Training ends when `period` iterations decrease the loss by at most this share.", 0.0),
         "linesearch": Parameter(
             "MoreThuente", "CRFsuite's line searches; all names stand for the one here: strong Wolfe conditions "
             "without L1, backtracking with it.", choices=LINE_SEARCHES,
@@ -63,7 +63,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "averaged-perceptron": {**_FEATURES, **_ENDS},
     "passive-aggressive": {
         **_FEATURES,
-        "type": Parameter(1, "0: the whole step, 1: at most c (PA-I), 2: with a soft limit (PA-II).", choices=(0, 1, 2)),
+        "type": Parameter(1, "0: the whole step, 1: at most c (PA-I), 2: a soft limit (PA-II).", choices=(0, 1, 2)),
         "c": Parameter(1.0, "The largest step (type 1), or its softness (type 2).", 0.0),
         "error_sensitive": Parameter(True, "The margin grows with the number of wrong labels."),
         "averaging": Parameter(True, "The mean of all weights comes out, not the last ones."),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from palmette.crfsuite.dump import ParsedDump
     from palmette.crfsuite.posterior import Posterior
     from palmette.structures.chain.model import ChainModel
+    from palmette.structures.chain.session import Session
 
 MARK, HEADER = b"lCRF", 48
 
@@ -24,6 +25,10 @@ MARK, HEADER = b"lCRF", 48
 class Tagger:
     """Tags with a model: `open` it, then `tag` a sequence of items. `marginal` and `probability` are about the
     sequence that was set or tagged last."""
+
+    _model: ChainModel | None
+    _session: Session | None
+    _posterior: Posterior | None
 
     def __init__(self) -> None:
         self.close()
@@ -58,11 +63,9 @@ class Tagger:
 
     def close(self) -> None:
         """Forget the model."""
-        self._model: ChainModel | None = None
-        self._session: Any = None
+        self._model = self._session = self._posterior = None
         self._header = b""
         self._items: Sequence[Any] = ()
-        self._posterior: Posterior | None = None
 
     @property
     def model(self) -> ChainModel:
@@ -96,8 +99,7 @@ class Tagger:
         if found is None:
             self._items = items = ItemSequence(items).tokens()
             found = self._session.tag_scored(items)
-        labels: list[str] = found[0]
-        return labels
+        return found[0]
 
     def marginal(self, y: str, pos: int) -> float:
         """The probability of a label at a position, counted from 0."""

@@ -33,11 +33,11 @@ class TrainRequest:
     checkpoint: bool = False
     names: bool = True
     ends: bool = True
+    progress: Progress | None = None
+    threads: int = 1
     # The least sum of an attribute's values with a label, and of occurrences of a label pair, that has a weight, as
     # CRFsuite counts; None: occurrences count, as the settings say
     least_sum: float | None = None
-    progress: Progress | None = None
-    threads: int = 1
 
 
 class TrainingData(NamedTuple):

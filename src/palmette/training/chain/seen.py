@@ -1,4 +1,4 @@
-"""Which weights exist, where these are only the ones that the training data shows: labels of attributes, label pairs."""
+"""Which weights exist where these are only the ones that the training data shows: of attributes and label pairs."""
 
 from __future__ import annotations
 
@@ -38,16 +38,15 @@ def _by_sums(problem: TrainingData, least: float, *, every: bool) -> Seen | None
     pair = active.att.astype(np.int64) * Y + np.repeat(known, np.diff(active.ptr))
     there, place = np.unique(pair, return_inverse=True)
     total = np.bincount(place, None if ones else val.astype(np.float64), there.size)
-    if every and least <= 0.0:
+    pairs = there[total >= least]
+    if every and least <= 0.0:  # all others count too
         pairs = np.setdiff1d(np.arange(A * Y), there[total < least])
-    else:
-        pairs = there[total >= least]
     owner, label = np.divmod(pairs, Y)
     return Seen(np.searchsorted(owner, np.arange(A + 1)).astype(np.int64), label.astype(np.int32))
 
 
 def learnt_pairs(problem: TrainingData) -> np.ndarray | None:
-    """bool[H, W]: the pairs of states whose weights are learnt; None: all of them. Those that a resumed model has stay."""
+    """bool[H, W]: the pairs of states whose weights are learnt; None: all. Those that a resumed model has stay."""
     settings, least, shape, old = problem.settings, problem.request.least_sum, problem.shape, problem.request.resume
     every = settings.transition_features == "all"
     if every and (least is None or least <= 0.0):
