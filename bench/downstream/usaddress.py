@@ -35,7 +35,32 @@ def compare(data: Path, times: int) -> dict[str, Any]:
     first = {side: found[side][0] for side in SIDES}
     for name in ("parse outputs", "tag outputs"):
         found[name] = first[PALMETTE][name] == first[ORIGINAL][name]
+    found["model"] = _written_again()
     return found
+
+
+def _written_again() -> str:
+    """Whether the model that usaddress ships is the same after palmette has read and written it: for python-crfsuite,
+    whose dump shows labels, attributes and weights, if not byte for byte."""
+    import pycrfsuite
+    from usaddress import MODEL_PATH
+
+    from palmette.structures.chain.imported.crfsuite import read_crfsuite
+    from palmette.structures.chain.imported.crfsuite_write import crfsuite_bytes
+
+    before = Path(MODEL_PATH).read_bytes()
+    after = crfsuite_bytes(read_crfsuite(before, MODEL_PATH))
+    if before == after:
+        return "equal bytes"
+    shown = []
+    with tempfile.TemporaryDirectory() as folder:
+        for model in (before, after):
+            tagger = pycrfsuite.Tagger()
+            tagger.open_inmemory(model)
+            tagger.dump(str(Path(folder, "dump")))
+            _, _, rest = Path(folder, "dump").read_text(encoding="utf-8").partition("LABELS")  # without the header
+            shown.append(sorted(rest.splitlines()))
+    return "equal dump" if shown[0] == shown[1] else "DIFFERENT"
 
 
 def rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -56,7 +81,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
         shown.append((f"usaddress.{name}, a call, CPU", f"{a:.0f} µs", f"{b:.0f} µs", f"{b / a:.1f}x"))
         same = "equal" if found[f"{name} outputs"] else "DIFFERENT"
         shown.append((f"usaddress.{name}, outputs on all addresses", same, "", ""))
-    return shown
+    return [*shown, ("its model, read and written again", found["model"], "", "")]
 
 
 def measure(side: str, data: Path) -> dict[str, Any]:
