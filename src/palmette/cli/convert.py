@@ -16,7 +16,8 @@ logger = logging.getLogger(__name__)
 
 class Convert(EncodingOptions, OutputOptions, Command):
     """Convert the tag scheme of a labelled file. Only the labels change; all other bytes stay. Any scheme is read;
-    ill-formed label sequences are read as conlleval reads them."""
+    ill-formed label sequences are read as conlleval reads them. Of a model: convert a model of CRFsuite, Wapiti or
+    CRF++ to a Palmette model, or a model to CRFsuite's format (-o model.crfsuite)."""
 
     owners = (FormatSpec,)
     hidden = ("columns", "unit", "penn-quotes")
@@ -27,8 +28,18 @@ class Convert(EncodingOptions, OutputOptions, Command):
         default="iobes", metavar="SCHEME",
         help="The scheme to write: iob1, iob2 (bio), ioe1, ioe2, iobes, or iobes with other letters: bilou, bmes, ...",
     )  # fmt: skip
+    constraints: str | None = option(
+        default=None, metavar="SCHEME", group="model",
+        help="Of a model: label sequences must follow a tag scheme from now on, iob2 or another one; auto: the one that "
+        "its labels show.",
+    )  # fmt: skip
 
     def run(self) -> None:
+        from palmette.cli.convert_model import convert_model, is_model
+
+        if is_model(self.data):
+            convert_model(self.data, self.output, self.constraints)
+            return
         spec = format_spec(self.params(FormatSpec))
         report_source(self.data, self.quiet)
         from palmette.data.convert import convert_file

@@ -166,9 +166,7 @@ class CRF(Parameters):
 
     def predict_marginals(self, X: Iterable[Any]) -> np.ndarray:
         """For each token of each sequence a dict from labels to their probabilities: an array of lists."""
-        from palmette.crfsuite.batch import marginals_all
-
-        return _array(marginals_all(self._model().model, X))
+        return _array([self.predict_marginals_single(xseq) for xseq in X])
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
         """For each token of one sequence a dict from labels to their probabilities."""

@@ -13,7 +13,7 @@ from palmette.crfsuite.log import Holdout, Log
 from palmette.crfsuite.parameters import Parameters
 from palmette.crfsuite.sequences import Sequences
 from palmette.data.corpus import Corpus
-from palmette.kernels.chain.forms import Chain, stride_of
+from palmette.kernels.chain.forms import Active, Chain, Data, stride_of
 from palmette.kernels.core.compile import check_compiled
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import Arow, Crf, Learner, PassiveAggressive, Perceptron
@@ -41,9 +41,9 @@ class Job:
     interrupt: Interrupt
     sizes: tuple[int, int] = (0, 0)  # features and attributes before those without weights are dropped
 
-    def generated(self, features: int | None = None) -> None:
+    def generated(self) -> None:
         """Report the number of features."""
-        self.sizes = self.n_features if features is None else features, self.problem.collected.sizes[1]
+        self.sizes = self.n_features, self.problem.collected.sizes[1]
         self.log.generated(self.sizes[0])
 
     @cached_property
@@ -57,12 +57,29 @@ class Job:
         return found
 
     @cached_property
+    def seen(self) -> Seen | None:
+        """The labels of each attribute that it has weights for; None: all."""
+        return seen_labels(self.problem)
+
+    @cached_property
     def labels_of(self) -> Seen:
-        """The labels of each attribute that it has weights for."""
-        found, A, Y = seen_labels(self.problem), self.problem.collected.sizes[1], self.problem.shape.n_labels
-        if found is None:
-            found = Seen(np.arange(A + 1, dtype=np.int64) * Y, np.tile(np.arange(Y, dtype=np.int32), A))
-        return found
+        """The same, as lists in any case."""
+        A, Y = self.problem.collected.sizes[1], self.problem.shape.n_labels
+        every = Seen(np.arange(A + 1, dtype=np.int64) * Y, np.tile(np.arange(Y, dtype=np.int32), A))
+        return every if self.seen is None else self.seen
+
+    @cached_property
+    def data(self) -> Data:
+        """What is learnt from: attributes of value 0 decide which features exist, and nothing else."""
+        data = self.problem.data
+        one, two, three = data.features
+        if not one.val.size:
+            return data
+        there = one.val != 0.0
+        before = np.concatenate(([0], np.cumsum(there)))
+        val = one.val[there]
+        kept = Active(before[one.ptr], one.att[there], val if (val != 1.0).any() else np.zeros(0, np.float32))
+        return data._replace(features=(kept, two, three))
 
     def new_chain(self) -> Chain:
         """Zeros: a list of labels per attribute."""
@@ -71,7 +88,8 @@ class Job:
 
     @property
     def n_features(self) -> int:
-        return int(self.labels_of.combo.size + self.learnt.sum())
+        sizes = self.problem.collected.sizes[1], self.problem.shape.n_labels
+        return int((sizes[0] * sizes[1] if self.seen is None else self.seen.combo.size) + self.learnt.sum())
 
     def stop_if_asked(self) -> None:
         """Raise KeyboardInterrupt after Ctrl-C."""

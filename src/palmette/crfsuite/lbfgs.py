@@ -7,7 +7,9 @@ import numpy as np
 from palmette.crfsuite.job import Job
 from palmette.crfsuite.parameters import LARGEST
 from palmette.kernels.chain.forms import Chain
-from palmette.training.chain.batch import Penalty, check_memory, compacted, new_objective
+from palmette.structures.chain.weights import new_chain
+from palmette.training.chain.batch import check_memory, compacted
+from palmette.training.chain.objective import ChainObjective
 from palmette.training.chain.overflow import check_descent
 from palmette.training.lbfgs.minimise import Iteration, minimise
 
@@ -24,9 +26,11 @@ ORDER = ("c1", "c2", "num_memories", "max_iterations", "epsilon", "period", "del
 def train_lbfgs(job: Job) -> tuple[Chain, str]:
     """The weights that minimise the objective, and how training ended."""
     values, log = job.values, job.log
-    objective = new_objective(job.problem, Penalty(values["c2"], values["c1"]))
+    job.generated()
+    problem = job.problem
+    chain = new_chain(problem.shape, problem.collected.sizes, problem.allowed, {})
+    objective = ChainObjective(chain, job.data, values["c2"], seen=job.seen, learnt=job.learnt)
     check_memory(objective.size, values["num_memories"])
-    job.generated(objective.size)
     log.parameters("L-BFGS optimization", {SHOWN.get(name, name): values[name] for name in ORDER})
     log.say("")
     evaluations = 1
@@ -53,7 +57,7 @@ def train_lbfgs(job: Job) -> tuple[Chain, str]:
         report=report, workers=objective.workers,
     )  # fmt: skip
     job.stop_if_asked()
-    check_descent(found, job.problem.data, fresh=True)
+    check_descent(found, job.data, fresh=True)
     objective.put(found.point)
     ended = ENDINGS[found.ending]
     log.say(ended)

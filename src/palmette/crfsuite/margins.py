@@ -30,7 +30,7 @@ DONE = {True: "terminated with the stopping criterion", False: "terminated with 
 
 def train_by_margins(job: Job, algorithm: str) -> tuple[Chain, str]:
     """The weights, and how training ended."""
-    values, log, data = job.values, job.log, job.problem.data
+    values, log, data = job.values, job.log, job.data
     job.generated()
     log.parameters(TITLES[algorithm], {k: v for k, v in values.items() if not k.startswith("feature.")})
     log.say("")
@@ -50,8 +50,9 @@ def train_by_margins(job: Job, algorithm: str) -> tuple[Chain, str]:
             loss += more
         job.stop_if_asked()
         result = estimated(chain, clock if averages else None)
+        shown = result if rule.kind == PERCEPTRON else chain  # as CRFsuite, which shows PA's before averaging
         log.say(f"***** Iteration #{number} *****")
-        job.after_iteration([f"Loss: {loss:f}", f"Feature norm: {norm(result):f}"], lambda: result)  # noqa: B023
+        job.after_iteration([f"Loss: {loss:f}", f"Feature norm: {norm(shown):f}"], lambda: result)  # noqa: B023
         settled = loss / sequences <= values["epsilon"]
         if settled:
             log.say(DONE[settled].capitalize(), "")

@@ -41,7 +41,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "num_memories": Parameter(6, "Earlier steps that approximate the curvature.", 1),
         "epsilon": Parameter(1e-5, "Training ends when the gradient is at most this, relative to the weights.", 0.0),
         "period": _PERIOD,
-        "delta": Parameter(1e-5, "Training ends when `period` iterations decrease the loss by at most this share.", 0.0),
+        "delta": Parameter(1e-5, "Training ends when `period` iterations decrease the loss by at most this.", 0.0),
         "linesearch": Parameter(
             "MoreThuente", "CRFsuite's line searches; all names stand for the one here: strong Wolfe conditions "
             "without L1, backtracking with it.", choices=LINE_SEARCHES,

@@ -1,56 +1,78 @@
-"""Sums over all label sequences of one sequence of items."""
+"""Sums over all label sequences of one sequence of items, in arrays that are kept from one sequence to the next."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from palmette.crfsuite.item_sequence import ItemSequence
-from palmette.data.items import corpus_from_items
 from palmette.errors import DataError
 from palmette.kernels.chain.forms import Data
 from palmette.kernels.chain.posteriors import Marks, Places, Posteriors
+from palmette.structures.chain.data import ONES, allow_table
 from palmette.structures.chain.model import ChainModel, check_memory
-from palmette.structures.chain.scoring import Scoring
+from palmette.structures.chain.session_rooms import GENERAL, GROW, VALUED, AttributeReader
 
+FIRST_ROOM = 32  # items
 _NONE = np.zeros(0, np.int64)
 
 
-class Posterior:
-    """The marginals of a sequence, and the probability of its labellings."""
+class PosteriorRoom:
+    """The marginals of the sequence that was read last, and the probability of its labellings."""
 
-    def __init__(self, model: ChainModel, items: Sequence[Any]) -> None:
-        index = model.feature_indexes[1]
-        try:
-            corpus = corpus_from_items([items], mode="attributes", index=index).corpus
-        except DataError:  # items that only python-crfsuite's definition covers, or that it finds wrong, too
-            corpus = corpus_from_items([ItemSequence(items).tokens()], mode="attributes", index=index).corpus
-        check_memory(corpus.offset, model.shape, None)
-        self.scoring, self.data, self.labels = model.scoring(), model.encode(corpus), model.labels
+    def __init__(self, model: ChainModel) -> None:
+        self.model, self.reader = model, AttributeReader(model.feature_indexes[1])
+        self._resize(FIRST_ROOM)
 
-    @cached_property
-    def marginals(self) -> np.ndarray:
-        """f64[items, labels]"""
-        return marginals_of(self.scoring, self.data, len(self.labels))
+    def _resize(self, most: int) -> None:
+        """Make room for so many items."""
+        model, Y = self.model, len(self.model.labels)
+        self.most, self.offset = most, np.array([0, most], np.int64)
+        check_memory(self.offset, model.shape, None)
+        self.reader.resize(most)
+        one, two, three = self.reader.actives
+        self.known, self.alone = np.full(most, Y, np.int32), np.zeros(1)
+        plain = Data(
+            self.offset, self.known, allow_table(Y), np.ones(1, np.float32), (one._replace(val=ONES), two, three)
+        )  # fmt: skip
+        none = np.zeros((Y, Y), np.bool_)
+        marks, places = Marks(none, none, none, np.full(Y, -1, np.int64)), Places(*[_NONE] * 4)
+        self.out, first = (
+            Posteriors(np.zeros(most), np.zeros((most, Y)), np.zeros(0), np.zeros(1)),
+            np.zeros(most, np.int32),
+        )
+        scoring, both = model.scoring(), (plain, plain._replace(features=(one, two, three)))
+        self.fill = [scoring.prepared_posteriors(data, first, places, marks, self.out) for data in both]
+        self.sum_allowed = [scoring.prepared_partitions(data, self.alone) for data in both]
 
-    @cached_property
-    def log_z(self) -> float:
-        return float(self.scoring.log_partitions(self.data, False)[0])
+    def read(self, items: Sequence[Any]) -> None:
+        """Read a sequence of items, and fill the marginals."""
+        read = self._read(items)
+        if read == GENERAL:
+            try:
+                read = self._read(ItemSequence(items).tokens())
+            except DataError as error:
+                raise ValueError(str(error)) from None
+            if read == GENERAL:
+                raise ValueError("the values of the items are not finite numbers of 32 bits")
+        self.size, self.valued = len(items), int(read == VALUED)
+        self.offset[1] = self.size
+        self.fill[self.valued]()
+        self.marginals = self.out.labels[: self.size].copy()
 
-    def probability(self, labels: np.ndarray) -> float:
-        """Of labels i32[items]."""
-        own = float(self.scoring.log_partitions(self.data._replace(known=labels), True)[0])
-        return float(np.exp(min(own - self.log_z, 0.0)))
+    def _read(self, items: Sequence[Any]) -> int:
+        if len(items) > self.most:
+            self._resize(1 << (len(items) - 1).bit_length())
+        read = self.reader.read(items)
+        while read == GROW:
+            self._resize(self.most)
+            read = self.reader.read(items)
+        return read
 
-
-def marginals_of(scoring: Scoring, data: Data, n_labels: int) -> np.ndarray:
-    """The probability of each label of each item of all sequences, f64[items, labels]."""
-    n, Y = data.known.size, n_labels
-    out = Posteriors(np.zeros(n), np.zeros((n, Y)), np.zeros(0), np.zeros(data.offset.size - 1))
-    none = np.zeros((Y, Y), np.bool_)
-    marks = Marks(none, none, none, np.full(Y, -1, np.int64))
-    scoring.posteriors(data, np.zeros(n, np.int32), Places(*[_NONE] * 4), marks, out, False)
-    return out.labels
+    def probability(self, labels: Sequence[int]) -> float:
+        """Of one label per item."""
+        self.known[: self.size] = labels
+        self.sum_allowed[self.valued]()
+        return float(np.exp(min(self.alone[0] - self.out.log_z[0], 0.0)))

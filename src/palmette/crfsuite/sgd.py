@@ -58,7 +58,7 @@ def train_l2sgd(job: Job) -> tuple[Chain, str]:
 
 def _learning(job: Job, eta: float) -> DescentLearning:
     learner = Crf(optimiser="sgd", l2=float(job.values["c2"]), rate=eta)
-    return DescentLearning(job.new_chain(), job.problem.data, clock=0.0, learnt=job.learnt, learner=learner)
+    return DescentLearning(job.new_chain(), job.data, clock=0.0, learnt=job.learnt, learner=learner)
 
 
 def _rate(learning: DescentLearning) -> float:
@@ -77,7 +77,7 @@ def _pass(job: Job, learning: DescentLearning, order: np.ndarray) -> float:
 
 def _calibrated(job: Job) -> float:
     """The step size with the smallest loss after a pass over a sample."""
-    values, log, data = job.values, job.log, job.problem.data
+    values, log, data = job.values, job.log, job.data
     shown = {name: value for name, value in values.items() if name.startswith("calibration.")}
     sizes = np.diff(data.offset)
     sample = shuffled(SEED, 0, sizes.size)[: int(values["calibration.samples"])]

@@ -15,7 +15,7 @@ from palmette.crfsuite.sequences import label_text, plain_items
 
 if TYPE_CHECKING:
     from palmette.crfsuite.dump import ParsedDump
-    from palmette.crfsuite.posterior import Posterior
+    from palmette.crfsuite.posterior import PosteriorRoom
     from palmette.structures.chain.model import ChainModel
     from palmette.structures.chain.session import Session
 
@@ -28,7 +28,7 @@ class Tagger:
 
     _model: ChainModel | None
     _session: Session | None
-    _posterior: Posterior | None
+    _room: PosteriorRoom | None
 
     def __init__(self) -> None:
         self.close()
@@ -59,12 +59,13 @@ class Tagger:
             raise ValueError("the model has templates, which make attributes of words: use palmette.Tagger.load")
         self.close()
         self._model, self._header, self._session = model, header, model.session()
+        self._numbers: dict[Any, int] = {label: k for k, label in enumerate(model.labels)}
         return contextlib.closing(self)
 
     def close(self) -> None:
         """Forget the model."""
-        self._model = self._session = self._posterior = None
-        self._header = b""
+        self._model = self._session = self._room = None
+        self._header, self._fresh = b"", True  # whether the room holds another sequence
         self._items: Sequence[Any] = ()
 
     @property
@@ -82,14 +83,14 @@ class Tagger:
         """Set the sequence that `tag()`, `marginal` and `probability` are about."""
         if self._model is None:
             raise NotOpenError
-        self._items, self._posterior = plain_items(xseq), None
+        self._items, self._fresh = plain_items(xseq), True
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The labels of the items of a sequence; by default of the one that is set."""
         if self._session is None:
             raise NotOpenError
         if type(xseq) is list and xseq:
-            self._items, self._posterior = xseq, None
+            self._items, self._fresh = xseq, True
         elif xseq is not None:
             self.set(xseq)
         items = self._items
@@ -108,7 +109,7 @@ class Tagger:
             return 0.0
         if not 0 <= pos < len(self._items):
             raise ValueError(f"position {pos}: the sequence has {len(self._items)} items")
-        return float(self._sums().marginals[pos, label])
+        return float(self._sums().marginals.item(pos, label))
 
     def marginals(self) -> np.ndarray:
         """The probabilities of all labels at all positions, f64[items, labels]."""
@@ -123,22 +124,28 @@ class Tagger:
             return 0.0
         if len(tags) != len(self._items):
             raise ValueError(f"{len(tags)} labels: the sequence has {len(self._items)} items")
-        return self._sums().probability(np.array(numbers, np.int32))
+        return self._sums().probability(numbers)
 
     def _number(self, label: Any) -> int:
-        text = label_text(label)
-        try:
-            return self.model.labels.index(text)
-        except ValueError:
-            raise UnknownLabelError(text) from None
+        if self._model is None:
+            raise NotOpenError
+        number = self._numbers.get(label)
+        if number is None:
+            number = self._numbers.get(label_text(label))
+            if number is None:
+                raise UnknownLabelError(label_text(label))
+        return number
 
-    def _sums(self) -> Posterior:
+    def _sums(self) -> PosteriorRoom:
         """The sums over all labellings of the sequence, made once."""
-        if self._posterior is None:
-            from palmette.crfsuite.posterior import Posterior
+        if self._room is None:
+            from palmette.crfsuite.posterior import PosteriorRoom
 
-            self._posterior = Posterior(self.model, self._items)
-        return self._posterior
+            self._room = PosteriorRoom(self.model)
+        if self._fresh:
+            self._room.read(self._items)
+            self._fresh = False
+        return self._room
 
     def info(self) -> ParsedDump:
         """What is in the model: header, labels, attributes, transitions and state features."""

@@ -122,6 +122,8 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
         settings = self.settings()
         if resume is not None and resume.packed is not None:
             raise UsageError("a compact model cannot be trained further: use the full model")
+        if resume is not None and resume.exact is not None:
+            raise UsageError("a model of another tool cannot be trained further: train a new one on its data")
         from palmette.data.subset import split
         from palmette.training.chain.dev import check_labelled
         from palmette.training.chain.fit import fit_chain
@@ -253,6 +255,14 @@ class Tagger(Confidences, Compacting, TaggerOptions, Estimator):
     def search_with(self, search: str | None = None, beam: int | None = None, recombine: bool | None = None) -> Tagger:
         """From now on search as told (viterbi, or beam with so many prefixes), not as in training."""
         self._fitted().search_with(search, beam, recombine)
+        return self
+
+    def constrain(self, scheme: str = "auto") -> Tagger:
+        """From now on label sequences follow a tag scheme (iob2, iobes, ...; auto: the one that the labels show), also
+        those of a model that was trained without it."""
+        from palmette.structures.chain.constrain import constrained
+
+        self.model_ = constrained(self._fitted(), scheme)
         return self
 
     def score(self, X: Iterable[Any], y: Iterable[Any], sample_weight: Sequence[float] | None = None) -> float:

@@ -27,6 +27,7 @@ from palmette.structures.chain.separation import Separation
 from palmette.structures.chain.weights import n_weights
 
 SHOWN_LABELS = 12
+TOOLS = {"crfsuite": "CRFsuite", "wapiti": "Wapiti", "crfpp": "CRF++"}
 
 
 def inspection(
@@ -56,6 +57,7 @@ def inspection(
         "clusters": [] if model.encoder is None else sorted(model.encoder.resources.clusters),
         "settings": model.settings.to_dict(),
         "reading": model.meta.get("reading"),
+        "imported": model.meta.get("imported"),
         "history": [{k: v for k, v in row.items() if k != "seconds"} for row in model.meta.get("history", [])],
         "best_pass": model.meta.get("best_pass"),
         "ended": model.meta.get("ended"),
@@ -216,11 +218,16 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     unused = LEARNERS[settings["learner"]["kind"]].unused
     values = {name: described(value) if isinstance(value, dict) else value for name, value in settings.items()}
     chosen = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None and name not in unused)
-    console.print(f"  settings: {chosen}", markup=False)
+    if about["imported"] is None:
+        console.print(f"  settings: {chosen}", markup=False)
+    else:
+        origin = about["imported"]
+        console.print(f"  read from {origin['file']}, a model of {TOOLS[origin['tool']]}", markup=False)
     if about["templates"] is not None:
         known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
         console.print("  " + ", ".join([counted(len(about["templates"]), "template"), *known]), markup=False)
-    console.print(f"  training: {about['ended']}; kept pass {about['best_pass']}", markup=False)
+    if about["imported"] is None:
+        console.print(f"  training: {about['ended']}; kept pass {about['best_pass']}", markup=False)
     _print_history(about["history"], console)
     if about["separation"] is not None:
         _print_separation(about, console)

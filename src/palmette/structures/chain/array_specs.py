@@ -48,6 +48,7 @@ class Layout(msgspec.Struct, frozen=True):
     random_start: bool = False  # whether the checkpoint has the random start of a latent chain
     drawn_features: bool = False  # and the seed of that of its attributes
     forms: tuple[tuple[int, Form], ...] = ()  # arities whose rows are stored without padding (stored_weights.py)
+    exact: bool = False  # float64 lists of a model of another tool (imported/model.py)
 
 
 def arities_of(encoder: Encoder | None) -> tuple[int, ...]:
@@ -75,6 +76,7 @@ def layout_of(arrays: Arrays, encoder: Encoder | None, beam: bool) -> Layout:
         any(name.startswith(f"{CHECKPOINT}start.") for name in arrays),
         f"{CHECKPOINT}start.seed" in arrays,
         tuple(forms.items()),
+        EXACT_PAIRS in arrays,
     )
 
 
@@ -91,7 +93,7 @@ def chain_sizes(shape: Shape, attributes: dict[str, int]) -> dict[str, int]:
 def chain_specs(layout: Layout, arrays: Arrays) -> tuple[ArraySpec, ...]:
     """All arrays of a layout; `arrays` shows which attributes have names."""
     specs = [
-        *_transition_specs("bare.", np.float32),
+        *((EXACT_SPEC,) if layout.exact else _transition_specs("bare.", np.float32)),
         *ALLOWED_SPECS,
         FEW_BITS if "words" in arrays else VOCABULARY,
     ]
@@ -101,6 +103,8 @@ def chain_specs(layout: Layout, arrays: Arrays) -> tuple[ArraySpec, ...]:
         specs += [*index_specs(part, arrays), *name_specs(part, arrays)]
         if arity == LABEL_CONTEXT:
             specs += context_specs(layout.reads)
+        elif layout.exact:
+            specs += exact_specs(part, arrays)
         elif arity in forms:
             specs += row_specs(part, forms[arity])
         elif arity in layout.seen:
@@ -111,6 +115,8 @@ def chain_specs(layout: Layout, arrays: Arrays) -> tuple[ArraySpec, ...]:
     return tuple(specs) + (checkpoint_specs(layout) if layout.checkpoint else ())
 
 
+EXACT_PAIRS = "exact.pair"
+EXACT_SPEC = ArraySpec(EXACT_PAIRS, np.float64, ("Y", "Y"), finite=True)
 VOCABULARY = ArraySpec("vocabulary", np.uint64, ("words",))  # hashes of training words
 FEW_BITS = ArraySpec("words", np.uint32, ("words",))  # their first halves, in a compact model
 ALLOWED_SPECS = (
@@ -161,6 +167,12 @@ def counted_specs(part: str, arrays: Arrays) -> tuple[ArraySpec, ...]:
         ArraySpec(f"{part}.seen", count, (f"{part}.A",), rules=(AddsUpTo(ngrams),)),
         ArraySpec(f"{part}.ngram", ngram, (ngrams,), high=f"{part}.combinations", rules=(rising,)),
     )
+
+
+def exact_specs(part: str, arrays: Arrays) -> tuple[ArraySpec, ...]:
+    """As counted_specs, with one weight of 64 bits for each n-gram."""
+    _, count, ngram = counted_specs(part, arrays)
+    return (ArraySpec(f"{part}.exact", np.float64, (f"{part}.ngrams",), finite=True), count, ngram)
 
 
 # --- label contexts -----------------------------------------------------------------------------------------

@@ -52,6 +52,13 @@ class StoredCounting(msgspec.Struct, frozen=True):
     dictionary: int | None
 
 
+class Imported(msgspec.Struct, frozen=True):
+    """Where the model of another tool comes from."""
+
+    tool: Literal["crfsuite", "wapiti", "crfpp"]
+    file: str = ""
+
+
 class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
     """Everything of a chain model that is not an array."""
 
@@ -74,8 +81,10 @@ class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
     calibration: Calibration | UnsetType = UNSET
     rows: StoredRows | UnsetType = UNSET
     counting: StoredCounting | UnsetType = UNSET
+    imported: Imported | UnsetType = UNSET
 
 
 ABOUT_TRAINING = (
     "history", "forbidden", "best_pass", "ended", "features", "reading", "calibration", "rows", "counting",
+    "imported",
 )  # fmt: skip

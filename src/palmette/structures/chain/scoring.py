@@ -3,11 +3,13 @@ temperature and with a bias. Models bring their own kernels (`ChainModel.scoring
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.core.compile import prepared
 
 if TYPE_CHECKING:  # kernels are loaded by what asks for them
     from palmette.kernels.chain.posteriors import Marks, Places, Posteriors
@@ -68,6 +70,22 @@ class Scoring:
         posteriors(
             self.chain, data, make_posterior_workspace(self.chain, data), labels, places, marks, out, restricted
         )  # fmt: skip
+
+    def prepared_posteriors(
+        self, data: Data, labels: np.ndarray, places: Places, marks: Marks, out: Posteriors
+    ) -> Callable[[], None]:
+        """A call of `posteriors` on what is in the arrays then; sentences are at most as long as now."""
+        from palmette.kernels.chain.posteriors import make_posterior_workspace, posteriors
+
+        return prepared(
+            posteriors, self.chain, data, make_posterior_workspace(self.chain, data), labels, places, marks, out, False
+        )  # fmt: skip
+
+    def prepared_partitions(self, data: Data, log_z: np.ndarray) -> Callable[[], None]:
+        """A call that writes log Z of the allowed paths f64[S], likewise."""
+        from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
+
+        return prepared(log_partitions, self.chain, data, make_sum_workspace(self.chain, data), log_z, True)
 
     def lists(self, data: Data, n: int) -> Lists:
         """The n best paths of each sentence."""

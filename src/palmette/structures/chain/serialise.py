@@ -27,28 +27,31 @@ from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import (
     Chain,
     FeatureWeights,
-    TransitionWeights,
-    no_state,
-    no_sums,
-    no_weights,
     stride_of,
 )
-from palmette.kernels.chain.packed import PackedRows
-from palmette.kernels.core.aligned import aligned_zeros
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.options.search import Beam
-from palmette.structures.chain.array_specs import CHECKPOINT, PARTS, Layout, chain_sizes, chain_specs, layout_of
+from palmette.structures.chain.array_specs import (
+    CHECKPOINT,
+    EXACT_PAIRS,
+    PARTS,
+    Layout,
+    chain_sizes,
+    chain_specs,
+    layout_of,
+)
+from palmette.structures.chain.imported.model import ImportedModel
 from palmette.structures.chain.imported.recognise import load_imported
-from palmette.structures.chain.lists import MANY_LABELS, as_rows, entries, from_entries, is_list
-from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, StoredShape
+from palmette.structures.chain.imported.stored import exact_chain, pack_lists, unpack_exact
+from palmette.structures.chain.lists import as_rows, entries, is_list
+from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, Imported, StoredShape
 from palmette.structures.chain.model import MOST_BIAS, ChainModel
 from palmette.structures.chain.packed import CompactModel, scale_of, scaled
+from palmette.structures.chain.unpacked import as_lists, unpack_chain_weights, unpack_contexts, unpack_packed
 from palmette.structures.chain.weights import (
     ARITIES,
     Shape,
     as_stored,
-    from_stored,
-    new_chain,
     used_rows,
 )
 from palmette.structures.stored_features import (
@@ -62,13 +65,10 @@ from palmette.structures.stored_features import (
 )
 from palmette.structures.stored_settings import unpack_settings
 from palmette.structures.stored_weights import (
-    ENTRIES,
-    Form,
     check_growth,
     pack_entries,
     pack_rows,
     smallest,
-    unpack_rows,
 )
 from palmette.structures.training_log import without_times
 
@@ -105,8 +105,11 @@ def _pack_arrays(model: ChainModel) -> dict[str, np.ndarray]:
     if model.packed is not None and words.dtype == np.uint64:
         words = np.unique(words >> np.uint64(32)).astype(np.uint32)
     parts: dict[str, np.ndarray] = {"vocabulary" if words.dtype == np.uint64 else "words": words}
-    tables = as_stored((t.w for t in model.chain.transitions), model.shape.n_states)
-    parts |= {f"bare.{name}": table for name, table in tables.items()}
+    if model.exact is not None:
+        parts[EXACT_PAIRS] = model.exact.transitions
+    else:
+        tables = as_stored((t.w for t in model.chain.transitions), model.shape.n_states)
+        parts |= {f"bare.{name}": table for name, table in tables.items()}
     parts |= {f"allowed.{name}": block for name, block in model.allowed._asdict().items()}
     for arity in model.feature_indexes:
         numbered = arity == LABEL_CONTEXT or bool(model.checkpoint)
@@ -137,6 +140,8 @@ def _pack_sorted(model: ChainModel, arity: int) -> dict[str, np.ndarray]:
     names = None if names is None else ordered_names(names, order)
     compact = model.packed is not None
     parts = pack_index(part, without_keys(index) if compact else index) | pack_names(part, names, packed=compact)
+    if model.exact is not None:
+        return parts | pack_lists(model.exact, arity, order)
     if compact and arity == 1:
         assert model.packed is not None
         number, scale = model.packed
@@ -250,15 +255,12 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
     sizes = {PARTS[arity]: _attributes(stored, PARTS[arity], file) for arity in layout.arities}
     found = array_specs.unpack(arrays, chain_specs(layout, arrays), chain_sizes(shape, sizes), file)
     allowed = Transitions(*(found[f"allowed.{name}"] for name in Transitions._fields))
-    for arity in (arity for arity, form in layout.forms if not _as_lists(arity, form, shape)):
+    for arity in (arity for arity, form in layout.forms if not (layout.exact or as_lists(arity, form, shape))):
         check_growth(found, PARTS[arity], 4 * (sizes[PARTS[arity]] + 1) * shape.width(arity), file)
     indexes = {arity: unpack_index(found, PARTS[arity], sizes[PARTS[arity]]) for arity in layout.arities}
     names = {arity: unpack_names(found, PARTS[arity], index, file) for arity, index in indexes.items()}
     about = msgspec.to_builtins(stored)
-    form = dict(layout.forms).get(1)
-    make: Callable[..., ChainModel] = ChainModel
-    if form is not None and form.scaled:
-        make = partial(CompactModel, packed=_unpack_packed(found, form, shape))
+    make, chain = _unpack_kind(found, layout, shape, allowed, stored, file)
     return make(
         stored.labels,
         shape,
@@ -266,17 +268,33 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
         stored.scheme,
         encoder,
         indexes,
-        _unpack_chain(found, layout, shape, allowed, sizes),
+        chain,
         {arity: own for arity, own in names.items() if own is not None},
         found["vocabulary"] if "vocabulary" in found else found["words"],
         stored.bias,
         {key: about[key] for key in ABOUT_TRAINING if key in about},
         {name.removeprefix(CHECKPOINT): found[name] for name in found if name.startswith(CHECKPOINT)},
-        _unpack_contexts(found, layout, shape, encoder),
+        unpack_contexts(found, layout, shape, encoder),
         beam,
         settings,
         beam > 0 and settings.beam is not None and bool(settings.beam.recombine),
     )
+
+
+def _unpack_kind(
+    found: Arrays, layout: Layout, shape: Shape, allowed: Transitions, stored: ChainMeta, file: str
+) -> tuple[Callable[..., ChainModel], Chain]:
+    """What makes the model, and its chain."""
+    if layout.exact:
+        if not isinstance(stored.imported, Imported):
+            raise ModelError("damaged model: weights of 64 bits, and no tool that they come from", file=file)
+        chain = exact_chain(shape, allowed, layout, file)
+        return partial(ImportedModel, exact=unpack_exact(found, layout, stored.imported.tool)), chain
+    chain = unpack_chain_weights(found, layout, shape, allowed, stored.sizes)
+    form = dict(layout.forms).get(1)
+    if form is not None and form.scaled:
+        return partial(CompactModel, packed=unpack_packed(found, form, shape)), chain
+    return ChainModel, chain
 
 
 def _check_names(stored: ChainMeta, file: str) -> None:
@@ -322,69 +340,3 @@ def _attributes(stored: ChainMeta, part: str, file: str) -> int:
     if part not in stored.sizes:
         raise ModelError(f"damaged model: its metadata lacks the number of attributes of {part!r}", file=file)
     return stored.sizes[part]
-
-
-def _unpack_chain(arrays: Arrays, layout: Layout, shape: Shape, allowed: Transitions, sizes: dict[str, int]) -> Chain:
-    rows = {arity: no_weights() for arity in ARITIES}
-    forms = dict(layout.forms)
-    for arity in layout.arities:
-        if arity not in forms and arity != LABEL_CONTEXT:
-            rows[arity] = _unpack_weights(arrays, PARTS[arity])
-        elif arity in forms and not (arity == 1 and forms[arity].scaled):
-            rows[arity] = _unpack_cells(arrays, arity, forms[arity], shape, sizes[PARTS[arity]])
-    tables = from_stored(arrays, "bare.")
-    ends, pairs, triples = (TransitionWeights(table, no_sums(), no_state()) for table in tables)
-    blank = new_chain(shape, {}, allowed, {})
-    return blank._replace(transitions=(ends, pairs, triples), weights=(rows[1], rows[2], rows[3]))
-
-
-def _unpack_weights(arrays: Arrays, part: str) -> FeatureWeights:
-    w = arrays[f"{part}.weights"]
-    if f"{part}.slot" in arrays:
-        return no_weights()._replace(slot=arrays[f"{part}.slot"], used=np.array([w.shape[0]], np.int64), w=w)
-    if f"{part}.seen" in arrays:
-        first = np.concatenate(([0], np.cumsum(arrays[f"{part}.seen"], dtype=np.int64)))
-        combo = arrays[f"{part}.ngram"].astype(np.int32)
-    else:
-        first, combo = arrays[f"{part}.first"], arrays[f"{part}.combo"]
-    return no_weights()._replace(slot=np.diff(first).astype(np.int32), first=first, combo=combo, w=w)
-
-
-def _unpack_cells(arrays: Arrays, arity: int, form: Form, shape: Shape, A: int) -> FeatureWeights:
-    """Padded rows, row 0 being zero, from those of a file; lists if there are many labels."""
-    part, H = PARTS[arity], shape.n_states
-    if _as_lists(arity, form, shape):
-        return from_entries(shape.block(1), *(arrays[f"{part}.{name}"] for name in ENTRIES))
-    w = aligned_zeros((A + 1, shape.width(arity)), np.float32)
-    padded = w.reshape(A + 1, *(H,) * (arity - 1), stride_of(H))
-    unpack_rows(arrays, part, form, padded[1:, ..., :H])
-    if form.scaled:
-        w[1:] *= arrays[f"{part}.scale"][:, None]
-    slot = np.arange(1, A + 1, dtype=np.int32)
-    return no_weights()._replace(slot=slot, used=np.array([A + 1], np.int64), w=w)
-
-
-def _as_lists(arity: int, form: Form, shape: Shape) -> bool:
-    """Whether stored weights become lists."""
-    return arity == 1 and form.sparse and not form.scaled and shape.n_labels >= MANY_LABELS
-
-
-def _unpack_packed(arrays: Arrays, form: Form, shape: Shape) -> PackedRows:
-    part, H = PARTS[1], shape.n_states
-    scale = arrays[f"{part}.scale"]
-    number = aligned_zeros((scale.size, stride_of(H)), np.int8)
-    unpack_rows(arrays, part, form, number[:, :H])
-    return PackedRows(number, scale)
-
-
-def _unpack_contexts(
-    arrays: Arrays, layout: Layout, shape: Shape, encoder: Encoder | None
-) -> LabelContextWeights | None:
-    if not layout.beam:
-        return None
-    from palmette.structures.chain.label_context import no_context_weights, stored_context_weights
-
-    if LABEL_CONTEXT in layout.arities:
-        names = ("past.template", "past.owner", "past.code", "past.weights")
-        return stored_context_weights(encoder, *(arrays[name] for name in names))
-    return no_context_weights(stride_of(shape.n_states))

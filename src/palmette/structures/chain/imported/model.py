@@ -6,13 +6,15 @@ which everything else asks for, has them in float32 and is made when it is first
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
-import msgspec
 import numpy as np
 
+from palmette.data.labels.schemes import Transitions
+from palmette.data.normal_form import NONE
 from palmette.errors import ModelError
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.double import DoubleTrellis, DoubleWeights, decode_double, make_double_trellis
@@ -23,6 +25,7 @@ from palmette.kernels.core.table import add_all
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import Crf
 from palmette.structures.chain.imported.scoring import DoubleScoring, at_temperature
+from palmette.structures.chain.metadata import Imported
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.scoring import Scoring
 from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
@@ -31,13 +34,6 @@ from palmette.structures.stored_features import Names
 MOST_TABLE = 256 << 20
 """Bytes of a table of label pairs that a small file may ask for; a large one may ask for GROWTH times its size."""
 GROWTH = 8
-
-
-class Imported(msgspec.Struct, frozen=True):
-    """Where a model comes from."""
-
-    tool: str  # crfsuite, wapiti or crfpp
-    file: str = ""
 
 
 class ImportedModel(ChainModel):
@@ -56,6 +52,12 @@ class ImportedModel(ChainModel):
     @cached_property
     def chain(self) -> Chain:  # type: ignore[override]
         return rounded(self.bare, self._exact)
+
+    def with_bare(self, allowed: Transitions, scheme: str, bare: Chain) -> Self:
+        """The model with other restrictions."""
+        made = self.changed(allowed=allowed, scheme=scheme, bare=bare)
+        made.__dict__.pop("chain", None)
+        return made
 
     @property
     def searched(self) -> Chain:
@@ -95,9 +97,9 @@ def _lists(first: np.ndarray, place: np.ndarray, w: np.ndarray) -> FeatureWeight
     return no_weights()._replace(slot=np.diff(first).astype(np.int32), first=first, combo=place, w=values)
 
 
-def bare_chain(shape: Shape) -> Chain:
-    """A chain that allows everything, without weights."""
-    blank = new_chain(shape, {}, everything_allowed(shape.n_labels), {})
+def bare_chain(shape: Shape, allowed: Transitions) -> Chain:
+    """A chain without weights."""
+    blank = new_chain(shape, {}, allowed, {})
     ends, pairs, triples = (t._replace(a=no_sums()) for t in blank.transitions)
     return blank._replace(transitions=(ends, pairs, triples), weights=(no_weights(), no_weights(), no_weights()))
 
@@ -113,13 +115,14 @@ def imported_model(
 ) -> ImportedModel:
     """A model of the parts that a reader has found and checked. `reading`: how files for it are read."""
     shape = Shape(len(labels), 1, ends=False)
-    unicode = {} if encoder is None else {"unicode": encoder.unicode}
-    meta = {"history": [], "forbidden": [], "imported": msgspec.to_builtins(about)}
+    allowed = everything_allowed(len(labels))
+    origin = {"tool": about.tool, "file": os.path.basename(about.file)}
+    meta: dict[str, Any] = {"history": [], "forbidden": [], "imported": origin}
     if reading is not None:
         meta["reading"] = reading
     return ImportedModel(
-        labels, shape, everything_allowed(len(labels)), None, encoder, indexes, bare_chain(shape), names,
-        meta=meta, settings=ChainSettings(learner=Crf(), constraints="none", **unicode).resolved(), exact=exact,
+        labels, shape, allowed, None, encoder, indexes, bare_chain(shape, allowed), names,
+        meta=meta, settings=ChainSettings(learner=Crf(), constraints="none", unicode=NONE).resolved(), exact=exact,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ from palmette.kernels.chain.double import (
     posteriors_double,
 )
 from palmette.kernels.chain.forms import Chain, Data
+from palmette.kernels.core.compile import prepared
 from palmette.structures.chain.scoring import Lists, Scoring
 
 if TYPE_CHECKING:
@@ -76,6 +78,18 @@ class DoubleScoring(Scoring):
     ) -> None:
         workspace = make_double_posteriors(self.chain, data)
         posteriors_double(self.chain, self.weights, data, workspace, labels, places, marks, out, restricted)
+
+    def prepared_posteriors(
+        self, data: Data, labels: np.ndarray, places: Places, marks: Marks, out: Posteriors
+    ) -> Callable[[], None]:
+        workspace = make_double_posteriors(self.chain, data)
+        return prepared(
+            posteriors_double, self.chain, self.weights, data, workspace, labels, places, marks, out, False
+        )  # fmt: skip
+
+    def prepared_partitions(self, data: Data, log_z: np.ndarray) -> Callable[[], None]:
+        workspace = make_double_sums(self.chain, data)
+        return prepared(log_partitions_double, self.chain, self.weights, data, workspace, log_z, True)
 
     def lists(self, data: Data, n: int) -> Lists:
         return DoubleLists(self.chain, self.weights, data, n)
