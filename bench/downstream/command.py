@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ CASES: dict[str, Any] = {
     "sklearn-crfsuite's usual program": tutorial,
     "GROBID's dates": dates,
 }
+PACKAGES = ("usaddress", "parserator", "sklearn-crfsuite", "scikit-learn")  # whose versions the record has
 
 
 def bench_downstream(data: Path, times: int) -> None:
@@ -26,7 +28,7 @@ def bench_downstream(data: Path, times: int) -> None:
         found[name] = case.compare(data, max(1, times // 2))
         print("\n".join(table(name, case.rows(found[name]))), flush=True)
     if len(found) == len(CASES):
-        keep("downstream", found)
+        keep("downstream", {**found, "packages": {name: version(name) for name in PACKAGES}})
     else:
         print("not all cases ran: bench/results/downstream.json is left as it was")
 
