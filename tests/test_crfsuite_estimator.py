@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import io
 import os
 import pickle
 import subprocess
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 from palmette import load_demo
-from palmette.crfsuite import CRF, metrics, scorers
+from palmette.crfsuite import CRF, load_pickle, metrics, scorers
 from palmette.crfsuite.model_resource import FileResource
 from palmette.errors import DataError, UsageError
 
@@ -133,6 +134,13 @@ def test_trained_alike(algorithm: str) -> None:
         a, b = (np.array(metrics.flatten(crf.predict(TEST[0]))) for crf in (ours, theirs))
         assert np.mean(a == b) > 0.995
     assert ours.score(*TEST) > theirs.score(*TEST) - (0.002 if algorithm == "lbfgs" else 0.06)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_trained_twice_the_same(algorithm: str) -> None:
+    parameters = ALGORITHMS[algorithm] | {"max_iterations": 3}
+    a, b = (CRF(algorithm, **parameters).fit(*TRAIN).modelfile.bytes for _ in range(2))
+    assert a == b
 
 
 def test_the_optimum_is_the_same() -> None:
@@ -302,6 +310,24 @@ def test_pickles_hold_the_model(again: Any) -> None:
     assert other.get_params()["c1"] == 0.1
     assert other.training_log_.last_iteration == log
     assert again(CRF(c1=3)).tagger_ is None
+
+
+def test_pickles_of_the_judge(tmp_path: Path) -> None:
+    old = sklearn_crfsuite.CRF(c1=0.1, max_iterations=10).fit(*TRAIN, *TEST)
+    path = tmp_path / "old.pickle"
+    path.write_bytes(pickle.dumps({"model": old, "about": (1, 2)}))
+    found = load_pickle(path)
+    crf = found["model"]
+    assert (type(crf), found["about"]) == (CRF, (1, 2))
+    assert crf.get_params() == old.get_params()
+    assert crf.modelfile.bytes == Path(old.modelfile.name).read_bytes()
+    assert lists(crf.predict(TEST[0])) == lists(old.predict(TEST[0]))
+    assert crf.training_log_.last_iteration == old.training_log_.last_iteration
+    assert lists(crf.fit(*TRAIN).predict(TEST[0])) == lists(pickle.loads(pickle.dumps(crf)).predict(TEST[0]))
+    with open(path, "rb") as file:
+        assert load_pickle(file)["model"].score(*TEST) == pytest.approx(old.score(*TEST))
+    before = load_pickle(io.BytesIO(pickle.dumps(sklearn_crfsuite.CRF(c2=7))))
+    assert (before.c2, before.tagger_) == (7, None)
 
 
 class Chunker(CRF):

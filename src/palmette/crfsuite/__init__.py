@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from palmette.crfsuite.errors import CRFSuiteError
     from palmette.crfsuite.estimator import CRF
     from palmette.crfsuite.item_sequence import ItemSequence
+    from palmette.crfsuite.old_pickles import load_pickle
     from palmette.crfsuite.tagger import Tagger
     from palmette.crfsuite.trainer import BaseTrainer, Trainer
 
@@ -22,6 +23,7 @@ CRFSUITE_VERSION = "0.12.2"  # of the CRFsuite whose behaviour this follows
 
 _HOMES = {
     "CRF": "estimator",
+    "load_pickle": "old_pickles",
     "BaseTrainer": "trainer",
     "CRFSuiteError": "errors",
     "ItemSequence": "item_sequence",
@@ -30,7 +32,8 @@ _HOMES = {
 }
 _MODULES = ("metrics", "scorers")
 __all__ = [
-    "CRF", "CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer", "metrics", "scorers",
+    "CRF", "CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer", "load_pickle",
+    "metrics", "scorers",
 ]  # fmt: skip
 
 

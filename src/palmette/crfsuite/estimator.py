@@ -40,6 +40,7 @@ SAME = (
     "c1", "c2", "max_iterations", "num_memories", "epsilon", "period", "delta", "linesearch", "max_linesearch",
     "c", "error_sensitive", "averaging", "variance", "gamma",
 )  # fmt: skip
+NOT_OURS = ("_info_cached", "_sklearn_version")  # in a pickle of sklearn-crfsuite
 TRAINER_NAMES = RENAMED | {name: name for name in SAME}
 
 
@@ -243,6 +244,11 @@ class CRF(Parameters):
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_tagger": None, "_info": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Also of a pickle of sklearn-crfsuite's, which has other names for what is not kept."""
+        vars(self).update({name: value for name, value in state.items() if name not in NOT_OURS})
+        self._forget()
 
 
 def _pairs(X: Iterable[Any], y: Iterable[Any], names: str) -> Iterable[tuple[Any, Any]]:

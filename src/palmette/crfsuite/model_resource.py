@@ -13,7 +13,7 @@ from typing import Any
 
 from palmette.data.files import FilePath
 
-CONTENT = "content"  # of a temporary file, in a pickle
+CONTENT = "__FILE_RESOURCE_DATA__"  # of a temporary file, in a pickle; the name that sklearn-crfsuite has for it
 
 
 class FileResource:
@@ -64,8 +64,11 @@ class FileResource:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        content = state.pop(CONTENT, None)
-        vars(self).update(state, _removal=None)
+        own = {name: state[name] for name in ("name", "auto", "keep_tempfiles", "suffix", "prefix")}
+        content = state.get(CONTENT)
+        vars(self).update(own, _removal=None)
+        if self.auto:
+            self.name = None
         if content is not None:
             self.ensure_name()
             assert self.name is not None
