@@ -140,6 +140,7 @@ class CRF(Parameters):
                 trainer.append(xseq, yseq, HELD_OUT)
         self._forget()
         self.modelfile.refresh()
+        assert self.modelfile.name is not None
         try:
             trainer.train(self.modelfile.name, holdout=-1 if X_dev is None else HELD_OUT)
         except BaseException:

@@ -17,7 +17,7 @@ class LinePerIterationTrainer(Trainer):
             print(_line(info), flush=True)
 
     def on_optimization_end(self, log: str) -> None:
-        last = self.logparser.last_iteration
+        last = None if self.logparser is None else self.logparser.last_iteration
         if self.verbose and last and last.get("scores"):
             print("\n".join(_table(last["scores"])))
         super().on_optimization_end(log)
