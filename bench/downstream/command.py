@@ -37,3 +37,8 @@ def table(name: str, rows: list[tuple[str, ...]]) -> list[str]:
     """A table of one case, in Markdown."""
     lines = [f"| {name} | palmette | original | |", "|---|--:|--:|--:|"]
     return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def page(found: dict[str, Any]) -> str:
+    """The tables of all cases, for the docs."""
+    return "\n".join(line for name, case in CASES.items() for line in table(name, case.rows(found[name]))).rstrip()

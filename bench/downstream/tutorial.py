@@ -45,6 +45,8 @@ def rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
         ):
             a, b = mine[key], theirs[key]
             shown.append((f"{name}: {what}", f"{a:.2f} s", f"{b:.2f} s", f"{b / a:.1f}x"))
+        a, b = mine["objective"], theirs["objective"]
+        shown.append((f"{name}: objective after {ITERATIONS} iterations", f"{a:.1f}", f"{b:.1f}", ""))
         for key in ("flat F1", "span F1", "accuracy", "sequences", "search F1"):
             shown.append((f"{name}: {key}", f"{100 * mine[key]:.2f}", f"{100 * theirs[key]:.2f}", ""))
         best = (", ".join(f"{key} {value:.3f}" for key, value in side["best"].items()) for side in (mine, theirs))
@@ -67,6 +69,7 @@ def measure(side: str, data: Path, corpus: str) -> dict[str, Any]:
     crf = sklearn_crfsuite.CRF("lbfgs", c1=0.1, c2=0.1, max_iterations=ITERATIONS, all_possible_transitions=True)
     found: dict[str, Any] = {"sentences": len(X_train), "test sentences": len(X_test)}
     found["fit"], _ = timed(lambda: crf.fit(X_train, y_train))
+    found["objective"] = crf.training_log_.last_iteration["loss"]
     found["first predict"], _ = timed(lambda: crf.predict(X_test))  # opens the model too
     found["predict"], y_pred = timed(lambda: crf.predict(X_test))
     found["marginals"], _ = timed(lambda: crf.predict_marginals(X_test))

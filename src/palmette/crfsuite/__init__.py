@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from palmette.crfsuite.errors import CRFSuiteError
     from palmette.crfsuite.estimator import CRF
     from palmette.crfsuite.item_sequence import ItemSequence
+    from palmette.crfsuite.line_trainer import LinePerIterationTrainer
     from palmette.crfsuite.old_pickles import load_pickle
     from palmette.crfsuite.tagger import Tagger
     from palmette.crfsuite.trainer import BaseTrainer, Trainer
@@ -23,6 +24,7 @@ CRFSUITE_VERSION = "0.12.2"  # of the CRFsuite whose behaviour this follows
 
 _HOMES = {
     "CRF": "estimator",
+    "LinePerIterationTrainer": "line_trainer",
     "load_pickle": "old_pickles",
     "BaseTrainer": "trainer",
     "CRFSuiteError": "errors",
@@ -32,8 +34,8 @@ _HOMES = {
 }
 _MODULES = ("metrics", "scorers")
 __all__ = [
-    "CRF", "CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer", "load_pickle",
-    "metrics", "scorers",
+    "CRF", "CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "LinePerIterationTrainer", "Tagger",
+    "Trainer", "load_pickle", "metrics", "scorers",
 ]  # fmt: skip
 
 
