@@ -47,10 +47,11 @@ def twin_of(templates: TemplateSet, n_labels: int) -> Model:
 
 
 def seen_features(examples: list[Example], order: int, least: int = 1) -> frozenset[Feature]:
-    """The observation features that occur on gold paths at least so many times."""
+    """The observation features that occur on gold paths at least so many times, and label pairs that occur at all."""
     paths = [(e.sentence, tuple(min(states) for states in e.allowed)) for e in examples]
     found = Counter(feature for sentence, path in paths for feature, _ in parts(Model(order, 1), sentence, path))
-    return frozenset(f for f, times in found.items() if f[0] in ("one", "two", "three") and times >= least)
+    least_of = dict.fromkeys(("one", "two", "three"), least) | {"pair": 1}
+    return frozenset(f for f, times in found.items() if f[0] in least_of and times >= least_of[f[0]])
 
 
 def labelled(weights: dict[Feature, float], names: list[str]) -> dict[Feature, float]:

@@ -37,7 +37,7 @@ Sentence = Sequence[Token]
 @dataclass
 class Model:
     """A chain. Forbidden are ("start", h), ("end", h) and, from order 1 on, ("pair", g, h). With `seen` an
-    observation feature of the kinds `limited` that is not in it does not exist."""
+    feature of the kinds `limited` that is not in it does not exist."""
 
     order: int
     n_states: int
@@ -52,8 +52,8 @@ class Model:
     def is_feature(self, feature: Feature) -> bool:
         """Whether the feature has a weight that can be learnt."""
         kind = feature[0]
-        if kind in self.limited and self.seen is not None:
-            return feature in self.seen
+        if kind in self.limited and self.seen is not None and feature not in self.seen:
+            return False
         switches = {"start": self.ends, "end": self.ends, "pair": self.transitions, "triple": self.triples}
         return switches.get(kind, kind != "bias")
 

@@ -17,11 +17,11 @@ from palmette.structures.chain.weights import Seen
 from palmette.training.chain.objective import ChainObjective
 
 
-def objective_of(case: Case, seen: Seen | None = None) -> ChainObjective:
+def objective_of(case: Case, seen: Seen | None = None, learnt: np.ndarray | None = None) -> ChainObjective:
     chain = chain_of(case)
     for w in (part.w for part in (*chain.transitions, *chain.weights)):
         w[w == PAD] = 0.0
-    return ChainObjective(chain, data_of(case), 0.1, seen=seen)
+    return ChainObjective(chain, data_of(case), 0.1, seen=seen, learnt=learnt)
 
 
 @few(2)
@@ -39,6 +39,22 @@ def test_a_vector_returns_to_its_places(case: Case) -> None:
     assert sorted(found.values()) == numbers.tolist()  # each at one place, none in the padding
     assert objective.start().tobytes() == numbers.tobytes()
     assert all(state < H for feature in found for state in feature[2:])
+
+
+@few(2)
+@given(cases(latent=True, learning=True), st.integers(0, 99))
+def test_pairs_that_are_not_learnt_are_left_out(case: Case, drawn: int) -> None:
+    """All else has the same value and gradient."""
+    whole = objective_of(case)
+    learnt = np.random.default_rng(drawn).random(whole.chain.forbid.shape) < 0.5
+    part = objective_of(case, learnt=learnt)
+    for objective in (whole, part):
+        objective.chain.transitions[1].w[~learnt] = 0.0
+    (value, gradient), (less, own) = evaluated(whole, whole.start()), evaluated(part, part.start())
+    expected, found = by_feature(whole, gradient), by_feature(part, own)
+    out = {feature for feature in expected if feature[0] == "pair" and not learnt[feature[1:]]}
+    assert less == value
+    assert found == {feature: slope for feature, slope in expected.items() if feature not in out}
 
 
 @few(2)

@@ -114,13 +114,23 @@ FIXED = cases(max_tokens=3, latent=True, learning=True, lists=True).filter(lambd
 
 
 @few(2)
-@given(FIXED, st.booleans(), st.sampled_from([0.0, 0.3]))
-def test_descent_is_that_of_all_paths(case: Case, adaptive: bool, l2: float) -> None:
+@given(FIXED, st.booleans(), st.sampled_from([0.0, 0.3]), st.none() | st.integers(0, 99))
+def test_descent_is_that_of_all_paths(case: Case, adaptive: bool, l2: float, drawn: int | None) -> None:
+    """`drawn`: only some label pairs have weights."""
     rate = 0.125
     chain, data = started(case)
     chain = with_state(chain) if adaptive else chain
-    learning = DescentLearning(chain, data, learner=Crf(optimiser="adagrad" if adaptive else "sgd", rate=rate, l2=l2))
-    twin = Twin(case._replace(model=replace(case.model, weights=dict(case.model.weights))), adaptive, rate, l2)
+    model, learnt = replace(case.model, weights=dict(case.model.weights)), None
+    if drawn is not None:
+        learnt = np.random.default_rng(drawn).random(chain.forbid.shape) < 0.5
+        chain.transitions[1].w[~learnt] = 0.0
+        pairs = frozenset(("pair", int(f), int(g)) for f, g in np.argwhere(learnt))
+        model.limited = (*(model.limited if model.seen is not None else ()), "pair")
+        model.seen = pairs | (model.seen or frozenset())
+        model.weights = {f: weight for f, weight in model.weights.items() if f[0] != "pair" or f in pairs}
+    learner = Crf(optimiser="adagrad" if adaptive else "sgd", rate=rate, l2=l2)
+    learning = DescentLearning(chain, data, learnt=learnt, learner=learner)
+    twin = Twin(case._replace(model=model), adaptive, rate, l2)
     order = np.arange(len(case.sentences))
     for _ in range(2):
         learning.learn(order)
@@ -132,6 +142,7 @@ def test_descent_is_that_of_all_paths(case: Case, adaptive: bool, l2: float) -> 
     mean = features_of(estimated(chain, learning.clock))
     for feature, weight in twin.case.model.weights.items():
         assert mean.get(feature, 0.0) == pytest.approx(weight - twin.sums[feature] / learning.clock, abs=1e-4), feature
+    assert learnt is None or not chain.transitions[1].w[~learnt].any()
 
 
 def test_both_reach_the_optimum_of_lbfgs() -> None:

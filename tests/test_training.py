@@ -53,12 +53,13 @@ def test_weights_are_those_of_the_definition(
 ) -> None:
     states, least = data.draw(st.sampled_from(["all", "seen"])), data.draw(st.sampled_from([1, 1, 2, 3]))
     ends, seed = data.draw(st.booleans()), data.draw(st.integers(0, 99))
+    pairs = data.draw(st.sampled_from(["all", "seen"]))
     shares = [data.draw(st.sampled_from([1.0, 2.0, 0.5])) for _ in task.labels]
     corpus = column_corpus(task.sentences, task.labels)
     corpus.weight = np.array(shares, np.float32)
     model, outcome = fit(
         corpus, task.templates, estimator=estimator, passes=passes, seed=seed, ends=ends,
-        edge_features=edges, state_features=states, min_feature_count=least,
+        edge_features=edges, state_features=states, min_feature_count=least, transition_features=pairs,
     )  # fmt: skip
     names = in_order_of_occurrence(task.labels)
     templates = parse(task.templates)
@@ -67,6 +68,7 @@ def test_weights_are_those_of_the_definition(
     examples = gold_examples([tokens_of(templates, s) for s in task.sentences], task.labels, names, shares)
     kinds = {"one": states, "two": edges, "three": edges}
     twin.limited = tuple(kind for kind, which in kinds.items() if which == "seen" or least > 1)
+    twin.limited += ("pair",) if pairs == "seen" else ()
     twin.seen = seen_features(examples, twin.order, least)
     trained = perceptron(twin, examples, orders(seed, outcome, len(examples)))
     assert model.labels == names

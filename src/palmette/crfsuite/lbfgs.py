@@ -19,6 +19,7 @@ ENDINGS = {
     "iterations": "L-BFGS terminated with the maximum number of iterations",
     "no step": "L-BFGS resulted in convergence",  # at the precision of the scores
 }
+AT_OPTIMUM = "L-BFGS terminated with error code (2)"  # of liblbfgs: the start is the optimum
 SHOWN = {"period": "stop", "max_linesearch": "linesearch.max_iterations"}  # names in the log
 ORDER = ("c1", "c2", "num_memories", "max_iterations", "epsilon", "period", "delta", "linesearch", "max_linesearch")
 
@@ -59,6 +60,6 @@ def train_lbfgs(job: Job) -> tuple[Chain, str]:
     job.stop_if_asked()
     check_descent(found, job.data, fresh=True)
     objective.put(found.point)
-    ended = ENDINGS[found.ending]
+    ended = ENDINGS[found.ending] if found.iterations else AT_OPTIMUM
     log.say(ended)
     return compacted(objective.chain), ended

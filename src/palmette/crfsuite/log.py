@@ -34,6 +34,10 @@ class Log:
         for line in lines:
             self._say(f"{line}\n")
 
+    def begin(self, text: str) -> None:
+        """Send the first part of a line."""
+        self._say(text)
+
     def seconds(self) -> str:
         """Seconds since the last call, or the start."""
         before, self.lap = self.lap, time.perf_counter()

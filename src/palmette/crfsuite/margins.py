@@ -53,7 +53,8 @@ def train_by_margins(job: Job, algorithm: str) -> tuple[Chain, str]:
         shown = result if rule.kind == PERCEPTRON else chain  # as CRFsuite, which shows PA's before averaging
         log.say(f"***** Iteration #{number} *****")
         job.after_iteration([f"Loss: {loss:f}", f"Feature norm: {norm(shown):f}"], lambda: result)  # noqa: B023
-        settled = loss / sequences <= values["epsilon"]
+        mean = loss / sequences
+        settled = mean <= values["epsilon"] if rule.kind == AROW else mean < values["epsilon"]
         if settled:
             log.say(DONE[settled].capitalize(), "")
             break

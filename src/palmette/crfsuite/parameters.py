@@ -29,7 +29,7 @@ _C2 = Parameter(1.0, "Coefficient of the L2 penalty: c2 * sum of w^2.", 0.0)
 _PERIOD = Parameter(10, "Iterations over which the decrease of the loss is measured; 0: never.", 0)
 _ENDS = {
     "max_iterations": Parameter(100, "Passes over the data, at most.", 0),
-    "epsilon": Parameter(0.0, "Training ends when the mean loss of a pass is at most this."),
+    "epsilon": Parameter(0.0, "Training ends when the mean loss of a pass is less than this (arow: at most this)."),
 }
 
 ALGORITHMS: dict[str, dict[str, Parameter]] = {
@@ -58,7 +58,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "calibration.rate": Parameter(2.0, "The factor between step sizes that are tried.", 1.0),
         "calibration.samples": Parameter(1000.0, "Sequences that step sizes are tried on.", 1.0),
         "calibration.candidates": Parameter(10, "Step sizes that decrease the loss, to choose from.", 1),
-        "calibration.max_trials": Parameter(20, "Step sizes that are tried, at most.", 1),
+        "calibration.max_trials": Parameter(20, "Less step sizes than this are tried, but at least one.", 1),
     },
     "averaged-perceptron": {**_FEATURES, **_ENDS},
     "passive-aggressive": {

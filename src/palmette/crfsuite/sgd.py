@@ -86,10 +86,11 @@ def _calibrated(job: Job) -> float:
     log.say(f"Initial loss: {at_start:f}")
     eta, wanted, falls = values["calibration.eta"], values["calibration.candidates"], False
     best, best_loss = eta, math.inf
-    for trial in range(1, values["calibration.max_trials"] + 1):
+    for trial in range(1, max(2, values["calibration.max_trials"])):  # as CRFsuite counts them
+        log.begin(f"Trial #{trial} (eta = {eta:f}): ")
         loss = _pass(job, _learning(job, eta), sample)
         better = math.isfinite(loss) and loss < at_start
-        log.say(f"Trial #{trial} (eta = {eta:f}): {loss:f}" + ("" if better else " (worse)"))
+        log.say(f"{loss:f}" + ("" if better else " (worse)"))
         if math.isfinite(loss) and loss < best_loss:
             best, best_loss = eta, loss
         wanted -= better
