@@ -26,6 +26,7 @@ from bench import (
     start,
 )
 from bench.downstream.command import bench_downstream
+from bench.downstream.grobid import bench_grobid
 from bench.fuzz import command as fuzz
 from bench.measure import data_folder
 from bench.report import write_report
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "decode": decode.bench_decode,
     "size": size.bench_size,
     "sparse": lambda data, times: sparse.bench_sparse(data),
+    "grobid": bench_grobid,
     "latent": lambda data, times: latent.bench_latent(data),
     "nbest": nbest.bench_nbest,
     "parse": parse.bench_parse,

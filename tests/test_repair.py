@@ -20,7 +20,7 @@ from palmette.data.labels.schemes import SCHEMES, from_spans, is_wellformed, spa
 from palmette.errors import DataError
 from palmette.structures.chain.constraints import settle_scheme
 
-NAMES = [name for name, row in SCHEMES.items() if row.notation == "letters"]
+NAMES = list(SCHEMES)
 EVERY = ["O"] + [f"{letter}-{kind}" for letter in "BIES" for kind in "XY"]
 Sentences = list[list[str]]
 
@@ -297,3 +297,17 @@ def test_mistakes_in_conll_2000_leave_its_scheme(scheme: str, corpora: Path) -> 
     mended, found = settle_scheme(corpus, "auto")
     assert found == scheme
     assert labels_back(mended) == [convert_labels(own, scheme) for own in y]
+
+
+@pytest.mark.parametrize("scheme", NAMES)
+@pytest.mark.parametrize("separator", ["_", "/"])
+def test_repairs_keep_the_separator(scheme: str, separator: str) -> None:
+    def other(y: Sentences) -> Sentences:
+        return [[label.replace("-", separator) for label in own] for own in y]
+
+    stray, mended = (STRAY[scheme][k].split() for k in (0, 1))
+    y = wellformed(scheme)
+    corpus = corpus_from_items([*words(y), [str(k) for k in range(len(stray))]], other([*y, stray])).corpus
+    found, taken = settle_scheme(corpus, "auto")
+    assert taken == scheme
+    assert labels_back(found) == other([*y, mended])

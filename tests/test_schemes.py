@@ -1,4 +1,5 @@
-"""Tag schemes: the table of the five representations, round trips, and the rules against enumeration."""
+"""Tag schemes: the table of the five representations, round trips, and the rules against enumeration. GROBID's labels,
+other separators and bare labels are in test_notations.py."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from palmette.data.labels.schemes import (
 from palmette.errors import UsageError
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
-NAMES = [name for name, row in SCHEMES.items() if row.notation == "letters"]
+NAMES = list(SCHEMES)
 
 # "In early trading in Hong Kong Monday , gold was quoted at $ 366.50 an ounce ."
 FIVE_VIEWS = {

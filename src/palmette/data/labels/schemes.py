@@ -2,9 +2,9 @@
 
 A label is a letter and a type, written as `notation.py` says: "B-NP", "B" if there is only one type, "O"; in GROBID's
 notation "I-<day>" is a B and "<day>" an I. A scheme defines which letters exist, which letter a token of a chunk gets,
-and which neighbours a letter needs; each scheme is one row of `SCHEMES`. From those rows follow the transitions that a
-search may take, the scheme that a corpus is written in, and the conversion from one scheme to another, always through
-spans.
+and which neighbours a letter needs; each scheme is one row of `SCHEMES` or `FIELD_SCHEMES`. From those rows follow the
+transitions that a search may take, the scheme that a corpus is written in, and the conversion from one scheme to
+another, always through spans.
 
 BILOU, BMES and the like are IOBES in other letters: L is E, U and W are S, M is I.
 Y is the number of labels, N of tokens, S of sentences.
@@ -43,16 +43,20 @@ class Scheme(NamedTuple):
     notation: str = Lettered.kind
 
 
-# Strictest first: `recognise` takes the first row that fits, and never BARE, which fits any labels.
+# Strictest first: `recognise` takes the first row that fits.
 SCHEMES: Mapping[str, Scheme] = {
     "IOBES": Scheme("BIESO", "S", "B", "E", before={"I": "BI", "E": "BI"}, after={"B": "IE", "I": "IE"}),
     "IOB2": Scheme("BIO", "B", "B", "I", before={"I": "BI"}),
     "IOE2": Scheme("IEO", "E", "I", "E", after={"I": "IE"}),
     "IOB1": Scheme("BIO", "B", "B", "I", only_beside="previous", before={"B": "BI"}),
     "IOE1": Scheme("IEO", "E", "I", "E", only_beside="next", after={"E": "IE"}),
+}
+# Those with a notation of their own. BARE fits any labels, so that it is never recognised.
+FIELD_SCHEMES: Mapping[str, Scheme] = {
     "GROBID": Scheme("BI", "B", "B", "I", before={"I": "BI"}, notation=Grobid.kind),
     "BARE": Scheme("IO", "I", "I", "I", notation=Bare.kind),
 }
+_EVERY = {**SCHEMES, **FIELD_SCHEMES}
 _OTHER_NAMES = {
     "BIO": "IOB2", "BIOES": "IOBES", "BILOU": "IOBES", "BILUO": "IOBES",
     "BMES": "IOBES", "BMEWO": "IOBES", "O+C": "IOBES",
@@ -81,9 +85,9 @@ class Span(NamedTuple):
 
 def scheme_named(name: str) -> Scheme:
     """The row of a scheme, also by its other names (BIO, BIOES, BILOU, ...)."""
-    row = SCHEMES.get(_OTHER_NAMES.get(name.upper(), name.upper()))
+    row = _EVERY.get(_OTHER_NAMES.get(name.upper(), name.upper()))
     if row is None:
-        known = ", ".join([*SCHEMES, *_OTHER_NAMES])
+        known = ", ".join([*_EVERY, *_OTHER_NAMES])
         raise UsageError(f"unknown tag scheme {name!r}; the schemes are {known}")
     return row
 
@@ -125,7 +129,7 @@ def unseen_scheme(scheme: str | None) -> str | None:
 def schemes_of(labels: Iterable[str]) -> list[str]:
     """The schemes that are written as these labels are, the strictest first."""
     found = reading(labels)
-    return [] if found is None else [name for name, row in SCHEMES.items() if row.notation == found.kind]
+    return [] if found is None else [name for name, row in _EVERY.items() if row.notation == found.kind]
 
 
 def scheme_shown(labels: Iterable[str], scheme: str) -> str:
@@ -168,7 +172,7 @@ def fits(labels: Sequence[str], scheme: str, ids: np.ndarray | None = None, offs
     """Whether label sequences (as for `recognise`) are well-formed in a scheme. If some labels are unknown, unseen
     pairs prove little, so every label must also have a use in the scheme."""
     notation = reading(labels, scheme) or HYPHEN
-    if not {notation.split(label)[0] for label in labels} <= set(SCHEMES[scheme].letters):
+    if not {notation.split(label)[0] for label in labels} <= set(scheme_named(scheme).letters):
         return False
     seen = None if ids is None or offset is None else _seen_pairs(ids, offset, labels)
     unsure = ids is not None and bool((ids >= len(labels)).any())
