@@ -3,9 +3,7 @@ and what scikit-learn does with estimators."""
 
 from __future__ import annotations
 
-import copy
 import inspect
-import io
 import os
 import pickle
 import subprocess
@@ -16,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crf_items import TEST, TRAIN, features, lists
 
 from palmette import load_demo
-from palmette.crfsuite import CRF, load_pickle, metrics, scorers
-from palmette.crfsuite.model_resource import FileResource
+from palmette.crfsuite import CRF, metrics, scorers
 from palmette.errors import DataError, UsageError
 
 sklearn_crfsuite = pytest.importorskip("sklearn_crfsuite")
@@ -33,25 +31,6 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 }
 
 
-def features(sentence: list[tuple[str, str]], k: int) -> dict[str, Any]:
-    word, tag = sentence[k]
-    found: dict[str, Any] = {"bias": 1.0, "word": word.lower(), "end": word[-3:], "title": word.istitle(), "tag": tag}
-    for name, j in (("-1", k - 1), ("+1", k + 1)):
-        if 0 <= j < len(sentence):
-            found[name] = {"word": sentence[j][0].lower(), "tag": sentence[j][1]}
-        else:
-            found[name] = {"edge": True}
-    return found
-
-
-def items(part: str, n: int) -> tuple[list[list[dict[str, Any]]], list[list[str]]]:
-    X, y = load_demo(part)
-    return [[features(one, k) for k in range(len(one))] for one in X[:n]], [list(one) for one in y[:n]]
-
-
-TRAIN, TEST = items("train", 60), items("test", 40)
-
-
 @pytest.fixture(scope="module")
 def fitted() -> CRF:
     return CRF(c1=0.1, c2=0.1, max_iterations=30).fit(*TRAIN)
@@ -61,10 +40,6 @@ def fitted() -> CRF:
 def judged(fitted: CRF) -> Any:
     """The judge with the same model."""
     return sklearn_crfsuite.CRF(model_filename=fitted.modelfile.name)
-
-
-def lists(found: Any) -> list[list[Any]]:
-    return [list(one) for one in found]
 
 
 # Parameters
@@ -231,103 +206,6 @@ def test_data_that_do_not_belong_together(fitted: CRF) -> None:
     with pytest.raises(ValueError, match=r"differ|labels"):
         fitted.fit([TRAIN[0][0]], [TRAIN[1][0][:-1]])
     assert fitted.state_features_ == before  # the model is still the one that there was
-
-
-# Before training, files, pickles
-
-
-def test_before_training() -> None:
-    crf = CRF()
-    for name in ("tagger_", "classes_", "size_", "attributes_", "num_attributes_", "state_features_", "training_log_"):
-        assert getattr(crf, name) is None
-    for work in (crf.predict, crf.predict_single, crf.predict_marginals, crf.predict_marginals_single):
-        with pytest.raises(UsageError, match="this CRF is not trained yet: call fit, or give model_filename"):
-            work(TEST[0])
-
-
-def test_a_training_that_fails_leaves_no_model(fitted: CRF) -> None:
-    class Failing(Recorded):
-        def train(self, name: str, **given: Any) -> None:
-            raise KeyboardInterrupt
-
-    crf = CRF(trainer_cls=Failing)
-    with pytest.raises(KeyboardInterrupt):
-        crf.fit(*TRAIN)
-    assert crf.tagger_ is None
-
-
-def test_a_named_model_file(fitted: CRF, tmp_path: Path) -> None:
-    path = tmp_path / "m.crfsuite"
-    with pytest.raises(OSError, match=r"m\.crfsuite|[Nn]o such file"):
-        _ = CRF(model_filename=path).tagger_
-    path.write_bytes(fitted.modelfile.bytes)
-    other = CRF(model_filename=path)
-    assert lists(other.predict(TEST[0])) == lists(fitted.predict(TEST[0]))
-    assert CRF().set_params(model_filename=path).classes_ == fitted.classes_
-    loaded = pickle.loads(pickle.dumps(other))
-    assert loaded.modelfile.name == str(path)
-    other.fit(TRAIN[0][:5], TRAIN[1][:5])
-    assert other.size_ == path.stat().st_size < fitted.size_
-    del other
-    assert path.exists()
-
-
-def test_temporary_files_go_with_their_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    crf = CRF(max_iterations=2).fit(*TRAIN)
-    first = crf.modelfile.name
-    assert [str(path) for path in tmp_path.iterdir()] == [first]
-    crf.fit(*TRAIN)
-    assert [str(path) for path in tmp_path.iterdir()] == [crf.modelfile.name]
-    del crf
-    assert not list(tmp_path.iterdir())
-    CRF(max_iterations=2, keep_tempfiles=True).fit(*TRAIN)
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_a_forked_process_leaves_the_file(fitted: CRF) -> None:
-    resource = FileResource()
-    resource.ensure_name()
-    child = os.fork()
-    if child == 0:
-        resource.cleanup()
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.path.exists(resource.name)
-    resource.cleanup()
-    assert resource.name is None
-
-
-@pytest.mark.parametrize("again", [lambda crf: pickle.loads(pickle.dumps(crf)), copy.deepcopy])
-def test_pickles_hold_the_model(again: Any) -> None:
-    crf = CRF(c1=0.1, max_iterations=10).fit(*TRAIN)
-    wanted, log = lists(crf.predict(TEST[0])), crf.training_log_.last_iteration
-    other = again(crf)
-    assert other.modelfile.name != crf.modelfile.name
-    assert other.modelfile.bytes == crf.modelfile.bytes
-    del crf
-    assert lists(other.predict(TEST[0])) == wanted
-    assert other.get_params()["c1"] == 0.1
-    assert other.training_log_.last_iteration == log
-    assert again(CRF(c1=3)).tagger_ is None
-
-
-def test_pickles_of_the_judge(tmp_path: Path) -> None:
-    old = sklearn_crfsuite.CRF(c1=0.1, max_iterations=10).fit(*TRAIN, *TEST)
-    path = tmp_path / "old.pickle"
-    path.write_bytes(pickle.dumps({"model": old, "about": (1, 2)}))
-    found = load_pickle(path)
-    crf = found["model"]
-    assert (type(crf), found["about"]) == (CRF, (1, 2))
-    assert crf.get_params() == old.get_params()
-    assert crf.modelfile.bytes == Path(old.modelfile.name).read_bytes()
-    assert lists(crf.predict(TEST[0])) == lists(old.predict(TEST[0]))
-    assert crf.training_log_.last_iteration == old.training_log_.last_iteration
-    assert lists(crf.fit(*TRAIN).predict(TEST[0])) == lists(pickle.loads(pickle.dumps(crf)).predict(TEST[0]))
-    with open(path, "rb") as file:
-        assert load_pickle(file)["model"].score(*TEST) == pytest.approx(old.score(*TEST))
-    before = load_pickle(io.BytesIO(pickle.dumps(sklearn_crfsuite.CRF(c2=7))))
-    assert (before.c2, before.tagger_) == (7, None)
 
 
 class Chunker(CRF):
