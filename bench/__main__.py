@@ -26,6 +26,7 @@ from bench import (
     speed,
     start,
 )
+from bench.downstream.command import bench_downstream
 from bench.downstream.grobid import bench_grobid
 from bench.fuzz import command as fuzz
 from bench.measure import data_folder
@@ -52,6 +53,7 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "lm": lm.bench_lm,
     "dial": lambda data, times: dial.bench_dial(data),
     "pick": lambda data, times: pick.bench_pick(data),
+    "downstream": bench_downstream,
     "scale": lambda data, times: scale.bench_scale(data),
     "report": lambda data, times: write_report(),
 }

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from bench import latent, serve
+from bench.downstream import command as downstream
 from bench.measure import HERE, load, median
 
 SIDES = ("palmette", "python-crfsuite")
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 SERVE = "<!-- serve: begin -->", "<!-- serve: end -->"
+DOWNSTREAM = "<!-- downstream: begin -->", "<!-- downstream: end -->"
 
 
 def _result(name: str) -> dict[str, Any]:
@@ -140,6 +142,7 @@ def write_report() -> None:
     _fill(HERE.parent / "README.md", table())
     _fill(HERE.parent / "docs" / "latent.md", latent.table(_result("latent")))
     _fill(HERE.parent / "docs" / "usage.md", "\n".join(serve.table(_result("serve"))), SERVE)
+    _fill(HERE.parent / "docs" / "sklearn_crfsuite.md", downstream.page(_result("downstream")), DOWNSTREAM)
     draw(HERE.parent / "docs" / "images" / "bench.png")
     print(table())
 

@@ -53,9 +53,10 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
-def not_fitted(estimator: str) -> UsageError:
-    """The error for using an estimator before it is trained: scikit-learn's NotFittedError too, if that is imported."""
-    message = f"this {estimator} is not trained yet: call fit, or {estimator}.load"
+def not_fitted(estimator: str, otherwise: str = "") -> UsageError:
+    """The error for using an estimator before it is trained: scikit-learn's NotFittedError too, if that is imported.
+    `otherwise`: what to do if there is a model already."""
+    message = f"this {estimator} is not trained yet: call fit, or {otherwise or f'{estimator}.load'}"
     exceptions = sys.modules.get("sklearn.exceptions")
     if exceptions is None:
         return UsageError(message)

@@ -11,21 +11,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from palmette.crfsuite import metrics, scorers
     from palmette.crfsuite.errors import CRFSuiteError
+    from palmette.crfsuite.estimator import CRF
     from palmette.crfsuite.item_sequence import ItemSequence
+    from palmette.crfsuite.line_trainer import LinePerIterationTrainer
+    from palmette.crfsuite.old_pickles import load_pickle
     from palmette.crfsuite.tagger import Tagger
     from palmette.crfsuite.trainer import BaseTrainer, Trainer
 
 CRFSUITE_VERSION = "0.12.2"  # of the CRFsuite whose behaviour this follows
 
 _HOMES = {
+    "CRF": "estimator",
+    "LinePerIterationTrainer": "line_trainer",
+    "load_pickle": "old_pickles",
     "BaseTrainer": "trainer",
     "CRFSuiteError": "errors",
     "ItemSequence": "item_sequence",
     "Tagger": "tagger",
     "Trainer": "trainer",
 }
-__all__ = ["CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer"]
+_MODULES = ("metrics", "scorers")
+__all__ = [
+    "CRF", "CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "LinePerIterationTrainer", "Tagger",
+    "Trainer", "load_pickle", "metrics", "scorers",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -33,6 +44,8 @@ def __getattr__(name: str) -> Any:
 
     if name in _HOMES:
         return getattr(import_module(f"palmette.crfsuite.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"palmette.crfsuite.{name}")
     raise AttributeError(f"module 'palmette.crfsuite' has no attribute {name!r}")
 
 
