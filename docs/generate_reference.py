@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -23,7 +24,13 @@ NOTE = "<!-- made by docs/generate_reference.py from the declarations; do not ed
 
 def pages() -> dict[str, str]:
     """The text of each page by file name."""
-    return {"learners.md": _learners(), "estimators.md": _estimators(), "commands.md": _commands()}
+    sys.path.insert(0, str(Path(__file__).parent))
+    from generate_api import api_page
+
+    return {
+        "learners.md": _learners(), "estimators.md": _estimators(), "commands.md": _commands(),
+        "python.md": NOTE + api_page(),
+    }  # fmt: skip
 
 
 def _learners() -> str:
