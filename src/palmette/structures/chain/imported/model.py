@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -26,12 +26,13 @@ from palmette.kernels.core.index import FeatureIndex, hash_index
 from palmette.kernels.core.table import add_all
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import Crf
-from palmette.structures.chain.imported.scoring import DoubleScoring, at_temperature
 from palmette.structures.chain.metadata import Imported
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.scoring import Scoring
 from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
 from palmette.structures.stored_features import Names, some_names
+
+if TYPE_CHECKING:  # tagging does not wait for sums
+    from palmette.structures.chain.scoring import Scoring
 
 MOST_TABLE = 256 << 20
 """Bytes of a table of label pairs that a small file may ask for; a large one may ask for GROWTH times its size."""
@@ -95,6 +96,8 @@ class ImportedModel(ChainModel):
         return make_double_trellis(self.bare, data, longest)
 
     def scoring(self, bias: dict[str, float] | None = None, temperature: float | None = None) -> Scoring:
+        from palmette.structures.chain.imported.scoring import DoubleScoring, at_temperature
+
         self.need_exact("posteriors")
         heat = self.temperature if temperature is None else temperature
         if self._cooled[0] != heat:
