@@ -112,15 +112,16 @@ def rounded(bare: Chain, exact: DoubleWeights) -> Chain:
     pairs = np.zeros(bare.forbid.shape, np.float32)
     pairs[:, :Y] = exact.transitions
     ends, _, triples = bare.transitions
-    one = _lists(exact.first, exact.label, exact.w)
-    two = _lists(exact.pair_first, exact.pair, exact.pair_w)
+    one = _lists(exact.first, exact.label, exact.w, bare.bias.size)
+    two = _lists(exact.pair_first, exact.pair, exact.pair_w, Y * bare.bias.size)
     transitions = ends, TransitionWeights(pairs, no_sums(), no_state()), triples
     return bare._replace(transitions=transitions, weights=(one, two, bare.weights[2]))
 
 
-def _lists(first: np.ndarray, place: np.ndarray, w: np.ndarray) -> FeatureWeights:
+def _lists(first: np.ndarray, place: np.ndarray, w: np.ndarray, width: int) -> FeatureWeights:
+    """Lists; the zero row of a dense table if there is no attribute."""
     if first.size <= 1:
-        return no_weights()
+        return no_weights()._replace(w=np.zeros((1, width), np.float32))
     values = w.astype(np.float32).reshape(-1, 1)
     return no_weights()._replace(slot=np.diff(first).astype(np.int32), first=first, combo=place, w=values)
 
