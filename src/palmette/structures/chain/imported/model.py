@@ -203,7 +203,7 @@ def sorted_lists(
     owner, place = np.divmod(key, width)
     first = np.zeros(n_owners + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=n_owners), out=first[1:])
-    return first, place.astype(np.int32), np.ascontiguousarray(w, np.float64)
+    return first, place.astype(np.int32), w.astype(np.float64)  # a copy: those of a file may lie at any byte
 
 
 def no_lists() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
