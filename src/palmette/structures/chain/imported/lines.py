@@ -104,7 +104,7 @@ class Lines:
         except (ValueError, DeprecationWarning):
             found = np.zeros(0)
         if found.size != len(lines):
-            raise self.damaged(f"{what}: not a number on each of {len(lines):,} lines", lines.start)
+            raise self.damaged(f"{what}: not a number on each line from here on", lines.start)
         return found
 
     def chunks(self, lines: range, start: np.ndarray) -> Iterator[tuple[int, list[str]]]:
