@@ -324,7 +324,7 @@ def test_what_is_wrong_with_a_wapiti_model(old: str, new: str, message: str) -> 
         ("0 U0:x", "0 Q0:x", "neither U nor B"),
         ("0 U0:x", "U0:x", "should begin with a number"),
         ("0.5\n", "nan\n", "a weight is nan"),
-        ("0.5\n", "half\n", "not a number"),
+        ("0.5\n", "half\n", "not a number on each line"),
     ],
 )
 def test_what_is_wrong_with_a_crfpp_model(old: str, new: str, message: str) -> None:

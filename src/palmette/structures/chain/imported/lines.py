@@ -23,8 +23,12 @@ class Lines:
         text = bytes(data).replace(b"\r\n", b"\n")
         text += b"" if text.endswith(b"\n") else b"\n"
         self.data, self.source, self.at = np.frombuffer(text, np.uint8), source, 0
-        self.end = np.flatnonzero(self.data == NEWLINE)
-        self.start = np.concatenate((np.zeros(1, np.int64), self.end[:-1] + 1))
+        self.end = np.flatnonzero(self.data == NEWLINE)  # of each line
+
+    def starts(self, lines: range) -> np.ndarray:
+        """Where lines begin, i64[]."""
+        before = self.end[max(0, lines.start - 1) : max(0, lines.stop - 1)] + 1
+        return before if lines.start else np.concatenate((np.zeros(1, np.int64), before))[: len(lines)]
 
     def damaged(self, what: str, line: int | None = None) -> ModelError:
         """The error about a line, by default the one after the cursor."""
@@ -32,8 +36,8 @@ class Lines:
 
     def text(self, what: str) -> str:
         """The next line."""
-        (place,) = self.take(1, what)
-        raw = self.data[self.start[place] : self.end[place]].tobytes()
+        (place,) = own = self.take(1, what)
+        raw = self.data[self.starts(own)[0] : self.end[place]].tobytes()
         try:
             return raw.decode()
         except UnicodeDecodeError:
@@ -57,15 +61,20 @@ class Lines:
 
     def until_blank(self) -> range:
         """The numbers of the lines up to the next blank one, which is skipped."""
-        rest = self.end[self.at :] - self.start[self.at :]
-        blank = int(np.argmin(rest)) if rest.size and rest.min() == 0 else rest.size
-        lines = range(self.at, self.at + blank)
-        self.at = min(self.at + blank + 1, self.end.size)
-        return lines
+        first = blank = self.at
+        while blank < self.end.size:
+            own = range(blank, min(blank + CHUNK, self.end.size))
+            empty = self.end[own.start : own.stop] == self.starts(own)
+            if empty.any():
+                blank += int(np.argmax(empty))
+                break
+            blank = own.stop
+        self.at = min(blank + 1, self.end.size)
+        return range(first, blank)
 
     def leading_numbers(self, lines: range, after: str, what: str) -> tuple[np.ndarray, np.ndarray]:
         """The whole number that each line begins with, and the place after the character that follows it, i64[]."""
-        start, end = self.start[lines.start : lines.stop], self.end[lines.start : lines.stop]
+        start, end = self.starts(lines), self.end[lines.start : lines.stop]
         value, digits = np.zeros(start.size, np.int64), np.zeros(start.size, np.int64)
         open_ = np.ones(start.size, np.bool_)
         for k in range(MOST_DIGITS):
@@ -87,7 +96,7 @@ class Lines:
         """The decimal number on each line, f64[]."""
         if not len(lines):
             return np.zeros(0)
-        text = self.data[self.start[lines.start] : self.end[lines.stop - 1]].tobytes()
+        text = self.data[self.starts(lines)[0] : self.end[lines.stop - 1]].tobytes()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
@@ -95,14 +104,14 @@ class Lines:
         except (ValueError, DeprecationWarning):
             found = np.zeros(0)
         if found.size != len(lines):
-            raise self.damaged(f"{what}: not a number on each of {len(lines):,} lines", lines.start)
+            raise self.damaged(f"{what}: not a number on each line from here on", lines.start)
         return found
 
     def chunks(self, lines: range, start: np.ndarray) -> Iterator[tuple[int, list[str]]]:
         """The rest of each line from `start` on as strings, and the line that they begin with."""
         for first in range(0, len(lines), CHUNK):
             own = range(lines.start + first, min(lines.stop, lines.start + first + CHUNK))
-            base = int(self.start[own.start])
+            base = int(self.starts(own)[0])
             text = self.data[base : self.end[own.stop - 1]].tobytes().decode("latin-1")
             cuts = (start[first : first + CHUNK] - base).tolist()
             ends = (self.end[own.start : own.stop] - base).tolist()
