@@ -116,6 +116,8 @@ class Sequences:
         self.given += 1
         if not items:
             return
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"a sequence of {len(data):,} bytes; the most is {MOST_BYTES:,}")
         if self.tokens + len(items) > BLOCK or self.bytes + len(data) > MOST_BYTES:
             self._read()
         self.waiting.append(_Waiting(self.given - 1, data, labels, number))
