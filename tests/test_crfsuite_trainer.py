@@ -423,6 +423,20 @@ def test_a_folder_that_is_missing_is_an_error() -> None:
         trainer.train(None)
 
 
+def test_subclasses_need_not_call_init(tmp_path: Path) -> None:
+    def nothing(self: Any, *args: Any) -> None:
+        self.own = args
+
+    for module in BOTH:
+        trainer = type("Own", (module.Trainer,), {"__init__": nothing})("x", 3)
+        trainer.append(*PAIR[0])
+        trainer.train(str(tmp_path / "m"))
+        tagger = type("Own", (module.Tagger,), {"__init__": nothing})(4)
+        with tagger.open(str(tmp_path / "m")):
+            assert tagger.tag(PAIR[0][0]) == PAIR[0][1]
+        assert (trainer.own, tagger.own) == (("x", 3), (4,))
+
+
 def test_names_are_those_of_pycrfsuite() -> None:
     public = {"BaseTrainer", "CRFSUITE_VERSION", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer"}
     assert public <= set(dir(crfsuite))

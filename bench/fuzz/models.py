@@ -30,6 +30,7 @@ from palmette import (
 )
 from palmette.data import model_file
 from palmette.features.templates import parse
+from palmette.structures.chain.imported.crfpp import read_crfpp
 
 FIXTURES = Path(__file__).parents[2] / "tests" / "fixtures" / "v1"
 
@@ -58,6 +59,10 @@ EDGES = "U0:%x[0,0]\nB1:%x[0,1]\nB"
 ORDER_2 = "U0:%x[0,0]\nB1:%x[0,1]\nT2:%x[0,1]\nB\nT"
 EARLIER = "U0:%x[0,0]\nU1:%y[-1]/%x[0,1]\nU2:%y[-1]/%y[-2]"
 RESOURCES = "U0:%x[0,0,lexicon:place]\nU1:%x[0,0,cluster:kind]\nU2:%x[0,0,lower.suffix3]\nB"
+CRFPP = (
+    "version: 100\ncost-factor: 1\nmaxid: 12\nxsize: 2\n\nB-NP\nO\n\nU0:%x[0,0]\nB\nB1:%x[0,1]\n\n"
+    "0 B\n4 B1:NN\n8 U0:The\n10 U0:We\n\n" + "".join(f"{k / 8}\n" for k in range(-5, 7))
+)
 CLASSIFIER = "U0:%x[0,0]\nU1:%x[-1,1]/%x[0,1]"
 
 
@@ -108,11 +113,20 @@ def _trained(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
     rare = Tagger(template=parse(EDGES), passes=2, min_feature_count=2, edge_features="seen")
     yield "many labels", many.fit([[(f"w{k}", "X")] for k in range(300)], [[f"L{k}"] for k in range(300)]).save
     yield "seen labels", rare.fit(SENTENCES * 2, LABELS * 2).save
+    yield from _imported(folder)
     yield "linear classifier", LinearClassifier(passes=2).fit(ROWS, CLASSES).save
     for order in (1, 2):
         yield f"hmm {order}", HMM(order).fit([[word for word, _ in s] for s in SENTENCES], LABELS).save
     yield "resources", _with_resources(folder).save
     yield from _others(folder)
+
+
+def _imported(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
+    """Models of other tools, with float64 weights."""
+    Tagger(passes=2, ends=False, constraints="none").fit(ATTRIBUTES, LABELS).save(folder / "imported.crfsuite")
+    yield "imported, attributes", Tagger.load(folder / "imported.crfsuite").save
+    pairs = read_crfpp(CRFPP.encode(), "a text model of CRF++")
+    yield "imported, pairs", lambda path: pairs.save(str(path))
 
 
 def _taggers() -> dict[str, Tagger]:

@@ -86,7 +86,7 @@ def _tagger_steps(path: Path, console: Console | None) -> Iterator[Step]:
         yield lambda: _use_hmm(path)
     if "rows" in model.meta:
         yield lambda: LinearClassifier.load(path).predict(ROWS)
-    if model.checkpoint or model.meta.get("rows") is None:
+    if model.exact is None and (model.checkpoint or model.meta.get("rows") is None):
         yield lambda: _resumed(tagger)
     yield lambda: tagger.search_with(*(("viterbi",) if model.beam else ("beam", 3))).predict(X)
 

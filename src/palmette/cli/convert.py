@@ -8,7 +8,7 @@ from palmette.cli.command import Command, OutputOptions
 from palmette.cli.common import EncodingOptions, format_spec
 from palmette.cli.output import Meter, report_source
 from palmette.data.formats.spec import FormatSpec
-from palmette.errors import counted
+from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
 logger = logging.getLogger(__name__)
@@ -30,8 +30,8 @@ class Convert(EncodingOptions, OutputOptions, Command):
     )  # fmt: skip
     constraints: str | None = option(
         default=None, metavar="SCHEME", group="model",
-        help="Of a model: label sequences must follow a tag scheme from now on, iob2 or another one; auto: the one that "
-        "its labels show.",
+        help="Of a model: label sequences must follow a tag scheme from now on: iob2 or another one; auto: the one "
+        "that its labels show.",
     )  # fmt: skip
 
     def run(self) -> None:
@@ -40,6 +40,8 @@ class Convert(EncodingOptions, OutputOptions, Command):
         if is_model(self.data):
             convert_model(self.data, self.output, self.constraints)
             return
+        if self.constraints is not None:
+            raise UsageError(f"--constraints is for models, and {self.data} is none")
         spec = format_spec(self.params(FormatSpec))
         report_source(self.data, self.quiet)
         from palmette.data.convert import convert_file

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 
 class CRFSuiteError(Exception):
-    """Training has failed; `code` is a number as CRFsuite's errors have them."""
+    """python-crfsuite's error for a training that failed, for programs that catch it. Ours say what is wrong, as
+    ValueErrors."""
 
-    OVERFLOW = -2147483643
-
-    def __init__(self, code: int, message: str = "training has failed") -> None:
-        super().__init__(message)
+    def __init__(self, code: int) -> None:
+        super().__init__(f"error {code} of CRFsuite")
         self.code = code
 
 

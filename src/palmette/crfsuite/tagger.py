@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -30,8 +30,11 @@ class Tagger:
     _session: Session | None
     _room: PosteriorRoom | None
 
-    def __init__(self) -> None:
-        self.close()
+    def __new__(cls, *args: Any, **more: Any) -> Self:
+        """A subclass need not call `__init__`, as with python-crfsuite."""
+        made = super().__new__(cls)
+        made._forget()
+        return made
 
     def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
         """Open a model file of CRFsuite or of palmette. To be used with `with`, if at all: that closes the model."""
@@ -57,13 +60,16 @@ class Tagger:
     def _use(self, model: ChainModel, header: bytes) -> contextlib.closing[Tagger]:
         if model.encoder is not None:
             raise ValueError("the model has templates, which make attributes of words: use palmette.Tagger.load")
-        self.close()
+        self._forget()
         self._model, self._header, self._session = model, header, model.session()
         self._numbers: dict[Any, int] = {label: k for k, label in enumerate(model.labels)}
         return contextlib.closing(self)
 
     def close(self) -> None:
         """Forget the model."""
+        self._forget()
+
+    def _forget(self) -> None:
         self._model = self._session = self._room = None
         self._header, self._fresh = b"", True  # whether the room holds another sequence
         self._items: Sequence[Any] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from palmette.crfsuite.log_parser import TrainLogParser
 from palmette.crfsuite.parameters import Parameters
@@ -21,14 +21,24 @@ class BaseTrainer:
     print the log.
     """
 
+    verbose: Any
+    _sequences: Sequences
+    _parameters: Parameters
+
+    def __new__(cls, *args: Any, **more: Any) -> Self:
+        """A subclass need not call `__init__`, as with python-crfsuite."""
+        made = super().__new__(cls)
+        made.verbose, made._sequences, made._parameters = None, Sequences(), Parameters("lbfgs")
+        return made
+
     def __init__(
         self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: bool = True
     ) -> None:
-        self.verbose = verbose
-        self._sequences = Sequences()
-        self.select("lbfgs" if algorithm is None else algorithm)
+        if algorithm is not None:
+            self.select(algorithm)
         if params is not None:
             self.set_params(params)
+        self.verbose = verbose
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
         """Choose the algorithm; its parameters have their defaults then."""

@@ -101,6 +101,20 @@ class Attributes(msgspec.Struct, eq=False):
     ptr: np.ndarray  # i64[N+1]
     names: Column  # ids i32[z]
     val: np.ndarray  # f32[z], or of size 0 when all are 1
+    rest: np.ndarray = np.zeros(0, np.float32)  # f32[z]: what float32 leaves of the values; of size 0 when nothing
+
+
+def with_exact_values(index: FeatureIndex) -> FeatureIndex:
+    """A copy of an index, of a model that adds in float64: what float32 leaves of the value of an attribute is the
+    value of the same attribute once more."""
+    made = FeatureIndex(*index)
+    made.__dict__["exact_values"] = True
+    return made
+
+
+def wants_exact_values(index: FeatureIndex) -> bool:
+    """Whether an index is one of `with_exact_values`."""
+    return bool(index.__dict__.get("exact_values", False))
 
 
 class FoundAttributes(msgspec.Struct, eq=False):

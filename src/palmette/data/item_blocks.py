@@ -13,13 +13,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from palmette.data.corpus import Attributes, Column, Corpus, FoundAttributes, bytes_of
-from palmette.data.item_plain import GROUPS, as_own, attributes_of
+from palmette.data.corpus import Attributes, Column, Corpus, FoundAttributes, bytes_of, wants_exact_values
+from palmette.data.item_plain import GROUPS, as_own, attributes_of, in_two_parts
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.core.table import renumbered
 from palmette.kernels.io.items import (
+    EXACT,
     FINE,
     FOUND,
     NESTED,
@@ -82,7 +83,7 @@ def _in_order(value: Any) -> Any:
 class NewNames:
     """Numbers distinct names by first occurrence."""
 
-    spans = True
+    spans, exact = True, False
 
     def __init__(self) -> None:
         self.table = NameTable(
@@ -125,9 +126,11 @@ class KnownNames:
 
     def __init__(self, index: FeatureIndex) -> None:
         self.index = index
+        self.exact = wants_exact_values(index)
 
     def read(self, data: np.ndarray, room: ItemRoom, att: np.ndarray) -> None:
         """Read a block and look its attributes up."""
+        room.counts[EXACT] = self.exact
         find_items(data, room, self.index, att)
 
     def take(self, data: np.ndarray, room: ItemRoom, att: np.ndarray) -> None:
@@ -213,6 +216,8 @@ class AttributeBlocks:
             for (s, first), tokens in zip(self.places, self.waiting, strict=True)
             for i, token in enumerate(tokens, first)
         ]
+        if self.names.exact:
+            found = [in_two_parts(own) for own in found]
         names, values = [name for own in found for name, _ in own], [value for own in found for _, value in own]
         n, z = len(found), len(names)
         if n > self.room.ptr.size - 1 or z > self.room.hash.size:

@@ -98,6 +98,12 @@ def attributes_of(token: Any, place: str) -> list[tuple[str, float]]:
     return found
 
 
+def in_two_parts(found: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Attributes with what float32 leaves of their values as the values of the same attributes once more."""
+    rest = [(name, value - float(np.float32(value))) for name, value in found]
+    return [one for pair in zip(found, rest, strict=True) for one in pair if one[1] != 0.0]
+
+
 def _of_dict(values: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, float]]:
     for key, given in values.items():
         name, value = prefix + _name(key, prefix[:-1]), plain(given)

@@ -47,7 +47,7 @@ def _attributes(given: Attributes, tokens: np.ndarray) -> Attributes:
     ptr = np.concatenate(([0], np.cumsum(size))).astype(np.int64)
     places = np.repeat(given.ptr[tokens] - ptr[:-1], size) + np.arange(ptr[-1])
     val = given.val[places] if given.val.size else given.val
-    return Attributes(ptr, picked(given.names, places), val)
+    return Attributes(ptr, picked(given.names, places), val, given.rest[places] if given.rest.size else given.rest)
 
 
 def split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:

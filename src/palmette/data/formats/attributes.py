@@ -55,8 +55,8 @@ def parse_attributes(data: bytes, source: str, first_line: int = 1, labelled: bo
         raise _bad_cell(wrong, cell, source, first_line + int(tokens[where]))
     lines = Lines(raw, start, end, kind, tokens, label_start, label_end, 0, first_line)
     corpus = Corpus(offset, lines=lines, source=source)
-    val = _values(data, val, name_end, ptr, corpus)
-    corpus.attributes = Attributes(ptr, _column(raw, name_start, name_end, names_escaped), val)
+    val, left_over = _values(data, val, name_end, ptr, corpus)
+    corpus.attributes = Attributes(ptr, _column(raw, name_start, name_end, names_escaped), val, left_over)
     if labelled and tokens.size:
         corpus.labels = _column(raw, label_start, label_end, labels_escaped)
         _check_comments(corpus)
@@ -91,8 +91,11 @@ def _column(raw: np.ndarray, start: np.ndarray, end: np.ndarray, has_escapes: bo
     return Column(number[ids], text, type_start, type_end, hash, power)
 
 
-def _values(data: bytes, val: np.ndarray, name_end: np.ndarray, ptr: np.ndarray, corpus: Corpus) -> np.ndarray:
-    """The values, with those that the kernel has left to Python; of size 0 when all are 1."""
+def _values(
+    data: bytes, val: np.ndarray, name_end: np.ndarray, ptr: np.ndarray, corpus: Corpus
+) -> tuple[np.ndarray, np.ndarray]:
+    """The values f32[z], with those that the kernel has left to Python; of size 0 when all are 1. And what float32
+    leaves of them f32[z]; of size 0 when nothing."""
     lines = corpus.lines
     assert lines is not None
     for k in np.flatnonzero(~np.isfinite(val)).tolist():
@@ -111,7 +114,12 @@ def _values(data: bytes, val: np.ndarray, name_end: np.ndarray, ptr: np.ndarray,
                 file=corpus.source, line=lines.first_line + line, hint=_advice(cell),
             )  # fmt: skip
         val[k] = value
-    return np.zeros(0, np.float32) if np.all(val == 1.0) else val
+    none = np.zeros(0, np.float32)
+    if np.all(val == 1.0):
+        return none, none
+    values = val.astype(np.float32)
+    left_over = (val - values).astype(np.float32)
+    return values, left_over if left_over.any() else none
 
 
 def _check_comments(corpus: Corpus) -> None:

@@ -13,12 +13,12 @@ weights and change nothing. Sums, lists and spans are those of the float32 kerne
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from palmette.kernels.chain.astar import Candidates, list_paths, make_candidates
-from palmette.kernels.chain.forms import Active, Chain, Data, longest_of
+from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, longest_of
 from palmette.kernels.chain.forward import Sums, exp_edges, log_partition, make_sums
 from palmette.kernels.chain.marginals import marginals, most_probable_label
 from palmette.kernels.chain.max_recursion import best_scores
@@ -99,7 +99,7 @@ def make_double_trellis(m: Chain, x: Data, longest: int | None = None) -> Double
 def make_double_sums(m: Chain, x: Data, both: bool = False) -> DoubleSums:
     """For any sentence of the corpus; `both`: for marginals, not for log Z alone."""
     T = make_double_trellis(m, x)
-    return DoubleSums(T, make_sums(T, m, both))
+    return DoubleSums(T, make_sums(cast(Trellis, T), m, both))
 
 
 def make_double_posteriors(m: Chain, x: Data) -> DoublePosteriors:

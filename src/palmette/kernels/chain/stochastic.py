@@ -116,6 +116,12 @@ def _descend_seen(
     for k in range(x.ptr[i], x.ptr[i + 1]):
         attribute = x.att[k]
         value = np.float32(1.0) if x.val.size == 0 else x.val[k]
+        if block == 1 and squares.shape[0] == 0:  # one number each
+            for p in range(r.first[attribute], r.first[attribute + 1]):
+                change = -rate * (value * g[place[r.combo[p]]] + decay[attribute] * r.w[p, 0])
+                r.w[p, 0] += change
+                r.a[p, 0] += c * change
+            continue
         for p in range(r.first[attribute], r.first[attribute + 1]):
             w, a = r.w[p], r.a[p]
             own = squares[p] if squares.shape[0] > 0 else squares.reshape(-1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import inline, kernel
-from palmette.kernels.core.types import F32, I64, U8, Bytes
+from palmette.kernels.core.types import F64, I64, U8, Bytes
 from palmette.kernels.io.columns import DASH, DOT, NINE, TAB, ZERO
 
 COLON, BACKSLASH, PLUS, SMALL_E, LARGE_E = 58, 92, 43, 101, 69
@@ -90,17 +90,17 @@ def _number(data: np.ndarray, at: int, stop: int) -> float:
 @kernel
 def split_attributes(
     data: Bytes, body: I64, end: I64, tokens: I64, most: int
-) -> tuple[I64, I64, I64, I64, I64, F32, bool, bool, int, int, int, int]:
+) -> tuple[I64, I64, I64, I64, I64, F64, bool, bool, int, int, int, int]:
     """The cells of N token lines, line tokens[n] from body[n] to end[tokens[n]].
 
-    Returns label start i64[N] and end i64[N], ptr i64[N+1], name start i64[z] and end i64[z], val f32[z] (NaN:
+    Returns label start i64[N] and end i64[N], ptr i64[N+1], name start i64[z] and end i64[z], val f64[z] (NaN:
     left to Python), whether a label and whether a name has an escape; then the first error (FINE: none), its
     token, and its first and last byte. `most` is at least z."""
     N = tokens.size
     label_start, label_end = np.empty(N, np.int64), np.empty(N, np.int64)
     ptr = np.zeros(N + 1, np.int64)
     name_start, name_end = np.empty(most, np.int64), np.empty(most, np.int64)
-    val = np.empty(most, np.float32)
+    val = np.empty(most, np.float64)
     labels_escaped, names_escaped = False, False
     wrong, where, bad_start, bad_end = FINE, 0, 0, 0
     z = 0

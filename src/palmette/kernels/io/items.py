@@ -30,8 +30,8 @@ from palmette.kernels.core.types import F32, F64, I32, I32_2D, I64, I64_2D, U8, 
 FINE, ODD, NO_ROOM = 0, 1, 2  # ODD: not of the form above; NO_ROOM: more tokens or attributes than the arrays take
 DEPTH = 16  # of maps within maps
 # Places in ItemRoom.counts: those of the caller first
-SIZE, ZEROS, STATUS, TOKENS, FOUND, VALUED, NESTED, TEXT, PREFIX = 0, 1, 2, 3, 4, 5, 6, 7, 8
-COUNTS = 9
+SIZE, ZEROS, EXACT, STATUS, TOKENS, FOUND, VALUED, NESTED, TEXT, PREFIX = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+COUNTS = 10
 STRING, MAP, ARRAY, NUMBER, OTHER = 0, 1, 2, 3, 4  # kinds of values
 COLON = RANDOM[58]
 LARGEST = np.float64(np.finfo(np.float32).max)
@@ -49,11 +49,10 @@ class ItemRoom(NamedTuple):
     """What a block of tokens becomes: z attributes of n tokens, and space to find them. The caller owns the arrays and
     makes them larger if a kernel says NO_ROOM."""
 
-    counts: (
-        I64  # [COUNTS] in: SIZE, bytes of the block; ZEROS, whether attributes of value 0 count; out: STATUS, tokens,
-    )
-    #                      attributes, whether some value is not 1, whether an array lies within a map, bytes of all
-    #                      names, bytes of prefixes
+    # [COUNTS] in: SIZE, bytes of the block; ZEROS, 1: attributes of value 0 count; EXACT, 1: what float32 leaves of a
+    # value is the value of the same attribute once more. Out: STATUS, tokens, attributes, whether some value is not 1,
+    # whether an array lies within a map, bytes of all names, bytes of prefixes
+    counts: I64
     ptr: I64  # [most tokens + 1]
     hash: U64  # [most]     of names
     val: F32  # [most]
@@ -182,6 +181,7 @@ def _read_token(data: np.ndarray, at: int, size: int, z: int, r: ItemRoom) -> tu
     after its last attribute."""
     count, hashes, val, span, stack, outer, number = r.counts, r.hash, r.val, r.span, r.stack, r.outer, r.number
     spans = span.shape[0] > 0
+    exact = count[EXACT] == 1 and not spans
     kind, left, at = _head(data, at, size)
     if kind != MAP and kind != ARRAY:
         return -ODD, z
@@ -237,6 +237,13 @@ def _read_token(data: np.ndarray, at: int, size: int, z: int, r: ItemRoom) -> tu
             span[z, 0], span[z, 1], span[z, 2], span[z, 3], span[z, 4], span[z, 5] = p0, p1, k0, k1, t0, t1
             text += p1 - p0 + k1 - k0 + (1 + t1 - t0 if t0 >= 0 else 0)
         z += 1
+        if exact:
+            left_over = value - np.float64(np.float32(value))
+            if left_over != 0.0:
+                if z == hashes.size:
+                    return -NO_ROOM, z
+                hashes[z], val[z] = h, left_over
+                z += 1
 
 
 @part

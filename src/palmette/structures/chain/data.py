@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from palmette.data.corpus import Attributes, Corpus
+from palmette.data.corpus import Attributes, Corpus, wants_exact_values
 from palmette.errors import DataError
 from palmette.features.encode import Encoder, new_feature_index
 from palmette.features.index import growing
@@ -91,9 +91,20 @@ def _known_attributes(corpus: Corpus, feature_index: FeatureIndex) -> Active:
         return Active(found.ptr, found.att, found.val)
     given = _attributes_of(corpus)
     numbers = find_all(feature_index, mixed_all(given.names.hash))
-    ptr, att, val = given.ptr.copy(), given.names.ids.copy(), given.val.copy()
+    if given.rest.size and wants_exact_values(feature_index):
+        ptr, att, val = _in_two_parts(given)
+    else:
+        ptr, att, val = given.ptr.copy(), given.names.ids.copy(), given.val.copy()
     z = keep_attributes(ptr, att, val, numbers)
     return Active(ptr, att[:z], val[:z] if val.size else val)
+
+
+def _in_two_parts(given: Attributes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Attributes (ptr, type, value); what float32 leaves of a value is the value of the same attribute once more."""
+    more = np.flatnonzero(given.rest)
+    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(given.rest != 0)))
+    att = np.insert(given.names.ids, more + 1, given.names.ids[more])
+    return given.ptr + before[given.ptr], att, np.insert(given.val, more + 1, given.rest[more])
 
 
 class Collected:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -243,7 +242,8 @@ class ChainModel(Searching):
 
     def changed(self, **parts: Any) -> Self:
         """A copy with other parts, of the same kind."""
-        made = copy(self)
+        made = object.__new__(type(self))  # `copy` would pack and unpack it
+        made.__dict__.update(self.__dict__)
         made._session = made._at_temperature = None
         for name, part in parts.items():
             setattr(made, name, part)

@@ -13,6 +13,7 @@ from palmette.kernels.chain.forms import FeatureWeights
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.packed import PackedRows
 from palmette.kernels.core.index import FeatureIndex
+from palmette.structures.chain.imported.model import ImportedModel
 from palmette.structures.chain.label_context import kept_rows
 from palmette.structures.chain.lists import without_zeros
 from palmette.structures.chain.model import ChainModel
@@ -24,7 +25,7 @@ from palmette.structures.stored_features import Names, some_names
 def pruned(model: ChainModel, *, rows: bool, names: bool) -> ChainModel:
     """Drop zero rows (`rows`) and the attributes' names (`names`, which only inspection needs)."""
     if rows:
-        model = _without_zero_rows(model)
+        model = model.without_zeros() if isinstance(model, ImportedModel) else _without_zero_rows(model)
     return model.changed(names={}) if names else model
 
 

@@ -4,7 +4,7 @@ temperature and with a bias. Models bring their own kernels (`ChainModel.scoring
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,8 @@ class Lists:
     def __init__(self, chain: Chain, data: Data, n: int) -> None:
         from palmette.kernels.chain.nbest import make_list_workspace
 
-        self.chain, self.data, self.workspace = chain, data, make_list_workspace(chain, data, n)
+        self.chain, self.data = chain, data
+        self.workspace: Any = make_list_workspace(chain, data, n)
 
     def fill(
         self, first: int, last: int, out: np.ndarray, scores: np.ndarray, probability: np.ndarray, restricted: bool

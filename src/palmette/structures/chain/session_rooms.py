@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from palmette.data.corpus import wants_exact_values
 from palmette.data.item_blocks import encode, holds_sets
 from palmette.data.item_plain import is_unicode
 from palmette.features.encode import LEXICON, Encoder
@@ -54,6 +55,7 @@ class AttributeReader:
     def resize(self, most: int) -> None:
         """Make room for so many tokens."""
         data, room = np.zeros(self.bytes, np.uint8), make_item_room(most, self.attributes, spans=False)
+        room.counts[items.EXACT] = wants_exact_values(self.index)
         att = np.zeros(self.attributes, np.int32)
         self.find = prepared(find_items, data, room, self.index, att)
         self.data, self.counts = data.data, room.counts.data

@@ -50,7 +50,7 @@ def _header(lines: Lines) -> tuple[float, int]:
     version = _field(lines, "version", r"\d{1,9}")
     if int(version) != VERSION:
         raise lines.damaged(f"version {version}; {VERSION} is the one that CRF++ has", 0)
-    factor = float(_field(lines, "cost-factor", r"[-+.0-9eE]{1,40}"))
+    factor = float(_field(lines, "cost-factor", r"[-+]?\d{1,20}\.?\d{0,20}(?:[eE][-+]?\d{1,3})?"))
     if not math.isfinite(factor):
         raise lines.damaged(f"cost-factor: {factor}", lines.at - 1)
     count = int(_field(lines, "maxid", r"\d{1,12}"))
@@ -75,8 +75,12 @@ def _entries(lines: Lines, names: Names, first: np.ndarray, w: np.ndarray, n_lab
     if (kind == 0).any():
         raise lines.damaged("an attribute that begins with neither U nor B", line + int(np.argmin(kind)))
     count = np.where(kind == 1, n_labels, n_labels * n_labels)
-    if (first + count > w.size).any() or int(count.sum()) > w.size:
-        raise lines.damaged(f"attributes with more weights than the {w.size:,} that there are", line)
+    if int(count.sum()) != w.size:
+        raise lines.damaged(f"attributes with {int(count.sum()):,} weights, and there are {w.size:,}", line)
+    last = first + count
+    if (last > w.size).any():
+        wrong = int(np.argmax(last))
+        raise lines.damaged(f"weights up to {int(last[wrong]):,}, and there are {w.size:,}", line + wrong)
     owner, place = np.repeat(np.arange(kind.size), count), within_groups(count)
     own = w[np.repeat(first, count) + place]
     there = own != 0

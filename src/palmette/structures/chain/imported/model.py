@@ -13,10 +13,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from palmette.data.corpus import with_exact_values
 from palmette.data.labels.schemes import Transitions
 from palmette.data.normal_form import NONE
 from palmette.errors import ModelError
 from palmette.features.encode import Encoder
+from palmette.features.index import kept_attributes
 from palmette.kernels.chain.double import DoubleTrellis, DoubleWeights, decode_double, make_double_trellis
 from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, TransitionWeights, no_state, no_sums, no_weights
 from palmette.kernels.core.hashing import hash_pieces, mixed_all
@@ -29,7 +31,7 @@ from palmette.structures.chain.metadata import Imported
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.scoring import Scoring
 from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
-from palmette.structures.stored_features import Names
+from palmette.structures.stored_features import Names, some_names
 
 MOST_TABLE = 256 << 20
 """Bytes of a table of label pairs that a small file may ask for; a large one may ask for GROWTH times its size."""
@@ -41,6 +43,8 @@ class ImportedModel(ChainModel):
 
     def __init__(self, *parts: Any, exact: DoubleWeights, **more: Any) -> None:
         super().__init__(*parts, **more)
+        if self.encoder is None:
+            self.feature_indexes = {1: with_exact_values(self.feature_indexes[1])}
         self._exact = exact
         self._cooled: tuple[float, DoubleWeights] = 1.0, exact
         self.bare: Chain = self.__dict__.pop("chain")  # without any weights
@@ -56,6 +60,27 @@ class ImportedModel(ChainModel):
     def with_bare(self, allowed: Transitions, scheme: str, bare: Chain) -> Self:
         """The model with other restrictions."""
         made = self.changed(allowed=allowed, scheme=scheme, bare=bare)
+        made.__dict__.pop("chain", None)
+        return made
+
+    def without_zeros(self) -> Self:
+        """The model without weights of 0, and without attributes that have no other."""
+        exact, indexes, names = self._exact, dict(self.feature_indexes), dict(self.names)
+        lists = {1: exact[:3], 2: exact[3:6]}
+        for arity in self.feature_indexes:
+            first, place, w = lists[arity]
+            owner = np.repeat(np.arange(first.size - 1), np.diff(first))[w != 0]
+            count = np.bincount(owner, minlength=first.size - 1)
+            keep = count > 0
+            kept = np.concatenate((np.zeros(1, np.int64), np.cumsum(count[keep])))
+            lists[arity] = kept, place[w != 0], w[w != 0]
+            index = kept_attributes(indexes[arity], keep)
+            indexes[arity] = with_exact_values(index) if self.encoder is None else index
+            if arity in names:
+                names[arity] = some_names(names[arity], keep)
+        made = self.changed(feature_indexes=indexes, names=names)
+        made._exact = DoubleWeights(*lists[1], *lists[2], exact.transitions, exact.single)
+        made._cooled = 1.0, made._exact
         made.__dict__.pop("chain", None)
         return made
 
