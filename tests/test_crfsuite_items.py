@@ -85,8 +85,25 @@ def test_an_error_in_the_data_names_the_sequence(item: Any) -> None:
     sequences = Sequences()
     sequences.append([["a"]], ["A"], 0)
     sequences.append([["a"], item], ["A", "A"], 0)
+    sequences.append([["b"]], ["B"], 0)
     with pytest.raises((TypeError, ValueError), match="sequence 1 of the data, item 1: "):
         sequences.corpus()
+    corpus = sequences.corpus()  # the others are there
+    assert corpus.attributes is not None
+    assert corpus.labels is not None
+    assert corpus.attributes.names.cells() == ["a", "b"]
+    assert corpus.labels.cells() == ["A", "B"]
+
+
+def test_blocks_of_any_size_are_read() -> None:
+    sequences = Sequences()
+    sizes = [1, 1500, 1023, 1, 2, 3000]
+    for size in sizes:
+        sequences.append([[f"n{k}"] for k in range(size)], ["A"] * size, 0)
+    corpus = sequences.corpus()
+    assert corpus.attributes is not None
+    assert np.diff(corpus.offset).tolist() == sizes
+    assert corpus.attributes.names.cells() == [f"n{k}" for size in sizes for k in range(size)]
 
 
 def test_strings_are_sequences_of_letters() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cli_run import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
@@ -30,7 +31,8 @@ from palmette.structures.chain.posteriors import confidence_of
 
 pycrfsuite = pytest.importorskip("pycrfsuite")
 NAMES = st.sampled_from(["a", "b", "cc", "ü", "\U0001f600", "x:y", "0", " ", "long name of an attribute"])
-VALUES = st.one_of(st.booleans(), st.sampled_from(["v", "w"]), st.floats(-8, 8), st.integers(-3, 3))
+NUMBERS = st.floats(-8, 8).filter(lambda x: x == 0 or abs(x) > 1e-20)  # values have the range of 32-bit floats
+VALUES = st.one_of(st.booleans(), st.sampled_from(["v", "w"]), NUMBERS, st.integers(-3, 3))
 TOKENS = st.one_of(st.lists(NAMES, max_size=5), st.dictionaries(NAMES, VALUES, max_size=5))
 LABELS = st.sampled_from(["O", "B-X", "I-X", "Ö"])
 SENTENCES = st.lists(st.tuples(TOKENS, LABELS), min_size=1, max_size=6)
@@ -387,3 +389,51 @@ def test_pruned_models_have_no_zeros(tmp_path: Path) -> None:
     assert small.model_.feature_indexes[1].size == len(own) - len(zeroed)
     assert small.predict_marginals(sentences) == expected
     assert sorted(small.model_.names[1][k] for k in range(2)) == ["a", "c"]
+
+
+def test_a_model_without_features(tmp_path: Path) -> None:
+    """Nothing was frequent enough: all labels are equally good, and the first one comes out."""
+    data = trained([[(["a"], "X"), (["c"], "Y")]], **{"feature.minfreq": 100.0})
+    tagger = ours(data, tmp_path)
+    agree(data, tagger, [[["a"], ["q"]], [["c"]]])
+    assert crfsuite_bytes(tagger.model_) == data
+    tagger.compact()
+    tagger.save(tmp_path / "small.palm")
+    assert Tagger.load(tmp_path / "small.palm").predict([[["a"], ["q"]]]) == [["X", "X"]]
+
+
+def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    cli = Cli(tmp_path, capsys, monkeypatch)
+    train = [[(["b"], "B-X"), (["i"], "I-X"), (["o"], "O")], [(["o"], "O"), (["b"], "B-X"), (["i"], "O")]]
+    cli.write("m.crfsuite", trained(train, c2=0.1))
+    cli.write("d.txt", "B-X\tb\nI-X\ti\nO\to\n\nO\to\nB-X\tb\nO\ti\n")
+    judge = theirs((tmp_path / "m.crfsuite").read_bytes())
+    expected = [judge.tag([["b"], ["i"], ["o"]]), judge.tag([["o"], ["b"], ["i"]])]
+    for command in ("tag m.crfsuite d.txt", "tag m.palm d.txt", "tag again.crfsuite d.txt"):
+        if "m.palm" in command:
+            cli.fine("convert m.crfsuite -o m.palm")
+            cli.fine("convert m.palm -o again.crfsuite")
+        assert [block.split("\n") for block in cli.fine(command).strip().split("\n\n")] == expected
+    assert "accuracy" in cli.fine("eval m.crfsuite d.txt")
+    assert "total" in cli.fine("explain m.crfsuite --data d.txt")
+    assert "a model of CRFsuite" in cli.fine("inspect m.crfsuite")
+    cli.write("dev.txt", cli.read("d.txt") + "\nO\tb\nB-X\to\n")  # with a mistake: else no temperature is best
+    assert "temperature" in cli.fine("calibrate m.crfsuite dev.txt -o c.palm")
+    cli.fine("convert m.crfsuite -o strict.palm --constraints auto")
+    assert "3 labels (IOB2)" in cli.fine("inspect strict.palm")
+    for line, message in (
+        ("convert m.crfsuite -o x.txt", "ends in .palm or .crfsuite"),
+        ("convert m.crfsuite", "ends in .palm or .crfsuite"),
+        ("convert d.txt --format attributes --constraints iob2", "--constraints is for models"),
+        ("convert strict.palm -o x.crfsuite", "forbidden transitions"),
+    ):
+        ran = cli(line)
+        assert ran.code == 2
+        assert message in ran.err
+
+
+def test_a_single_weight(tmp_path: Path) -> None:
+    """It lies at no multiple of eight bytes in the file."""
+    data = trained([[([], "O"), (["a"], "B-X")]])
+    agree(data, ours(data, tmp_path), [[["a"], []], [[]]])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fitting import flat_tagger
 
-from palmette import Tagger, load_demo
+from palmette import Latent, Tagger, load_demo
 from palmette.options.declare import OptionError
 
 LEARNERS: list[dict[str, Any]] = [
@@ -53,7 +53,8 @@ def test_a_resumed_model_keeps_its_pairs() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"learner": "mira"}, {"learner": "pa"}, {"learner": "maxent"}, {"search": "beam"}]
+    "options",
+    [{"learner": "mira"}, {"learner": "pa"}, {"learner": "maxent"}, {"search": "beam"}, {"states": Latent(2)}],
 )  # fmt: skip
 def test_other_learners_refuse_it(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="transition_features"):

@@ -26,6 +26,7 @@ from palmette.training.chain.seen import learnt_pairs, seen_labels
 from palmette.training.interrupt import Interrupt
 from palmette.training.result import TrainResult
 
+LEAST = 1e-9  # of what must be above zero
 SEED = 1  # of the order in which online learners see the sequences
 
 
@@ -141,5 +142,6 @@ def _learner(algorithm: str, values: Mapping[str, Any]) -> Learner:
     if algorithm == "l2sgd":
         return Crf(optimiser="sgd", l2=float(values["c2"]))
     if algorithm == "passive-aggressive":
-        return PassiveAggressive(pa_type=("PA", "PA-I", "PA-II")[values["type"]])
-    return Arow() if algorithm == "arow" else Perceptron()
+        variant = ("PA", "PA-I", "PA-II")[values["type"]]
+        return PassiveAggressive(pa_type=variant, aggressiveness=max(values["c"], LEAST))
+    return Arow(aggressiveness=1.0 / max(values["gamma"], LEAST)) if algorithm == "arow" else Perceptron()

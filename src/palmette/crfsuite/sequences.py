@@ -4,7 +4,7 @@ compiled reader (data/item_blocks.py). What that does not take is read by item_s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from palmette.crfsuite.item_sequence import ItemSequence
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.item_blocks import BLOCK, MOST_BYTES, AttributeBlocks, NewNames, encode
+from palmette.data.item_plain import LARGEST
 from palmette.data.subset import take
 from palmette.kernels.io.items import FINE, NESTED, STATUS
 
@@ -38,61 +39,37 @@ def _encoded(items: Sequence[Any]) -> bytes:
         return encode(ItemSequence(items).tokens())
 
 
+class _Waiting(NamedTuple):
+    """A sequence that is not read yet."""
+
+    number: int  # among all that were given
+    data: bytes
+    labels: list[int]
+    group: int
+
+
 class _Blocks(AttributeBlocks):
-    """Collects encoded sequences; zeros count as values."""
+    """Reads encoded sequences; zeros count as values."""
 
     def __init__(self) -> None:
         super().__init__(NewNames(), zeros=True)
-        self.encoded: list[bytes] = []
-        self.bytes = self.begun = 0  # bytes that wait; sequences before them
 
-    def add_encoded(self, data: bytes, tokens: int) -> None:
-        if self.encoded and (self.bytes + len(data) > MOST_BYTES or self.size + tokens > BLOCK):
-            self.flush()
-        self.encoded.append(data)
-        self.bytes += len(data)
-        self.size += tokens
-
-    def flush(self) -> None:
-        """Read what waits."""
-        if self.encoded:
-            count = len(self.encoded)
-            try:
-                self._flush()
-            finally:
-                self.begun += count
-                self.encoded, self.bytes, self.size = [], 0, 0
-
-    def _read_waiting(self) -> None:
-        if not self._taken(self.encoded):
-            again = [self._by_definition(k, data) for k, data in enumerate(self.encoded)]
-            if not self._taken(again):
-                raise ValueError(f"sequence {self.begun}: a value is not a finite number of 32 bits")
-
-    def _taken(self, sequences: list[bytes]) -> bool:
-        """Whether the reader takes the sequences; their attributes have numbers then."""
-        data = _ARRAY + len(sequences).to_bytes(4, "big") + b"".join(sequences)
-        given = np.frombuffer(data, np.uint8)
-        self.until_room(given, self.names.read)
+    def take(self, sequences: list[_Waiting]) -> bool:
+        """Number and keep the attributes of sequences; False, and nothing is kept, if the reader does not take them."""
+        data = _ARRAY + len(sequences).to_bytes(4, "big") + b"".join(sequence.data for sequence in sequences)
+        self.size = sum(len(sequence.labels) for sequence in sequences)
+        self.given = np.frombuffer(data, np.uint8)
+        self.until_room(self.given, self.names.read)
         if self.room.counts[STATUS] != FINE:
             return False
         if self.room.counts[NESTED]:  # sets are arrays now, in an order that changes from run to run
-            given = np.frombuffer(encode(_in_order(msgspec.msgpack.decode(data))), np.uint8)
-            self.until_room(given, self.names.read)
-        self.names.take(given, self.room, self.numbers)
+            self.given = np.frombuffer(encode(_in_order(msgspec.msgpack.decode(data))), np.uint8)
+            self.until_room(self.given, self.names.read)
+        self._flush()
         return True
 
-    def _by_definition(self, place: int, data: bytes) -> bytes:
-        try:
-            items = msgspec.msgpack.decode(data, strict=False)
-            tokens = ItemSequence(items).tokens()
-            for at, token in enumerate(tokens):
-                for name, value in token.items():
-                    if not abs(value) < 3.4e38:
-                        raise ValueError(f"item {at}: {name!r} is {value}; expected a finite number of 32 bits")
-            return encode(tokens)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"sequence {self.begun + place} of the data, {error}") from None
+    def _read_waiting(self) -> None:
+        self.names.take(self.given, self.room, self.numbers)
 
 
 def _in_order(sentences: list[list[Any]]) -> list[list[Any]]:
@@ -104,11 +81,24 @@ def _in_order(sentences: list[list[Any]]) -> list[list[Any]]:
     return [[inner(token) if isinstance(token, dict) else token for token in tokens] for tokens in sentences]
 
 
+def _by_definition(data: bytes) -> bytes:
+    """A sequence that the reader does not take, encoded so that it does; TypeError or ValueError if it is wrong."""
+    tokens = ItemSequence(msgspec.msgpack.decode(data, strict=False)).tokens()
+    for place, token in enumerate(tokens):
+        for name, value in token.items():
+            if not abs(value) <= LARGEST:
+                raise ValueError(f"item {place}: {name!r} is {value}; expected a finite number of 32 bits")
+    return encode(tokens)
+
+
 class Sequences:
     """The data of a trainer."""
 
     def __init__(self) -> None:
         self.blocks = _Blocks()
+        self.given = 0  # sequences so far
+        self.waiting: list[_Waiting] = []
+        self.tokens = self.bytes = 0  # of those that wait
         self.sizes: list[int] = []
         self.groups: list[int] = []
         self.numbers: dict[str, int] = {}  # of labels, by first occurrence
@@ -121,18 +111,42 @@ class Sequences:
             raise ValueError(f"{len(items)} items and {len(tags)} labels: a sequence has a label for each item")
         if not _STRINGS.issuperset(map(type, tags)):
             tags = [label_text(tag) for tag in tags]
-        data = _encoded(items)
+        data, number, own = _encoded(items), int(group), self.numbers
+        labels = [own.setdefault(tag, len(own)) for tag in tags]
+        self.given += 1
         if not items:
             return
-        numbers = self.numbers
-        self.labels.extend([numbers.setdefault(tag, len(numbers)) for tag in tags])
-        self.sizes.append(len(items))
-        self.groups.append(int(group))
-        self.blocks.add_encoded(data, len(items))
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"a sequence of {len(data):,} bytes; the most is {MOST_BYTES:,}")
+        if self.tokens + len(items) > BLOCK or self.bytes + len(data) > MOST_BYTES:
+            self._read()
+        self.waiting.append(_Waiting(self.given - 1, data, labels, number))
+        self.tokens += len(items)
+        self.bytes += len(data)
+
+    def _read(self) -> None:
+        """Read what waits. Sequences that are wrong are left out; the first of them is raised as an error."""
+        waiting, self.waiting, self.tokens, self.bytes = self.waiting, [], 0, 0
+        wrong: Exception | None = None
+        if waiting and not self.blocks.take(waiting):
+            good = []
+            for sequence in waiting:
+                try:
+                    good.append(sequence._replace(data=_by_definition(sequence.data)))
+                except (TypeError, ValueError) as error:
+                    wrong = wrong or type(error)(f"sequence {sequence.number} of the data, {error}")
+            waiting = good
+            self.blocks.take(waiting)
+        for sequence in waiting:
+            self.sizes.append(len(sequence.labels))
+            self.groups.append(sequence.group)
+            self.labels.extend(sequence.labels)
+        if wrong is not None:
+            raise wrong
 
     def corpus(self) -> Corpus:
         """All sequences as a corpus."""
-        self.blocks.flush()
+        self._read()
         offset = np.concatenate(([0], np.cumsum(self.sizes))).astype(np.int64)
         corpus = Corpus(offset, source="the data")
         self.blocks.finish(corpus)

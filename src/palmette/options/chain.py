@@ -195,9 +195,7 @@ class ChainSettings(ChainOptions, Value):
             raise OptionError("candidates", "a forest is what parsers with merged states have; leave it out")
         if self.mavg_every is not None and self.estimator != "mavg":
             raise OptionError("mavg_every", "applies to the estimator mavg")
-        if self.transition_features != "all" and (self.beam or learner.kind not in ("crf", "perceptron")):
-            how = "a beam" if self.beam else learner.kind
-            raise OptionError("transition_features", f"seen is for crf and perceptron with exact search, not {how}")
+        _check_transitions(self)
         if learner.full_batch and self.estimator != "auto":
             raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
         if not isinstance(self.constraints, str):
@@ -252,6 +250,16 @@ def _check_states(settings: ChainSettings) -> None:
         raise OptionError("tied_update", f"{learner.kind} adapts to single weights; set it to 0")
     if latent is not None and learner.maximises_likelihood and (latent.split_after or latent.tied_update != 1.0):
         raise OptionError("split_after, tied_update", f"they do not apply to {learner.kind}")
+
+
+def _check_transitions(settings: ChainSettings) -> None:
+    """Label pairs without weights are for learners that move one weight at a time, or all of those that exist."""
+    if settings.transition_features == "all":
+        return
+    kind, several = settings.chosen_learner.kind, isinstance(settings.states, SeveralStates)
+    if settings.beam is not None or several or kind not in ("crf", "perceptron"):
+        how = "a beam" if settings.beam is not None else "several states of a label" if several else kind
+        raise OptionError("transition_features", f"seen is for crf and perceptron with exact search, not for {how}")
 
 
 def _check_beam(settings: ChainSettings) -> None:

@@ -40,9 +40,7 @@ from palmette.structures.chain.array_specs import (
     chain_specs,
     layout_of,
 )
-from palmette.structures.chain.imported.model import ImportedModel
 from palmette.structures.chain.imported.recognise import load_imported
-from palmette.structures.chain.imported.stored import exact_chain, pack_lists, unpack_exact
 from palmette.structures.chain.lists import as_rows, entries, is_list
 from palmette.structures.chain.metadata import ABOUT_TRAINING, TASK, ChainMeta, Imported, StoredShape
 from palmette.structures.chain.model import MOST_BIAS, ChainModel
@@ -141,6 +139,8 @@ def _pack_sorted(model: ChainModel, arity: int) -> dict[str, np.ndarray]:
     compact = model.packed is not None
     parts = pack_index(part, without_keys(index) if compact else index) | pack_names(part, names, packed=compact)
     if model.exact is not None:
+        from palmette.structures.chain.imported.stored import pack_lists
+
         return parts | pack_lists(model.exact, arity, order)
     if compact and arity == 1:
         assert model.packed is not None
@@ -288,6 +288,9 @@ def _unpack_kind(
     if layout.exact:
         if not isinstance(stored.imported, Imported):
             raise ModelError("damaged model: weights of 64 bits, and no tool that they come from", file=file)
+        from palmette.structures.chain.imported.model import ImportedModel
+        from palmette.structures.chain.imported.stored import exact_chain, unpack_exact
+
         chain = exact_chain(shape, allowed, layout, file)
         return partial(ImportedModel, exact=unpack_exact(found, layout, stored.imported.tool)), chain
     chain = unpack_chain_weights(found, layout, shape, allowed, stored.sizes)

@@ -46,18 +46,17 @@ def _by_sums(problem: TrainingData, least: float, *, every: bool) -> Seen | None
 
 
 def learnt_pairs(problem: TrainingData) -> np.ndarray | None:
-    """bool[H, W]: the pairs of states whose weights are learnt; None: all. Those that a resumed model has stay."""
+    """bool[H, W]: the label pairs whose weights are learnt; None: all. Those that a resumed model has stay."""
     settings, least, shape, old = problem.settings, problem.request.least_sum, problem.shape, problem.request.resume
     every = settings.transition_features == "all"
     if every and (least is None or least <= 0.0):
         return None
     counts = pair_counts(problem.data.known, problem.data.offset, shape.n_labels)
-    learnt = counts >= max(1.0, least or 0.0)
-    H, per = shape.n_states, shape.states_per_label
-    found = np.zeros((H, stride_of(H)), np.bool_)
-    found[:, :H] = np.repeat(np.repeat(learnt, per, axis=0), per, axis=1)
+    Y = shape.n_labels
+    found = np.zeros((Y, stride_of(Y)), np.bool_)
+    found[:, :Y] = counts >= max(1.0, least or 0.0)
     if old is not None:
-        before = old.shape.n_states
+        before = old.shape.n_labels
         found[:before, :before] |= old.chain.transitions[1].w[:, :before] != 0.0
     return found
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from palmette.kernels.io.columns import join_types
 from palmette.structures.chain.imported.parts import Part, names_of, within_groups
 from palmette.structures.stored_features import Names
 
@@ -41,8 +42,8 @@ def read_names(part: Part, count: int, what: str) -> Names:
         raise part.damaged(f"{what} {int(wrong[0])} has the string of {what} {int(number[wrong[0]])}")
     _check_apart(part, place, length, what)
     begin, text = place + 8, length - 1
-    offset = np.concatenate((np.zeros(1, np.int64), np.cumsum(text)))
-    data = part.data[np.repeat(begin, text) + within_groups(text)]
+    data, offset = join_types(part.data, begin, begin + text)
+    data = data[: offset[-1]]
     if (data == 0).any() or part.data[begin + text].any():
         raise part.damaged(f"a string of {what}s that does not end with its zero byte")
     return names_of(data, offset, what, part.source)

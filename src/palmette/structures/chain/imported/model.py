@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -26,12 +26,13 @@ from palmette.kernels.core.index import FeatureIndex, hash_index
 from palmette.kernels.core.table import add_all
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import Crf
-from palmette.structures.chain.imported.scoring import DoubleScoring, at_temperature
 from palmette.structures.chain.metadata import Imported
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.scoring import Scoring
 from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
 from palmette.structures.stored_features import Names, some_names
+
+if TYPE_CHECKING:  # tagging does not wait for sums
+    from palmette.structures.chain.scoring import Scoring
 
 MOST_TABLE = 256 << 20
 """Bytes of a table of label pairs that a small file may ask for; a large one may ask for GROWTH times its size."""
@@ -95,6 +96,8 @@ class ImportedModel(ChainModel):
         return make_double_trellis(self.bare, data, longest)
 
     def scoring(self, bias: dict[str, float] | None = None, temperature: float | None = None) -> Scoring:
+        from palmette.structures.chain.imported.scoring import DoubleScoring, at_temperature
+
         self.need_exact("posteriors")
         heat = self.temperature if temperature is None else temperature
         if self._cooled[0] != heat:
@@ -109,15 +112,16 @@ def rounded(bare: Chain, exact: DoubleWeights) -> Chain:
     pairs = np.zeros(bare.forbid.shape, np.float32)
     pairs[:, :Y] = exact.transitions
     ends, _, triples = bare.transitions
-    one = _lists(exact.first, exact.label, exact.w)
-    two = _lists(exact.pair_first, exact.pair, exact.pair_w)
+    one = _lists(exact.first, exact.label, exact.w, bare.bias.size)
+    two = _lists(exact.pair_first, exact.pair, exact.pair_w, Y * bare.bias.size)
     transitions = ends, TransitionWeights(pairs, no_sums(), no_state()), triples
     return bare._replace(transitions=transitions, weights=(one, two, bare.weights[2]))
 
 
-def _lists(first: np.ndarray, place: np.ndarray, w: np.ndarray) -> FeatureWeights:
+def _lists(first: np.ndarray, place: np.ndarray, w: np.ndarray, width: int) -> FeatureWeights:
+    """Lists; the zero row of a dense table if there is no attribute."""
     if first.size <= 1:
-        return no_weights()
+        return no_weights()._replace(w=np.zeros((1, width), np.float32))
     values = w.astype(np.float32).reshape(-1, 1)
     return no_weights()._replace(slot=np.diff(first).astype(np.int32), first=first, combo=place, w=values)
 
@@ -199,7 +203,7 @@ def sorted_lists(
     owner, place = np.divmod(key, width)
     first = np.zeros(n_owners + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=n_owners), out=first[1:])
-    return first, place.astype(np.int32), np.ascontiguousarray(w, np.float64)
+    return first, place.astype(np.int32), w.astype(np.float64)  # a copy: those of a file may lie at any byte
 
 
 def no_lists() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

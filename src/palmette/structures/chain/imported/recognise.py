@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from palmette.data.files import FilePath, peek, read_all, shown
-from palmette.structures.chain.model import ChainModel
 
-Reader = Callable[[bytes, str], ChainModel]
+if TYPE_CHECKING:
+    from palmette.structures.chain.model import ChainModel
+
+Reader = Callable[[bytes, str], "ChainModel"]
 LONGEST = 16  # bytes that decide
 
 

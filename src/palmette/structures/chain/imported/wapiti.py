@@ -1,7 +1,7 @@
 """Wapiti's text models, with their patterns.
 
     #mdl#TYPE#N         the type (2: a conditional random field) and how many weights follow; old files have no type
-    #rdr#P/C/A          P patterns, each a netstring `LENGTH:TEXT,`; C columns; A: Wapiti's --force setting
+    #rdr#P/C/A          P patterns, each a netstring `LENGTH:TEXT,`; C columns; A: of models without patterns
     #qrk#N              N labels as netstrings
     #qrk#N              N observations, likewise: `u` on labels, `b` on label pairs, `*` on both
     NUMBER=WEIGHT       weights that are not zero, in C's hexadecimal notation
