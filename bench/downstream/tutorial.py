@@ -51,7 +51,7 @@ def rows(found: dict[str, Any]) -> list[tuple[str, ...]]:
             shown.append((f"{name}: {key}", f"{100 * mine[key]:.2f}", f"{100 * theirs[key]:.2f}", ""))
         best = (", ".join(f"{key} {value:.3f}" for key, value in side["best"].items()) for side in (mine, theirs))
         shown.append((f"{name}: best of the search", *best, ""))
-        same = {str(names) for names, _ in mine["strongest"]} & {str(names) for names, _ in theirs["strongest"]}
+        same = mine["strongest"].keys() & theirs["strongest"].keys()
         shown.append((f"{name}: of {2 * SHOWN} strongest weights the same", str(len(same)), "", ""))
     return shown
 
@@ -82,7 +82,7 @@ def measure(side: str, data: Path, corpus: str) -> dict[str, Any]:
     report = metrics.flat_classification_report(y_test, y_pred, labels=labels, zero_division=0, output_dict=True)
     found["weakest label"] = min(labels, key=lambda label: report[label]["f1-score"])
     weights = Counter(crf.transition_features_).most_common(SHOWN) + Counter(crf.state_features_).most_common(SHOWN)
-    found["strongest"] = [[list(names), weight] for names, weight in weights]
+    found["strongest"] = {" --> ".join(names): weight for names, weight in weights}
     found["megabytes"] = crf.size_ / 1e6
     return found | search(sklearn_crfsuite, metrics, X_train[:SEARCHED], y_train[:SEARCHED], scores)
 
