@@ -12,7 +12,17 @@ from documents import documents
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from palmette import Conversion, Document, FormatSpec, convert_file, convert_labels, read_documents, write_documents
+from palmette import (
+    Conversion,
+    Document,
+    FormatSpec,
+    Tagger,
+    convert_file,
+    convert_labels,
+    read_documents,
+    write_documents,
+)
+from palmette.cli import main
 from palmette.data.formats.registry import read_corpus
 from palmette.errors import DataError, UsageError
 
@@ -221,3 +231,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert cli("convert a.jsonl --json").code == 2
     assert "2 documents, 2 spans; wrote c.jsonl" in cli("convert a.jsonl --output-format prodigy -o c.jsonl").err
     assert cli("convert a.jsonl --output-format xml").code == 2
+
+
+def test_options_of_data_are_refused_for_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Tagger("pos", passes=1).fit([["a", "b"]] * 3, [["X", "Y"]] * 3).save(tmp_path / "m.palm")
+    for flags in (["--to", "iob2"], ["--output-format", "jsonl"], ["--json"], ["--format", "columns"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["convert", str(tmp_path / "m.palm"), "-o", str(tmp_path / "n.palm"), *flags])
+        assert ended.value.code == 2
+        assert f"{flags[0]}: for data" in capsys.readouterr().err

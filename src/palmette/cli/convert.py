@@ -53,6 +53,7 @@ class Convert(EncodingOptions, JsonOptions, Command):
         from palmette.cli.convert_model import convert_model, is_model
 
         if is_model(self.data):
+            self._check_model_flags()
             convert_model(self.data, self.output, self.constraints)
             return
         if self.constraints is not None:
@@ -72,6 +73,16 @@ class Convert(EncodingOptions, JsonOptions, Command):
             print_json({"output": self.output, **account.to_dict()})
         else:
             self._tell(account)
+
+    def _check_model_flags(self) -> None:
+        """UsageError if an option of data is given for a model."""
+        own = {"--to": self.to, "--output-format": self.output_format, "--output-encoding": self.output_encoding}
+        given = [name for name, value in own.items() if value is not None] + (["--json"] if self.json else [])
+        given += [f"--{name.replace('_', '-')}" for name in self.given(*FormatSpec.__options__)]
+        if given:
+            raise UsageError(
+                f"{', '.join(given)}: for data, and {self.data} is a model; its format is the name's ending"
+            )
 
     def _tell(self, account: Conversion) -> None:
         for effect, message in account.messages():
