@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ from spacy.scorer import Scorer, get_ner_prf
 from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.vocab import Vocab
 
-from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import are_chunk_labels
 from palmette.errors import UsageError, counted
 from palmette.estimators.retag import field_named
@@ -48,11 +48,15 @@ class ChainComponent(Component):
         """UsageError if the component has no use for such labels."""
         raise NotImplementedError
 
-    def _decoded(self, words: Words) -> tuple[ChainModel, Corpus, np.ndarray]:
-        """The model, what it has read, and the label of each word i32[N]."""
-        model = self.estimator.model_
-        corpus = words.corpus(self.columns)
-        return model, corpus, model.tag(corpus)[0]
+    def _decoded(self, words: Words) -> list[str]:
+        """The label of each word. A session remembers words from batch to batch; what it does not take, such as very
+        long sentences, is decoded together."""
+        tokens = words.cells(self.columns)
+        sentences = [tokens[a:b] for a, b in pairwise(words.offset.tolist())]
+        quick = self.estimator.model_.session().quick
+        found = [quick(sentence) for sentence in sentences]
+        others = iter(self.estimator.predict([s for s, path in zip(sentences, found, strict=True) if path is None]))
+        return [label for path in found for label in (next(others) if path is None else path[0])]
 
 
 def columns_of(model: ChainModel, given: Sequence[str] | None) -> tuple[str, ...]:
@@ -107,22 +111,22 @@ class PalmetteTagger(ChainComponent):
         return list(self.estimator.labels_)
 
     def _annotate(self, words: Words) -> None:
-        model, _, ids = self._decoded(words)
-        vocab, values = None, np.zeros(0, np.uint64)
+        labels = self._decoded(words)
+        vocab, values = None, {}
         for doc, own, places in words.parts():
             if self.target in TARGETS:
                 if doc.vocab is not vocab:
-                    vocab, values = doc.vocab, self._values(doc.vocab, model.labels)
-                self._write(doc, places, values[ids[own]])
+                    vocab, values = doc.vocab, self._values(doc.vocab, set(labels))
+                self._write(doc, places, np.array([values[label] for label in labels[own]], np.uint64))
             else:
-                self._extend(doc, places, [model.labels[k] for k in ids[own].tolist()])
+                self._extend(doc, places, labels[own])
 
-    def _values(self, vocab: Vocab, labels: list[str]) -> np.ndarray:
-        """What a document stores for each label, u64[Y]. Strings are added for each batch: a vocabulary may forget."""
+    def _values(self, vocab: Vocab, labels: Iterable[str]) -> dict[str, int]:
+        """What a document stores for each label. Strings are added for each batch: a vocabulary may forget them."""
         if self.target == "pos":
-            return np.array([UNIVERSAL[label] for label in labels], np.uint64)
+            return {label: int(UNIVERSAL[label]) for label in labels}
         add = vocab.morphology.add if self.target == "morph" else vocab.strings.add
-        return np.array([add(label) for label in labels], np.uint64)
+        return {label: add(label) for label in labels}
 
     def _write(self, doc: Doc, places: np.ndarray, chosen: np.ndarray) -> None:
         attribute = TARGETS[self.target]
@@ -173,11 +177,13 @@ class SpanComponent(ChainComponent):
         """The spans of each document, in order."""
         if not words.n_words:
             return [(doc, []) for doc in words.docs]
-        model, corpus, ids = self._decoded(words)
-        sentence, first, end, kind = places_of(ids, corpus.offset, model.labels)
+        model = self.estimator.model_
+        number = {label: k for k, label in enumerate(model.labels)}
+        ids = np.array([number[label] for label in self._decoded(words)], np.int32)
+        sentence, first, end, kind = places_of(ids, words.offset, model.labels)
         sure = np.ones(kind.size)
         if confidence:
-            spans = confidence_of(model, corpus, ids).spans
+            spans = confidence_of(model, words.corpus(self.columns), ids).spans
             assert spans is not None
             sure = spans.posterior
         begin, last = words.offset[sentence] + first, words.offset[sentence] + end - 1  # words

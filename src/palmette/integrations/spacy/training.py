@@ -73,8 +73,7 @@ def sentences(
     report = _Report()
     for batch in minibatch(documents(docs, vocab), size=TOGETHER):
         words = Words(batch)
-        cells = [words.column(name).cells() for name in columns]
-        tokens = cells[0] if len(cells) == 1 else list(zip(*cells, strict=True))
+        tokens = words.cells(columns)
         labels: list[Any] = _span_labels(words, label, scheme, report) if of_spans else words.column(label).cells()
         for a, b in pairwise(words.offset.tolist()):
             X.append(tokens[a:b])

@@ -30,7 +30,7 @@ from spacy.attrs import (
 )
 from spacy.tokens import Doc, Token
 
-from palmette.data.corpus import Column, Corpus, column_of_strings, column_of_types
+from palmette.data.corpus import Column, Corpus, column_of_types
 from palmette.data.treebank import NOTHING
 from palmette.errors import DataError, UsageError
 
@@ -90,33 +90,41 @@ class Words:
         """The words as a tagger reads them; each column is an attribute, which every word must have."""
         return Corpus(self.offset, [self.column(name) for name in columns], source="the documents")
 
+    def cells(self, columns: Sequence[str]) -> list[Any]:
+        """The words as Python data: strings, or tuples if there are several columns."""
+        found = []
+        for name in columns:
+            ids, types = self._values(name, required=True)
+            found.append([types[k] for k in ids.tolist()])
+        return found[0] if len(found) == 1 else list(zip(*found, strict=True))
+
     def column(self, name: str, *, required: bool = True) -> Column:
         """The attribute of all words. DataError if a word does not have it and it is required; otherwise `_`."""
-        made = self._extension(name) if name.startswith(EXTENSION) else self._attribute(name)
-        if "" not in made.types:
-            return made
-        if required and name not in MAY_BE_EMPTY:
-            raise self.lacking(int(np.argmax(made.ids == made.types.index(""))), name)
-        types = dict.fromkeys(cell or NOTHING for cell in made.types)
-        number = {cell: k for k, cell in enumerate(types)}
-        ids = np.array([number[cell or NOTHING] for cell in made.types], np.int32)[made.ids]
-        return column_of_types(ids, list(types))
+        return column_of_types(*self._values(name, required))
 
-    def _attribute(self, name: str) -> Column:
+    def _values(self, name: str, required: bool) -> tuple[np.ndarray, list[str]]:
+        """The attribute of all words: the distinct values, and the number i32[N] of each word's."""
+        ids, types = self._extension(name) if name.startswith(EXTENSION) else self._attribute(name)
+        if "" not in types:
+            return ids, types
+        if required and name not in MAY_BE_EMPTY:
+            raise self.lacking(int(np.argmax(ids == types.index(""))), name)
+        return _numbered([cell or NOTHING for cell in types], ids)
+
+    def _attribute(self, name: str) -> tuple[np.ndarray, list[str]]:
         values = _joined([doc.to_array(ATTRIBUTES[name]) for doc in self.docs])[self.tokens]
         found, first, ids = np.unique(values, return_index=True, return_inverse=True)
         owners = np.searchsorted(self.first, self.tokens[first], side="right") - 1
         pairs = zip(owners.tolist(), found.tolist(), strict=True)
-        types = [self.docs[d].vocab.strings[value] for d, value in pairs]
-        return column_of_types(ids.astype(np.int32), types)
+        return ids.astype(np.int32), [self.docs[d].vocab.strings[value] for d, value in pairs]
 
-    def _extension(self, name: str) -> Column:
+    def _extension(self, name: str) -> tuple[np.ndarray, list[str]]:
         own = name.removeprefix(EXTENSION)
         cells = [doc[i]._.get(own) for doc, _, places in self.parts() for i in places.tolist()]
         for k, cell in enumerate(cells):
             if cell is not None and not isinstance(cell, str):
                 raise DataError(f"{self.place(k)}: {name} is {cell!r}, and a column holds strings")
-        return column_of_strings(cell or "" for cell in cells)
+        return _numbered([cell or "" for cell in cells], np.arange(len(cells)))
 
     def place(self, word: int) -> str:
         """Where a word is, for messages."""
@@ -131,6 +139,13 @@ class Words:
             f"{self.place(word)} has no {name}, which the model reads",
             hint=f"put a component that sets {name} before it in the pipeline, or choose other attributes in config",
         )
+
+
+def _numbered(cells: list[str], places: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """The cells at these places i64[N] as numbers i32[N] of distinct ones, and these."""
+    number: dict[str, int] = {}
+    ids = np.array([number.setdefault(cell, len(number)) for cell in cells], np.int32)
+    return ids[places], list(number)
 
 
 def _joined(arrays: list[Any], width: int = 0) -> np.ndarray:
