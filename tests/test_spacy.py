@@ -136,6 +136,16 @@ def test_entities_of_any_tag_scheme(scheme: str) -> None:
 # What is read
 
 
+def test_sentences_of_a_hook_and_documents_of_several_vocabularies(models: Path) -> None:
+    tagger = Tagger.load(models / "pos.palm")
+    docs = [Doc(spacy.blank(name).vocab, words=["The", "list", "returns", "it"]) for name in ("en", "xx")]
+    docs[1].user_hooks["sents"] = lambda doc: iter([doc[:2], doc[2:]])
+    list(PalmetteTagger("tagger", str(models / "pos.palm")).pipe(docs))
+    assert [token.tag_ for token in docs[0]] == tagger.predict([["The", "list", "returns", "it"]])[0]
+    first, second = tagger.predict([["The", "list"], ["returns", "it"]])
+    assert [token.tag_ for token in docs[1]] == first + second
+
+
 def test_a_word_without_a_column_is_an_error(models: Path) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("palmette_ner", config={"model": str(models / "chunk.palm")})

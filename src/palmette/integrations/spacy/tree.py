@@ -87,8 +87,8 @@ class PalmetteParser(Component):
             for field in ("upos", "xpos") if field in found
         }  # fmt: skip
         letters = self.estimator.model_.templates.columns
-        wanted = [[field] for field in lacking if field[0] in letters]
-        wanted += [list(lacking)] if "t" in letters and lacking else []
+        wanted = [[field] for field in lacking if {"upos": "u", "xpos": "x"}[field] in letters]
+        wanted += [list(lacking)] if "t" in letters and lacking else []  # one of them will do
         for fields in wanted:
             without = np.logical_and.reduce([lacking[field] for field in fields])
             if without.any():
