@@ -107,15 +107,18 @@ def test_trees_are_those_of_the_parser(models: Path, batch: list[Any]) -> None:
         for token in doc:
             token.tag_ = "NN" if len(token.text) > 3 else "DT"
     cuts = [sentences_of(doc) for doc in docs]
-    for doc, sentences in zip(component.pipe(docs, batch_size=3), cuts, strict=True):
+    before = [[sent.start for sent in doc.sents] if doc.has_annotation("SENT_START") else [0] for doc in docs]
+    for doc, sentences, starts in zip(component.pipe(docs, batch_size=3), cuts, before, strict=True):
         for sentence in sentences:
             words = [{"form": token.text, "xpos": token.tag_} for token in sentence]
             for token, (head, relation) in zip(sentence, parser.predict([words])[0], strict=True):
                 assert token.dep_ == relation
                 assert token.head.i == (sentence[head - 1].i if head else token.i)
-        if sentences:  # whitespace hangs on a neighbour: no sentence is added, and each begins and ends as before
+        if sentences:  # whitespace hangs on a neighbour: no sentence is added
             assert [[t.i for t in part] for part in sentences_of(doc)] == [[t.i for t in part] for part in sentences]
             assert len(list(doc.sents)) == len(sentences)
+            if len(sentences) == len(starts):  # each has a word
+                assert [sent.start for sent in doc.sents] == starts
         else:
             assert not doc.has_annotation("DEP") or not len(doc)
 
