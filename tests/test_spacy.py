@@ -49,7 +49,8 @@ VOCAB = spacy.blank("en").vocab
 VOCABULARY = ["The", "a", "function", "list", "takes", "returns", "it", "not", ".", "reads", "Ürün", "é", "🙂", "NOUN"]
 SPACES = [" ", "\n", "\n\n", "\t "]
 tokens = st.lists(
-    st.tuples(st.sampled_from(VOCABULARY + SPACES), st.booleans(), st.sampled_from([True, False, False])), max_size=14
+    st.tuples(st.sampled_from(VOCABULARY + 2 * SPACES), st.booleans(), st.sampled_from([True, False, False])),
+    max_size=14,
 )
 batches = st.lists(st.tuples(tokens, st.booleans()), max_size=4)
 slow = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -121,6 +122,17 @@ def test_trees_are_those_of_the_parser(models: Path, batch: list[Any]) -> None:
                 assert [sent.start for sent in doc.sents] == starts
         else:
             assert not doc.has_annotation("DEP") or not len(doc)
+
+
+def test_whitespace_hangs_on_a_word_of_its_sentence(models: Path) -> None:
+    component = PalmetteParser("parser", str(models / "tree.palm"))
+    words, starts = [" ", "It", "\n", ".", "\n", "So", " ", "\n"], [1, 0, 0, 0, 1, 0, 0, 1]
+    doc = component(Doc(VOCAB, words=words, tags=["NN"] * 8, sent_starts=starts))
+    heads = {token.i: token.head.i for token in doc if token.is_space}
+    assert heads == {0: 1, 2: 1, 4: 5, 6: 5, 7: 5}  # the last one is a sentence without a word
+    assert [sent.start for sent in doc.sents] == [0, 4]
+    assert {token.dep_ for token in doc if token.is_space} == {"dep"}
+    assert doc.has_annotation("DEP", require_complete=True)
 
 
 @pytest.mark.parametrize("scheme", ["iob1", "iob2", "ioe2", "iobes", "bilou"])
