@@ -88,7 +88,7 @@ class Component(Pipe):
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate a stream; the documents of a batch are decoded together."""
+        """Annotate a stream; the documents of a batch are read and annotated together."""
         for docs in util.minibatch(stream, size=batch_size):
             try:
                 self._batch(docs)
