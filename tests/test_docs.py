@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+NEEDS = {"docs/spacy.md": ("spacy", "palmette.integrations.spacy")}  # a library, and the module that registers us there
 
 
 def blocks(page: str, kind: str) -> list[str]:
@@ -61,6 +63,10 @@ def test_console_blocks(page: str, tmp_path: Path) -> None:
 def test_python_blocks(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from palmette.datasets.demo import PARTS, demo_text
 
+    if page in NEEDS:
+        library, module = NEEDS[page]
+        pytest.importorskip(library, reason=f"needs {library}: pip install 'palmette[{library}]'")
+        importlib.import_module(module)
     for part in PARTS:
         (tmp_path / f"{part}.txt").write_text(demo_text(part), encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -29,7 +29,7 @@ TAGS = ("upos", "xpos")
 def tag_field(tagger: Tagger) -> str:
     """The field that a tagger makes: the label of its training data."""
     trained = tagger.model_.meta.get("reading") or {}
-    label = _field_named(str(trained.get("label")))
+    label = field_named(str(trained.get("label")))
     if trained.get("format") != "conllu" or label not in TAGS:
         raise UsageError(
             "the tagger was not trained on upos or xpos of a CoNLL-U file: name the field that it makes "
@@ -38,7 +38,7 @@ def tag_field(tagger: Tagger) -> str:
     return label
 
 
-def _field_named(name: str) -> str:
+def field_named(name: str) -> str:
     """A CoNLL-U field by its name or by its number, as in the metadata of a model; any other text as it is."""
     numbers = {str(k): field for k, field in enumerate(CONLLU_FIELDS)}
     return numbers.get(name, name.lower())
@@ -92,7 +92,7 @@ def _inputs(tagger: Tagger) -> list[str]:
     trained = tagger.model_.meta.get("reading") or {}
     names = [str(name).lower() for name in trained.get("columns") or ()]
     if trained.get("format") == "conllu":
-        names = [_field_named(name) for name in names]
+        names = [field_named(name) for name in names]
     elif tagger.model_.encoder is not None and tagger.model_.encoder.n_columns <= 1:
         names = ["form"]
     if not names or any(name not in FIELDS for name in names):

@@ -1,0 +1,22 @@
+"""Palmette in spaCy pipelines: components, and training data from documents.
+
+    nlp.add_pipe("palmette_tagger", config={"model": "pos.palm"})
+    nlp.add_pipe("palmette_ner", config={"model": "ner.palm"})
+
+spaCy finds the components by their entry points, without an import. Needs the extra `spacy`.
+"""
+
+try:
+    import spacy  # noqa: F401
+except ImportError as error:
+    raise ImportError("this needs spaCy: pip install 'palmette[spacy]'") from error
+
+from palmette.integrations.spacy.chain import PalmetteNER, PalmetteSpans, PalmetteTagger
+from palmette.integrations.spacy.factories import make_ner, make_parser, make_spans, make_tagger
+from palmette.integrations.spacy.training import Misaligned, docs_from_offsets, sentences, trees
+from palmette.integrations.spacy.tree import PalmetteParser
+
+__all__ = [
+    "Misaligned", "PalmetteNER", "PalmetteParser", "PalmetteSpans", "PalmetteTagger", "docs_from_offsets", "make_ner",
+    "make_parser", "make_spans", "make_tagger", "sentences", "trees",
+]  # fmt: skip
