@@ -134,7 +134,10 @@ def test_what_does_not_fit_is_an_error(both: tuple[Any, Any]) -> None:
                 use()
 
 
-@pytest.mark.parametrize("items", [[{"a": None}], [5], [{"w": "a"}, {"a": object()}], [{"n": float("nan")}]], ids=repr)
+@pytest.mark.parametrize(
+    "items", [[{"a": None}], [5], [{"w": "a"}, {"a": object()}], [{"n": float("nan")}]],
+    ids=["None", "a number", "an object", "NaN"],
+)  # fmt: skip
 def test_a_wrong_item_is_an_error_with_its_place(both: tuple[Any, Any], items: list[Any]) -> None:
     own, _ = both
     for use in (lambda: own.tag(items), lambda: (own.set(items), own.marginal("A", 0))):
