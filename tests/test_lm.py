@@ -15,6 +15,7 @@ from naive_lm import BEGIN, NaiveModel
 from strategies import EXAMPLES
 
 from palmette import LanguageModel
+from palmette.data import model_file
 from palmette.data.formats.sentences import parse_sentences
 from palmette.errors import DataError, ModelError, UsageError
 from palmette.structures.lm.estimate import FALLBACK, discounts_of
@@ -341,3 +342,14 @@ def test_bad_input_is_told(tmp_path: Path) -> None:
         LanguageModel().fit([["a b"]])
     with pytest.raises(UsageError, match="call fit"):
         LanguageModel().log_likelihood("a")
+
+
+def test_a_share_that_vanishes_beside_the_order_is_refused(tmp_path: Path) -> None:
+    """1 + 1e-20 is 1: a model of that order could not be saved again."""
+    path = tmp_path / "m.palm"
+    LanguageModel(1.5).fit([["a", "b"], ["b", "a"]]).save(path)
+    arrays, meta = model_file.load(path)
+    arrays = {name: np.array(array) for name, array in arrays.items()}
+    model_file.save(path, arrays, dict(meta) | {"share": 1e-20})
+    with pytest.raises(ModelError, match="share of 1e-20"):
+        LanguageModel.load(path)
