@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
 import numpy as np
@@ -24,7 +24,7 @@ from palmette.evaluation.comparison import CompareOptions, Pair, Runs, paired
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.assemble import assemble, flat_options
-from palmette.options.learners import LEARNERS
+from palmette.options.learners import Learner
 from palmette.training.result import Progress
 
 # A name for a learner with one setting, whose value may follow a colon: (learner, setting, default).
@@ -44,9 +44,15 @@ class LearnerSpec(NamedTuple):
     name: str
     params: dict[str, Any]
 
+    def unused(self) -> tuple[str, ...]:
+        """Options for all learners that this one does not have."""
+        alone = Tagger(**assemble(Tagger, self.params))
+        learner = cast(Learner, Tagger.__options__["learner"].variant(alone.learner))
+        return (*learner.unused, "passes") if learner.full_batch else learner.unused
+
     def tagger(self, common: Mapping[str, Any], seed: int) -> Tagger:
         """Its tagger; wrong options are reported here, before anything is trained."""
-        unused = LEARNERS[self.params["learner"]].unused if self.params["learner"] in LEARNERS else ()
+        unused = self.unused()
         shared = {name: value for name, value in common.items() if name not in unused}
         tagger = Tagger(**assemble(Tagger, self.params, shared)).set_params(seed=seed)
         tagger.settings()
@@ -193,10 +199,16 @@ def _compile(learner: LearnerSpec, data: Material, common: Mapping[str, Any]) ->
     what is truly wrong shows in the training itself."""
     few = take(data.train, np.arange(min(2, data.train.n_sentences)))
     try:
-        tagger = learner.tagger(common, 1).set_params(passes=1, dev_share=None)
+        tagger = _shortest(learner.tagger(common, 1)).set_params(dev_share=None)
         tagger.fit_corpus(few, None if data.dev is None else few).gold_and_guess(few)
     except PalmetteError:
         return
+
+
+def _shortest(tagger: Tagger) -> Tagger:
+    """The tagger with one pass or iteration."""
+    full_batch = tagger.settings().chosen_learner.full_batch
+    return tagger.set_params(**{"learner__iterations" if full_batch else "passes": 1})
 
 
 def _train(

@@ -68,7 +68,7 @@ def train_likelihood(
     log = EpochLog(settings.patience, request.progress, unit="iteration", window=settings.stop_rule())
     with interruptible() as interrupt:
         found = minimise(
-            objective, objective.start(), l1=penalty.l1, iterations=settings.n_passes(), tolerance=learner.tolerance,
+            objective, objective.start(), l1=penalty.l1, iterations=learner.iterations, tolerance=learner.tolerance,
             report=_Watch(objective, problem.dev, log, interrupt), workers=objective.workers,
         )  # fmt: skip
     second_stage = learner.l1_then_l2 and not penalty.l1
