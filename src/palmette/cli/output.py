@@ -104,5 +104,4 @@ def report_training(
         }
         print_json(ending | about())
     elif not quiet:
-        kept = f"pass {outcome.best_epoch}" + (f" ({score} {100 * best:.2f})" if best is not None else "")
-        print(f"{outcome.ended}; kept {kept}; {seconds:.1f} s in all; saved {output}")
+        print(f"{outcome.summary(score)}; {seconds:.1f} s in all; saved {output}")

@@ -17,15 +17,15 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.data.subset import take
-from palmette.errors import PalmetteError, UsageError
+from palmette.errors import PalmetteError, UsageError, counted
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation import significance as test
 from palmette.evaluation.comparison import CompareOptions, Pair, Runs, paired
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.assemble import assemble, flat_options
-from palmette.options.learners import Learner
-from palmette.training.result import Progress
+from palmette.options.learners import ITERATIONS, Learner
+from palmette.training.result import MORE, Progress
 
 # A name for a learner with one setting, whose value may follow a colon: (learner, setting, default).
 SHORT = {"latent": ("perceptron", "latent", 2)}
@@ -121,6 +121,8 @@ class Run(msgspec.Struct, frozen=True):
     seconds: float
     best_pass: int
     dev: float | None
+    ended: str
+    cut_short: bool  # by the limit of iterations, before it converged
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -139,6 +141,7 @@ class LearnerRuns(msgspec.Struct, frozen=True):
     f1: Spread | None
     seconds: Spread
     runs: list[Run]
+    remark: str  # why its scores may mislead; empty: they do not
 
 
 class Ablation(msgspec.Struct, frozen=True):
@@ -230,7 +233,7 @@ def _train(
         tallies["f1"] = test.span_tally(gold, guess, offset, ChunkTables.of(labels, scheme), known)
     dev = next((one.dev for one in outcome.training_log if one.number == outcome.best_epoch), None)
     f1 = tallies["f1"].value if "f1" in tallies else None
-    run = Run(seed, tallies["accuracy"].value, f1, seconds, outcome.best_epoch, dev)
+    run = Run(seed, tallies["accuracy"].value, f1, seconds, outcome.best_epoch, dev, outcome.ended, outcome.cut_short)
     watcher.ended(learner, run)
     return run, tallies
 
@@ -239,8 +242,18 @@ def _trained(learner: LearnerSpec, runs: list[Run]) -> LearnerRuns:
     spans = [run.f1 for run in runs if run.f1 is not None]
     return LearnerRuns(
         learner.name, learner.params, _spread([run.accuracy for run in runs]), _spread(spans) if spans else None,
-        _spread([run.seconds for run in runs]), runs,
+        _spread([run.seconds for run in runs]), runs, _remark(learner, runs),
     )  # fmt: skip
+
+
+def _remark(learner: LearnerSpec, runs: list[Run]) -> str:
+    """That the limit of iterations has ended trainings, and what to compare instead."""
+    short = [run for run in runs if run.cut_short]
+    if not short:
+        return ""
+    more = MORE * learner.params.get("iterations", ITERATIONS)
+    which = "" if len(short) == len(runs) else f" (with {counted(len(short), 'seed')} of {len(runs)})"
+    return f"{short[0].ended}{which}; compare {learner.params['learner']}:iterations={more}, or a larger tolerance"
 
 
 def _spread(values: Sequence[float]) -> Spread:
