@@ -231,7 +231,7 @@ def _train(
     scheme = unseen_scheme(tagger.model_.scheme)
     if are_chunk_labels(labels, scheme):
         tallies["f1"] = test.span_tally(gold, guess, offset, ChunkTables.of(labels, scheme), known)
-    dev = next((one.dev for one in outcome.training_log if one.number == outcome.best_epoch), None)
+    dev = None if outcome.kept is None else outcome.kept.dev
     f1 = tallies["f1"].value if "f1" in tallies else None
     run = Run(seed, tallies["accuracy"].value, f1, seconds, outcome.best_epoch, dev, outcome.ended, outcome.cut_short)
     watcher.ended(learner, run)

@@ -36,9 +36,14 @@ class TrainResult(NamedTuple):
     def interrupted(self) -> bool:
         return self.signal != 0
 
+    @property
+    def kept(self) -> Epoch | None:
+        """The record of the epoch whose weights came out."""
+        return next((row for row in self.training_log if row.number == self.best_epoch), None)
+
     def summary(self, score: str = "dev") -> str:
         """The reason for ending and the pass or iteration that was kept, with its score on development data."""
-        kept = next((row for row in self.training_log if row.number == self.best_epoch), None)
+        kept = self.kept
         unit = "pass" if kept is None else unit_of(kept.figures)
         dev = "" if kept is None or kept.dev is None else f" ({score} {100 * kept.dev:.2f})"
         return f"{self.ended}; kept {unit} {self.best_epoch}{dev}"

@@ -129,6 +129,7 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
     if learner.l1_then_l2:
         _report_stage("L1", objective, outcome)
         if not outcome.interrupted:
+            warn_if_cut_short(outcome, learner)
             objective.keep_nonzero(learner.penalty)
             outcome = train_likelihood(problem, learner, Penalty(learner.penalty, 0.0), objective)
             _report_stage("L2", objective, outcome)
@@ -141,11 +142,10 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
 
 def _report_stage(name: str, objective: ChainObjective, outcome: TrainResult) -> None:
     """Log the number of nonzero weights and the accuracy of one of two stages."""
-    kept = next((row for row in outcome.training_log if row.number == outcome.best_epoch), None)
+    kept = outcome.kept
     accuracy = "no iteration" if kept is None else f"{100 * kept.train_accuracy:.2f}% training accuracy"
     dev = "" if kept is None or kept.dev is None else f", dev {100 * kept.dev:.2f}"
-    ended = f"; {outcome.ended}" if outcome.cut_short else ""
-    logger.info(f"{name}: {np.count_nonzero(objective.start()):,} nonzero weights, {accuracy}{dev}{ended}")
+    logger.info(f"{name}: {np.count_nonzero(objective.start()):,} nonzero weights, {accuracy}{dev}")
 
 
 def compacted(chain: Chain) -> Chain:
