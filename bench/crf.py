@@ -65,7 +65,7 @@ def _mine(train: Path, state_features: str) -> tuple[list[float], float]:
     """CPU seconds of each iteration after the first, and the objective after the last one."""
     clock = _Clock()
     tagger = Tagger(
-        template=TEMPLATES / "crfpp.txt", learner=Crf(l2=1.0, tolerance=0.0), passes=ITERATIONS,
+        template=TEMPLATES / "crfpp.txt", learner=Crf(l2=1.0, tolerance=0.0, iterations=ITERATIONS),
         constraints="none", ends=False, state_features=state_features,
     ).fit_file(train, progress=clock)  # fmt: skip
     return clock.iterations, float(tagger.training_log_[-1]["figures"]["objective"])
@@ -107,7 +107,7 @@ def _trainings(data: Path) -> dict[str, dict[str, dict[str, float]]]:
     with tempfile.TemporaryDirectory() as folder:
         for name, state_features in FEATURES.items():
             own = ["-t", str(TEMPLATES / "crfpp.txt"), "-q", "--learner", "crf", "--state-features", state_features]
-            ours = ["palmette", "train", str(train), "-o", str(Path(folder, "m")), *own, "--passes", n]
+            ours = ["palmette", "train", str(train), "-o", str(Path(folder, "m")), *own, "--iterations", n]
             theirs = ["bench.rival", "crf", str(train), str(Path(folder, "r")), n, name]
             found[name] = {}
             for side, command in zip(SIDES, (ours, theirs), strict=True):
@@ -159,7 +159,7 @@ def _only_true(items: list[Any]) -> list[Any]:
 def _address_tagger(train: list[Any], test: list[Any]) -> tuple[dict[str, float], float]:
     """What was found, and the time before it was tested."""
     tagger = Tagger(
-        learner=Crf(l1=PARAMETERS["c1"], l2=PARAMETERS["c2"]), passes=10_000, constraints="none", ends=False,
+        learner=Crf(l1=PARAMETERS["c1"], l2=PARAMETERS["c2"], iterations=10_000), constraints="none", ends=False,
         state_features="seen",
     ).fit([x for x, _ in train], [y for _, y in train])  # fmt: skip
     end, last = time.process_time(), tagger.training_log_[-1]
@@ -205,8 +205,9 @@ def _to_equal_quality(data: Path) -> dict[str, float]:
     found = {"python-crfsuite": took, "python-crfsuite, F": f1}
     print(f"held out: python-crfsuite, {ROUNDS} iterations: F {f1:.2f} after {took:.1f} s")
     for name, own in (("lbfgs", {"l2": 1.0}), ("lbfgs", {"l2": 0.3}), ("adagrad", {"l2": 0.3, "rate": 0.2})):
-        rounds = ROUNDS if name == "lbfgs" else PASSES
-        mine = Tagger(template=TEMPLATES / "crfpp.txt", learner=Crf(optimiser=name, **own), passes=rounds)
+        learner = Crf(optimiser=name, **own)
+        rounds = {"learner": learner.replace(iterations=ROUNDS)} if learner.full_batch else {"passes": PASSES}
+        mine = Tagger(template=TEMPLATES / "crfpp.txt", **{"learner": learner} | rounds)
         clock = _Clock()
         mine.fit_corpus(rest, held_out, progress=clock)
         scores, title = [100 * row["dev"] for row in mine.training_log_], f"palmette, {name}, l2 {own['l2']}"

@@ -38,7 +38,7 @@ def bench_size(data: Path, times: int) -> None:
         found["CoNLL-2000, perceptron"] = _mine(perceptron, rest, dev, test, folder) | _theirs(
             {"algorithm": "ap", "max_iterations": 10}, rest, test, folder
         )
-        crf = Tagger(template=TEMPLATES / "crfpp.txt", learner=Crf(l2=1.0), passes=ROUNDS)
+        crf = Tagger(template=TEMPLATES / "crfpp.txt", learner=Crf(l2=1.0, iterations=ROUNDS))
         found["CoNLL-2000, CRF with L2"] = _mine(crf, rest, dev, test, folder) | _theirs(
             {"algorithm": "lbfgs", "c1": 0.0, "c2": 1.0, "max_iterations": ROUNDS}, rest, test, folder
         )

@@ -22,7 +22,7 @@ WITHIN = 0.1
 
 
 def _tagger(**penalty: float) -> Tagger:
-    return Tagger(template=TEMPLATES / "crfpp.txt", learner=Crf(**penalty), state_features="seen", passes=80)
+    return Tagger(template=TEMPLATES / "crfpp.txt", learner=Crf(**penalty, iterations=80), state_features="seen")
 
 
 def _trained(train: Corpus, held_out: Corpus, **penalty: float) -> dict[str, Any]:

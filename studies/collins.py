@@ -103,7 +103,7 @@ def tagging_by_maxent(files: Material, cut: int) -> Cell:
     """Error on EWT test with the penalty that is best on dev."""
     begun, dev, best, chosen = time.perf_counter(), [], None, 0.0
     for l2 in PENALTIES:
-        tagger = Tagger(template=TAGGING, learner=MaxEnt(l2=l2), passes=ITERATIONS, min_count=max(1, cut))
+        tagger = Tagger(template=TAGGING, learner=MaxEnt(l2=l2, iterations=ITERATIONS), min_count=max(1, cut))
         tagger.fit_file(files.ewt["train"], spec=XPOS)
         dev.append(_error(tagger, files.ewt["dev"]))
         if dev[-1] == min(dev):
@@ -119,11 +119,11 @@ def chunking_by_maxent(files: Material, cut: int) -> Cell:
     settings: dict[str, Any] = {"template": CHUNKING, "min_count": max(1, cut)}
     train = files.np["train"]
     for l2 in PENALTIES:
-        chooser = Tagger(**settings, learner=MaxEnt(l2=l2), passes=ITERATIONS, dev_share=0.1).fit_file(train)
+        chooser = Tagger(**settings, learner=MaxEnt(l2=l2, iterations=ITERATIONS), dev_share=0.1).fit_file(train)
         dev.append(100 * max(row["dev"] for row in chooser.training_log_))
         if dev[-1] == max(dev):
             chosen = l2, chooser.outcome_.best_epoch
-    tagger = Tagger(**settings, learner=MaxEnt(l2=chosen[0]), passes=chosen[1]).fit_file(train)
+    tagger = Tagger(**settings, learner=MaxEnt(l2=chosen[0], iterations=chosen[1])).fit_file(train)
     took = time.perf_counter() - begun
     return {
         "f1": _f1(tagger, files.np["test"]), "l2": chosen[0], "passes": chosen[1], "seconds": took, "dev_f1": dev,

@@ -115,7 +115,8 @@ def made(own: TrainingData, row: Row, variance: float, passes: int, seed: int) -
     settings = own.common | states | row.settings | {"l2": 1 / (2 * variance)}
     if "optimiser" not in row.settings:
         settings["tolerance"] = 1e-4
-    return estimator_from(Tagger, settings | {"passes": passes, "seed": seed})
+    limit = "passes" if "optimiser" in row.settings else "iterations"
+    return estimator_from(Tagger, settings | {limit: passes, "seed": seed})
 
 
 def swept(name: str, data: Path, row: Row, variance: float) -> Cell:

@@ -51,7 +51,8 @@ def draw() -> None:
     figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True, layout="constrained")
     titles = {"perceptron": "averaged perceptron", "crf": "logistic regression"}
     for ax, (learner, title) in zip(axes, titles.items(), strict=True):
-        model = LinearClassifier(Crf(l2=0.01) if learner == "crf" else learner, passes=100).fit(X, y)
+        how = {"learner": Crf(l2=0.01)} if learner == "crf" else {"learner": learner, "passes": 100}
+        model = LinearClassifier(**how).fit(X, y)
         regions = np.array([names.index(label) for label in model.predict(grid)]).reshape(f1.shape)
         ax.pcolormesh(f2, f1, regions, cmap=ListedColormap(colours), vmin=0, vmax=4, alpha=0.25, shading="nearest")
         for k, name in enumerate(names):

@@ -28,6 +28,12 @@ TEMPLATES = {
 ESTIMATES = {"avg": lambda trained: trained.mean, "last": lambda trained: trained.last}
 
 
+def epochs(n: int, learner: Any = "perceptron") -> dict[str, Any]:
+    """Parameters of a tagger: a learner with n passes, or n iterations of L-BFGS."""
+    value: Any = TaggerOptions.__options__["learner"].variant(learner)
+    return {"learner": value.replace(iterations=n)} if value.full_batch else {"learner": learner, "passes": n}
+
+
 def flat_tagger(features: str | None = None, **flat: Any) -> Tagger:
     """A tagger from flat names, which are those of flags: nbest, beam, latent, l2, ..."""
     return Tagger(features, **assemble(TaggerOptions, flat))

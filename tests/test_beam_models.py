@@ -9,7 +9,7 @@ import pytest
 from beam_arrays import BACKS
 from chain_arrays import column_corpus, gold_examples, in_order_of_occurrence, tokens_of, weights_by_name
 from cli_run import Cli
-from fitting import arrays, assert_equal_weights, fit, flat_tagger, labelled, noisy, orders, twin_of
+from fitting import arrays, assert_equal_weights, epochs, fit, flat_tagger, labelled, noisy, orders, twin_of
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_beam import beam_perceptron
@@ -285,7 +285,7 @@ def test_other_searches_at_tag_time() -> None:
         tagger.search_with("viterbi", 3)
     with pytest.raises(UsageError, match="from 1 to"):
         tagger.search_with("beam", 0)
-    local = Tagger(learner="maxent", template=parse("U0:%x[0,0]\nB"), passes=1).fit(words, labels)
+    local = Tagger(template=parse("U0:%x[0,0]\nB"), **epochs(1, "maxent")).fit(words, labels)
     with pytest.raises(UsageError, match="maxent normalises"):
         local.search_with("beam", 3)
 

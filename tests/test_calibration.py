@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
 
-from palmette import Tagger
+from palmette import Crf, Tagger
 from palmette.data.labels.schemes import spans
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.calibration import reliability, sentence_hits, span_hits
@@ -190,7 +190,7 @@ def test_attributes_are_calibrated_too() -> None:
     """The data was looked up for the model before, and is for the one after too."""
     X = [[{"w": "the"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}]]
     y = [["D", "N"], ["D", "N"]]
-    tagger = Tagger(learner="crf", passes=5).fit(X, y)
+    tagger = Tagger(learner=Crf(iterations=5)).fit(X, y)
     found = tagger.calibrate([*X, X[0]], [*y, ["N", "N"]])
     assert found.sentences == 3
     assert tagger.model_.temperature == found.temperature != 1.0

@@ -75,7 +75,7 @@ def test_a_column_that_no_template_reads_may_count(cli: Cli) -> None:
 def test_python_data_are_reported_without_flags(logged: list[str]) -> None:
     Tagger("pos", passes=1).fit([["a", "b"]], [["N", "N"]])
     Tagger("pos", passes=1).fit([[str(i) for i in range(1, 12)]], [["N", "V"] * 5 + ["N"]])
-    LinearClassifier(passes=1).fit([[1.0], [2.0]], ["x", "x"])
+    LinearClassifier("perceptron", passes=1).fit([[1.0], [2.0]], ["x", "x"])
     expected = ["all 2 labels are 'N'", "the first column counts the tokens", "all 2 labels are 'x'"]
     found = [message for message in logged if message.startswith(("all", "the first"))]
     assert [message.startswith(start) for message, start in zip(found, expected, strict=True)] == [True] * 3

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_run import Cli, leave_demo
+from fitting import epochs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,7 +91,8 @@ def test_rounding_to_8_bits_is_off_by_half_a_step(width: int, seed: int) -> None
 
 
 def _tagger(**options: Any) -> Tagger:
-    return Tagger(options.pop("features", "chunk"), passes=3, **options).fit(X, Y)
+    features, limit = options.pop("features", "chunk"), epochs(3, options.get("learner", "perceptron"))
+    return Tagger(features, **options | limit).fit(X, Y)
 
 
 def test_a_compact_tagger_is_saved_loaded_and_used(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from chain_arrays import tokens_of, weights_by_name
 from fitting import flat_tagger
 from naive_chain import Model, path_score
 
-from palmette import Tagger, load_demo
+from palmette import Crf, Tagger, load_demo
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.schemes import Span, spans
 from palmette.data.model_file import load, save
@@ -171,7 +171,7 @@ def test_a_perceptron_has_probabilities_after_calibration_only() -> None:
 
 
 def test_a_crf_has_probabilities_as_it_comes() -> None:
-    tagger = Tagger(template=None, learner="crf", passes=5, features="pos", order=0).fit(*chunk_task())
+    tagger = Tagger(template=None, learner=Crf(iterations=5), features="pos", order=0).fit(*chunk_task())
     assert tagger.calibrated_
     assert 0 < tagger.probability([["a", "b"]], [["O", "B-X"]])[0] < 1
     with pytest.raises(DataError, match="the model has no label 'Z'"):
@@ -207,5 +207,5 @@ def test_marginals_that_are_no_probabilities_are_reported_once(logged: list[str]
     assert "calibrate" in warning
     tagger.calibrate(X, y)
     tagger.predict_marginals(X)
-    Tagger("pos", learner="crf", passes=2).fit(X, y).predict_marginals(X)
+    Tagger("pos", learner=Crf(iterations=2)).fit(X, y).predict_marginals(X)
     assert len([message for message in logged if message.startswith("predict_marginals")]) == 1

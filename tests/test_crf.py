@@ -41,7 +41,7 @@ def attributes(sentence: list[tuple[str, str]]) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def fitted() -> Tagger:
-    return flat_tagger(**PLAIN, l2=0.7, passes=400, tolerance=1e-9).fit(*demo("train", 120))
+    return flat_tagger(**PLAIN, l2=0.7, iterations=400, tolerance=1e-9).fit(*demo("train", 120))
 
 
 def objective_at_the_end(tagger: Tagger) -> float:
@@ -52,7 +52,7 @@ def objective_at_the_end(tagger: Tagger) -> float:
 def test_objective_tags_and_probabilities_are_those_of_crfsuite(states: str, fitted: Tagger, tmp_path: Path) -> None:
     pycrfsuite = pytest.importorskip("pycrfsuite")
     if states == "seen":
-        fitted = flat_tagger(**PLAIN, l2=0.7, passes=400, tolerance=1e-9, state_features="seen").fit(
+        fitted = flat_tagger(**PLAIN, l2=0.7, iterations=400, tolerance=1e-9, state_features="seen").fit(
             *demo("train", 120)
         )
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
@@ -77,7 +77,7 @@ def test_objective_tags_and_probabilities_are_those_of_crfsuite(states: str, fit
 def test_the_optimum_does_not_depend_on_threads() -> None:
     X, y = demo("train", 40)
     corpus = column_corpus([[list(token) for token in x] for x in X], y)
-    models = [flat_tagger(**PLAIN, passes=12).fit_corpus(corpus, None, threads=n).model_ for n in (1, 3)]
+    models = [flat_tagger(**PLAIN, iterations=12).fit_corpus(corpus, None, threads=n).model_ for n in (1, 3)]
     assert np.array_equal(models[0].chain.weights[0].w, models[1].chain.weights[0].w)
     assert np.array_equal(models[0].chain.transitions[1].w, models[1].chain.transitions[1].w)
 
@@ -91,8 +91,8 @@ def test_ctrl_c_leaves_the_weights_of_the_last_iteration(l1: float) -> None:
         if finished is not None and number == 3:
             os.kill(os.getpid(), signal.SIGINT)
 
-    broken = flat_tagger(**PLAIN, l1=l1, passes=50).fit_corpus(corpus, None, progress=press)
-    whole = flat_tagger(**PLAIN, l1=l1, passes=3).fit_corpus(corpus, None)
+    broken = flat_tagger(**PLAIN, l1=l1, iterations=50).fit_corpus(corpus, None, progress=press)
+    whole = flat_tagger(**PLAIN, l1=l1, iterations=3).fit_corpus(corpus, None)
     assert (broken.outcome_.interrupted, len(broken.training_log_)) == (True, 3)
     assert weights_by_name(broken.model_) == weights_by_name(whole.model_)
     assert broken.predict(X) == whole.predict(X)
@@ -104,9 +104,9 @@ def test_training_goes_on_from_a_model(states: str) -> None:
     X, y = demo("train", 40)
     corpus = column_corpus([[list(token) for token in x] for x in X], y)
     settings: dict[str, Any] = {**PLAIN, "l2": 0.5, "tolerance": 1e-9, "state_features": states}
-    half = flat_tagger(**settings, passes=8).fit_corpus(corpus, None)
-    rest = flat_tagger(**settings, passes=300).fit_corpus(corpus, None, resume=half.model_)
-    whole = flat_tagger(**settings, passes=300).fit_corpus(corpus, None)
+    half = flat_tagger(**settings, iterations=8).fit_corpus(corpus, None)
+    rest = flat_tagger(**settings, iterations=300).fit_corpus(corpus, None, resume=half.model_)
+    whole = flat_tagger(**settings, iterations=300).fit_corpus(corpus, None)
     values = [row["figures"]["objective"] for row in rest.training_log_]
     assert values[0] < objective_at_the_end(half)
     assert values[-1] == pytest.approx(objective_at_the_end(whole), rel=1e-6)
@@ -115,8 +115,8 @@ def test_training_goes_on_from_a_model(states: str) -> None:
 @pytest.mark.parametrize("l1", [0.3, 0.4, 0.5])
 def test_l1_leaves_few_weights_and_the_conditions_hold(l1: float) -> None:
     """At the optimum the gradient of the likelihood is -l1 * sign(w), and at most l1 where w = 0: both to 1e-3."""
-    tagger = flat_tagger(**PLAIN, l1=l1, passes=3000, tolerance=1e-13).fit(*demo("train", 60))
-    dense = flat_tagger(**PLAIN, passes=100).fit(*demo("train", 60))
+    tagger = flat_tagger(**PLAIN, l1=l1, iterations=3000, tolerance=1e-13).fit(*demo("train", 60))
+    dense = flat_tagger(**PLAIN, iterations=100).fit(*demo("train", 60))
     chain = tagger.model_.chain
     few, many = (np.count_nonzero(t.model_.chain.weights[0].w) for t in (tagger, dense))
     assert 0 < few < many / 5
@@ -135,19 +135,19 @@ def test_l1_leaves_few_weights_and_the_conditions_hold(l1: float) -> None:
 
 def test_l1_then_l2_keeps_what_l1_chose(logged: list[str]) -> None:
     X, y = demo("train", 60)
-    one = flat_tagger(**PLAIN, l1=0.4, passes=100).fit(X, y)
-    two = flat_tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=100).fit(X, y)
+    one = flat_tagger(**PLAIN, l1=0.4, iterations=100).fit(X, y)
+    two = flat_tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, iterations=100).fit(X, y)
     assert 0 < np.count_nonzero(two.model_.chain.weights[0].w) <= np.count_nonzero(one.model_.chain.weights[0].w)
     assert [message[:3] for message in logged if " nonzero weights" in message] == ["L1:", "L2:"]
-    free = flat_tagger(**PLAIN, l2=0.2, passes=100).fit(X, y)
+    free = flat_tagger(**PLAIN, l2=0.2, iterations=100).fit(X, y)
     values = [t.training_log_[-1]["figures"]["objective"] for t in (free, two)]
     assert values[0] < values[1]  # fewer weights, a higher value
 
 
 def test_a_stage_tells_the_figures_of_the_pass_that_is_kept(logged: list[str]) -> None:
     dev = demo("test", 30)
-    flat_tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, passes=15).fit(*demo("train", 60), dev=dev)
-    alone = flat_tagger(**PLAIN, l1=0.4, passes=15).fit(*demo("train", 60), dev=dev)
+    flat_tagger(**PLAIN, l1=0.4, l2=0.2, l1_then_l2=True, iterations=15).fit(*demo("train", 60), dev=dev)
+    alone = flat_tagger(**PLAIN, l1=0.4, iterations=15).fit(*demo("train", 60), dev=dev)
     kept = next(row for row in alone.training_log_ if row["number"] == alone.outcome_.best_epoch)
     told = next(message for message in logged if message.startswith("L1:"))
     assert told.endswith(f"{100 * kept['train_accuracy']:.2f}% training accuracy, dev {100 * kept['dev']:.2f}")
@@ -156,7 +156,7 @@ def test_a_stage_tells_the_figures_of_the_pass_that_is_kept(logged: list[str]) -
 def test_a_penalty_that_leaves_nothing_is_told(logged: list[str]) -> None:
     for more in ({}, {"l1_then_l2": True, "l2": 1.0}):
         logged.clear()
-        flat_tagger(**PLAIN, l1=1e6, passes=5, **more).fit(*demo("train", 20))
+        flat_tagger(**PLAIN, l1=1e6, iterations=5, **more).fit(*demo("train", 20))
         assert any("all weights are zero: l1 1e+06" in message for message in logged)
 
 
@@ -176,8 +176,8 @@ def test_a_latent_crf_finds_the_ring() -> None:
         labels = column_of_types(model.label_of[found.states].astype("int32"), model.names.labels)
         corpora.append((Corpus(found.offset, columns, labels), found))
     settings: dict[str, Any] = {"template": parse("U0:%x[0,0]\nB\n"), "l2": 0.05}
-    crf = flat_tagger(**settings, learner="crf", passes=100).fit_corpus(corpora[0][0], None)
-    latent = flat_tagger(**settings, learner="dplvm", latent=2, init_size=0.1, passes=200).fit_corpus(
+    crf = flat_tagger(**settings, learner="crf", iterations=100).fit_corpus(corpora[0][0], None)
+    latent = flat_tagger(**settings, learner="dplvm", latent=2, init_size=0.1, iterations=200).fit_corpus(
         corpora[0][0], None
     )
     test, drawn = corpora[1]
@@ -193,7 +193,7 @@ def test_a_latent_crf_finds_the_ring() -> None:
 def test_the_best_of_several_starts_is_kept(logged: list[str]) -> None:
     """On dev where there is some, else by the objective; it is the model of that seed alone."""
     X, y = demo("train", 50)
-    make: dict[str, Any] = {"features": "chunk", "learner": "dplvm", "latent": 2, "passes": 8, "init_size": 1.0}
+    make: dict[str, Any] = {"features": "chunk", "learner": "dplvm", "latent": 2, "iterations": 8, "init_size": 1.0}
     alone = [flat_tagger(**make, seed=seed).fit(X, y) for seed in (1, 2, 3)]
     best = min(alone, key=objective_at_the_end)
     found = flat_tagger(**make, restarts=3).fit(X, y)
@@ -213,7 +213,7 @@ def test_partial_labels_and_order_2() -> None:
     X, y = demo("train", 80)
     hidden = [[label if (s + i) % 3 else None for i, label in enumerate(own)] for s, own in enumerate(y)]
     text = TEXT + "*4:%x[0,1]\nT\n"
-    tagger = Tagger(learner=Crf(l2=0.5), template=parse(text), passes=30).fit(X, hidden)
+    tagger = Tagger(learner=Crf(l2=0.5, iterations=30), template=parse(text)).fit(X, hidden)
     assert tagger.score(*demo("test")) > 0.85
     values = [row["figures"]["objective"] for row in tagger.training_log_]
     assert all(b <= a for a, b in pairwise(values))

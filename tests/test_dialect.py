@@ -135,7 +135,7 @@ def test_development_data_is_a_pair(name: str) -> None:
 
 def test_probabilities_mean_the_same(fitted: dict[str, Any]) -> None:
     """`log_probability(X, y)` is log P(y | x) wherever it exists, `log_likelihood` the probability of the words."""
-    crf = Tagger("pos", learner="crf", passes=5).fit(WORDS, LABELS)
+    crf = Tagger("pos", learner=Crf(iterations=5)).fit(WORDS, LABELS)
     for made in (crf, fitted["HMM"]):
         names = made.labels_
         paths = [[a, b] for a in names for b in names]

@@ -44,7 +44,13 @@ def test_the_parts_of_a_path_add_up_to_its_score(case: Case, seed: int) -> None:
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"latent": 2}, {"learner": "crf"}, {"edge_features": "seen"}, {"bias": {"N": -0.75}}],
+    [
+        {},
+        {"latent": 2},
+        {"learner": "crf", "passes": None, "iterations": 3},
+        {"edge_features": "seen"},
+        {"bias": {"N": -0.75}},
+    ],
     ids=str,
 )
 def test_contributions_add_up_to_the_difference(order: int, options: dict) -> None:
@@ -52,7 +58,7 @@ def test_contributions_add_up_to_the_difference(order: int, options: dict) -> No
     template += [["", "*0:%x[0,0]", "*0:%x[0,0]\nT\nT0:%x[0,0]"][order]]
     options = dict(options)
     bias = options.pop("bias", {})
-    tagger = flat_tagger(template=parse("\n".join(template)), passes=3, **options).fit(SENTENCES, TAGS)
+    tagger = flat_tagger(template=parse("\n".join(template)), **{"passes": 3} | options).fit(SENTENCES, TAGS)
     tagger.model_.bias = bias
     for sentence in [*SENTENCES, ["unseen"], ["the", "unseen", "dog", "sleeps", "here"]]:
         first, second = tagger.nbest([sentence], 2)[0]

@@ -82,7 +82,7 @@ def test_words_of_other_tools_lead_to_commands_that_exist() -> None:
         (["predict"], "did you mean `palmette tag`?"),
         (["train", "x", "-o", "y", "--c2", "1"], "it is --l2 here"),
         (["train", "x", "-o", "y", "--algorithm", "lbfgs"], "it is --learner here"),
-        (["train", "x", "-o", "y", "--max-iterations", "9"], "it is --passes here"),
+        (["train", "x", "-o", "y", "--max-iterations", "9"], "it is --iterations here"),
         (["train", "x", "-o", "y", "--feature.minfreq", "9"], "it is --min-feature-count here"),
     ],
 )

@@ -229,7 +229,7 @@ def test_a_history_crf_is_the_plain_crf_of_its_states() -> None:
     assert len(names) == 6  # all there, so that both models have the same states
     after = [(g, h) for g in names for h in names if g[0] != h.partition("#")[2]]
     after += [("<s>", h) for h in names if not h.endswith("<s>")]
-    options = {"learner": "crf", "template": parse(TEMPLATES[1]), "constraints": "none", "l2": 0.1, "passes": 300}
+    options = {"learner": "crf", "template": parse(TEMPLATES[1]), "constraints": "none", "l2": 0.1, "iterations": 300}
     plain = flat_tagger(**options, forbidden=after, tolerance=1e-9).fit(X, y_states)
     own = flat_tagger(**options, label_history=kind, tolerance=1e-9).fit(X, y)
     ends = [tagger.training_log_[-1]["figures"]["objective"] for tagger in (plain, own)]

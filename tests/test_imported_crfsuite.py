@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_run import Cli
+from fitting import epochs
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
@@ -191,7 +192,7 @@ Y = [["D", "N"], ["D", "N", "V"]]
 
 @pytest.mark.parametrize("learner", [Crf(), "perceptron"])
 def test_our_own_models_are_theirs(learner: Any, tmp_path: Path) -> None:
-    tagger = Tagger(learner=learner, ends=False, passes=5).fit(X, Y)
+    tagger = Tagger(ends=False, **epochs(5, learner)).fit(X, Y)
     tagger.save(tmp_path / "own.crfsuite")
     data = (tmp_path / "own.crfsuite").read_bytes()
     judge = theirs(data)
@@ -226,7 +227,7 @@ def test_a_model_with_templates_spells_its_attributes(tmp_path: Path) -> None:
 )
 def test_what_their_format_cannot_hold(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     words = [[("the",), ("cat",)], [("a",), ("dog",), ("barks",)]] if "template" in options else X
-    tagger = Tagger(**{"passes": 2, **options}).fit(words, Y)
+    tagger = Tagger(**options | epochs(2, options.get("learner", "perceptron"))).fit(words, Y)
     with pytest.raises(UsageError, match=message):
         tagger.save(tmp_path / "x.crfsuite")
     assert not (tmp_path / "x.crfsuite").exists()

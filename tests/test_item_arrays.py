@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fitting import flat_tagger, same_bits
+from fitting import epochs, flat_tagger, same_bits
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -151,10 +151,10 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "arow": {"learner": "arow"},
     "mira": {"learner": "mira", "nbest": 3},
     "pa": {"learner": "pa"},
-    "crf": {"learner": "crf"},
+    "crf": {"learner": "crf", "iterations": 3},
     "crf by sgd": {"learner": "crf", "optimiser": "sgd"},
-    "crf with l1": {"learner": "crf", "l1": 0.1},
-    "maxent": {"learner": "maxent"},
+    "crf with l1": {"learner": "crf", "l1": 0.1, "iterations": 3},
+    "maxent": {"learner": "maxent", "iterations": 3},
 }
 WORDS = ["the", "a", "of"]
 
@@ -176,8 +176,9 @@ def mixed(X: list[np.ndarray]) -> list[Any]:
 def test_models_are_those_of_dicts(kind: str) -> None:
     X, y = points()
     train, test = slice(0, 20), slice(20, None)
+    passes = {} if "iterations" in LEARNERS[kind] else {"passes": 3}
     for own, dicts in ((X, as_dicts(X)), (mixed(X), [[expanded(token) for token in s] for s in mixed(X)])):
-        tagger, expected = (flat_tagger(passes=3, **LEARNERS[kind]).fit(data[train], y[train]) for data in (own, dicts))
+        tagger, expected = (flat_tagger(**passes, **LEARNERS[kind]).fit(data[train], y[train]) for data in (own, dicts))
         assert same_bits(tagger.model_, expected.model_)
         labels, scores = expected.predict_scored(dicts[test])
         assert tagger.predict_scored(own[test]) == (labels, scores)
@@ -221,7 +222,7 @@ def test_points_far_apart_are_learnt(learner: str) -> None:
     rng = np.random.default_rng(3)
     y = [rng.integers(0, 3, 5) for _ in range(40)]
     X = [np.eye(3)[own] * 4 + rng.uniform(-0.5, 0.5, (5, 3)) for own in y]
-    assert Tagger(learner=learner, passes=10).fit(X, y).score(X, y) == 1.0
+    assert Tagger(**epochs(10, learner)).fit(X, y).score(X, y) == 1.0
 
 
 @pytest.mark.parametrize("form", ["matrices", "vectors", "sparse arrays", "sparse rows", "both", "dicts"])

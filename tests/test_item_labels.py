@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_run import Cli
-from fitting import same_bits
+from fitting import epochs, same_bits
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few
@@ -37,7 +37,7 @@ def numbers(y: list[list[str]]) -> list[list[int]]:
 
 
 def chunker(**options: Any) -> Tagger:
-    return Tagger("chunk", passes=2, **options)
+    return Tagger("chunk", **options | epochs(2, options.get("learner", "perceptron")))
 
 
 def test_the_model_is_that_of_the_names(tmp_path: Path) -> None:

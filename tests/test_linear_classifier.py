@@ -40,7 +40,7 @@ def test_logistic_regression_is_that_of_scikit_learn(vowels: str, C: float) -> N
     judge = linear_model.LogisticRegression(C=C, fit_intercept=False, tol=1e-10, max_iter=5000).fit(X, y)
     # Of two labels scikit-learn has one weight vector, ours are its half and minus its half.
     l2 = 1 / C if len(vowels) == 2 else 1 / (2 * C)
-    ours = LinearClassifier(Crf(l2=l2, tolerance=1e-12), bias=False, passes=2000).fit(X, y)
+    ours = LinearClassifier(Crf(l2=l2, tolerance=1e-12, iterations=2000), bias=False).fit(X, y)
     assert list(ours.classes_) == list(judge.classes_)
     assert ours.predict_proba(X) == pytest.approx(judge.predict_proba(X), abs=2e-4)
     assert list(ours.predict(X)) == list(judge.predict(X))

@@ -169,8 +169,8 @@ def test_only_features_that_occur_have_weights(learner: str, least: int, latent:
 def test_a_cut_off_on_features_also_applies_to_lbfgs_and_edges() -> None:
     X, y = supertags(6, 40)
     text = TEMPLATES + "\nB1:%x[0,1]"
-    one, _ = fit(column_corpus(X, y), text, learner="crf", passes=3, min_feature_count=1)
-    three, _ = fit(column_corpus(X, y), text, learner="crf", passes=3, min_feature_count=3)
+    one, _ = fit(column_corpus(X, y), text, learner="crf", iterations=3, min_feature_count=1)
+    three, _ = fit(column_corpus(X, y), text, learner="crf", iterations=3, min_feature_count=3)
     times: dict[tuple[str, ...], int] = {}
     for sentence, labels in zip(X, y, strict=True):
         for i in range(1, len(labels)):

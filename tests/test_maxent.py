@@ -173,7 +173,7 @@ def demo(part: str, n: int | None = None) -> tuple[list, list]:
 
 
 def test_order_0_is_the_crf_of_order_0() -> None:
-    settings: dict[str, Any] = {"template": parse(TEXT), "constraints": "none", "passes": 30, "l2": 0.3}
+    settings: dict[str, Any] = {"template": parse(TEXT), "constraints": "none", "iterations": 30, "l2": 0.3}
     X, y = demo("train", 60)
     crf, maxent = (flat_tagger(learner=learner, **settings).fit(X, y) for learner in ("crf", "maxent"))
     values = [t.training_log_[-1]["figures"]["objective"] for t in (crf, maxent)]
@@ -183,7 +183,7 @@ def test_order_0_is_the_crf_of_order_0() -> None:
 
 @pytest.mark.parametrize("extra", ["B\n", "B\n*4:%x[0,1]\n", "B\n*4:%x[0,1]\nT\n"])
 def test_it_learns_and_is_saved(extra: str, tmp_path: Path) -> None:
-    tagger = Tagger(learner=MaxEnt(l2=0.3), template=parse(TEXT + extra), passes=40).fit(*demo("train", 150))
+    tagger = Tagger(learner=MaxEnt(l2=0.3, iterations=40), template=parse(TEXT + extra)).fit(*demo("train", 150))
     values = [row["figures"]["objective"] for row in tagger.training_log_]
     assert all(b <= a for a, b in pairwise(values))
     X, y = demo("test")
@@ -204,7 +204,7 @@ def test_threads_change_nothing() -> None:
     X, y = demo("train", 40)
     corpus = column_corpus([[list(token) for token in x] for x in X], y)
     one, three = (
-        Tagger(template=parse(TEXT + "B\nT\n"), learner="maxent", passes=8).fit_corpus(corpus, None, threads=n).model_
+        Tagger(template=parse(TEXT + "B\nT\n"), learner=MaxEnt(iterations=8)).fit_corpus(corpus, None, threads=n).model_
         for n in (1, 3)
     )
     assert same_bits(one, three)
@@ -212,7 +212,7 @@ def test_threads_change_nothing() -> None:
 
 def test_l1_leaves_few_weights() -> None:
     few_weights, many = (
-        flat_tagger(template=parse(TEXT + "B\n"), learner="maxent", passes=60, **penalty).fit(*demo("train", 60))
+        flat_tagger(template=parse(TEXT + "B\n"), learner="maxent", iterations=60, **penalty).fit(*demo("train", 60))
         for penalty in ({"l1": 0.4}, {"l2": 0.4})
     )
     sizes = [np.count_nonzero(t.model_.chain.weights[0].w) for t in (few_weights, many)]
@@ -221,7 +221,7 @@ def test_l1_leaves_few_weights() -> None:
 
 def test_training_goes_on_from_its_weights() -> None:
     X, y = demo("train", 60)
-    tagger = Tagger(template=parse(TEXT + "B\n"), learner="maxent", passes=5).fit(X, y)
+    tagger = Tagger(template=parse(TEXT + "B\n"), learner=MaxEnt(iterations=5)).fit(X, y)
     before = tagger.training_log_[-1]["figures"]["objective"]
     tagger.partial_fit(X, y)
     assert tagger.model_.shape.local

@@ -48,7 +48,7 @@ def test_all_sequences_there_are(tagger: Tagger) -> None:
 
 @pytest.mark.parametrize(("learner", "latent"), [("crf", 1), ("dplvm", 2)])
 def test_the_probabilities_of_all_sequences_add_up_to_one(learner: str, latent: int) -> None:
-    model = flat_tagger("pos", learner=learner, latent=latent, passes=5, constraints="none").fit(SENTENCES, TAGS)
+    model = flat_tagger("pos", learner=learner, latent=latent, iterations=5, constraints="none").fit(SENTENCES, TAGS)
     (found, nothing) = model.nbest([["the", "dog"], []], 1000)
     assert len(found) == 16
     assert math.fsum(one.probability or 0.0 for one in found) == pytest.approx(1)
@@ -99,7 +99,7 @@ def trained(cli: Cli) -> Cli:
     cli.write("train.txt", TRAINING)
     cli.write("in.txt", INPUT)
     cli.fine("train train.txt -f pos -o m.palm -q --passes 3")
-    cli.fine("train train.txt -f pos -o crf.palm -q --passes 5 --learner crf")
+    cli.fine("train train.txt -f pos -o crf.palm -q --iterations 5 --learner crf")
     return cli
 
 

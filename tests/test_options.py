@@ -232,7 +232,7 @@ def test_estimators_as_scikit_learn_wants_them(estimator: Any) -> None:
 
 @pytest.mark.parametrize("made", [
     Tagger("ner", learner=Mira(nbest=5, cost="span"), search=Beam(8, update="early")),
-    Tagger(learner="crf", states=Latent({"N": 2}), passes=3), Tagger(states=LabelHistory("run:O:3")),
+    Tagger(learner=Crf(iterations=3), states=Latent({"N": 2})), Tagger(states=LabelHistory("run:O:3")),
     Parser(learner=PassiveAggressive(aggressiveness=0.5), search=Beam(2)), Classifier(learner="perceptron"),
     LinearClassifier(passes=3), HMM(2, rare=3),
 ], ids=repr)  # fmt: skip

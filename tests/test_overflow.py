@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fitting import epochs
 
 from palmette import Beam, Crf, Latent, LinearClassifier, Tagger
 from palmette.errors import DataError, PalmetteError
@@ -32,7 +33,7 @@ def rows(size: float) -> tuple[list[list[dict[str, float]]], list[list[str]]]:
 @pytest.mark.parametrize("name", list(LEARNERS))
 def test_large_values_are_learnt_or_reported(name: str, size: float, logged: list[str]) -> None:
     X, y = rows(size)
-    tagger, problem = Tagger(passes=30, **LEARNERS[name]), ""
+    tagger, problem = Tagger(**LEARNERS[name] | epochs(30, LEARNERS[name].get("learner", "perceptron"))), ""
     try:
         tagger.fit(X, y)
     except PalmetteError as error:
@@ -91,5 +92,5 @@ def test_steps_that_are_too_large_are_an_error(optimiser: str) -> None:
 
 def test_ordinary_values_are_not_reported(logged: list[str]) -> None:
     for options in LEARNERS.values():
-        Tagger(passes=5, **options).fit(*rows(1.0))
+        Tagger(**options | epochs(5, options.get("learner", "perceptron"))).fit(*rows(1.0))
     assert not any("scale" in message for message in logged)

@@ -33,7 +33,7 @@ def test_the_curve_has_the_numbers_of_the_log(tagger: Tagger) -> None:
 
 def test_an_objective_has_a_panel() -> None:
     X, y = load_demo("train")
-    crf = Tagger("chunk", learner=Crf(), passes=4).fit(X[:20], y[:20])
+    crf = Tagger("chunk", learner=Crf(iterations=4)).fit(X[:20], y[:20])
     _, below = plot(crf).axes
     assert np.allclose(below.lines[0].get_ydata(), [row["figures"]["objective"] for row in crf.training_log_])
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from chain_arrays import column_corpus
 from cli_run import Cli, leave_demo
+from fitting import epochs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -216,8 +217,8 @@ def test_every_learner_gets_repaired_data(learner: str) -> None:
     y = [*wellformed("IOB2"), ["I-X", "O"]]
     right = [*y[:-1], ["B-X", "O"]]
     X = words(y)
-    options = {} if learner == "hmm" else {"features": "ner", "passes": 2}
-    one, other = (Tagger(learner=learner, **options).fit(X, own) for own in (y, right))
+    options = {"learner": learner} if learner == "hmm" else {"features": "ner", **epochs(2, learner)}
+    one, other = (Tagger(**options).fit(X, own) for own in (y, right))
     assert one.labels_ == other.labels_
     assert one.predict_scored(X) == other.predict_scored(X)
 

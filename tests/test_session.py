@@ -69,8 +69,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "only transitions": {"features": None, "template": parse("B\n")},
     "latent": {"latent": 2},
     "history": {"label_history": "bigram"},
-    "maxent": {"learner": "maxent", "passes": 4},
-    "crf": {"learner": "crf", "passes": 5},
+    "maxent": {"learner": "maxent", "iterations": 4},
+    "crf": {"learner": "crf", "iterations": 5},
     "hmm": {"features": None, "learner": "hmm"},
     "beam": {"search": "beam", "beam": 3},
     "labels before": {"features": None, "template": parse("U0:%x[0,0]\nU1:%x[0,1]/%y[-2]\nB\n"), "search": "beam"},
@@ -78,7 +78,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def trained(**options: Any) -> Tagger:
-    passes = {} if options.get("learner") == "hmm" else {"passes": 2}
+    passes = {} if options.get("learner") in ("hmm", "crf", "maxent") else {"passes": 2}
     return flat_tagger(**{"features": "chunk", **passes, **options}).fit(X[:40], Y[:40])
 
 

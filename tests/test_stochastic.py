@@ -149,7 +149,7 @@ def test_both_reach_the_optimum_of_lbfgs() -> None:
     """With a rate that has become small the objective is that of the batch learner, and so are the tags."""
     X, y = (part[:60] for part in load_demo("train"))
     common = {"features": "chunk", "learner": "crf", "l2": 1.0}
-    best = flat_tagger(**common, passes=300, tolerance=1e-7).fit(X, y)
+    best = flat_tagger(**common, iterations=300, tolerance=1e-7).fit(X, y)
     for optimiser, rate in (("sgd", 0.2), ("adagrad", 0.1)):
         found = flat_tagger(**common, optimiser=optimiser, rate=rate, passes=150, estimator="last").fit(X, y)
         objective = objective_of(found, X, y)

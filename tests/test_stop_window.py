@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_run import Cli, leave_demo
+from fitting import epochs
 from hypothesis import given
 from hypothesis import strategies as st
 from test_trainer import Counting
@@ -120,7 +121,7 @@ def test_taggers_stop(learner: Any, dev: Any) -> None:
     assert ("development" if dev else "training") in tagger.outcome_.ended
     if dev is None:
         assert errors == pytest.approx([1 - row["train_accuracy"] for row in rows])
-        shorter = Tagger("chunk", learner=learner, passes=len(rows)).fit(X, Y)
+        shorter = Tagger("chunk", **epochs(len(rows), learner)).fit(X, Y)
         assert shorter.predict(DEV[0]) == tagger.predict(DEV[0])
         assert [row["wrong"] for row in shorter.training_log_] == [row["wrong"] for row in rows]
     else:

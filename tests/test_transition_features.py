@@ -13,7 +13,7 @@ from palmette import Latent, Tagger, load_demo
 from palmette.options.declare import OptionError
 
 LEARNERS: list[dict[str, Any]] = [
-    {"learner": "crf", "passes": 10},
+    {"learner": "crf", "iterations": 10},
     {"learner": "crf", "optimiser": "sgd", "passes": 2},
     {"learner": "crf", "optimiser": "adagrad", "passes": 2},
     {"learner": "perceptron", "passes": 2},

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from fitting import epochs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,9 @@ def fitted(data: list[list[tuple[str, str]]], template: str, **options: object) 
     X, y = [[word for word, _ in s] for s in data], [[label for _, label in s] for s in data]
     from palmette.features.templates import parse
 
-    return Tagger(template=parse(template), passes=2, constraints="none", **options).fit(X, y)
+    return Tagger(
+        template=parse(template), constraints="none", **options | epochs(2, options.get("learner", "perceptron"))
+    ).fit(X, y)
 
 
 def behind_by_enumeration(tagger: Tagger, words: list[str]) -> dict[tuple[int, str], float]:

@@ -114,7 +114,7 @@ def _trained(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
     yield "many labels", many.fit([[(f"w{k}", "X")] for k in range(300)], [[f"L{k}"] for k in range(300)]).save
     yield "seen labels", rare.fit(SENTENCES * 2, LABELS * 2).save
     yield from _imported(folder)
-    yield "linear classifier", LinearClassifier(passes=2).fit(ROWS, CLASSES).save
+    yield "linear classifier", LinearClassifier(Crf(iterations=2)).fit(ROWS, CLASSES).save
     for order in (1, 2):
         yield f"hmm {order}", HMM(order).fit([[word for word, _ in s] for s in SENTENCES], LABELS).save
     yield "resources", _with_resources(folder).save
@@ -151,9 +151,9 @@ def _taggers() -> dict[str, Tagger]:
         "beam, seen": tagger(ORDER_2, search=Beam(2), edge_features="seen"),
         "history, bigram": tagger(ORDER_1, states=LabelHistory("bigram")),
         "history, run": tagger(ORDER_0, states=LabelHistory("run:O:2")),
-        "crf": tagger(ORDER_1, learner=Crf(), passes=5),
-        "dplvm": tagger(ORDER_1, learner=Dplvm(), states=Latent(2), passes=5),
-        "maxent": tagger(ORDER_1, learner=MaxEnt(), passes=5),
+        "crf": tagger(ORDER_1, learner=Crf(iterations=5), passes=None),
+        "dplvm": tagger(ORDER_1, learner=Dplvm(iterations=5), states=Latent(2), passes=None),
+        "maxent": tagger(ORDER_1, learner=MaxEnt(iterations=5), passes=None),
     }
 
 

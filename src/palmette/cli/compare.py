@@ -11,7 +11,7 @@ from palmette.cli.output import print_json
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
-from palmette.options.declare import option
+from palmette.options.declare import OptionError, option
 
 if TYPE_CHECKING:
     from palmette.evaluation.comparison import CompareOptions
@@ -127,6 +127,8 @@ class Compare(HelperOptions, JsonOptions, Command):
         common = self.params(TaggerOptions)
         for learner in learners:
             learner.tagger(common, 1)
+        if "passes" in common and all("passes" in learner.unused() for learner in learners):
+            raise OptionError("passes", "no learner has any; L-BFGS has iterations, as in --learners crf:iterations=50")
         spec = format_spec(self.params(FormatSpec))
         data = Material(
             labelled(read_corpus(train, spec), train),

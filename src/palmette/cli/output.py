@@ -91,18 +91,17 @@ def report_training(
     score: str = "dev",
 ) -> None:  # fmt: skip
     """The outcome of a training: a line, or a JSON object that includes `about()`, which is called only for JSON."""
-    best = next((row.dev for row in outcome.training_log if row.number == outcome.best_epoch), None)
     if json:
         ending = {
             "model": output,
             "bytes": os.path.getsize(output) if os.path.isfile(output) else None,
             "best_pass": outcome.best_epoch,
-            "dev": best,
+            "dev": None if outcome.kept is None else outcome.kept.dev,
             "interrupted": outcome.interrupted,
             "ended": outcome.ended,
+            "cut_short": outcome.cut_short,
             "seconds": round(seconds, 3),
         }
         print_json(ending | about())
     elif not quiet:
-        kept = f"pass {outcome.best_epoch}" + (f" ({score} {100 * best:.2f})" if best is not None else "")
-        print(f"{outcome.ended}; kept {kept}; {seconds:.1f} s in all; saved {output}")
+        print(f"{outcome.summary(score)}; {seconds:.1f} s in all; saved {output}")

@@ -123,6 +123,8 @@ class Train(JsonOptions, Command):
         from palmette.estimators.tagger import Tagger
 
         before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
+        if old is not None:
+            before["learner"] = old.settings().chosen_learner.without_limit()
         params = self.params(TaggerOptions, before)
         for name in ("lexicons", "clusters"):
             if isinstance(params.get(name), list):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import msgspec
 import numpy as np
@@ -17,15 +17,15 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.data.subset import take
-from palmette.errors import PalmetteError, UsageError
+from palmette.errors import PalmetteError, UsageError, counted
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation import significance as test
 from palmette.evaluation.comparison import CompareOptions, Pair, Runs, paired
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.spans import ChunkTables
 from palmette.options.assemble import assemble, flat_options
-from palmette.options.learners import LEARNERS
-from palmette.training.result import Progress
+from palmette.options.learners import ITERATIONS, Learner
+from palmette.training.result import MORE, Progress
 
 # A name for a learner with one setting, whose value may follow a colon: (learner, setting, default).
 SHORT = {"latent": ("perceptron", "latent", 2)}
@@ -44,9 +44,15 @@ class LearnerSpec(NamedTuple):
     name: str
     params: dict[str, Any]
 
+    def unused(self) -> tuple[str, ...]:
+        """Options for all learners that this one does not have."""
+        alone = Tagger(**assemble(Tagger, self.params))
+        learner = cast(Learner, Tagger.__options__["learner"].variant(alone.learner))
+        return (*learner.unused, "passes") if learner.full_batch else learner.unused
+
     def tagger(self, common: Mapping[str, Any], seed: int) -> Tagger:
         """Its tagger; wrong options are reported here, before anything is trained."""
-        unused = LEARNERS[self.params["learner"]].unused if self.params["learner"] in LEARNERS else ()
+        unused = self.unused()
         shared = {name: value for name, value in common.items() if name not in unused}
         tagger = Tagger(**assemble(Tagger, self.params, shared)).set_params(seed=seed)
         tagger.settings()
@@ -115,6 +121,8 @@ class Run(msgspec.Struct, frozen=True):
     seconds: float
     best_pass: int
     dev: float | None
+    ended: str
+    cut_short: bool  # by the limit of iterations, before it converged
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -133,6 +141,7 @@ class LearnerRuns(msgspec.Struct, frozen=True):
     f1: Spread | None
     seconds: Spread
     runs: list[Run]
+    remark: str  # why its scores may mislead; empty: they do not
 
 
 class Ablation(msgspec.Struct, frozen=True):
@@ -193,10 +202,16 @@ def _compile(learner: LearnerSpec, data: Material, common: Mapping[str, Any]) ->
     what is truly wrong shows in the training itself."""
     few = take(data.train, np.arange(min(2, data.train.n_sentences)))
     try:
-        tagger = learner.tagger(common, 1).set_params(passes=1, dev_share=None)
+        tagger = _shortest(learner.tagger(common, 1)).set_params(dev_share=None)
         tagger.fit_corpus(few, None if data.dev is None else few).gold_and_guess(few)
     except PalmetteError:
         return
+
+
+def _shortest(tagger: Tagger) -> Tagger:
+    """The tagger with one pass or iteration."""
+    full_batch = tagger.settings().chosen_learner.full_batch
+    return tagger.set_params(**{"learner__iterations" if full_batch else "passes": 1})
 
 
 def _train(
@@ -216,9 +231,9 @@ def _train(
     scheme = unseen_scheme(tagger.model_.scheme)
     if are_chunk_labels(labels, scheme):
         tallies["f1"] = test.span_tally(gold, guess, offset, ChunkTables.of(labels, scheme), known)
-    dev = next((one.dev for one in outcome.training_log if one.number == outcome.best_epoch), None)
+    dev = None if outcome.kept is None else outcome.kept.dev
     f1 = tallies["f1"].value if "f1" in tallies else None
-    run = Run(seed, tallies["accuracy"].value, f1, seconds, outcome.best_epoch, dev)
+    run = Run(seed, tallies["accuracy"].value, f1, seconds, outcome.best_epoch, dev, outcome.ended, outcome.cut_short)
     watcher.ended(learner, run)
     return run, tallies
 
@@ -227,8 +242,18 @@ def _trained(learner: LearnerSpec, runs: list[Run]) -> LearnerRuns:
     spans = [run.f1 for run in runs if run.f1 is not None]
     return LearnerRuns(
         learner.name, learner.params, _spread([run.accuracy for run in runs]), _spread(spans) if spans else None,
-        _spread([run.seconds for run in runs]), runs,
+        _spread([run.seconds for run in runs]), runs, _remark(learner, runs),
     )  # fmt: skip
+
+
+def _remark(learner: LearnerSpec, runs: list[Run]) -> str:
+    """That the limit of iterations has ended trainings, and what to compare instead."""
+    short = [run for run in runs if run.cut_short]
+    if not short:
+        return ""
+    more = MORE * learner.params.get("iterations", ITERATIONS)
+    which = "" if len(short) == len(runs) else f" (with {counted(len(short), 'seed')} of {len(runs)})"
+    return f"{short[0].ended}{which}; compare {learner.params['learner']}:iterations={more}, or a larger tolerance"
 
 
 def _spread(values: Sequence[float]) -> Spread:

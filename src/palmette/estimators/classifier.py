@@ -44,6 +44,7 @@ from palmette.structures.latent.serialise import load_classifier
 from palmette.structures.latent.views import View
 from palmette.training.latent.fit import Task, fit_classifier
 from palmette.training.latent.start import types_of
+from palmette.training.lines import report_end, reporter
 from palmette.training.result import Progress, TrainResult
 
 
@@ -78,13 +79,14 @@ class Classifier(ClassifierOptions, Estimator):
         resume: ClassifierModel | None = None,
         checkpoint: bool = False,
         progress: Progress | None = None,
+        verbose: bool = False,
     ) -> Classifier:
         """Learn from sentences X and their classes y, of which there are two.
 
         y: strings, or what `str` makes of other values. dev: a pair (X, y) of development data that chooses the pass.
         positive: the class that scores 0 and above; not needed for 0 and 1, no and yes, and similar pairs. names: keep
         the attributes' names, for `inspect`. resume: the `model_` of a classifier, which is trained further.
-        checkpoint: keep what an exact resumption needs."""
+        checkpoint: keep what an exact resumption needs. verbose: print a line per pass."""
         self.settings(self._chunker())  # wrong parameters are reported before any data is read
         if resume is not None and positive is None:
             positive = resume.classes[1]
@@ -99,7 +101,7 @@ class Classifier(ClassifierOptions, Estimator):
             held_out = more.corpus, _signs([str(label) for label in dev[1]], classes, more)
         return self.fit_corpus(
             items.corpus, labels, held_out, classes=classes, names=names, resume=resume, checkpoint=checkpoint,
-            progress=progress,
+            progress=progress, verbose=verbose,
         )  # fmt: skip
 
     def fit_corpus(
@@ -113,6 +115,7 @@ class Classifier(ClassifierOptions, Estimator):
         resume: ClassifierModel | None = None,
         checkpoint: bool = False,
         progress: Progress | None = None,
+        verbose: bool = False,
     ) -> Classifier:
         """Learn from a corpus whose sentences have the classes y i8[S], 1 or -1; classes: negative and positive. The
         other parameters are those of `fit`.
@@ -132,8 +135,10 @@ class Classifier(ClassifierOptions, Estimator):
         size = None if self.init_range == "auto" else float(self.init_range)
         self.outcome_: TrainResult
         self.model_, self.outcome_ = fit_classifier(Task(
-            corpus, y, dev, encoder, settings, classes, chunker, names, size, progress, resume, checkpoint,
+            corpus, y, dev, encoder, settings, classes, chunker, names, size, reporter(progress, verbose), resume,
+            checkpoint,
         ))  # fmt: skip
+        report_end(self.outcome_, verbose)
         if isinstance(self.tagger, str | Path):
             self.model_.meta["tagger"] = str(self.tagger)
         return self

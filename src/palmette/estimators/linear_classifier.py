@@ -60,11 +60,12 @@ class LinearClassifier(TrainingOptions, Estimator):
         sample_weight: Sequence[float] | None = None,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         progress: Progress | None = None,
+        verbose: bool = False,
     ) -> LinearClassifier:
         """Learn from rows X and their classes y, which may be strings or numbers.
 
         sample_weight: a number per row that scales its updates. dev: a pair (X, y) of development data that chooses the
-        pass."""
+        pass. verbose: print a line per pass, or per iteration of L-BFGS."""
         self.check()
         self._width = None
         rows, labels = self._labelled(X, y)
@@ -81,7 +82,9 @@ class LinearClassifier(TrainingOptions, Estimator):
             estimator=self.estimator, seed=self.seed, metric="accuracy",
             ends=False,  # they would be a second and a third bias
         )  # fmt: skip
-        self.tagger_.fit(rows, _names(labels), sample_weight=sample_weight, dev=held_out, progress=progress)
+        self.tagger_.fit(
+            rows, _names(labels), sample_weight=sample_weight, dev=held_out, progress=progress, verbose=verbose
+        )
         self._find_places()
         self.tagger_.model_.meta["rows"] = {
             "classes": self.classes_.tolist(), "dtype": self.classes_.dtype.str, "width": self._width,

@@ -32,6 +32,7 @@ from palmette.structures.tree.model import ParserModel
 from palmette.structures.tree.nbest import best_trees
 from palmette.structures.tree.serialise import load_parser
 from palmette.structures.tree.templates import choose_templates
+from palmette.training.lines import report_end, reporter
 from palmette.training.result import Progress
 from palmette.training.tree.fit import finished, fit_parser, parsed
 
@@ -63,6 +64,7 @@ class Parser(ParserOptions, Estimator):
         checkpoint: bool = False,
         threads: int = 1,
         progress: Progress | None = None,
+        verbose: bool = False,
     ) -> Parser:
         """Learn from a treebank, or from sentences and their trees.
 
@@ -71,7 +73,7 @@ class Parser(ParserOptions, Estimator):
         dev: development data that chooses the pass: a Treebank, or a pair (sentences, trees).
         resume: the `model_` of a parser, which is trained further with its own templates; new relations are added.
         checkpoint: keep in the model what `resume` needs to continue exactly. threads: to parse development data
-        with."""
+        with. verbose: print a line per pass."""
         settings = self.settings()
         templates = choose_templates(self.features) if resume is None else resume.templates
         if resume is not None and settings.chosen_learner.kind != resume.settings.chosen_learner.kind:
@@ -81,8 +83,9 @@ class Parser(ParserOptions, Estimator):
         held_out = None if dev is None else _labelled(*dev) if isinstance(dev, tuple) else _treebank(dev)
         self.model_, self.outcome_ = fit_parser(
             _labelled(sentences, trees), held_out, templates, settings, resume=resume, checkpoint=checkpoint,
-            threads=threads, progress=progress,
+            threads=threads, progress=reporter(progress, verbose),
         )  # fmt: skip
+        report_end(self.outcome_, verbose)
         if resume is not None:
             self.model_.meta |= {name: resume.meta[name] for name in ("ignored", "tags") if name in resume.meta}
         return self

@@ -71,11 +71,13 @@ class Tagger(PythonData, Confidences, Compacting, TaggerOptions, Estimator):
         sample_weight: Sequence[float] | None = None,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         progress: Progress | None = None,
+        verbose: bool = False,
     ) -> Tagger:
         """Learn from sentences X and their labels y; `dev` is a pair (X, y) of development data that chooses the pass.
 
         labels: the names of labels that are whole numbers, in a list, or as a `ClassLabel` of Hugging Face has them.
-        sample_weight: a number per sentence that scales its updates."""
+        sample_weight: a number per sentence that scales its updates. verbose: print a line per pass (of L-BFGS: per
+        iteration) and why training ended."""
         from palmette.data.items import corpus_from_items
 
         numbers = label_numbers(labels)
@@ -88,7 +90,7 @@ class Tagger(PythonData, Confidences, Compacting, TaggerOptions, Estimator):
             if len(dev) != 2:
                 raise UsageError("dev is a pair of sentences and their labels: dev=(X, y)")
             held_out = corpus_from_items(*dev, mode=self._wanted(), widths=corpus.vectors, numbers=numbers).corpus
-        return self.fit_corpus(corpus, held_out, progress=progress)
+        return self.fit_corpus(corpus, held_out, progress=progress, verbose=verbose)
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, labels: Any = None) -> Tagger:
         """Continue training with more data, which may bring new labels and attributes. `labels` as for `fit`."""
@@ -123,9 +125,11 @@ class Tagger(PythonData, Confidences, Compacting, TaggerOptions, Estimator):
         threads: int = 1,
         compact: float | None = None,
         progress: Progress | None = None,
+        verbose: bool = False,
     ) -> Tagger:
         """Learn from a corpus. `checkpoint` keeps what an exact resumption needs, `names` the attributes' names;
-        `threads` make L-BFGS faster and change nothing else; `compact`: the points that a compact model may lose."""
+        `threads` make L-BFGS faster and change nothing else; `compact`: the points that a compact model may
+        lose; `progress` is called, and `verbose` prints a line, per pass."""
         settings = self.settings()
         if resume is not None and resume.packed is not None:
             raise UsageError("a compact model cannot be trained further: use the full model")
@@ -138,6 +142,7 @@ class Tagger(PythonData, Confidences, Compacting, TaggerOptions, Estimator):
         from palmette.training.chain.templates import choose_templates
         from palmette.training.checks import warn_of_strange_corpus
         from palmette.training.hmm import check_no_features, fit_hmm
+        from palmette.training.lines import report_end, reporter
 
         check_labelled(corpus, "training")
         given = corpus
@@ -154,9 +159,10 @@ class Tagger(PythonData, Confidences, Compacting, TaggerOptions, Estimator):
             warn_of_strange_corpus(corpus, templates, bool(settings.partial))
         request = TrainRequest(
             templates, settings, 1 if self.order is None else self.order, resources,
-            tuple(self.forbidden), resume, checkpoint, names, self.ends, progress, threads,
+            tuple(self.forbidden), resume, checkpoint, names, self.ends, reporter(progress, verbose), threads,
         )  # fmt: skip
         self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, request)
+        report_end(self.outcome_, verbose)
         if resume is None:
             self.model_.meta["features"] = self.features
         else:

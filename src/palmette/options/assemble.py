@@ -81,4 +81,8 @@ def _reject(owner: type[Options], name: str, made: Mapping[str, Any]) -> None:
     kinds = " and ".join(kind for _, kind in owners)
     chosen = outer.variant(made.get(outer.name, outer.default))
     verb = "are" if outer.name.endswith("s") else "is"
-    raise OptionError(name, f"is an option of {kinds}; the {outer.name} {verb} {getattr(chosen, 'kind', chosen)}")
+    from palmette.options.other_tools import renamed
+
+    instead = next((f", which has {other}" for other, _ in renamed(name) if other in owner.__options__), "")
+    kind = getattr(chosen, "kind", chosen)
+    raise OptionError(name, f"is an option of {kinds}; the {outer.name} {verb} {kind}{instead}")

@@ -53,8 +53,8 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
     )
     passes: int | None = option(
         default=None, low=1, group="training",
-        help=f"Passes over the data, or iterations of lbfgs (default: {PASSES}; with --patience, --stop-window and for "
-        f"lbfgs at most {MOST_PASSES}). When resuming: further passes.",
+        help=f"Passes over the data (default: {PASSES}; with --patience or --stop-window at most {MOST_PASSES}); crf, "
+        "dplvm and maxent by lbfgs have --iterations. When resuming: further passes.",
     )  # fmt: skip
     estimator: str = option(
         default="auto", choices=ESTIMATORS, group="training", help="Which weights come out of the training."
@@ -179,9 +179,11 @@ class ChainSettings(ChainOptions, Value):
         return self.replace(**changes)
 
     def n_passes(self) -> int:
+        """The number of passes, or of iterations, in effect."""
         if self.passes is None and isinstance(self.learner, HiddenMarkov):
             return 1
-        return MOST_PASSES if self.passes is None and self.chosen_learner.full_batch else super().n_passes()
+        learner = self.chosen_learner
+        return learner.iterations if isinstance(learner, Likelihood) and learner.full_batch else super().n_passes()
 
     def validate(self) -> None:
         self.check_stop_rule()
@@ -196,8 +198,8 @@ class ChainSettings(ChainOptions, Value):
         if self.mavg_every is not None and self.estimator != "mavg":
             raise OptionError("mavg_every", "applies to the estimator mavg")
         _check_transitions(self)
-        if learner.full_batch and self.estimator != "auto":
-            raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
+        if learner.full_batch:
+            _check_full_batch(self)
         if not isinstance(self.constraints, str):
             raise OptionError(
                 "constraints", f"{self.constraints!r} is not auto, strict, none or the name of a tag scheme"
@@ -227,6 +229,16 @@ def _check_unused(settings: ChainSettings) -> None:
     for name in learner.unused:
         if name in changed and not (name == "partial" and settings.partial is False):
             raise OptionError(name, f"has no effect with the learner {learner.kind}; leave it out")
+
+
+def _check_full_batch(settings: ChainSettings) -> None:
+    """An optimiser that looks at all data in each step has neither passes nor several results."""
+    learner, n = settings.chosen_learner, settings.passes
+    if n is not None:
+        use = f"use --iterations {n} (learner={type(learner).__name__}(iterations={n}))"
+        raise OptionError("passes", f"{learner.kind} by lbfgs has iterations, not passes: {use}")
+    if settings.estimator != "auto":
+        raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
 
 
 def _check_states(settings: ChainSettings) -> None:

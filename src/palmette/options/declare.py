@@ -303,29 +303,37 @@ class Options:
             object.__setattr__(self, name, named.get(name, option.default))
 
     @classmethod
-    def unknown(cls, name: str) -> str:
-        """What is wrong with a parameter that the class does not have: a variant may have it."""
+    def _owners(cls, name: str) -> list[tuple[str, type[Options], str]]:
+        """Variants of one option that have an option or flag of this name: (option, variant, option of the variant)."""
         for option in cls.__options__.values():
             owners = [
-                (variant, inner.name)
+                (option.name, variant, inner.name)
                 for variant in (option.variants or {}).values()
                 for inner in variant.__options__.values()
                 if name in (inner.name, inner.flag_name.replace("-", "_"))
             ]
             if owners:
-                kinds = " and ".join(getattr(variant, "kind", variant.__name__) for variant, _ in owners)
-                variant, inner = owners[0]
-                return (
-                    f"{cls.__name__} has no parameter {name!r}: it is an option of {kinds}, "
-                    f"as in {option.name}={variant.__name__}({inner}=...)"
-                )
+                return owners
+        return []
+
+    @classmethod
+    def unknown(cls, name: str) -> str:
+        """What is wrong with a parameter that the class does not have: a variant may have it."""
+        owners = cls._owners(name)
+        if owners:
+            kinds = " and ".join(getattr(variant, "kind", variant.__name__) for _, variant, _ in owners)
+            outer, variant, inner = owners[0]
+            return (
+                f"{cls.__name__} has no parameter {name!r}: it is an option of {kinds}, "
+                f"as in {outer}={variant.__name__}({inner}=...)"
+            )
         from palmette.options.other_tools import renamed
 
-        other = renamed(name)
-        if other is not None and other[0] != name:
-            if other[0] in cls.__options__:
-                return f"{cls.__name__} has no parameter {name!r}: it is {other[0]} here" + _remark(other[1])
-            return cls.unknown(other[0]).replace(repr(other[0]), repr(name), 1) + _remark(other[1])
+        for other, remark in renamed(name):
+            if other in cls.__options__:
+                return f"{cls.__name__} has no parameter {name!r}: it is {other} here" + _remark(remark)
+            if other != name and cls._owners(other):
+                return cls.unknown(other).replace(repr(other), repr(name), 1) + _remark(remark)
         return f"{cls.__name__} has no parameter {name!r}; it has {', '.join(cls.__options__)}"
 
     def values(self) -> dict[str, Any]:

@@ -58,6 +58,7 @@ OPTIMISERS = {
     "adagrad": "a step per sentence with a rate per weight that adapts to how much it has moved",
 }
 RATES = {"sgd": 0.1, "adagrad": 0.1}
+ITERATIONS = 100  # of L-BFGS, at most
 
 
 class Learner(Value):
@@ -83,6 +84,10 @@ class Learner(Value):
     def keeps_state(self) -> bool:
         """Whether training remembers a number per weight, which no model file stores."""
         return self.adaptive
+
+    def without_limit(self) -> Learner:
+        """The learner for a resumed training, which does not take over how long the first one was."""
+        return self
 
     def rule(self, n_examples: int, listed: int | None = None) -> Rule:
         """The learner as numbers for compiled loops. listed: outputs that a beam holds, None for exact search."""
@@ -240,6 +245,10 @@ class Likelihood(Learner):
     tolerance: float = option(
         default=1e-5, low=0.0, help="lbfgs stops when ten iterations improve the objective by less than this share."
     )
+    iterations: int = option(
+        default=ITERATIONS, low=1,
+        help="Iterations of lbfgs, at most; other optimisers have --passes. When resuming: further iterations.",
+    )  # fmt: skip
 
     @property
     def penalty(self) -> float:
@@ -249,6 +258,9 @@ class Likelihood(Learner):
     @property
     def full_batch(self) -> bool:
         return True
+
+    def without_limit(self) -> Learner:
+        return self.replace(iterations=ITERATIONS)
 
     def validate(self) -> None:
         if self.l1_then_l2 and not (self.l1 and self.l2):
@@ -275,8 +287,10 @@ class Crf(Likelihood):
             for name, value in (("l1", self.l1), ("l1_then_l2", self.l1_then_l2)):
                 if value:
                     raise OptionError(name, f"applies to the optimiser lbfgs, not {self.optimiser}")
-            if self.tolerance != self.__options__["tolerance"].default:
-                raise OptionError("tolerance", f"applies to the optimiser lbfgs, not {self.optimiser}")
+            for name in ("tolerance", "iterations"):
+                if getattr(self, name) != self.__options__[name].default:
+                    instead = "; use --passes (passes=...)" if name == "iterations" else ""
+                    raise OptionError(name, f"applies to the optimiser lbfgs, not {self.optimiser}{instead}")
 
     @property
     def keeps_state(self) -> bool:

@@ -22,11 +22,7 @@ PARAMETERS = {
     "c2": ("l2", "with the learner crf"),
     "rho2": ("l2", "with the learner crf: half of rho2"),
     "c": ("l2", "with the learner crf: 1 / (2 c)"),
-    "max_iterations": ("passes", ""),
-    "max_iter": ("passes", ""),
-    "maxiter": ("passes", ""),
     "epochs": ("passes", ""),
-    "iterations": ("passes", ""),
     "min_freq": ("min_feature_count", ""),
     "minfreq": ("min_feature_count", ""),
     "freq": ("min_count", ""),
@@ -43,17 +39,27 @@ PARAMETERS = {
     "model": ("output", "the model file that is written; one that is read is an argument without a flag"),
     "m": ("output", "the model file that is written; one that is read is an argument without a flag"),
 }  # fmt: skip
+# Iterations of L-BFGS, or passes of an online learner: which of the two depends on what the command or class has
+ITERATION_WORDS = ("max_iterations", "max_iter", "maxiter", "iterations")
+ITERATIONS = (
+    ("iterations", "for crf, dplvm and maxent; other learners have passes"),
+    ("learners", "as in --learners crf:iterations=50"),
+    ("passes", ""),
+)
 
 
-def renamed(name: str) -> tuple[str, str] | None:
-    """What another tool's parameter is called here, and a remark."""
-    return PARAMETERS.get(name.lstrip("-").replace("-", "_").rpartition(".")[2].lower())
+def renamed(name: str) -> tuple[tuple[str, str], ...]:
+    """What another tool's parameter is called here, with a remark; of several names the first that there is."""
+    word = name.lstrip("-").replace("-", "_").rpartition(".")[2].lower()
+    if word in ITERATION_WORDS:
+        return ITERATIONS
+    return (PARAMETERS[word],) if word in PARAMETERS else ()
 
 
 def flag_hint(name: str, flags: Container[str]) -> str:
     """What to type instead of another tool's flag, if the command has it."""
-    found = renamed(name)
-    if found is None:
-        return ""
-    flag = "--" + found[0].replace("_", "-")
-    return f"it is {flag} here{f' ({found[1]})' if found[1] else ''}" if flag in flags else ""
+    for option, remark in renamed(name):
+        flag = "--" + option.replace("_", "-")
+        if flag in flags:
+            return f"it is {flag} here{f' ({remark})' if remark else ''}"
+    return ""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from palmette.options.declare import OptionError, Options, option
 
 PASSES = 10
-MOST_PASSES = 100  # with patience, and of L-BFGS, if the number of passes is left open
+MOST_PASSES = 100  # with patience or an error window, if the number of passes is left open
 MOST_COUNT = 1_000_000_000  # that kernels compare with numbers of occurrences
 LIMITS = ("passes", "patience", "stop_window", "stop_error")  # which a resumed training does not take over
 STOP_ERROR = 0.02  # percentage points, as in Wapiti

@@ -21,6 +21,8 @@ def params_from_version1(owner: type[Options], settings: Mapping[str, Any]) -> d
     if old.get("update") in ("always", "errors"):  # an early name of `when`
         old["when"] = old.pop("update")
     kind = old.get("learner", "perceptron")
+    if has_iterations(kind, old.get("optimiser")) and old.get("passes") is not None:
+        old["iterations"] = old.pop("passes")  # one name for both then
     wanted = {flat_name(option) for option in owner.__options__.values()}
     if isinstance(kind, str) and kind in LEARNERS:
         wanted |= set(LEARNERS[kind].__options__)
@@ -35,6 +37,12 @@ def params_from_version1(owner: type[Options], settings: Mapping[str, Any]) -> d
         del found["rate"]  # the default of its learner
     then = _DEFAULTS_THEN.get(kind, {}) if isinstance(kind, str) else {}
     return assemble(owner, then | found)
+
+
+def has_iterations(kind: object, optimiser: object) -> bool:
+    """Whether a stored learner is one that is trained by L-BFGS; optimiser: None if it has no such option."""
+    made = LEARNERS.get(kind) if isinstance(kind, str) else None
+    return made is not None and "iterations" in made.__options__ and optimiser in (None, "lbfgs")
 
 
 def _is_latent(owner: type[Options], latent: Any) -> bool:

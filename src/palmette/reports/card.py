@@ -9,6 +9,7 @@ from typing import Any
 
 from palmette import __version__
 from palmette.reports.tables import described
+from palmette.structures.training_log import unit_of
 
 FILL_IN = "*To be filled in by the author.*"
 SHOWN = 5
@@ -61,12 +62,13 @@ def _lines(about: dict[str, Any], path: str) -> Iterator[str]:
     yield ""
     yield f"Data, its licence and its annotation: {FILL_IN}"
     yield ""
+    unit = unit_of(about["history"][-1]["figures"]) if about["history"] else "pass"
     yield from _table(
         {
             "distinct words in the training data": f"{about['training_words']:,}" if about["training_words"] else "",
-            "passes": len(about["history"]) or "",
+            "passes" if unit == "pass" else f"{unit}s": len(about["history"]) or "",
             "ended": about["ended"],
-            "pass that was kept": about["best_pass"] if about["best_pass"] else "",
+            f"{unit} that was kept": about["best_pass"] if about["best_pass"] else "",
             **_scores(about),
         }
     )

@@ -172,8 +172,12 @@ def print_ablation(found: Ablation, note: str, console: Console | None = None) -
             difference, _, *p_values = _difference(pair.f1 or pair.accuracy, several)
             tested = [difference, *p_values]
         cells = [_spread(one, 100) for one in (learner.f1, learner.accuracy) if one is not None]
-        table.add_row(escape(learner.name), *cells, _spread(learner.seconds, 1), *tested)
+        mark = " *" if learner.remark else ""
+        table.add_row(escape(learner.name) + mark, *cells, _spread(learner.seconds, 1), *tested)
     console.print(table)
+    for learner in found.learners:
+        if learner.remark:
+            console.print(f"* {learner.name}: {learner.remark}", markup=False)
     paired = "; seeds are paired, and a sentence is exchanged in all pairs at once" if seeds > 1 else ""
     console.print(f"{rounds_legend(found.rounds, found.pairs)}{paired}", style="dim", markup=False)
     console.print(note, style="dim", markup=False)

@@ -26,6 +26,7 @@ from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.posteriors import named
 from palmette.structures.chain.separation import Separation
 from palmette.structures.chain.weights import n_weights
+from palmette.structures.training_log import unit_of
 
 SHOWN_LABELS = 12
 TOOLS = {"crfsuite": "CRFsuite", "wapiti": "Wapiti", "crfpp": "CRF++"}
@@ -240,7 +241,8 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
         known = [f"lexicon {name}" for name in about["lexicons"]] + [f"clusters {name}" for name in about["clusters"]]
         console.print("  " + ", ".join([counted(len(about["templates"]), "template"), *known]), markup=False)
     if about["imported"] is None:
-        console.print(f"  training: {about['ended']}; kept pass {about['best_pass']}", markup=False)
+        kept = f"{_unit(about['history'])} {about['best_pass']}"
+        console.print(f"  training: {about['ended']}; kept {kept}", markup=False)
     _print_history(about["history"], console)
     if about["separation"] is not None:
         _print_separation(about, console)
@@ -286,13 +288,17 @@ def _weights_said(settings: dict[str, Any]) -> str:
     return "" if one else f"{settings['estimator']} weights, "
 
 
+def _unit(history: list[dict[str, Any]]) -> str:
+    return unit_of(history[-1]["figures"]) if history else "pass"
+
+
 def _print_history(history: list[dict[str, Any]], console: Console) -> None:
     if not history:
         return
     table = Table(box=None, padding=(0, 2, 0, 2))
     figures = list(dict.fromkeys(name for row in history for name in row["figures"]))
     work = "evaluations" if "gradient" in figures else "updates"  # of the objective, by lbfgs
-    for head in ("pass", work, "train acc.", "dev", *(FIGURES.get(name, (name, 1, ""))[0] for name in figures)):
+    for head in (_unit(history), work, "train acc.", "dev", *(FIGURES.get(name, (name, 1, ""))[0] for name in figures)):
         table.add_column(escape(head), justify="right")
     for row in history:
         dev = "-" if row["dev"] is None else f"{100 * row['dev']:.2f}"

@@ -7,6 +7,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from palmette.structures.training_log import unit_of
+from palmette.training.result import CUT_SHORT
+
 if TYPE_CHECKING:
     from palmette.estimators.ablation import LearnerSpec, Run
     from palmette.structures.training_log import Epoch
@@ -28,7 +31,8 @@ class Meter:
         self.first_run = seed == 1
 
         def show_epoch(number: int, done: int, total: int, finished: Epoch | None) -> None:
-            self.tell(f"{learner.name}, seed {seed}: pass {number}, {100 * done // max(1, total)}%")
+            unit = "pass" if finished is None else unit_of(finished.figures)
+            self.tell(f"{learner.name}, seed {seed}: {unit} {number}, {100 * done // max(1, total)}%")
 
         return show_epoch
 
@@ -52,7 +56,7 @@ class Meter:
     def shows(self, record: logging.LogRecord) -> bool:
         """A filter of log messages: those of a learner's first training, once; the other seeds would repeat them."""
         message = record.getMessage()
-        if not self.first_run or message in self.shown:
+        if not self.first_run or message in self.shown or hasattr(record, CUT_SHORT):  # the table marks such learners
             return False
         self.shown.add(message)
         self.clear()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.data.files import FilePath, write_whole
 from palmette.errors import UsageError
+from palmette.structures.training_log import unit_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg", "pdf")
 PICTURES = {
-    "curve": "scores (and the objective) by pass",
+    "curve": "scores (and the objective) by pass or iteration",
     "transitions": "weights of label pairs as a heat map",
     "weights": "the strongest attributes of up to four labels",
 }
@@ -72,7 +73,7 @@ def learning_curve(history: Sequence[dict[str, Any]], best: int | None = None, t
     if with_objective:
         _curve(axes[1], numbers, objective, "objective", _TRAIN)
         axes[1].set(ylabel="objective")
-    axes[-1].set(xlabel="iteration" if with_objective else "pass")
+    axes[-1].set(xlabel=unit_of(history[-1]["figures"]))
     axes[-1].locator_params(axis="x", integer=True)
     return figure
 

@@ -5,6 +5,7 @@ Trainers write it, model files store it (without `seconds`), reports print it an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -34,6 +35,11 @@ class ClassifierEpoch(Epoch, frozen=True):
     bound: float | None = None  # what that sum cannot exceed, if the bound was asked for
     new_structures: list[int] = msgspec.field(default_factory=list)  # batch: of each inner round
     inner_passes: list[int] = msgspec.field(default_factory=list)  # batch: over fixed structures, of each round
+
+
+def unit_of(figures: Mapping[str, float]) -> str:
+    """What a line of the log is about, by its figures: an iteration of L-BFGS, or a pass over the data."""
+    return "iteration" if "gradient" in figures else "pass"
 
 
 def without_times(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

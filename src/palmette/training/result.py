@@ -9,8 +9,10 @@ import msgspec
 import numpy as np
 
 from palmette.options.training import StopWindow
-from palmette.structures.training_log import Epoch
+from palmette.structures.training_log import Epoch, unit_of
 
+MORE = 3  # times as many iterations as were too few, in advice
+CUT_SHORT = "cut_short"  # attribute of the log record that warns of it
 ERROR = "error"  # the figure of an epoch that the error window looks at
 
 
@@ -28,10 +30,23 @@ class TrainResult(NamedTuple):
     training_log: list[Epoch]
     signal: int  # that has interrupted it; 0: none
     ended: str  # the reason for ending
+    cut_short: bool = False  # the limit of iterations ended L-BFGS before it converged: more may give a better model
 
     @property
     def interrupted(self) -> bool:
         return self.signal != 0
+
+    @property
+    def kept(self) -> Epoch | None:
+        """The record of the epoch whose weights came out."""
+        return next((row for row in self.training_log if row.number == self.best_epoch), None)
+
+    def summary(self, score: str = "dev") -> str:
+        """The reason for ending and the pass or iteration that was kept, with its score on development data."""
+        kept = self.kept
+        unit = "pass" if kept is None else unit_of(kept.figures)
+        dev = "" if kept is None or kept.dev is None else f" ({score} {100 * kept.dev:.2f})"
+        return f"{self.ended}; kept {unit} {self.best_epoch}{dev}"
 
 
 class EpochLog:

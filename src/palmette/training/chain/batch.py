@@ -14,7 +14,7 @@ import numpy as np
 
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, FeatureWeights, no_state, no_sums
-from palmette.options.learners import Likelihood
+from palmette.options.learners import Learner, Likelihood
 from palmette.structures.chain.weights import estimated, physical_memory
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.dev import Dev
@@ -24,8 +24,8 @@ from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.seen import learnt_pairs, seen_labels
 from palmette.training.chain.start import starting_weights
 from palmette.training.interrupt import Interrupt, interruptible
-from palmette.training.lbfgs.minimise import ENDINGS, MEMORY, Iteration, bytes_needed, minimise
-from palmette.training.result import EpochLog, TrainResult
+from palmette.training.lbfgs.minimise import MEMORY, PERIOD, Iteration, Result, bytes_needed, minimise
+from palmette.training.result import CUT_SHORT, MORE, EpochLog, TrainResult
 
 logger = logging.getLogger(__name__)
 
@@ -68,17 +68,33 @@ def train_likelihood(
     log = EpochLog(settings.patience, request.progress, unit="iteration", window=settings.stop_rule())
     with interruptible() as interrupt:
         found = minimise(
-            objective, objective.start(), l1=penalty.l1, iterations=settings.n_passes(), tolerance=learner.tolerance,
+            objective, objective.start(), l1=penalty.l1, iterations=learner.iterations, tolerance=learner.tolerance,
             report=_Watch(objective, problem.dev, log, interrupt), workers=objective.workers,
         )  # fmt: skip
     second_stage = learner.l1_then_l2 and not penalty.l1
     check_descent(found, problem.data, fresh=request.resume is None and not second_stage)
     objective.put(found.point)
-    ended = log.reason_to_stop or ENDINGS[found.ending]
+    ended = log.reason_to_stop or found.ended()
     if interrupt:
         ended = f"stopped: interrupted after iteration {found.iterations}"
     best_epoch = log.best_epoch if log.best is not None else found.iterations
-    return TrainResult(log.best, best_epoch, log.epochs, interrupt.signal, ended)
+    return TrainResult(log.best, best_epoch, log.epochs, interrupt.signal, ended, _cut_short(found, best_epoch))
+
+
+def _cut_short(found: Result, best_epoch: int) -> bool:
+    """Whether more iterations may give a better model: not if development data has chosen an earlier one."""
+    return found.ending == "iterations" and best_epoch > found.iterations - PERIOD
+
+
+def warn_if_cut_short(outcome: TrainResult, learner: Learner) -> None:
+    """Warn if the number of iterations ended the training."""
+    if outcome.cut_short:
+        assert isinstance(learner, Likelihood)
+        more, name = MORE * learner.iterations, type(learner).__name__
+        logger.warning(
+            "%s: use --iterations %d (learner=%s(iterations=%d)), or a larger --tolerance (tolerance=...)",
+            outcome.ended, more, name, more, extra={CUT_SHORT: True},
+        )  # fmt: skip
 
 
 def new_objective(problem: TrainingData, penalty: Penalty) -> ChainObjective:
@@ -113,6 +129,7 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
     if learner.l1_then_l2:
         _report_stage("L1", objective, outcome)
         if not outcome.interrupted:
+            warn_if_cut_short(outcome, learner)
             objective.keep_nonzero(learner.penalty)
             outcome = train_likelihood(problem, learner, Penalty(learner.penalty, 0.0), objective)
             _report_stage("L2", objective, outcome)
@@ -125,7 +142,7 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
 
 def _report_stage(name: str, objective: ChainObjective, outcome: TrainResult) -> None:
     """Log the number of nonzero weights and the accuracy of one of two stages."""
-    kept = next((row for row in outcome.training_log if row.number == outcome.best_epoch), None)
+    kept = outcome.kept
     accuracy = "no iteration" if kept is None else f"{100 * kept.train_accuracy:.2f}% training accuracy"
     dev = "" if kept is None or kept.dev is None else f", dev {100 * kept.dev:.2f}"
     logger.info(f"{name}: {np.count_nonzero(objective.start()):,} nonzero weights, {accuracy}{dev}")

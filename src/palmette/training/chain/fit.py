@@ -21,7 +21,7 @@ from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import forget_forbidden
 from palmette.structures.stored_features import Names, some_names
-from palmette.training.chain.batch import train_by_likelihood
+from palmette.training.chain.batch import train_by_likelihood, warn_if_cut_short
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.online import dev_score, train_by_examples
 from palmette.training.chain.overflow import check_moved, check_weights, cure
@@ -49,6 +49,7 @@ def finished(
     request = problem.request
     _report_infeasible(trained, problem.data, corpus)
     outcome, settings, old = trained.outcome, trained.settings, request.resume
+    warn_if_cut_short(outcome, settings.chosen_learner)
     beam = settings.beam
     chain, contexts = (outcome.best, None) if beam is None else outcome.best
     check_weights(chain, contexts, problem.data, settings.chosen_learner, corpus)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.errors import UsageError
+from palmette.errors import UsageError, counted
 from palmette.kernels.lbfgs.vectors import Place, absorb, combine, measure, move, survey
 from palmette.training.lbfgs.curvature import History
 from palmette.training.lbfgs.line_search import MOST_TRIALS, Trial, backtrack, strong_wolfe
@@ -31,7 +31,7 @@ PERIOD = 10  # iterations over which the decrease is measured, as in CRFsuite
 ENDINGS = {
     "gradient": "converged: the gradient is small enough",
     "decrease": f"converged: the objective hardly decreased in the last {PERIOD} iterations",
-    "iterations": "stopped: the number of iterations was reached",
+    "iterations": "stopped without convergence: the number of iterations was reached",
     "report": "stopped on request",
     "no step": "converged: no step decreases the objective at this precision",
 }
@@ -76,6 +76,17 @@ class Result(NamedTuple):
     def converged(self) -> bool:
         """Whether one of the two tests of convergence ended it."""
         return self.ending in ("gradient", "decrease")
+
+    def ended(self) -> str:
+        """How it ended, in words."""
+        if self.ending != "iterations" or not self.iterations:
+            return ENDINGS[self.ending]
+        last = min(PERIOD, self.iterations)
+        before, now = self.values[-1 - last], self.values[-1]
+        fell = 100.0 * (before - now) / max(abs(before), 1e-300)
+        share = "less than 0.0001" if fell < 1e-4 else f"{fell:.2g}" if fell < 99.5 else f"{fell:.0f}"
+        done, over = counted(self.iterations, "iteration"), "iteration" if last == 1 else f"{last} iterations"
+        return f"stopped after {done} without convergence (the objective still fell by {share}% in the last {over})"
 
 
 def minimise(
