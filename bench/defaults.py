@@ -83,9 +83,7 @@ TASKS: dict[str, Callable[[Path], Parts]] = {
     "en xpos": lambda data: _conllu(data / "ud-ewt", "en_ewt", "xpos"),
     "chunks": lambda data: _halves(read_corpus(data / "conll2000" / "train.txt", FormatSpec())),
     "noun phrases": lambda data: _halves(_noun_phrases(read_corpus(data / "conll2000" / "train.txt", FormatSpec()))),
-    "bio entities": lambda data: (
-        read_corpus(data / "jnlpba" / "train.txt", FormatSpec()), read_corpus(data / "jnlpba" / "dev.txt", FormatSpec()),
-    ),
+    "bio entities": lambda data: (read_corpus(data / "jnlpba" / "train.txt"), read_corpus(data / "jnlpba" / "dev.txt")),
     "dates": lambda data: _halves(read_corpus(data / "downstream" / "grobid-date.txt", FormatSpec())),
 }  # fmt: skip
 
