@@ -40,9 +40,47 @@ PARAMETERS = {
     "n_jobs": ("threads", ""),
     "thread": ("threads", ""),
     "random_state": ("seed", ""),
-    "model": ("output", "the model file that is written; one that is read is an argument without a flag"),
-    "m": ("output", "the model file that is written; one that is read is an argument without a flag"),
 }  # fmt: skip
+# Flags that say something else in each command, or in each tool: what to type instead, by command
+FLAGS = {
+    "train": {
+        "m": "-o FILE is the model to write (CRFsuite's -m), --passes N the most iterations (CRF++'s), --resume MODEL a "
+        "model to continue (Wapiti's)",
+        "model": "-o FILE is the model to write, --resume MODEL one to continue",
+        "p": "--template FILE (Wapiti's -p), --threads N (CRF++'s), --l2 X and others (CRFsuite's)",
+        "d": "it is --dev FILE here",
+        "i": "it is --passes N here",
+        "1": "it is --l1 X here, with the learner crf",
+        "2": "it is --l2 X here, with the learner crf: half of rho2",
+        "f": "it is --min-count N here",
+        "e": "--tolerance X (CRF++'s -e), --stop-error X (Wapiti's)",
+        "w": "it is --stop-window N here",
+        "heldout": "it is --dev FILE here",
+    },
+    "tag": {
+        "m": "the model is the first argument here",
+        "model": "the model is the first argument here",
+        "n": "it is --nbest N here",
+        "v": "--confidence (-v1 of CRF++), --marginals (-v2)",
+        "p": "--decode marginal --confidence (-p of Wapiti), --marginals (of CRFsuite)",
+        "post": "it is --decode marginal --confidence here",
+        "s": "it is --scores here; --confidence has probabilities",
+        "score": "it is --scores here; --confidence has probabilities",
+        "l": "labels are the last column of the output",
+        "label": "labels are the last column of the output",
+        "c": "a column with gold labels may be there; `palmette eval MODEL DATA` scores",
+        "check": "a column with gold labels may be there; `palmette eval MODEL DATA` scores",
+        "force": "it is --known COLUMN here",
+        "t": "`palmette eval MODEL DATA` scores",
+    },
+}
+# What stands where other tools have further files
+ARGUMENTS = {
+    "train": "the template is -t FILE here, and the model -o FILE",
+    "tag": "the output is -o FILE here",
+    "parser train": "the model is -o FILE here",
+    "parser parse": "the output is -o FILE here",
+}
 
 
 def renamed(name: str) -> tuple[str, str] | None:
@@ -50,8 +88,11 @@ def renamed(name: str) -> tuple[str, str] | None:
     return PARAMETERS.get(name.lstrip("-").replace("-", "_").rpartition(".")[2].lower())
 
 
-def flag_hint(name: str, flags: Container[str]) -> str:
+def flag_hint(name: str, flags: Container[str], command: str = "") -> str:
     """What to type instead of another tool's flag, if the command has it."""
+    own = FLAGS.get(command, {}).get(name.lstrip("-"))
+    if own is not None:
+        return own
     found = renamed(name)
     if found is None:
         return ""
