@@ -44,8 +44,8 @@ PARAMETERS = {
 # Flags that say something else in each command, or in each tool: what to type instead, by command
 FLAGS = {
     "train": {
-        "m": "-o FILE is the model to write (CRFsuite's -m), --passes N the most iterations (CRF++'s), --resume MODEL a "
-        "model to continue (Wapiti's)",
+        "m": "-o FILE is the model to write (CRFsuite's -m), --passes N the most iterations (CRF++'s), --resume MODEL "
+        "one to continue (Wapiti's)",
         "model": "-o FILE is the model to write, --resume MODEL one to continue",
         "p": "--template FILE (Wapiti's -p), --threads N (CRF++'s), --l2 X and others (CRFsuite's)",
         "d": "it is --dev FILE here",
