@@ -93,8 +93,8 @@ def overview(group: str | None = None) -> str:
         head = f"Usage: palmette {group} COMMAND ...    (COMMAND --help lists its options)"
         return f"{GROUPS[group]}\n\n{head}\n\n" + "\n".join(rows)
     rows = []
-    for title, names in SECTIONS.items():
-        rows += [title, *(f"  {name:11}{COMMANDS[name][1]}" for name in names), ""]
+    for title, members in SECTIONS.items():
+        rows += [title, *(f"  {name:11}{COMMANDS[name][1]}" for name in members), ""]
     rows += ["Other structures", *(f"  {name:11}{about}" for name, about in GROUPS.items())]
     head = "Usage: palmette COMMAND ...    (palmette COMMAND --help lists its options)"
     return f"palmette {__version__}: {ABOUT}\n\n{head}\n\n" + "\n".join(rows) + "\n\nTwo minutes: palmette demo"
