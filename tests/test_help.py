@@ -62,6 +62,13 @@ def test_the_overview_lists_every_command_once_and_fits_the_terminal() -> None:
     assert not [line for text in texts for line in text.splitlines() if len(line) > 80]
 
 
+def test_the_list_of_atoms_fits_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["features", "--atoms"])
+    text = capsys.readouterr().out
+    assert "lower case" in text
+    assert not [line for line in text.splitlines() if len(line) > 80]
+
+
 def test_choices_that_are_too_wide_are_listed_in_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "--format NAME " in command_help(load_command("tag"))
     text = " ".join(command_help(load_command("tag")).split())
