@@ -52,8 +52,8 @@ def format_by_content(path: FilePath, encoding: str) -> str | None:
 
 
 def lacks_attributes(path: FilePath, encoding: str) -> bool:
-    """Whether a file that should have attributes has columns instead: spaces on all lines of its first sentence, and TABs
-    on none."""
+    """Whether a file that should have attributes has columns instead: spaces on all lines of its first sentence, and
+    TABs on none."""
     try:
         head = decoded_head(peek(path, lambda data: b"\n\n" in decoded_head(data, encoding)), encoding)
     except DataError:  # it is raised again when the file is read
