@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +11,15 @@ from chain_arrays import column_corpus
 from fitting import TEMPLATES, fit, noisy
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from strategies import few
 
 from palmette import Crf, Tagger
 from palmette.data.labels.schemes import spans
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.calibration import reliability, sentence_hits, span_hits
-from palmette.structures.chain.calibrate import fit_temperature, reliability_on
+from palmette.reports.reliability import print_reliability
+from palmette.structures.chain.calibrate import Reliabilities, fit_temperature, reliability_on
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.posteriors import are_probabilities, confidence_of, named
 from palmette.structures.chain.temperature import with_temperature
@@ -33,6 +36,16 @@ def test_a_table_made_by_hand() -> None:
     assert found.bins[3].confidence == pytest.approx(0.95)
     assert found.ece == pytest.approx((0.05 + 0.7 + 0.85 + 3 * 0.05) / 6)
     assert (found.count, found.accuracy, found.confidence) == (6, pytest.approx(4 / 6), pytest.approx(4.05 / 6))
+
+
+def test_the_table_of_a_large_file_fits_80_columns() -> None:
+    many = reliability(np.full(211_727, 0.95), np.ones(211_727, np.bool_))
+    console = Console(width=80, file=io.StringIO())
+    print_reliability(Reliabilities(many, many, many), "probability", 1.0, console)
+    text = console.file.getvalue()
+    assert "211,727" in text
+    assert "…" not in text
+    assert text.rstrip().endswith("expected calibration error, %: tokens 5.00, spans 5.00, sentences 5.00")
 
 
 def test_a_model_that_is_as_right_as_it_says_has_no_error() -> None:

@@ -344,7 +344,7 @@ def test_clean_data_is_clean(file: Path) -> None:
     result = check(file)
     assert result.clean
     assert result.files[0].scheme == "IOB2"
-    assert set(result.files[0].counts) == set(KINDS) - {"overlap", "noise", "trees"}
+    assert set(result.files[0].counts) == set(KINDS) - {"overlap", "noise", "trees", "spans"}
 
 
 def test_text_without_labels(tmp_path: Path) -> None:
@@ -396,3 +396,18 @@ def test_the_command_on_doubtful_labels(cli: Cli) -> None:
     assert [float(row.split()[-1]) for row in rows if row[:1].isdigit()] == sorted(
         float(row.split()[-1]) for row in rows if row[:1].isdigit()
     )
+
+
+def test_spans_that_training_drops_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Ann Lee left.\n", encoding="utf-8")
+    (tmp_path / "a.ann").write_text("T1\tPER 0 7\tAnn Lee\nT2\tPER 4 7\tLee\n", encoding="utf-8")
+    spans = [{"start": 0, "end": 8, "label": "PER"}, {"start": 90, "end": 95, "label": "PER"}]
+    tasks = [{"text": "Ann Lee left.", "spans": spans}, {"text": "No.", "spans": [], "answer": "reject"}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks), encoding="utf-8")
+    reasons = {}
+    for name in (".", "a.ann", "a.jsonl"):
+        (one,) = check(tmp_path / name, spec=FormatSpec(format="prodigy" if name == "a.jsonl" else "brat")).files
+        reasons[name] = {finding.details["reason"] for finding in one.findings if finding.kind == "spans"}
+        assert one.counts["spans"] == len(reasons[name])
+        assert one.sentences == 1
+    assert reasons == {".": {"nested"}, "a.ann": {"nested"}, "a.jsonl": {"trimmed", "outside"}}

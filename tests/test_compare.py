@@ -59,6 +59,21 @@ def gold_and_guesses(cli: Cli, *models: str) -> tuple[list[list[str]], list[list
 # --- models and outputs -------------------------------------------------------------------------------------
 
 
+def test_a_model_of_another_tool_is_compared_as_its_own_output_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli = Cli(tmp_path, capsys, monkeypatch)
+    cli.write("data.txt", "D\tw=the\nN\tw=cat\n\nD\tw=a\nN\tw=dog\nV\tw=barks\n\nN\tw=the\n")
+    options = "--format attributes --learner crf --no-ends --constraints none -q"
+    cli.fine(f"train data.txt -o one.palm {options} --l2 9")
+    cli.fine(f"train data.txt -o two.palm {options} --l2 0.01")
+    cli.fine("convert two.palm -o two.crfsuite -q")
+    found = compared(cli, "one.palm two.crfsuite data.txt")
+    own = compared(cli, "one.palm two.palm data.txt")
+    assert [system["scores"] for system in found["systems"]] == [system["scores"] for system in own["systems"]]
+    assert found["systems"][1]["name"] == "two.crfsuite"
+
+
 def test_scores_are_those_of_eval(cli: Cli) -> None:
     found = compared(cli, "avg.palm last.palm words.palm test.txt")
     assert [system["name"] for system in found["systems"]] == ["avg.palm", "last.palm", "words.palm"]

@@ -47,7 +47,7 @@ def complete(cli: Cli) -> Complete:
 @needs_bash
 def test_commands_are_completed(complete: Complete) -> None:
     assert complete("") == TOP
-    assert complete("tr") == ["train"]
+    assert complete("tr") == ["train", "trellis"]
     assert complete("c") == [name for name in TOP if name.startswith("c")]
     for group in GROUPS:
         verbs = [name.partition(" ")[2] for name in COMMANDS if name.startswith(f"{group} ")]

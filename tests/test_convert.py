@@ -240,3 +240,27 @@ def test_options_of_data_are_refused_for_models(tmp_path: Path, capsys: pytest.C
             main(["convert", str(tmp_path / "m.palm"), "-o", str(tmp_path / "n.palm"), *flags])
         assert ended.value.code == 2
         assert f"{flags[0]}: for data" in capsys.readouterr().err
+
+
+def test_the_format_that_was_written_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli = Cli(tmp_path, capsys, monkeypatch)
+    cli.write("a.jsonl", '{"text":"Ann left.","spans":[{"start":0,"end":3,"label":"PER"}],"answer":"accept"}\n')
+    told = cli("convert a.jsonl -o b.conllu").err
+    assert "warning: b.conllu has the format of the input, prodigy, and the name of another" in told
+    assert "wrote b.conllu (prodigy)" in told
+    for line in ("convert a.jsonl -o b.jsonl", "convert a.jsonl -o b.conll", "convert b.jsonl -o c.txt --to iob1"):
+        assert "warning" not in cli(line).err
+    assert "wrote d.conllu (conllu)" in (told := cli("convert a.jsonl -o d.conllu --output-format conllu").err)
+    assert "name of another" not in told
+
+
+def test_an_output_that_is_a_model_asks_for_a_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli = Cli(tmp_path, capsys, monkeypatch)
+    cli.write("crfpp.model", "d" + "\0" * 30)
+    ran = cli("convert crfpp.model -o crfpp.palm")
+    assert ran.code == 1
+    assert "a binary model of CRF++" in ran.err

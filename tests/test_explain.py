@@ -17,6 +17,7 @@ from naive_chain import path_score
 from strategies import cases, few
 
 from palmette.data.items import corpus_from_items
+from palmette.errors import DataError
 from palmette.features.templates import parse
 from palmette.structures.chain.explain import explain, parts_of
 
@@ -130,3 +131,19 @@ def test_one_possible_sequence_leaves_nothing_to_weigh(cli: Cli) -> None:
     cli.fine("train train.txt -f pos -o m.palm -q --passes 1")
     ran = cli("explain m.palm a")
     assert (ran.code, "only one possible" in ran.err) == (1, True)
+
+
+def test_a_tagger_explains_sentences_of_all_kinds() -> None:
+    words = flat_tagger(template=parse("U0:%x[0,0]\nB"), passes=3).fit(SENTENCES, TAGS)
+    ready_made = flat_tagger(passes=3).fit([[{"U0": word} for word in sentence] for sentence in SENTENCES], TAGS)
+    for tagger, sentence in ((words, SENTENCES[1]), (ready_made, [{"U0": word} for word in SENTENCES[1]])):
+        first, second = tagger.nbest([sentence], 2)[0]
+        found = tagger.explain(sentence)
+        assert (found.first.output, found.second.output) == (first.output, second.output)
+        amounts = [contribution.amount for contribution in found.contributions]
+        assert math.isclose(math.fsum(amounts), found.difference, abs_tol=1e-12)
+        assert amounts == sorted(amounts, key=lambda amount: -abs(amount))
+    runner_up = words.nbest([["the", "dog"]], 2)[0][1].output
+    assert words.explain(["the", "dog"], bias={runner_up[1]: 100.0}).first.output[1] == runner_up[1]
+    with pytest.raises(DataError, match="a sentence without tokens has nothing to explain"):
+        words.explain([])

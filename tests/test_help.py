@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from palmette import Tagger
-from palmette.cli import COMMANDS, load_command, main
+from palmette.cli import COMMANDS, GROUPS, load_command, main, overview
 from palmette.cli.help import command_help
-from palmette.options.other_tools import COMMAND_WORDS, PARAMETERS
+from palmette.options.other_tools import ARGUMENTS, COMMAND_WORDS, FLAGS, PARAMETERS
 
 LONG = [name for name in COMMANDS if load_command(name).common]
 
@@ -32,8 +32,7 @@ def listed(text: str) -> set[str]:
 def test_complete_help_has_every_option_and_fits_the_terminal(name: str) -> None:
     text = command_help(load_command(name), everything=True)
     assert listed(text) == flags_of(name)
-    wide = [line for line in text.splitlines() if len(line) > 80 and "|" not in line]  # a list of choices is one word
-    assert not wide
+    assert not [line for line in text.splitlines() if len(line) > 80]
 
 
 @pytest.mark.parametrize("name", LONG)
@@ -45,8 +44,37 @@ def test_short_help_has_few_options_and_says_where_the_others_are(name: str) -> 
     assert f"{len(flags_of(name)) - len(command.common)} further options: palmette {name} --help all" in text
 
 
-def test_commands_with_more_than_twenty_options_have_a_short_help() -> None:
+def test_commands_with_many_options_have_a_short_help() -> None:
     assert {name for name in COMMANDS if len(flags_of(name)) > 20} <= set(LONG)
+    of_taggers = [name for name in COMMANDS if " " not in name]
+    assert {name for name in of_taggers if len(flags_of(name)) > 15} <= set(LONG)
+
+
+def test_the_overview_lists_every_command_once_and_fits_the_terminal() -> None:
+    names = [line.split()[0] for line in overview().splitlines() if line.startswith("  ")]
+    assert sorted(names) == sorted({name.partition(" ")[0] for name in COMMANDS})
+    for group in GROUPS:
+        listed_there = [line.split()[0] for line in overview(group).splitlines() if line.startswith("  ")]
+        assert [f"{group} {name}" for name in listed_there] == [
+            name for name in COMMANDS if name.startswith(group + " ")
+        ]
+    texts = [overview(), *map(overview, GROUPS)]
+    assert not [line for text in texts for line in text.splitlines() if len(line) > 80]
+
+
+def test_the_list_of_atoms_fits_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["features", "--atoms"])
+    text = capsys.readouterr().out
+    assert "lower case" in text
+    assert not [line for line in text.splitlines() if len(line) > 80]
+
+
+def test_choices_that_are_too_wide_are_listed_in_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "--format NAME " in command_help(load_command("tag"))
+    text = " ".join(command_help(load_command("tag")).split())
+    assert "One of auto, columns, conllu, attributes, jsonl, text, plain, prodigy, labelstudio, doccano, brat." in text
+    monkeypatch.setenv("COLUMNS", "100")
+    assert "--format auto|columns|conllu|" in command_help(load_command("tag"))
 
 
 def test_a_named_learner_shows_its_options(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,6 +102,12 @@ def test_words_of_other_tools_lead_to_commands_that_exist() -> None:
     parameters = {name.replace("-", "_") for name in flags_of("train")}
     assert {name for name, _ in PARAMETERS.values()} <= parameters
     assert not set(PARAMETERS) & parameters
+    for command, hints in FLAGS.items():
+        flags = {f"--{name}" for name in flags_of(command)}
+        named = {word.rstrip(",;") for hint in hints.values() for word in hint.split() if word.startswith("--")}
+        assert named <= flags
+        assert not {f"--{name}" for name in hints} & flags
+    assert set(ARGUMENTS) <= set(COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -84,6 +118,13 @@ def test_words_of_other_tools_lead_to_commands_that_exist() -> None:
         (["train", "x", "-o", "y", "--algorithm", "lbfgs"], "it is --learner here"),
         (["train", "x", "-o", "y", "--max-iterations", "9"], "it is --iterations here"),
         (["train", "x", "-o", "y", "--feature.minfreq", "9"], "it is --min-feature-count here"),
+        (["train", "x", "-o", "y", "-1", "0.5"], "it is --l1 X here"),
+        (["train", "x", "-o", "y", "-p", "patterns"], "--template FILE (Wapiti's -p)"),
+        (["train", "template", "x", "model"], "the template is -t FILE here, and the model -o FILE"),
+        (["tag", "-m", "model", "x"], "the model is the first argument here"),
+        (["tag", "model", "x", "-n", "3"], "it is --nbest N here"),
+        (["tag", "model", "x", "-v", "2"], "--marginals (-v2)"),
+        (["convert", "x.json", "--to", "prodigy"], "prodigy is a format: --output-format prodigy"),
     ],
 )
 def test_hints_for_the_words_of_other_tools(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:

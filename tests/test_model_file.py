@@ -9,6 +9,7 @@ import pickle
 import random
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -290,6 +291,8 @@ def test_other_kinds_of_files(tmp_path: Path) -> None:
     refuse(path, b"a DT\n", "not a palmette model")
     refuse(path, b"the DT\ncat NN\n" * 50, "not a palmette model")
     refuse(path, b"lCRF" + bytes(100), "CRFsuite")
+    binary = struct.pack("<IidIII", 100, 0, 1.0, 38, 2, 1024) + bytes(100)  # as CRF++ writes it
+    refuse(path, binary, "binary model of CRF.*\n.*text form")
     refuse(path, gzip.compress(b"x" * 100), "gzip.*\n.*unpack")
     for protocol in range(6):
         refuse(path, pickle.dumps({"w": [1.0] * 20}, protocol), "pickle" if protocol > 1 else "not a palmette")

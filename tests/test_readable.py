@@ -80,6 +80,15 @@ def test_columns_that_were_chosen_by_name(tmp_path: Path) -> None:
     assert [words("U0:a"), words("U1:l")] == ["word[0]=a (U0)", "case[0]=l (U1)"]
 
 
+def test_the_second_of_many_columns_may_be_anything() -> None:
+    for width, second in ((2, "tag[0]=x (U1)"), (3, "column1[0]=x (U1)")):
+        own = parse("\n".join(f"U{k}:%x[0,{k}]" for k in range(width)) + "\nB")
+        model = Tagger(template=own, passes=1).fit([[("x",) * width] * 2], [["A", "B"]]).model_
+        assert attribute_words(model)("U1:x") == second
+    named = Tagger("chunk", passes=1).fit([[("a", "DT", "x"), ("b", "NN", "y")]], [["B-X", "O"]]).model_
+    assert attribute_words(named)("U12:DT") == "tag[0]=DT"
+
+
 def test_the_demo_shows_names_and_leaves_the_files_that_it_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

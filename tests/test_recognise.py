@@ -159,3 +159,20 @@ def test_commands_recognise_what_they_read(
     assert "<stdin> is read as conllu" in ran.err
     assert [line.count("\t") for line in cli.read("c.txt").split("\n") if line[:1].isdigit()] != []
     assert all(line.count("\t") == 9 for line in cli.read("c.txt").split("\n") if line[:1].isdigit())
+
+
+def test_columns_are_not_taken_for_labels_without_attributes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli = Cli(tmp_path, capsys, monkeypatch)
+    cli.write("train.attr", "D\tw=the\nN\tw=cat\n\nD\tw=a\nN\tw=dog\n")
+    cli.fine("train train.attr -o m.palm -q")
+    cli.write("columns.txt", "the DT D\ncat NN N\n\n; : N\n")
+    for line in ("tag m.palm columns.txt", "eval m.palm columns.txt", "explain m.palm --data columns.txt"):
+        ran = cli(line)
+        assert ran.code == 1
+        assert "the model was trained on ready-made attributes, and this input has columns" in ran.err
+    cli.write("labels.txt", "D\tw=the\nthe N\n\nD\n")  # a token without attributes, with a space in its label
+    cli.write("spaces.txt", "D D\nN N\n")
+    assert len(cli.fine("tag m.palm labels.txt -q").split()) == 3
+    assert len(cli.fine("tag m.palm spaces.txt --format attributes -q").split()) == 2

@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
     "plot": ("plot:Plot", "Draw a model: learning curve, transitions, strongest weights."),
     "trellis": ("trellis:DrawTrellis", "Draw the search of a sentence: scores, best path, runner-up."),
-    "convert": ("convert:Convert", "Convert the tag scheme of a labelled file."),
+    "convert": ("convert:Convert", "Convert data (format, tags, encoding), or another tool's model."),
     "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, noise."),
     "pick": ("pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
     "features": ("features:Features", "Print a named template set, or check a template file."),
@@ -49,7 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "classifier.compare:CompareClassifiers", "Compare classifiers on labelled sentences, with significance tests.",
     ),
     "classifier cues": (
-        "classifier.cues:Cues", "Check two corpora for shallow cues: vocabulary, length, overlap, duplicates.",
+        "classifier.cues:Cues", "Check two corpora for cues: vocabulary, length, overlap.",
     ),
     "lm train": ("lm:TrainLanguageModel", "Train an n-gram language model from sentences."),
     "lm score": ("lm:ScoreText", "Score text with a language model."),
@@ -62,10 +62,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("completion:Completion", "Print or install shell completion for bash, zsh or fish."),
 }  # fmt: skip
 GROUPS = {
-    "parser": "Dependency parsers: train, parse, eval, inspect, compare, compact, features.",
-    "classifier": "Sentence classifiers: train, classify, eval, inspect, compare, cues.",
+    "parser": "Dependency parsers: train, parse, eval, inspect, compare, ...",
+    "classifier": "Sentence classifiers: train, classify, eval, inspect, compare, ...",
     "lm": "Language models: train, score, sample.",
     "hmm": "Tables of hidden Markov models: count, model.",
+}
+# The order in which `palmette --help` lists what has no group of its own
+SECTIONS = {
+    "Taggers": ("demo", "train", "tag", "eval", "compare", "calibrate", "compact"),
+    "Look inside": ("inspect", "explain", "trellis", "plot", "features"),
+    "Data": ("check", "convert", "pick", "synth"),
+    "This installation": ("doctor", "warmup", "completion"),
 }
 # A verb for taggers that is given a model of another structure: the command of that structure
 OTHER_STRUCTURES = {
@@ -80,12 +87,15 @@ MODEL_VERBS = ("tag", "eval", "calibrate", "compact", "compare", "inspect", "exp
 
 def overview(group: str | None = None) -> str:
     """What `palmette --help` and `palmette parser --help` print."""
-    names = [name for name in COMMANDS if (" " in name) == (group is not None) and name.startswith(group or "")]
-    rows = [f"  {name.partition(' ')[2] or name:11}{COMMANDS[name][1]}" for name in names]
     if group is not None:
-        head = f"Usage: palmette {group} COMMAND ...    (palmette {group} COMMAND --help lists its options)"
+        names = [name for name in COMMANDS if name.startswith(f"{group} ")]
+        rows = [f"  {name.partition(' ')[2]:11}{COMMANDS[name][1]}" for name in names]
+        head = f"Usage: palmette {group} COMMAND ...    (COMMAND --help lists its options)"
         return f"{GROUPS[group]}\n\n{head}\n\n" + "\n".join(rows)
-    rows += ["", *(f"  {name:11}{about}" for name, about in GROUPS.items())]
+    rows = []
+    for title, members in SECTIONS.items():
+        rows += [title, *(f"  {name:11}{COMMANDS[name][1]}" for name in members), ""]
+    rows += ["Other structures", *(f"  {name:11}{about}" for name, about in GROUPS.items())]
     head = "Usage: palmette COMMAND ...    (palmette COMMAND --help lists its options)"
     return f"palmette {__version__}: {ABOUT}\n\n{head}\n\n" + "\n".join(rows) + "\n\nTwo minutes: palmette demo"
 

@@ -21,6 +21,7 @@ class Calibrate(HelperOptions, PartialOptions, JsonOptions, Command):
 
     owners = (FormatSpec,)
     hidden = ("unit", "penn-quotes")
+    common = ("output", "with", "partial", "format", "label", "json", "quiet")
 
     model: str = option(argument=True, help="The model file.")
     data: str = option(

@@ -16,6 +16,7 @@ class Check(JsonOptions, Command):
 
     owners = (FormatSpec,)
     hidden = ("ragged", "unit", "penn-quotes")
+    common = ("against", "noise", "skip", "top", "strict", "format", "label", "json", "quiet")
 
     files: list = option(argument=True, repeat=True, metavar="FILE", help="Labelled sentences, each file on its own.")
     against: list | None = option(

@@ -160,14 +160,17 @@ class _Parser:
             elif plain:
                 self.values[each.name] = _typed(each, plain.pop(0))
         if plain:
-            raise UsageError(f"too many arguments: {' '.join(plain)}")
+            from palmette.options.other_tools import ARGUMENTS
+
+            hint = ARGUMENTS.get(self.command.path)
+            raise UsageError(f"too many arguments: {' '.join(plain)}" + (f"\n  {hint}" if hint else ""))
 
     def _unknown(self, name: str) -> str:
         import difflib
 
         from palmette.options.other_tools import flag_hint
 
-        hint = flag_hint(name, self.flags)
+        hint = flag_hint(name, self.flags, self.command.path)
         if hint:
             return f"there is no option {name}: {hint}"
         near = difflib.get_close_matches(name, self.flags, 1, 0.6)

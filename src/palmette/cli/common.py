@@ -151,6 +151,20 @@ def _named(beam: BeamSearch, with_recombination: bool) -> str:
     return f"a beam of {beam.width}" + (f" {how} recombination" if with_recombination else "")
 
 
+def is_model(path: str) -> bool:
+    """Whether a file begins as a model does: of Palmette 8 bytes that are a small number, and a brace, as in no text;
+    of another tool its mark."""
+    if path == "-" or not os.path.isfile(path):
+        return False
+    from palmette.data.files import read_blocks
+    from palmette.data.model_file import HEADER_LIMIT
+    from palmette.structures.chain.imported.recognise import reader_of
+
+    head = next(read_blocks(path, 9), b"")
+    own = head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= HEADER_LIMIT
+    return own or reader_of(path) is not None
+
+
 def load_tagger(path: str, quiet: bool, how: SearchOptions | None = None) -> Tagger:
     """A model, searched as in training unless told otherwise; a difference is logged."""
     from palmette.estimators.tagger import Tagger

@@ -23,6 +23,7 @@ class Compact(HelperOptions, JsonOptions, Command):
 
     owners = (FormatSpec,)
     hidden = ("unit", "penn-quotes")
+    common = ("output", "dev", "most-loss", "with", "format", "label", "json", "quiet")
 
     model: str = option(argument=True, help="The model file of a tagger.")
     output: str = option(short="o", metavar="FILE", help="The model file to write.")

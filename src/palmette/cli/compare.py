@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import HelperOptions, format_spec, names_of
+from palmette.cli.common import HelperOptions, format_spec, is_model, names_of
 from palmette.cli.output import print_json
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
@@ -87,7 +87,7 @@ class Compare(HelperOptions, JsonOptions, Command):
             raise UsageError("give --dev or --dev-share, not both")
 
     def _compare_outputs(self, options: CompareOptions) -> None:
-        from palmette.cli.system_outputs import is_model, system_outputs
+        from palmette.cli.system_outputs import system_outputs
         from palmette.evaluation.comparison import compare
         from palmette.reports.comparison import print_comparison
         from palmette.reports.meter import Meter

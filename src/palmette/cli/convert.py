@@ -6,9 +6,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import EncodingOptions, format_spec
+from palmette.cli.common import EncodingOptions, format_spec, is_model
 from palmette.cli.output import Meter, print_json, report_source
-from palmette.data.formats.spec import ANNOTATORS, FormatSpec
+from palmette.data.formats.spec import ANNOTATORS, FormatSpec, format_by_name
 from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
@@ -50,9 +50,10 @@ class Convert(EncodingOptions, JsonOptions, Command):
     )  # fmt: skip
 
     def run(self) -> None:
-        from palmette.cli.convert_model import convert_model, is_model
+        from palmette.cli.convert_model import PALMETTE, convert_model
 
-        if is_model(self.data):
+        named = any(path.lower().endswith(PALMETTE) for path in (self.data, self.output))
+        if named or is_model(self.data):  # a damaged model may be known by its name only
             self._check_model_flags()
             convert_model(self.data, self.output, self.constraints)
             return
@@ -60,6 +61,8 @@ class Convert(EncodingOptions, JsonOptions, Command):
             raise UsageError(f"--constraints is for models, and {self.data} is none")
         if self.json and self.output == "-":
             raise UsageError("--json prints an account: write the file elsewhere with -o FILE")
+        if self.to in OUTPUTS:
+            raise UsageError(f"--to names a tag scheme, and {self.to} is a format: --output-format {self.to}")
         spec = format_spec(self.params(FormatSpec))
         report_source(self.data, self.quiet)
         from palmette.data.convert import Conversion, convert_file
@@ -91,4 +94,15 @@ class Convert(EncodingOptions, JsonOptions, Command):
             return
         counts = [(account.documents, "document"), (account.spans, "span"), (account.tokens, "token")]
         done = ", ".join(counted(n, noun) for n, noun in counts if n) or "nothing"
-        logger.info("%s; wrote %s", done, self.output)
+        if self.output_format is None and not _named_so(self.output, account.format):
+            logger.warning(
+                "%s has the format of the input, %s, and the name of another: choose with --output-format",
+                self.output, account.format,
+            )  # fmt: skip
+        logger.info("%s; wrote %s (%s)", done, self.output, account.format)
+
+
+def _named_so(path: str, format: str) -> bool:
+    """Whether the ending of a file's name is that of a format, or of none."""
+    named = format_by_name(path)
+    return named in (None, format) or (named == "jsonl" and format in ("prodigy", "doccano"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from typing import TYPE_CHECKING
 
 from palmette.errors import UsageError, counted
@@ -15,15 +14,6 @@ logger = logging.getLogger(__name__)
 
 PALMETTE, CRFSUITE = ".palm", ".crfsuite"
 ENDINGS = (PALMETTE, CRFSUITE)
-
-
-def is_model(path: str) -> bool:
-    """Whether a file is a model: one of another tool by its first bytes, one of Palmette by its name."""
-    if path == "-" or not os.path.isfile(path):
-        return False
-    from palmette.structures.chain.imported.recognise import reader_of
-
-    return path.lower().endswith(PALMETTE) or reader_of(path) is not None
 
 
 def convert_model(path: str, output: str, constraints: str | None = None) -> None:

@@ -119,12 +119,17 @@ def _usage(option: Option) -> str:
 def _metavar(option: Option) -> str:
     if option.metavar is not None:
         return option.metavar
-    if option.variants is not None:
+    if option.variants is not None or _too_many(option):
         return "NAME"
     if option.choices is not None:
         return "|".join(option.choices)
     kinds = option.kinds()
     return "N" if int in kinds and float not in kinds else "X" if float in kinds else option.name.upper()
+
+
+def _too_many(option: Option) -> bool:
+    """Whether the names of all choices would be wider than the terminal beside the flag."""
+    return option.choices is not None and len(f"  --{option.flag_name} {'|'.join(option.choices)}") > width()
 
 
 def _row(option: Option, brief: bool = False) -> str:
@@ -154,6 +159,8 @@ def _choices(option: Option, brief: bool) -> str:
         return "One of " + ", ".join(option.variants) + "."
     if isinstance(option.choices, Mapping) and not brief:
         return "; ".join(f"{name}: {about}" for name, about in option.choices.items()) + "."
+    if option.choices is not None and option.metavar is None and _too_many(option):
+        return "One of " + ", ".join(option.choices) + "."
     return ""
 
 

@@ -15,6 +15,7 @@ class Inspect(JsonOptions, Command):
 
     owners = (FormatSpec,)
     hidden = ("label", "unit", "penn-quotes")
+    common = ("top", "label", "data", "card", "json", "quiet")
 
     model: str = option(argument=True, help="The model file.")
     top: int = option(default=10, help="Number of the strongest attributes to show for each label.")

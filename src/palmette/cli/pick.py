@@ -22,6 +22,7 @@ class Pick(HelperOptions, EncodingOptions, OutputOptions, Command):
 
     owners = (FormatSpec,)
     hidden = ("label", "tag-names")
+    common = ("output", "number", "exclude", "by", "diversity", "scores", "with", "format", "columns", "quiet")
 
     model: str = option(argument=True, help="The model file.")
     data: str = option(default="-", argument=True, help="Sentences to choose from; `-` is standard input.")

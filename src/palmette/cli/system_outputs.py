@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from palmette.cli.common import load_tagger
+from palmette.cli.common import is_model, load_tagger
 from palmette.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
@@ -13,15 +13,6 @@ if TYPE_CHECKING:
     from palmette.data.formats.spec import FormatSpec
     from palmette.estimators.tagger import Tagger
     from palmette.evaluation.comparison import SystemLabels, SystemOutputs
-
-
-def is_model(path: str) -> bool:
-    """Whether a file begins as a model does: 8 bytes that are a small number, and a brace. No text does."""
-    from palmette.data.files import read_blocks
-    from palmette.data.model_file import HEADER_LIMIT
-
-    head = next(read_blocks(path, 9), b"")
-    return head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= HEADER_LIMIT
 
 
 def system_outputs(

@@ -38,8 +38,8 @@ class Train(JsonOptions, Command):
 
     data: str = option(
         argument=True,
-        help="Labelled sentences: columns, CoNLL-U, CRFsuite attributes or JSON lines; `-` is standard input, gzip is "
-        "fine.",
+        help="Labelled sentences: columns, CoNLL-U, CRFsuite attributes, JSON lines, or files of annotators; `-` is "
+        "standard input, gzip is fine.",
     )  # fmt: skip
     output: str = option(short="o", metavar="FILE", help="The model file to write.")
     dev: str | None = option(

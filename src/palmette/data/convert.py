@@ -34,6 +34,7 @@ class Conversion(msgspec.Struct):
     tokens: int = 0
     sentences: int = 0
     documents: int = 0
+    format: str = ""  # that was written
     spans: int = 0  # written, in documents
     labels_changed: int = 0  # tokens whose label is written differently
     chunks: int = 0
@@ -114,6 +115,7 @@ def convert_file(
     if to is not None:
         scheme_named(to)
     account = Conversion() if report is None else report
+    account.format = format
     encoding = found.encoding if output_encoding is None else output_encoding
     work = _Work(source, target, found, to, encoding, account, progress)
     if format in ANNOTATORS:

@@ -81,6 +81,11 @@ _STRANGERS = (
     ),
     (b"lCRF", "a CRFsuite model", None),
     (b"#mdl#", "a Wapiti model", None),
+    (
+        b"\x64\0\0\0\0\0\0\0",  # version 100 and type 0, as 32-bit numbers
+        "a binary model of CRF++",
+        "its text form is read: MODEL.txt, which `crf_learn -t` writes beside MODEL",
+    ),
 )
 
 
@@ -265,7 +270,11 @@ def _stranger(first: bytes, file: str) -> NoReturn:
     for magic, what, hint in _STRANGERS:
         if first.startswith(magic):
             raise ModelError(f"not a palmette model but {what}", file=file, hint=hint)
-    raise ModelError("not a palmette model", file=file, hint="make one with `palmette train`")
+    raise ModelError(
+        "not a palmette model",
+        file=file,
+        hint="make one with `palmette train`; models of CRFsuite and Wapiti, and text models of CRF++, are read too",
+    )
 
 
 def _parse(text: str, what: str, file: str) -> dict[str, Any]:

@@ -6,16 +6,17 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from palmette.data.annotations.notes import Notes
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.columns import ColumnParser
 from palmette.data.formats.ragged import RaggedRow
-from palmette.data.formats.registry import CheckedParser
-from palmette.data.formats.spec import FormatSpec
+from palmette.data.formats.registry import CheckedParser, read_corpus
+from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.data.text import read_text
 from palmette.errors import DataError, UsageError
 from palmette.estimators.label_noise import Progress, doubtful_labels, label_doubts
-from palmette.evaluation.cell_checks import broken_trees, odd_cells, ragged_rows
+from palmette.evaluation.cell_checks import broken_trees, lost_spans, odd_cells, ragged_rows
 from palmette.evaluation.data_view import DataView
 from palmette.evaluation.findings import KINDS, CheckResult, FileCheck, Finding, Overlap
 from palmette.evaluation.label_checks import bad_tags, labels_once, spellings
@@ -32,6 +33,7 @@ class _Read(NamedTuple):
     format: str
     ragged: Sequence[RaggedRow]
     trees: Corpus | None  # the columns head and deprel of CoNLL-U
+    notes: Notes | None = None  # what became of the spans of annotators
 
 
 def check(
@@ -90,6 +92,9 @@ def _file_check(
 def _read(path: FilePath, spec: FormatSpec) -> _Read:
     """A file; lines with another number of cells are padded or cut, and remembered."""
     spec = spec.resolved(path)
+    if spec.format in ANNOTATORS:
+        corpus = _not_empty(read_corpus(path, spec, notes := Notes()), path)
+        return _Read(DataView(corpus), spec.format, [], None, notes)
     if spec.format == "columns":
         spec = spec.replace(ragged="pad")
     parse = CheckedParser(spec, shown(path))
@@ -97,13 +102,17 @@ def _read(path: FilePath, spec: FormatSpec) -> _Read:
     if rows is not None:
         rows.strict = False
     data = read_text(path, spec)
-    corpus = parse(data, 1)
-    if not corpus.n_tokens:
-        raise DataError("no sentence in it", file=shown(path), hint="see --format")
+    corpus = _not_empty(parse(data, 1), path)
     trees = None
     if spec.format == "conllu":
         trees = CheckedParser(spec.replace(columns=("head", "deprel"), has_label=False), shown(path))(data, 1)
     return _Read(DataView(corpus), spec.format, [] if rows is None else rows.rows, trees)
+
+
+def _not_empty(corpus: Corpus, path: FilePath) -> Corpus:
+    if not corpus.n_tokens:
+        raise DataError("no sentence in it", file=shown(path), hint="see --format")
+    return corpus
 
 
 def _found(given: _Read) -> tuple[dict[str, list[Finding]], str | None]:
@@ -112,6 +121,8 @@ def _found(given: _Read) -> tuple[dict[str, list[Finding]], str | None]:
     found = {"cells": odd_cells(view)}
     if given.format == "columns":
         found["columns"] = ragged_rows(given.ragged, view.corpus.source)
+    if given.notes is not None:
+        found["spans"] = lost_spans(given.notes, view.corpus.source)
     if given.trees is not None:
         found["trees"] = broken_trees(given.trees)
     found["duplicates"], conflicts = repetitions(view)

@@ -28,6 +28,7 @@ from palmette.estimators.base import Estimator
 from palmette.estimators.tagger_compact import Compacting
 from palmette.estimators.tagger_confidence import Confidences
 from palmette.estimators.tagger_items import PythonData
+from palmette.estimators.tagger_views import Views
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
@@ -39,14 +40,13 @@ if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the 
     from palmette.data.candidate import Labelling
     from palmette.evaluation.scores import Scores
     from palmette.structures.chain.session import Session
-    from palmette.structures.chain.trellis import TrellisRecord
     from palmette.training.result import Progress
 
 KEPT = ("features", "reading", "label_numbers", "vectors")  # what is known about a model that learns more
 FEW = 4  # sentences that are tagged one by one
 
 
-class Tagger(PythonData, Confidences, Compacting, TaggerOptions, Estimator):
+class Tagger(PythonData, Confidences, Views, Compacting, TaggerOptions, Estimator):
     """A chain model with its features: train it, tag with it, save it, inspect it.
 
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
@@ -250,15 +250,6 @@ class Tagger(PythonData, Confidences, Compacting, TaggerOptions, Estimator):
         items = self._items(X)
         found = list(nbest_lists(model, items.corpus, n, known=self._mask(allowed, items), names=model.classes))
         return items.with_empty(found, lambda: [of_no_token(model)])
-
-    def trellis(self, tokens: Any) -> TrellisRecord:
-        """The search of one sentence, as a plain record: scores, best path, runner-up, what a beam keeps."""
-        from palmette.structures.chain.trellis import trellis_of
-
-        items = self._items([tokens])
-        if not items.corpus.n_tokens:
-            raise DataError("a sentence without tokens has no trellis")
-        return trellis_of(self._fitted(), items.corpus)
 
     def search_with(self, search: str | None = None, beam: int | None = None, recombine: bool | None = None) -> Tagger:
         """From now on search as told (viterbi, or beam with so many prefixes), not as in training."""

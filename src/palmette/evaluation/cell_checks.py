@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from palmette.data.annotations.notes import KINDS, Notes
 from palmette.data.corpus import Column, Corpus
 from palmette.data.formats.ragged import RaggedRow
 from palmette.data.normal_form import nfc
@@ -32,6 +33,16 @@ def ragged_rows(rows: Iterable[RaggedRow], file: str) -> list[Finding]:
         )
         for row in rows
     ]  # fmt: skip
+
+
+def lost_spans(notes: Notes, file: str) -> list[Finding]:
+    """What became of the spans of annotators, by kind; documents that people left out on purpose are none of these."""
+    made = []
+    for kind, about in notes.to_dict().items():
+        if KINDS[kind].noun in ("span", "task"):
+            details = {"reason": kind, **about}
+            made.append(Finding("spans", file, None, notes.message(kind), details))
+    return made
 
 
 def problem_of(cell: str) -> str | None:

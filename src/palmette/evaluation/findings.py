@@ -9,6 +9,7 @@ KINDS = {
     "columns": "lines with more or fewer cells than the others",
     "cells": "odd cells",
     "trees": "sentences whose heads are not a tree",
+    "spans": "annotations that training leaves out or moves",
     "tags": "ill-formed tag sequences",
     "once": "labels that occur once",
     "spelling": "labels that differ only in case or spelling",

@@ -1,17 +1,21 @@
-"""Word atoms by name: properties of one cell that templates can use, such as its lower case or a suffix.
+"""Word atoms by name: properties of one cell that templates can use, such as
+its lower case or a suffix.
 
-An atom is a function from a string to a string, or to None if it does not apply (it is *absent*; an
-attribute with an absent atom does not fire). It is called once per distinct string of a column, not
-once per token. All atoms work on Unicode characters, not on bytes and not only on ASCII.
+An atom makes a string of a string, or is absent: the attribute is then not
+active. It works on Unicode characters, and is computed once per distinct string
+of a column, not once per token.
 
-Atoms are named in macros, `%x[0,0,suffix3]`, and can be chained, `%x[0,0,lower.suffix3]`: the lower case
-first, then the suffix. A family takes an argument after a colon, `cluster:brown:4`; in a chain it comes last.
+Atoms are named in macros, `%x[0,0,suffix3]`, and can be chained,
+`%x[0,0,lower.suffix3]`: the lower case first, then the suffix. Some take an
+argument after a colon, `cluster:brown:4`; in a chain they come last.
 
     lower          lower case
     normal         digits become 0: B-52 -> B-00
-    shape          X upper, x lower, 9 digit, c letter without case, others stay: IL-2a -> XX-9x
+    shape          X upper, x lower, 9 digit, c letter without case, others
+                   stay: IL-2a -> XX-9x
     short_shape    the shape with runs collapsed: IL-2a -> X-9x
-    prefix1..5     the first characters as they are written; absent if the word is shorter
+    prefix1..5     the first characters as they are written; absent if the word
+                   is shorter
     suffix1..5     the last characters, likewise
     capital        flag: begins with a capital
     allcaps        flag: capitals only, at least two
@@ -19,18 +23,27 @@ first, then the suffix. A family takes an argument after a colon, `cluster:brown
     hyphen         flag: has a hyphen or dash between letters or digits
     punctuation    flag: only punctuation and symbols
     greek          flag: a Greek letter as a character or by its name
-    number         integer decimal percent ordinal fraction range money roman; absent for others
-    date           year decade day time month weekday (names in English); absent for others
+    number         integer decimal percent ordinal fraction range money roman;
+                   absent for others
+    date           year decade day time month weekday (names in English); absent
+                   for others
     length         1 2 3 4 5 6-7 8-10 11-15 16+
-    orthography    one class for every word: lower initial acronym mixed number hyphen_digits greek ...
-    type           script, for segmentation by characters: han hiragana katakana hangul latin letter mark
-                   digit punct space other; mixed if the characters differ
+    orthography    one class for every word: lower initial acronym mixed number
+                   hyphen_digits greek ...
+    type           script, for segmentation by characters: han hiragana katakana
+                   hangul latin letter mark digit punct space other; mixed if
+                   the characters differ
 
-    test:RE        "true" or "false", for one of Wapiti's small regular expressions (see `wapiti`)
-    match:RE       the first match, "" if there is none; match_lower:RE the match in lower case
-    cluster:NAME   the word's cluster, cluster:NAME:4 its first 4 characters; absent for unknown words
-    lexicon:NAME   a token's place in a phrase: not a function of one word (see `resources.match`)
-    observed:NAME  the word if the model knows it, else its class, <lower:ing>; made by the learner hmm
+    test:RE        "true" or "false", for one of Wapiti's small regular
+                   expressions
+    match:RE       the first match, "" if there is none; match_lower:RE the
+                   match in lower case
+    cluster:NAME   the word's cluster of --clusters NAME=FILE, cluster:NAME:4
+                   its first 4 characters; absent for unknown words
+    lexicon:NAME   the token's place in a phrase of --lexicons NAME=FILE, B-NAME
+                   or I-NAME (or the class of the phrase); absent outside
+    observed:NAME  the word if the model knows it, else its class, <lower:ing>;
+                   made by the learner hmm
 
 A flag that is set gives its own name.
 """

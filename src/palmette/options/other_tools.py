@@ -36,8 +36,6 @@ PARAMETERS = {
     "n_jobs": ("threads", ""),
     "thread": ("threads", ""),
     "random_state": ("seed", ""),
-    "model": ("output", "the model file that is written; one that is read is an argument without a flag"),
-    "m": ("output", "the model file that is written; one that is read is an argument without a flag"),
 }  # fmt: skip
 # Iterations of L-BFGS, or passes of an online learner: which of the two depends on what the command or class has
 ITERATION_WORDS = ("max_iterations", "max_iter", "maxiter", "iterations")
@@ -46,6 +44,46 @@ ITERATIONS = (
     ("learners", "as in --learners crf:iterations=50"),
     ("passes", ""),
 )
+# Flags that say something else in each command, or in each tool: what to type instead, by command
+FLAGS = {
+    "train": {
+        "m": "-o FILE is the model to write (CRFsuite's -m), --iterations N their limit (CRF++'s), --resume MODEL "
+        "one to continue (Wapiti's)",
+        "model": "-o FILE is the model to write, --resume MODEL one to continue",
+        "p": "--template FILE (Wapiti's -p), --threads N (CRF++'s), --l2 X and others (CRFsuite's)",
+        "d": "it is --dev FILE here",
+        "i": "--iterations N with the learner crf, --passes N with others",
+        "1": "it is --l1 X here, with the learner crf",
+        "2": "it is --l2 X here, with the learner crf: half of rho2",
+        "f": "it is --min-count N here",
+        "e": "--tolerance X (CRF++'s -e), --stop-error X (Wapiti's)",
+        "w": "it is --stop-window N here",
+        "heldout": "it is --dev FILE here",
+    },
+    "tag": {
+        "m": "the model is the first argument here",
+        "model": "the model is the first argument here",
+        "n": "it is --nbest N here",
+        "v": "--confidence (-v1 of CRF++), --marginals (-v2)",
+        "p": "--decode marginal --confidence (-p of Wapiti), --marginals (of CRFsuite)",
+        "post": "it is --decode marginal --confidence here",
+        "s": "it is --scores here; --confidence has probabilities",
+        "score": "it is --scores here; --confidence has probabilities",
+        "l": "labels are the last column of the output",
+        "label": "labels are the last column of the output",
+        "c": "a column with gold labels may be there; `palmette eval MODEL DATA` scores",
+        "check": "a column with gold labels may be there; `palmette eval MODEL DATA` scores",
+        "force": "it is --known COLUMN here",
+        "t": "`palmette eval MODEL DATA` scores",
+    },
+}
+# What stands where other tools have further files
+ARGUMENTS = {
+    "train": "the template is -t FILE here, and the model -o FILE",
+    "tag": "the output is -o FILE here",
+    "parser train": "the model is -o FILE here",
+    "parser parse": "the output is -o FILE here",
+}
 
 
 def renamed(name: str) -> tuple[tuple[str, str], ...]:
@@ -56,8 +94,11 @@ def renamed(name: str) -> tuple[tuple[str, str], ...]:
     return (PARAMETERS[word],) if word in PARAMETERS else ()
 
 
-def flag_hint(name: str, flags: Container[str]) -> str:
+def flag_hint(name: str, flags: Container[str], command: str = "") -> str:
     """What to type instead of another tool's flag, if the command has it."""
+    own = FLAGS.get(command, {}).get(name.lstrip("-"))
+    if own is not None:
+        return own
     for option, remark in renamed(name):
         flag = "--" + option.replace("_", "-")
         if flag in flags:

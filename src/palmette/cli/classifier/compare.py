@@ -37,8 +37,7 @@ class CompareClassifiers(ClassifyingOptions, JsonOptions, LabelledCommand):
             data = files.pop()
         if len(files) < 2:
             raise UsageError("give two or more classifiers, or outputs of them, and then the labelled file")
-        from palmette.cli.common import names_of
-        from palmette.cli.system_outputs import is_model
+        from palmette.cli.common import is_model, names_of
         from palmette.evaluation.class_comparison import compare_classes
         from palmette.evaluation.comparison import CompareOptions
         from palmette.reports.meter import Meter

@@ -86,10 +86,15 @@ class Notes:
     def messages(self) -> Iterator[tuple[str, str]]:
         """(effect, message) pairs, in the order of the table."""
         for kind, row in KINDS.items():
-            if n := self.counts.get(kind, 0):
-                text = row.plural if n > 1 and row.plural else row.text
-                more = " ..." if n > len(self.places[kind]) else ""
-                yield row.effect, f"{counted(n, row.noun)} {text} ({'; '.join(self.places[kind])}{more})"
+            if self.counts.get(kind, 0):
+                yield row.effect, self.message(kind)
+
+    def message(self, kind: str) -> str:
+        """What happened to how many, and where the first ones are."""
+        n, row = self.counts[kind], KINDS[kind]
+        text = row.plural if n > 1 and row.plural else row.text
+        more = " ..." if n > len(self.places[kind]) else ""
+        return f"{counted(n, row.noun)} {text} ({'; '.join(self.places[kind])}{more})"
 
     def log(self) -> None:
         for effect, message in self.messages():

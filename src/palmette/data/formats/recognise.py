@@ -51,6 +51,17 @@ def format_by_content(path: FilePath, encoding: str) -> str | None:
     return None if found == UNDECIDED else found
 
 
+def lacks_attributes(path: FilePath, encoding: str) -> bool:
+    """Whether a file that should have attributes has columns instead: spaces on all lines of its first sentence, and
+    TABs on none."""
+    try:
+        head = decoded_head(peek(path, lambda data: b"\n\n" in decoded_head(data, encoding)), encoding)
+    except DataError:  # it is raised again when the file is read
+        return False
+    lines = head.lstrip().partition(b"\n\n")[0].splitlines()
+    return bool(lines) and all(b" " in line.strip() for line in lines) and b"\t" not in b"".join(lines)
+
+
 def recognised(head: bytes, *, ended: bool) -> str | None:
     """The format of a file that begins so; UNDECIDED if more lines may show it. `ended`: this is all there is."""
     lines = head.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")

@@ -51,8 +51,8 @@ class CheckedParser:
             report()
 
 
-def read_corpus(path: FilePath, spec: FormatSpec | None = None) -> Corpus:
-    """A whole file. What the reader could not keep as it was is logged."""
+def read_corpus(path: FilePath, spec: FormatSpec | None = None, notes: Notes | None = None) -> Corpus:
+    """A whole file. What the reader could not keep as it was is added to `notes`, or logged."""
     spec = (spec or FormatSpec()).resolved(path)
     if load_format(spec.format).read is not None:
         corpus = next(_blocks(path, spec, sys.maxsize))
@@ -61,7 +61,10 @@ def read_corpus(path: FilePath, spec: FormatSpec | None = None) -> Corpus:
         corpus = parse(read_text(path, spec), 1)
         parse.report()
     if corpus.notes is not None:
-        corpus.notes.log()
+        if notes is None:
+            corpus.notes.log()
+        else:
+            notes.take(corpus.notes)
     return corpus
 
 

@@ -179,9 +179,11 @@ class FormatSpec(TextSpec):
         of_columns = self.separator != "auto" or self.ragged != "error"
         if (named is not None and named != "jsonl") or of_columns:
             return named
-        from palmette.data.formats.recognise import format_by_content
+        from palmette.data.formats.recognise import format_by_content, lacks_attributes
 
         found = format_by_content(path, self.encoding)
+        if found is None and expected == "attributes" and lacks_attributes(path, self.encoding):
+            found = "columns"
         if named == "jsonl" and found not in ANNOTATORS:  # lines of annotators have the same endings
             return expected if found is None and expected in ANNOTATORS else named
         if found not in (None, expected):

@@ -23,13 +23,14 @@ def attribute_words(model: ChainModel) -> Callable[[str], str]:
         return AttributeWords(templates, own_names=False)
     counted = model.settings.chosen_learner.kind == "hmm"  # its templates are its own
     own = not counted and model.meta.get("features") not in NAMED_FEATURES
-    return AttributeWords(templates, _columns(model, model.encoder.n_columns), own_names=own)
+    return AttributeWords(templates, _columns(model, model.encoder.n_columns, own), own_names=own)
 
 
-def _columns(model: ChainModel, n: int) -> list[str]:
-    """What the columns are called: as they were chosen by name, else word, tag, column2, ..."""
+def _columns(model: ChainModel, n: int, own: bool) -> list[str]:
+    """What the columns are called: as they were chosen by name, else word, tag, column2, ... Of many columns that own
+    templates read the second may be anything: it is column1."""
     reading = model.meta.get("reading")
     chosen = (reading.get("columns") if isinstance(reading, dict) else getattr(reading, "columns", None)) or ()
-    usual = [WORD, TAG, *(f"column{k}" for k in range(2, n))]
+    usual = [WORD, "column1" if own and n > 2 else TAG, *(f"column{k}" for k in range(2, n))]
     named = [name if k and not name.lstrip("-").isdigit() else None for k, name in enumerate(map(str, chosen))]
     return [(named[k] if k < len(named) else None) or usual[k] for k in range(max(n, 2))]
