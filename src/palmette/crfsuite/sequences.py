@@ -1,9 +1,11 @@
-"""Sequences that a trainer was given: encoded at once, so that they may change afterwards, and read in blocks by the
-compiled reader (data/item_blocks.py). What that does not take is read by item_sequence.py."""
+"""Sequences that a trainer or a tagger was given: encoded at once, so that they may change afterwards. Those of a
+trainer are checked then, and read in blocks by the compiled reader (data/item_blocks.py). What that does not take is
+read by item_sequence.py."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any
 
 import msgspec
@@ -15,11 +17,12 @@ from palmette.data.item_arrays import BLOCK, Vectors
 from palmette.data.item_blocks import MOST_BYTES, AttributeBlocks, encode
 from palmette.data.item_names import NewNames
 from palmette.data.subset import take
-from palmette.kernels.io.items import FINE, NESTED, STATUS
+from palmette.kernels.io.items import FINE, LARGEST, NESTED, STATUS
 
 _PLAIN = frozenset((dict, list, tuple))
 _STRINGS = frozenset((str,))
 _ARRAY = b"\xdd"  # of MessagePack: a length of four bytes follows
+ONE = b"\x91"  # of MessagePack: one sequence follows, which makes a block of it
 
 
 def plain_items(xseq: Any) -> Sequence[Any]:
@@ -33,22 +36,56 @@ def plain_items(xseq: Any) -> Sequence[Any]:
     return ItemSequence(items).tokens()
 
 
-def _encoded(items: Sequence[Any]) -> bytes:
+def encoded(items: Sequence[Any]) -> bytes:
+    """The items in bytes: whoever reads them may find that they are to be read by definition."""
     try:
         return encode(items)
     except Exception:  # of the encoder, or of a type of the user's: it is read by definition, or named
         return encode(ItemSequence(items).tokens())
 
 
+def items_by_definition(block: bytes) -> list[dict[str, float]]:
+    """The items of a block of one sequence, read by item_sequence.py. TypeError or ValueError if they are wrong."""
+    tokens = ItemSequence(msgspec.msgpack.decode(block, strict=False)[0]).tokens()
+    for at, token in enumerate(tokens):
+        for name, value in token.items():
+            if not abs(value) <= LARGEST:
+                raise ValueError(f"item {at}: {name!r} is {value}; expected a finite number of 32 bits")
+    return tokens
+
+
+def in_order(data: bytes) -> bytes:
+    """Encoded items without what was a set: its order changes from run to run."""
+
+    def inner(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: inner(own) for key, own in value.items()}
+        return sorted(value) if isinstance(value, list) else value
+
+    return encode([inner(token) if isinstance(token, dict) else token for token in msgspec.msgpack.decode(data)])
+
+
 class _Blocks(AttributeBlocks):
     """Collects encoded sequences; zeros count as values."""
 
     def __init__(self) -> None:
-        super().__init__(Vectors(NewNames()), zeros=True)
+        self.new = NewNames()
+        super().__init__(Vectors(self.new), zeros=True)
         self.encoded: list[bytes] = []
-        self.bytes = self.begun = 0  # bytes that wait; sequences before them
+        self.bytes = 0  # that wait
+
+    def checked(self, data: bytes, tokens: int) -> bytes:
+        """The bytes of a sequence that the reader takes."""
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"a sequence of {len(data):,} bytes: at most {MOST_BYTES:,} can be read")
+        if self._status([data], tokens) != FINE:
+            data = encode(items_by_definition(ONE + data))
+            if self._status([data], tokens) != FINE:
+                raise ValueError("the items cannot be read")
+        return in_order(data) if self.room.counts[NESTED] else data
 
     def add_encoded(self, data: bytes, tokens: int) -> None:
+        """Take the bytes of a sequence that are checked."""
         if self.encoded and (self.bytes + len(data) > MOST_BYTES or self.size + tokens > BLOCK):
             self.flush()
         self.encoded.append(data)
@@ -58,52 +95,20 @@ class _Blocks(AttributeBlocks):
     def flush(self) -> None:
         """Read what waits."""
         if self.encoded:
-            count = len(self.encoded)
-            try:
-                self._flush()
-            finally:
-                self.begun += count
-                self.encoded, self.bytes, self.size = [], 0, 0
+            self._flush()
+            self.encoded, self.bytes = [], 0
 
     def _read_waiting(self) -> None:
-        if not self._taken(self.encoded):
-            again = [self._by_definition(k, data) for k, data in enumerate(self.encoded)]
-            if not self._taken(again):
-                raise ValueError(f"sequence {self.begun}: a value is not a finite number of 32 bits")
+        status = self._status(self.encoded, self.size)
+        assert status == FINE, "sequences are checked one by one before"
+        self.names.take(self.given, self.room, self.numbers)
 
-    def _taken(self, sequences: list[bytes]) -> bool:
-        """Whether the reader takes the sequences; their attributes have numbers then."""
+    def _status(self, sequences: list[bytes], tokens: int) -> int:
+        """Read the sequences into the room: what the reader says."""
         data = _ARRAY + len(sequences).to_bytes(4, "big") + b"".join(sequences)
-        given = np.frombuffer(data, np.uint8)
-        self.until_room(given, self.names.read)
-        if self.room.counts[STATUS] != FINE:
-            return False
-        if self.room.counts[NESTED]:  # sets are arrays now, in an order that changes from run to run
-            given = np.frombuffer(encode(_in_order(msgspec.msgpack.decode(data))), np.uint8)
-            self.until_room(given, self.names.read)
-        self.names.take(given, self.room, self.numbers)
-        return True
-
-    def _by_definition(self, place: int, data: bytes) -> bytes:
-        try:
-            items = msgspec.msgpack.decode(data, strict=False)
-            tokens = ItemSequence(items).tokens()
-            for at, token in enumerate(tokens):
-                for name, value in token.items():
-                    if not abs(value) < 3.4e38:
-                        raise ValueError(f"item {at}: {name!r} is {value}; expected a finite number of 32 bits")
-            return encode(tokens)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"sequence {self.begun + place} of the data, {error}") from None
-
-
-def _in_order(sentences: list[list[Any]]) -> list[list[Any]]:
-    def inner(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: inner(own) for key, own in value.items()}
-        return sorted(value) if isinstance(value, list) else value
-
-    return [[inner(token) if isinstance(token, dict) else token for token in tokens] for tokens in sentences]
+        self.given = np.frombuffer(data, np.uint8)
+        self.until_room(self.given, self.names.read, tokens)
+        return int(self.room.counts[STATUS])
 
 
 class Sequences:
@@ -123,14 +128,14 @@ class Sequences:
             raise ValueError(f"{len(items)} items and {len(tags)} labels: a sequence has a label for each item")
         if not _STRINGS.issuperset(map(type, tags)):
             tags = [label_text(tag) for tag in tags]
-        data = _encoded(items)
         if not items:
             return
+        data, group = self.blocks.checked(encoded(items), len(items)), index(group)
+        self.blocks.add_encoded(data, len(items))
         numbers = self.numbers
         self.labels.extend([numbers.setdefault(tag, len(numbers)) for tag in tags])
         self.sizes.append(len(items))
-        self.groups.append(int(group))
-        self.blocks.add_encoded(data, len(items))
+        self.groups.append(group)
 
     def corpus(self) -> Corpus:
         """All sequences as a corpus."""
@@ -139,7 +144,15 @@ class Sequences:
         corpus = Corpus(offset, source="the data")
         self.blocks.blocks.finish(corpus, self.blocks.names, keep=True)  # more may be appended
         corpus.labels = column_of_types(np.array(self.labels, np.int32), list(self.numbers))
+        assert corpus.attributes is not None
+        if not corpus.attributes.ptr.size - 1 == corpus.n_tokens == len(self.labels):
+            raise RuntimeError("an append was broken off in the middle: clear the trainer, and append all data again")
         return corpus
+
+    def has_zero_byte(self) -> bool:
+        """Whether the name of an attribute or a label has one."""
+        self.blocks.flush()
+        return self.blocks.new.has_zero_byte() or any("\0" in label for label in self.numbers)
 
     def split(self, holdout: int) -> tuple[Corpus, Corpus | None]:
         """The sequences of all groups but one, and those of that one, if it has any. Both know all labels."""

@@ -199,7 +199,8 @@ def sorted_lists(
     owner, place = np.divmod(key, width)
     first = np.zeros(n_owners + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=n_owners), out=first[1:])
-    return first, place.astype(np.int32), np.ascontiguousarray(w, np.float64)
+    # A copy: a single weight counts as contiguous even where it lies unaligned in the bytes of a file.
+    return first, place.astype(np.int32), np.array(w, np.float64)
 
 
 def no_lists() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
