@@ -10,7 +10,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.columns import ColumnParser
 from palmette.data.formats.ragged import RaggedRow
-from palmette.data.formats.registry import CheckedParser
+from palmette.data.formats.registry import CheckedParser, load_format, read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.text import read_text
 from palmette.errors import DataError, UsageError
@@ -92,18 +92,26 @@ def _read(path: FilePath, spec: FormatSpec) -> _Read:
     spec = spec.resolved(path)
     if spec.format == "columns":
         spec = spec.replace(ragged="pad")
+    if load_format(spec.format).read is not None:
+        return _Read(DataView(_with_sentences(read_corpus(path, spec))), spec.format, [], None)
     parse = CheckedParser(spec, shown(path))
     rows = parse.parser.ragged if isinstance(parse.parser, ColumnParser) else None
     if rows is not None:
         rows.strict = False
     data = read_text(path, spec)
-    corpus = parse(data, 1)
-    if not corpus.n_tokens:
-        raise DataError("no sentence in it", file=shown(path), hint="see --format")
+    corpus = _with_sentences(parse(data, 1))
+    if corpus.notes is not None:
+        corpus.notes.log()
     trees = None
     if spec.format == "conllu":
         trees = CheckedParser(spec.replace(columns=("head", "deprel"), has_label=False), shown(path))(data, 1)
     return _Read(DataView(corpus), spec.format, [] if rows is None else rows.rows, trees)
+
+
+def _with_sentences(corpus: Corpus) -> Corpus:
+    if not corpus.n_tokens:
+        raise DataError("no sentence in it", file=corpus.source, hint="see --format")
+    return corpus
 
 
 def _found(given: _Read) -> tuple[dict[str, list[Finding]], str | None]:

@@ -20,7 +20,7 @@ LARGEST = 127
 
 def scale_of(w: np.ndarray) -> np.ndarray:
     """What the numbers of each row [A, ..] are multiplied by, f32[A]; 1 for rows of zeros."""
-    most = np.abs(w.reshape(w.shape[0], -1)).max(axis=1, initial=0.0)
+    most = np.abs(w).max(axis=tuple(range(1, w.ndim)), initial=0.0)
     return np.where(most > 0, most / LARGEST, 1.0).astype(np.float32)
 
 
