@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
-from cli_run import Cli
+from cli_run import COMMAND, Cli
 
 
 @pytest.fixture
@@ -58,3 +59,20 @@ def test_a_model_without_attributes_is_made_small(cli: Cli, tmp_path: Path) -> N
     assert ran.code == 0
     assert "attributes 0 -> 0" in ran.err
     assert cli("tag small.palm a.txt -q").out.split() == ["a", "X", "X"]
+
+
+@pytest.mark.parametrize("command", ["check a.txt", "convert a.txt --to iobes", "--version"])
+def test_output_that_is_closed(tmp_path: Path, command: str) -> None:
+    write(tmp_path, "a.txt", "ab\tB-X\ncd\tO\n")
+    line = ["bash", "-c", f'"$@" {command} >&-', "bash", *COMMAND]
+    ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines()[-1] == "palmette: cannot write: standard output is closed"
+    assert "Traceback" not in ran.stderr
+
+
+def test_messages_do_not_go_to_the_output_if_theirs_is_closed(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "ab\tI-X\ncd\tO\n")
+    line = ["bash", "-c", '"$@" convert a.txt --to iobes 2>&-', "bash", *COMMAND]
+    ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "ab\tS-X\ncd\tO\n")
