@@ -81,18 +81,21 @@ def test_what_python_crfsuite_does_not_take_is_an_error_with_its_place(item: Any
 
 
 @pytest.mark.parametrize("item", [{"a": None}, {1: 2}, [1], {"a": float("nan")}, {"a": 1e39}], ids=repr)
-def test_an_error_in_the_data_names_the_sequence(item: Any) -> None:
+def test_a_wrong_sequence_is_an_error_at_once_and_not_kept(item: Any) -> None:
+    """A program may skip it and go on, also after a training."""
     sequences = Sequences()
-    sequences.append([["a"]], ["A"], 0)
-    sequences.append([["a"], item], ["A", "A"], 0)
-    sequences.append([["b"]], ["B"], 0)
-    with pytest.raises((TypeError, ValueError), match="sequence 1 of the data, item 1: "):
+    for _ in range(2):
+        sequences.append([["a"]], ["A"], 0)
+        with pytest.raises((TypeError, ValueError), match="item 1: "):
+            sequences.append([["a"], item], ["B", "B"], 0)
         sequences.corpus()
-    corpus = sequences.corpus()  # the others are there
+    sequences.append([["b"], ["b"]], ["C", "C"], 0)
+    corpus = sequences.corpus()
     assert corpus.attributes is not None
     assert corpus.labels is not None
-    assert corpus.attributes.names.cells() == ["a", "b"]
-    assert corpus.labels.cells() == ["A", "B"]
+    assert corpus.offset.tolist() == [0, 1, 2, 4]
+    assert corpus.attributes.names.cells() == ["a", "a", "b", "b"]
+    assert corpus.labels.cells() == ["A", "A", "C", "C"]
 
 
 def test_blocks_of_any_size_are_read() -> None:

@@ -182,14 +182,15 @@ def test_online_algorithms_on_one_sequence(tmp_path: Path, algorithm: str, param
 
 @pytest.mark.parametrize("algorithm", ["ap", "pa", "arow"])
 def test_online_algorithms_learn_as_well(tmp_path: Path, algorithm: str) -> None:
+    """python-crfsuite's order is another one in each run, and so is what it learns."""
     sequences, right = random_sequences(11, 200), []
-    for module in BOTH:
+    for module in (*[pycrfsuite] * 5, ours):
         trained(module, sequences[:150], tmp_path / "m", algorithm, max_iterations=20)
         tagger = pycrfsuite.Tagger()
         tagger.open(str(tmp_path / "m"))
         pairs = [pair for items, labels in sequences[150:] for pair in zip(tagger.tag(items), labels, strict=True)]
         right.append(sum(a == b for a, b in pairs) / len(pairs))
-    assert right[1] == pytest.approx(right[0], abs=0.1)
+    assert min(right[:-1]) - 0.1 < right[-1] < max(right[:-1]) + 0.1
     assert min(right) > 0.6
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import logging
 import os
 import sys
@@ -135,11 +137,37 @@ def _prepare_process() -> None:
     import gc
     import signal
 
+    if sys.stdout is None:  # as with `>&-`
+        sys.stdout = _ClosedOutput()
+    if sys.stderr is None:  # print would take standard output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads for products that nothing computes
     gc.set_threshold(50_000, 20, 20)  # what modules define is not garbage: search it rarely,
     atexit.register(gc.freeze)  # and not at all at the end
+
+
+class _ClosedOutput(io.TextIOBase):
+    """Standard output that is closed: a command that has something to print ends with an error, after its work."""
+
+    lost = False
+
+    def write(self, text: str) -> int:
+        self.lost = True
+        return len(text)
+
+    def flush(self) -> None:
+        if self.lost:
+            self.lost = False
+            raise self._closed()
+
+    @property
+    def buffer(self) -> NoReturn:
+        raise self._closed()
+
+    def _closed(self) -> OSError:
+        return OSError(errno.EBADF, "standard output is closed")
 
 
 def _terminate(signum: int, frame: object) -> NoReturn:

@@ -173,9 +173,8 @@ class CRF(Parameters):
     def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
         """For each token of one sequence a dict from labels to their probabilities."""
         tagger = self._model()
-        tagger.set(xseq)
         labels = tagger.labels()
-        return [dict(zip(labels, row, strict=True)) for row in tagger.marginals().tolist()]
+        return [dict(zip(labels, row, strict=True)) for row in tagger.marginals(xseq).tolist()]
 
     def score(self, X: Iterable[Any], y: Iterable[Iterable[Any]]) -> float:
         """The share of tokens whose label is right."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from palmette.crfsuite.item_sequence import ItemSequence
-from palmette.errors import DataError
+from palmette.crfsuite.sequences import items_by_definition
+from palmette.data.item_blocks import MOST_BYTES, encode
 from palmette.kernels.chain.forms import Data
 from palmette.kernels.chain.posteriors import Marks, Places, Posteriors
 from palmette.structures.chain.data import ONES, allow_table
@@ -19,11 +19,34 @@ FIRST_ROOM = 32  # items
 _NONE = np.zeros(0, np.int64)
 
 
+class PosteriorRooms:
+    """A room for each thread, so that a tagger may be shared."""
+
+    def __init__(self, model: ChainModel) -> None:
+        self.model, self.local = model, threading.local()
+
+    def holding(self, given: tuple[bytes, int]) -> PosteriorRoom:
+        """The room of this thread with a sequence, its bytes and its size, in it."""
+        room: PosteriorRoom | None = getattr(self.local, "room", None)
+        if room is None:
+            room = self.local.room = PosteriorRoom(self.model)
+        if room.given is not given:
+            room.given = None
+            room.read(*given)
+            room.given = given
+        return room
+
+    def __reduce__(self) -> tuple[type[PosteriorRooms], tuple[ChainModel]]:
+        """Rooms are made again where they are needed."""
+        return PosteriorRooms, (self.model,)
+
+
 class PosteriorRoom:
     """The marginals of the sequence that was read last, and the probability of its labellings."""
 
     def __init__(self, model: ChainModel) -> None:
-        self.model, self.reader = model, AttributeReader(model.feature_indexes[1])
+        self.given: tuple[bytes, int] | None = None
+        self.model, self.reader = model, AttributeReader(model.feature_indexes[1], most_bytes=MOST_BYTES)
         self._resize(FIRST_ROOM)
 
     def _resize(self, most: int) -> None:
@@ -47,28 +70,25 @@ class PosteriorRoom:
         self.fill = [scoring.prepared_posteriors(data, first, places, marks, self.out) for data in both]
         self.sum_allowed = [scoring.prepared_partitions(data, self.alone) for data in both]
 
-    def read(self, items: Sequence[Any]) -> None:
-        """Read a sequence of items, and fill the marginals."""
-        read = self._read(items)
+    def read(self, data: bytes, size: int) -> None:
+        """Read a sequence of so many items from its bytes, and fill the marginals."""
+        read = self._read(data, size)
         if read == GENERAL:
-            try:
-                read = self._read(ItemSequence(items).tokens())
-            except DataError as error:
-                raise ValueError(str(error)) from None
+            read = self._read(encode((items_by_definition(data),)), size)
             if read == GENERAL:
-                raise ValueError("the values of the items are not finite numbers of 32 bits")
-        self.size, self.valued = len(items), int(read == VALUED)
+                raise ValueError(f"a sequence of {len(data):,} bytes: at most {MOST_BYTES:,} can be read")
+        self.size, self.valued = size, int(read == VALUED)
         self.offset[1] = self.size
         self.fill[self.valued]()
         self.marginals = self.out.labels[: self.size].copy()
 
-    def _read(self, items: Sequence[Any]) -> int:
-        if len(items) > self.most:
-            self._resize(1 << (len(items) - 1).bit_length())
-        read = self.reader.read(items)
+    def _read(self, data: bytes, size: int) -> int:
+        if size > self.most:
+            self._resize(1 << (size - 1).bit_length())
+        read = self.reader.read_encoded(data)
         while read == GROW:
             self._resize(self.most)
-            read = self.reader.read(items)
+            read = self.reader.read_encoded(data)
         return read
 
     def probability(self, labels: Sequence[int]) -> float:

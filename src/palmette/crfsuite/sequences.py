@@ -1,10 +1,12 @@
-"""Sequences that a trainer was given: encoded at once, so that they may change afterwards, and read in blocks by the
-compiled reader (data/item_blocks.py). What that does not take is read by item_sequence.py."""
+"""Sequences that a trainer or a tagger was given: encoded at once, so that they may change afterwards. Those of a
+trainer are checked then, and read in blocks by the compiled reader (data/item_blocks.py). What that does not take is
+read by item_sequence.py."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from operator import index
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,13 +16,13 @@ from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.item_arrays import BLOCK, Vectors
 from palmette.data.item_blocks import MOST_BYTES, AttributeBlocks, encode
 from palmette.data.item_names import NewNames
-from palmette.data.item_plain import LARGEST
 from palmette.data.subset import take
-from palmette.kernels.io.items import FINE, NESTED, STATUS
+from palmette.kernels.io.items import FINE, LARGEST, NESTED, STATUS
 
 _PLAIN = frozenset((dict, list, tuple))
 _STRINGS = frozenset((str,))
 _ARRAY = b"\xdd"  # of MessagePack: a length of four bytes follows
+ONE = b"\x91"  # of MessagePack: one sequence follows, which makes a block of it
 
 
 def plain_items(xseq: Any) -> Sequence[Any]:
@@ -34,63 +36,79 @@ def plain_items(xseq: Any) -> Sequence[Any]:
     return ItemSequence(items).tokens()
 
 
-def _encoded(items: Sequence[Any]) -> bytes:
+def encoded(items: Sequence[Any]) -> bytes:
+    """The items in bytes: whoever reads them may find that they are to be read by definition."""
     try:
         return encode(items)
     except Exception:  # of the encoder, or of a type of the user's: it is read by definition, or named
         return encode(ItemSequence(items).tokens())
 
 
-class _Waiting(NamedTuple):
-    """A sequence that is not read yet."""
-
-    number: int  # among all that were given
-    data: bytes
-    labels: list[int]
-    group: int
-
-
-class _Blocks(AttributeBlocks):
-    """Reads encoded sequences; zeros count as values."""
-
-    def __init__(self) -> None:
-        super().__init__(Vectors(NewNames()), zeros=True)
-
-    def take(self, sequences: list[_Waiting]) -> bool:
-        """Number and keep the attributes of sequences; False, and nothing is kept, if the reader does not take them."""
-        data = _ARRAY + len(sequences).to_bytes(4, "big") + b"".join(sequence.data for sequence in sequences)
-        self.size = sum(len(sequence.labels) for sequence in sequences)
-        self.given = np.frombuffer(data, np.uint8)
-        self.until_room(self.given, self.names.read)
-        if self.room.counts[STATUS] != FINE:
-            return False
-        if self.room.counts[NESTED]:  # sets are arrays now, in an order that changes from run to run
-            self.given = np.frombuffer(encode(_in_order(msgspec.msgpack.decode(data))), np.uint8)
-            self.until_room(self.given, self.names.read)
-        self._flush()
-        return True
-
-    def _read_waiting(self) -> None:
-        self.names.take(self.given, self.room, self.numbers)
+def items_by_definition(block: bytes) -> list[dict[str, float]]:
+    """The items of a block of one sequence, read by item_sequence.py. TypeError or ValueError if they are wrong."""
+    tokens = ItemSequence(msgspec.msgpack.decode(block, strict=False)[0]).tokens()
+    for at, token in enumerate(tokens):
+        for name, value in token.items():
+            if not abs(value) <= LARGEST:
+                raise ValueError(f"item {at}: {name!r} is {value}; expected a finite number of 32 bits")
+    return tokens
 
 
-def _in_order(sentences: list[list[Any]]) -> list[list[Any]]:
+def in_order(data: bytes) -> bytes:
+    """Encoded items without what was a set: its order changes from run to run."""
+
     def inner(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: inner(own) for key, own in value.items()}
         return sorted(value) if isinstance(value, list) else value
 
-    return [[inner(token) if isinstance(token, dict) else token for token in tokens] for tokens in sentences]
+    return encode([inner(token) if isinstance(token, dict) else token for token in msgspec.msgpack.decode(data)])
 
 
-def _by_definition(data: bytes) -> bytes:
-    """A sequence that the reader does not take, encoded so that it does; TypeError or ValueError if it is wrong."""
-    tokens = ItemSequence(msgspec.msgpack.decode(data, strict=False)).tokens()
-    for place, token in enumerate(tokens):
-        for name, value in token.items():
-            if not abs(value) <= LARGEST:
-                raise ValueError(f"item {place}: {name!r} is {value}; expected a finite number of 32 bits")
-    return encode(tokens)
+class _Blocks(AttributeBlocks):
+    """Collects encoded sequences; zeros count as values."""
+
+    def __init__(self) -> None:
+        self.new = NewNames()
+        super().__init__(Vectors(self.new), zeros=True)
+        self.encoded: list[bytes] = []
+        self.bytes = 0  # that wait
+
+    def checked(self, data: bytes, tokens: int) -> bytes:
+        """The bytes of a sequence that the reader takes."""
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"a sequence of {len(data):,} bytes: at most {MOST_BYTES:,} can be read")
+        if self._status([data], tokens) != FINE:
+            data = encode(items_by_definition(ONE + data))
+            if self._status([data], tokens) != FINE:
+                raise ValueError("the items cannot be read")
+        return in_order(data) if self.room.counts[NESTED] else data
+
+    def add_encoded(self, data: bytes, tokens: int) -> None:
+        """Take the bytes of a sequence that are checked."""
+        if self.encoded and (self.bytes + len(data) > MOST_BYTES or self.size + tokens > BLOCK):
+            self.flush()
+        self.encoded.append(data)
+        self.bytes += len(data)
+        self.size += tokens
+
+    def flush(self) -> None:
+        """Read what waits."""
+        if self.encoded:
+            self._flush()
+            self.encoded, self.bytes = [], 0
+
+    def _read_waiting(self) -> None:
+        status = self._status(self.encoded, self.size)
+        assert status == FINE, "sequences are checked one by one before"
+        self.names.take(self.given, self.room, self.numbers)
+
+    def _status(self, sequences: list[bytes], tokens: int) -> int:
+        """Read the sequences into the room: what the reader says."""
+        data = _ARRAY + len(sequences).to_bytes(4, "big") + b"".join(sequences)
+        self.given = np.frombuffer(data, np.uint8)
+        self.until_room(self.given, self.names.read, tokens)
+        return int(self.room.counts[STATUS])
 
 
 class Sequences:
@@ -98,9 +116,6 @@ class Sequences:
 
     def __init__(self) -> None:
         self.blocks = _Blocks()
-        self.given = 0  # sequences so far
-        self.waiting: list[_Waiting] = []
-        self.tokens = self.bytes = 0  # of those that wait
         self.sizes: list[int] = []
         self.groups: list[int] = []
         self.numbers: dict[str, int] = {}  # of labels, by first occurrence
@@ -113,47 +128,31 @@ class Sequences:
             raise ValueError(f"{len(items)} items and {len(tags)} labels: a sequence has a label for each item")
         if not _STRINGS.issuperset(map(type, tags)):
             tags = [label_text(tag) for tag in tags]
-        data, number, own = _encoded(items), int(group), self.numbers
-        labels = [own.setdefault(tag, len(own)) for tag in tags]
-        self.given += 1
         if not items:
             return
-        if len(data) > MOST_BYTES:
-            raise ValueError(f"a sequence of {len(data):,} bytes; the most is {MOST_BYTES:,}")
-        if self.tokens + len(items) > BLOCK or self.bytes + len(data) > MOST_BYTES:
-            self._read()
-        self.waiting.append(_Waiting(self.given - 1, data, labels, number))
-        self.tokens += len(items)
-        self.bytes += len(data)
-
-    def _read(self) -> None:
-        """Read what waits. Sequences that are wrong are left out; the first of them is raised as an error."""
-        waiting, self.waiting, self.tokens, self.bytes = self.waiting, [], 0, 0
-        wrong: Exception | None = None
-        if waiting and not self.blocks.take(waiting):
-            good = []
-            for sequence in waiting:
-                try:
-                    good.append(sequence._replace(data=_by_definition(sequence.data)))
-                except (TypeError, ValueError) as error:
-                    wrong = wrong or type(error)(f"sequence {sequence.number} of the data, {error}")
-            waiting = good
-            self.blocks.take(waiting)
-        for sequence in waiting:
-            self.sizes.append(len(sequence.labels))
-            self.groups.append(sequence.group)
-            self.labels.extend(sequence.labels)
-        if wrong is not None:
-            raise wrong
+        data, group = self.blocks.checked(encoded(items), len(items)), index(group)
+        self.blocks.add_encoded(data, len(items))
+        numbers = self.numbers
+        self.labels.extend([numbers.setdefault(tag, len(numbers)) for tag in tags])
+        self.sizes.append(len(items))
+        self.groups.append(group)
 
     def corpus(self) -> Corpus:
         """All sequences as a corpus."""
-        self._read()
+        self.blocks.flush()
         offset = np.concatenate(([0], np.cumsum(self.sizes))).astype(np.int64)
         corpus = Corpus(offset, source="the data")
         self.blocks.blocks.finish(corpus, self.blocks.names, keep=True)  # more may be appended
         corpus.labels = column_of_types(np.array(self.labels, np.int32), list(self.numbers))
+        assert corpus.attributes is not None
+        if not corpus.attributes.ptr.size - 1 == corpus.n_tokens == len(self.labels):
+            raise RuntimeError("an append was broken off in the middle: clear the trainer, and append all data again")
         return corpus
+
+    def has_zero_byte(self) -> bool:
+        """Whether the name of an attribute or a label has one."""
+        self.blocks.flush()
+        return self.blocks.new.has_zero_byte() or any("\0" in label for label in self.numbers)
 
     def split(self, holdout: int) -> tuple[Corpus, Corpus | None]:
         """The sequences of all groups but one, and those of that one, if it has any. Both know all labels."""

@@ -41,7 +41,7 @@ def train_l2sgd(job: Job) -> tuple[Chain, str]:
         losses.append(loss)
         if loss < best_loss:
             best, best_loss = estimated(learning.chain, None), loss
-        ratio = (losses[-1 - period] - loss) / loss if 0 < period < len(losses) else None
+        ratio = _improvement(losses[-1 - period], loss) if 0 < period < len(losses) else None
         lines = [f"Loss: {loss:f}"] + ([] if ratio is None else [f"Improvement ratio: {ratio:f}"])
         lines += [
             f"Feature L2-norm: {norm(learning.chain):f}",
@@ -54,6 +54,11 @@ def train_l2sgd(job: Job) -> tuple[Chain, str]:
             break
     log.say(DONE[settled], f"Loss: {best_loss:f}")
     return best, DONE[settled]
+
+
+def _improvement(before: float, now: float) -> float:
+    """By which share the loss has decreased; there is none to decrease if it is 0, as with one label."""
+    return (before - now) / now if now else 0.0 if before == now else math.inf
 
 
 def _learning(job: Job, eta: float) -> DescentLearning:

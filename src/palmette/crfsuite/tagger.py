@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from palmette.crfsuite.errors import NotOpenError, UnknownLabelError
-from palmette.crfsuite.item_sequence import ItemSequence
-from palmette.crfsuite.sequences import label_text, plain_items
+from palmette.crfsuite.sequences import ONE, encoded, items_by_definition, label_text, plain_items
 
 if TYPE_CHECKING:
     from palmette.crfsuite.dump import ParsedDump
-    from palmette.crfsuite.posterior import PosteriorRoom
+    from palmette.crfsuite.posterior import PosteriorRoom, PosteriorRooms
     from palmette.structures.chain.model import ChainModel
     from palmette.structures.chain.session import Session
 
 MARK, HEADER = b"lCRF", 48
+Given = tuple[bytes, int]  # a sequence as bytes, since its items may change; how many they are
 
 
 class Tagger:
@@ -28,7 +28,7 @@ class Tagger:
 
     _model: ChainModel | None
     _session: Session | None
-    _room: PosteriorRoom | None
+    _rooms: PosteriorRooms | None
 
     def __new__(cls, *args: Any, **more: Any) -> Self:
         """A subclass need not call `__init__`, as with python-crfsuite."""
@@ -70,9 +70,9 @@ class Tagger:
         self._forget()
 
     def _forget(self) -> None:
-        self._model = self._session = self._room = None
-        self._header, self._fresh = b"", True  # whether the room holds another sequence
-        self._items: Sequence[Any] = ()
+        self._model = self._session = self._rooms = None
+        self._header = b""
+        self._given: Given = b"", 0
 
     @property
     def model(self) -> ChainModel:
@@ -89,48 +89,53 @@ class Tagger:
         """Set the sequence that `tag()`, `marginal` and `probability` are about."""
         if self._model is None:
             raise NotOpenError
-        self._items, self._fresh = plain_items(xseq), True
+        self._taken(xseq)
+
+    def _taken(self, xseq: Any) -> Given:
+        """A sequence, which is set then; another thread may set another one in the meantime."""
+        items = plain_items(xseq)
+        given = self._given = ONE + encoded(items), len(items)
+        return given
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The labels of the items of a sequence; by default of the one that is set."""
-        if self._session is None:
+        session = self._session
+        if session is None:
             raise NotOpenError
-        if type(xseq) is list and xseq:
-            self._items, self._fresh = xseq, True
-        elif xseq is not None:
-            self.set(xseq)
-        items = self._items
-        if not items:
+        data, size = self._given if xseq is None else self._taken(xseq)
+        if not size:
             return []
-        found = self._session.quick(items)
+        found = session.quick_encoded(data, size)
         if found is None:
-            self._items = items = ItemSequence(items).tokens()
-            found = self._session.tag_scored(items)
+            found = session.tag_scored(items_by_definition(data))
         return found[0]
 
     def marginal(self, y: str, pos: int) -> float:
         """The probability of a label at a position, counted from 0."""
         label = self._number(y)
-        if not self._items:
+        given = self._given
+        if not given[1]:
             return 0.0
-        if not 0 <= pos < len(self._items):
-            raise ValueError(f"position {pos}: the sequence has {len(self._items)} items")
-        return float(self._sums().marginals.item(pos, label))
+        if not 0 <= pos < given[1]:
+            raise ValueError(f"position {pos}: the sequence has {given[1]} items")
+        return float(self._sums(given).marginals.item(int(pos), label))
 
-    def marginals(self) -> np.ndarray:
-        """The probabilities of all labels at all positions, f64[items, labels]."""
-        labels = self.model.labels
-        return self._sums().marginals.copy() if self._items else np.zeros((0, len(labels)))
+    def marginals(self, xseq: Any = None) -> np.ndarray:
+        """The probabilities of all labels at all positions of a sequence, f64[items, labels]; by default of the one
+        that is set."""
+        labels, given = self.model.labels, self._given if xseq is None else self._taken(xseq)
+        return self._sums(given).marginals.copy() if given[1] else np.zeros((0, len(labels)))
 
     def probability(self, yseq: Iterable[Any]) -> float:
         """The probability of a label sequence."""
         tags = list(yseq)
         numbers = [self._number(tag) for tag in tags]
-        if not self._items:
+        given = self._given
+        if not given[1]:
             return 0.0
-        if len(tags) != len(self._items):
-            raise ValueError(f"{len(tags)} labels: the sequence has {len(self._items)} items")
-        return self._sums().probability(numbers)
+        if len(tags) != given[1]:
+            raise ValueError(f"{len(tags)} labels: the sequence has {given[1]} items")
+        return self._sums(given).probability(numbers)
 
     def _number(self, label: Any) -> int:
         if self._model is None:
@@ -142,16 +147,13 @@ class Tagger:
                 raise UnknownLabelError(label_text(label))
         return number
 
-    def _sums(self) -> PosteriorRoom:
-        """The sums over all labellings of the sequence, made once."""
-        if self._room is None:
-            from palmette.crfsuite.posterior import PosteriorRoom
+    def _sums(self, given: Given) -> PosteriorRoom:
+        """The sums over all labellings of a sequence, made once."""
+        if self._rooms is None:
+            from palmette.crfsuite.posterior import PosteriorRooms
 
-            self._room = PosteriorRoom(self.model)
-        if self._fresh:
-            self._room.read(self._items)
-            self._fresh = False
-        return self._room
+            self._rooms = PosteriorRooms(self.model)
+        return self._rooms.holding(given)
 
     def info(self) -> ParsedDump:
         """What is in the model: header, labels, attributes, transitions and state features."""

@@ -13,6 +13,8 @@ from palmette.crfsuite.sequences import Sequences
 if TYPE_CHECKING:
     from palmette.structures.chain.model import ChainModel
 
+ZERO_BYTE = "CRFsuite's format cannot hold a label or an attribute with a zero byte; a name that ends in .palm can"
+
 
 class BaseTrainer:
     """Trains a CRF of order 1 on sequences of items: `append` them, then `train`.
@@ -88,11 +90,21 @@ class BaseTrainer:
         nothing is written if the name is empty. The sequences of the group `holdout` are not trained on: their scores
         are in the log."""
         path = os.fsdecode(model)
+        if path:
+            self._check_writing(path)
         self._before_train()
         trained = self._trained(holdout)
         if path:
             write_model(trained, path)
         self._stored(trained)
+
+    def _check_writing(self, path: str) -> None:
+        """An error, before a long training, if it is clear that its model cannot be written."""
+        from palmette.data.files import check_output
+
+        check_output(path)
+        if not path.endswith(".palm") and self._sequences.has_zero_byte():
+            raise ValueError(f"{path}: {ZERO_BYTE}")
 
     def _before_train(self) -> None:
         """Called before each training."""

@@ -145,13 +145,16 @@ class AttributeBlocks:
         self.names.take(given, self.room, self.numbers)
         return True
 
-    def until_room(self, data: np.ndarray, read: Callable[[np.ndarray, ItemRoom, np.ndarray], None]) -> None:
+    def until_room(
+        self, data: np.ndarray, read: Callable[[np.ndarray, ItemRoom, np.ndarray], None], tokens: int = 0
+    ) -> None:
+        """Read a block, which has `tokens` or is the one that waits, and make room until there is enough."""
         while True:
             self.room.counts[SIZE] = data.size
             read(data, self.room, self.numbers)
             if self.room.counts[STATUS] != NO_ROOM:
                 return
-            self._make_room(max(self.size, self.room.ptr.size), 2 * self.room.hash.size)
+            self._make_room(max(self.size, tokens, self.room.ptr.size), 2 * self.room.hash.size)
 
     def _read_plain(self) -> None:
         found = [

@@ -69,6 +69,11 @@ class NewNames:
         offset, letters = larger(offset, used + more + 1), larger(letters, int(offset[used]) + text + 1)
         self.table = NameTable(size, keys, numbers, offset, letters)
 
+    def has_zero_byte(self) -> bool:
+        """Whether a name has one."""
+        size, _, _, offset, text = self.table
+        return bool((text[: offset[size[0]]] == 0).any())
+
     def finish(self, corpus: Corpus, ptr: np.ndarray, att: np.ndarray, val: np.ndarray) -> None:
         used = int(self.table.size[0])
         offset = self.table.offset[: used + 1].copy()

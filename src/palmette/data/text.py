@@ -188,7 +188,10 @@ def decoded_head(head: bytes, encoding: str) -> bytes:
     if is_utf8(encoding):
         return head
     decoder = codecs.getincrementaldecoder(encoding)("replace")
-    return decoder.decode(head).removeprefix("\ufeff").encode(errors="replace")
+    try:
+        return decoder.decode(head).removeprefix("\ufeff").encode(errors="replace")
+    except UnicodeError:  # no byte order mark: whoever reads the file says so
+        return b""
 
 
 def check_utf8(data: bytes, file: str, first_line: int = 1, hint: str = OTHER_ENCODING) -> None:

@@ -30,7 +30,14 @@ def _columns(given: Labelling, labelled: bool) -> bytes:
     return b"".join(b"\n".join([*rows[first:end], b"", b""]) for first, end in pairwise(marks))
 
 
+def check_words(corpus: Corpus, name: str) -> None:
+    """DataError if the tokens have no words, which a format must have."""
+    if corpus.n_tokens and not corpus.columns:
+        raise DataError(f"there are only labels, and {name} has words", file=corpus.source, hint="see --label")
+
+
 def _jsonl(given: Labelling, labelled: bool) -> bytes:
+    check_words(given.corpus, "a JSON line")
     tags = given.tags()
     made = []
     for (fields, _), (first, end) in zip(
@@ -42,6 +49,7 @@ def _jsonl(given: Labelling, labelled: bool) -> bytes:
 
 def _conllu(given: Labelling, labelled: bool) -> bytes:
     corpus, tags = given.corpus, given.tags()
+    check_words(corpus, "CoNLL-U")
     words = corpus.columns[0].cells() if corpus.columns else []
     if broken := next((word for word in words if not word or BREAKING.search(word)), None):
         raise DataError(f"the word {broken[:20]!r} cannot be a word of CoNLL-U", file=corpus.source, hint="write jsonl")

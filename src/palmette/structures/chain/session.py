@@ -11,7 +11,7 @@ lexicons, are tagged as `ChainModel.tag` does it, with the same result.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -77,12 +77,16 @@ class Room:
     def tag(self, tokens: Any) -> tuple[list[Any], float] | None:
         """Labels and score; None if this is not the way to find them, or to say what is wrong."""
         n = len(tokens) if isinstance(tokens, list | tuple) else tokens.shape[0]
+        return self.tag_read(tokens, n, self.reader.read)
+
+    def tag_read(self, given: Any, n: int, reading: Callable[[Any], int]) -> tuple[list[Any], float] | None:
+        """As `tag`, for n tokens that are given in a form which a method of the reader reads."""
         if n > self.most and not self._grown(n):
             return None
-        read = self.reader.read(tokens)
+        read = reading(given)
         while read == GROW:
             self._resize(self.most)
-            read = self.reader.read(tokens)
+            read = reading(given)
         if read == GENERAL:
             return None
         search = self.search
@@ -122,13 +126,19 @@ class Session:
                 return None
         elif not tokens:
             return None
-        room = getattr(self._local, "room", None)
-        if room is None or not room.fits():
-            room = self._new_room()
-            if room is None:
-                return None
-        found: tuple[list[Any], float] | None = room.tag(tokens)
-        return found
+        room = self._room()
+        return None if room is None else room.tag(tokens)
+
+    def quick_encoded(self, data: bytes, n: int) -> tuple[list[Any], float] | None:
+        """As `quick`, for n tokens of ready-made attributes in the bytes that `encode((tokens,))` makes of them."""
+        room = self._room()
+        if room is None or not isinstance(room.reader, AttributeReader):
+            return None
+        return room.tag_read(data, n, room.reader.read_encoded)
+
+    def _room(self) -> Room | None:
+        room: Room | None = getattr(self._local, "room", None)
+        return room if room is not None and room.fits() else self._new_room()
 
     def _new_room(self) -> Room | None:
         """A room for this thread; None if the model has no use for one."""

@@ -30,7 +30,7 @@ from palmette.structures.chain.weights import ARITIES
 # What reading a sentence has shown: all values are 1; some are not; it needs more room, and is read again; the general
 # way must read it, or say what is wrong
 PLAIN, VALUED, GROW, GENERAL = 0, 1, 2, 3
-MOST_BYTES = 1 << 22  # of an encoded sentence
+MOST_BYTES = 1 << 22  # of an encoded sentence that takes this way
 MOST_ATTRIBUTES = 1 << 20  # of a sentence with vectors
 CELL_BYTES = 1 << 24  # of the table of cells
 MOST_CELLS = 1 << 16
@@ -54,8 +54,10 @@ def reader_for(
 class AttributeReader:
     """Ready-made attributes: encoded, read and looked up."""
 
-    def __init__(self, index: FeatureIndex, widths: Mapping[str, int] | None = None) -> None:
-        self.index = index
+    def __init__(
+        self, index: FeatureIndex, widths: Mapping[str, int] | None = None, most_bytes: int = MOST_BYTES
+    ) -> None:
+        self.index, self.most_bytes = index, most_bytes  # of an encoded sentence
         self.vectors = Vectors(KnownNames(index), widths) if widths else None
         self.bytes, self.attributes = 1 << 13, 1 << 10
 
@@ -113,9 +115,16 @@ class AttributeReader:
             data = encode((tokens,))
         except Exception:  # of the encoder, or of a type of the user's
             return GENERAL
+        read = self.read_encoded(data)
+        if self.counts[items.NESTED] and read in (PLAIN, VALUED) and any(map(holds_sets, tokens)):
+            return GENERAL
+        return read
+
+    def read_encoded(self, data: bytes) -> int:
+        """Read a sentence from the bytes that `encode((tokens,))` makes of it, in the order that sets have there."""
         size, counts = len(data), self.counts
         if size > self.bytes:
-            if size > MOST_BYTES:
+            if size > self.most_bytes:
                 return GENERAL
             self.bytes = 1 << (size - 1).bit_length()
             return GROW
@@ -125,7 +134,7 @@ class AttributeReader:
         if counts[items.STATUS] == items.NO_ROOM:
             self.attributes *= 2  # as many as bytes at most
             return GROW
-        if counts[items.STATUS] != items.FINE or (counts[items.NESTED] and any(map(holds_sets, tokens))):
+        if counts[items.STATUS] != items.FINE:
             return GENERAL
         return VALUED if counts[items.VALUED] else PLAIN
 
