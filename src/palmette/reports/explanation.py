@@ -26,7 +26,7 @@ def explanation(found: Explanation) -> dict[str, Any]:
                 "token": c.token + 1,
                 "word": found.words[c.token],
                 "attribute": c.attribute,
-                "name": found.in_words(c.attribute),
+                "name": c.name,
                 "best": c.first,
                 "runner_up": c.second,
                 "amount": c.amount,
@@ -70,9 +70,7 @@ def _weighed(found: Explanation, top: int) -> Table:
     for c in shown:
         number, word = str(c.token + 1), found.words[c.token]
         where = number if word == number else f"{number} {word}"  # ready-made attributes have no words
-        table.add_row(
-            f"{c.amount:+.4f}", escape(found.in_words(c.attribute)), escape(where), escape(c.first), escape(c.second)
-        )
+        table.add_row(f"{c.amount:+.4f}", escape(c.name), escape(where), escape(c.first), escape(c.second))
     if rest:
         table.add_row(f"{math.fsum(c.amount for c in rest):+.4f}", f"[dim]{len(rest)} others[/dim]")
     table.add_row(f"[bold]{found.difference:+.4f}[/bold]", "[bold]total[/bold]")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +50,7 @@ class Contribution(NamedTuple):
     first: str  # the labels (or states) that it is about on the first path
     second: str
     amount: float
+    name: str = ""  # the attribute in words
 
 
 class Explanation(NamedTuple):
@@ -62,7 +63,6 @@ class Explanation(NamedTuple):
     second_states: list[str] | None
     difference: float
     contributions: list[Contribution]  # the largest ones first
-    in_words: Callable[[str], str] = str  # from the string of an attribute to what people read
 
 
 def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[int, ...]) -> float:
@@ -137,8 +137,7 @@ def explain(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = N
     difference = math.fsum([*_terms(parts[0]), *(-term for term in _terms(parts[1]))])
     words = corpus.columns[0].cells() if corpus.columns else [str(i) for i in range(1, corpus.n_tokens + 1)]
     contributions = _contributions(model, parts[0], parts[1], names)
-    in_words = attribute_words(model)
-    return Explanation(words, exact[0], exact[1], states[0], states[1], difference, contributions, in_words)
+    return Explanation(words, exact[0], exact[1], states[0], states[1], difference, contributions)
 
 
 def _terms(parts: list[Part]) -> Iterator[float]:
@@ -162,8 +161,10 @@ def _contributions(model: ChainModel, first: list[Part], second: list[Part], nam
     def name_of(order: int, attribute: int | str) -> str:
         return attribute if isinstance(attribute, str) else attribute_name(model, order, attribute)
 
-    found = [
-        Contribution(token, name_of(order, attribute), *about[token, order, attribute], math.fsum(own))
-        for (token, order, attribute), own in terms.items()
-    ]
+    in_words = attribute_words(model)
+    found = []
+    for (token, order, attribute), own in terms.items():
+        called = name_of(order, attribute)
+        about_both = about[token, order, attribute]
+        found.append(Contribution(token, called, *about_both, math.fsum(own), in_words(called)))
     return sorted((c for c in found if c.amount != 0), key=lambda c: -abs(c.amount))
