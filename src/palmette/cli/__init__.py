@@ -32,7 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
     "plot": ("plot:Plot", "Draw a model: learning curve, transitions, strongest weights."),
     "trellis": ("trellis:DrawTrellis", "Draw the search of a sentence: scores, best path, runner-up."),
-    "convert": ("convert:Convert", "Convert the tag scheme of a labelled file."),
+    "convert": ("convert:Convert", "Convert data to another format or tag scheme, or a model."),
     "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, noise."),
     "pick": ("pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
     "features": ("features:Features", "Print a named template set, or check a template file."),
