@@ -71,6 +71,7 @@ def test_under_the_name_of_python_crfsuite() -> None:
     program = (
         "import sys, palmette.crfsuite; sys.modules['pycrfsuite'] = palmette.crfsuite\n"
         "import usaddress, pycrfsuite; from pycrfsuite import Trainer, Tagger, ItemSequence, CRFSuiteError\n"
+        "from pycrfsuite._pycrfsuite import ItemSequence as Other; assert Other is ItemSequence\n"
         "assert type(usaddress.TAGGER) is palmette.crfsuite.Tagger\n"
         "print(usaddress.tag('123 Main St.')[1])\n"
     )

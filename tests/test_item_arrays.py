@@ -18,6 +18,7 @@ from strategies import few
 from palmette import Tagger
 from palmette.data import item_arrays, item_blocks
 from palmette.data.corpus import Corpus
+from palmette.data.item_names import NewNames
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.subset import take
@@ -433,3 +434,33 @@ def test_templates_do_not_read_vectors() -> None:
     tagger = Tagger("pos", passes=1).fit([["a", "b"]], [["A", "B"]])
     with pytest.raises(DataError, match="is a row of a matrix"):
         tagger.session().tag(np.ones((1, 2)))
+
+
+@pytest.mark.parametrize("width", [5, item_arrays.WIDE, item_arrays.WIDE + 1, 2**31 - 1])
+def test_wide_sparse_rows_take_room_for_what_they_hold(width: int) -> None:
+    """As FeatureHasher makes them: the table of all places would have gigabytes."""
+    draw = np.random.default_rng(width)
+    places = draw.permutation([0, 1, 3, width - 1])
+    vectors = item_arrays.Vectors(NewNames())
+    names: list[str] = []
+    for _ in range(3):
+        columns = draw.choice(places, 6).astype(np.int32)
+        rows = sparse.csr_array((np.full(6, 2.0), columns, np.arange(7)), shape=(6, width))
+        vectors.check_widths("x", [rows], str)
+        found = vectors.rows("x", rows, str)
+        names += [f"x[{column}]" for column in columns]
+        assert found.att.tolist() == [list(dict.fromkeys(names)).index(f"x[{column}]") for column in columns]
+        assert found.sizes.tolist() == [1] * 6
+    assert sum(table.nbytes for table in vectors.numbers.values()) <= 4 * item_arrays.WIDE
+
+
+def test_numpy_matrices_are_arrays() -> None:
+    """`np.matrix`, as `todense` of a sparse matrix gives it, has two dimensions whatever one asks for."""
+    dense = [np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]]), np.array([[0.0, 3.0, 0.0]])]
+    labels = [["A", "B"], ["B"]]
+    plain, odd = (Tagger(passes=2).fit(X, labels) for X in (dense, [np.matrix(one) for one in dense]))
+    for sentence in dense:
+        assert odd.predict([np.matrix(sentence)]) == plain.predict([sentence])
+        assert odd.session().tag(np.matrix(sentence)) == plain.session().tag(sentence)
+    rows = [item_arrays.Vectors(NewNames(), {"x": 3}).rows("x", one, str) for one in (dense[0], np.matrix(dense[0]))]
+    assert [part.tolist() for part in rows[0] if part is not None] == [p.tolist() for p in rows[1] if p is not None]

@@ -21,6 +21,7 @@ from palmette.errors import DataError, counted
 
 BLOCK = 1024  # tokens that are read together
 KEY = "x"  # the name of the vector of a token that is nothing else
+WIDE = 1 << 22  # numbers of a vector for which there is no table of places: sparse rows may have 2**31
 UNKNOWN = -2  # the number of a place that has not been looked up
 Place = Callable[[int], str]  # from a row of a matrix to its name in messages
 
@@ -58,7 +59,8 @@ class Vectors:
         self.names = names
         self.widths: dict[str, int] = dict(widths or {})
         self.trained = frozenset(self.widths)
-        self.numbers: dict[str, np.ndarray] = {}
+        self.numbers: dict[str, np.ndarray] = {}  # of all places of a vector
+        self.wide: dict[str, tuple[np.ndarray, np.ndarray]] = {}  # places of wide vectors so far, and their numbers
 
     def check_widths(self, key: str, given: Sequence[Any], place: Place) -> None:
         """DataError if vectors, or the rows of matrices, have another width than others of the name."""
@@ -102,6 +104,8 @@ class Vectors:
 
     def _numbered(self, key: str, columns: np.ndarray) -> np.ndarray:
         """The numbers of places of a vector."""
+        if self.widths[key] > WIDE:
+            return self._found(key, columns)
         numbers = self.numbers.setdefault(key, np.full(self.widths[key], UNKNOWN, np.int32))
         found = numbers[columns]
         new = columns[found == UNKNOWN]
@@ -109,8 +113,23 @@ class Vectors:
             return found
         distinct, first = np.unique(new, return_index=True)
         distinct = distinct[np.argsort(first)]  # by first occurrence
-        numbers[distinct] = self.names.numbers_of([f"{key}[{k}]" for k in distinct.tolist()])
+        numbers[distinct] = self._new_numbers(key, distinct)
         return numbers[columns]
+
+    def _found(self, key: str, columns: np.ndarray) -> np.ndarray:
+        """The same without a table of all places: those that occur are few."""
+        distinct, first, each = np.unique(columns, return_index=True, return_inverse=True)
+        places, numbers = self.wide.get(key, (distinct[:0], np.zeros(0, np.int32)))
+        new = distinct[np.isin(distinct, places, invert=True)]
+        if new.size:
+            new = new[np.argsort(first[np.searchsorted(distinct, new)])]  # by first occurrence
+            places, numbers = np.append(places, new), np.append(numbers, self._new_numbers(key, new))
+            order = np.argsort(places)
+            places, numbers = self.wide[key] = places[order], numbers[order]
+        return numbers[np.searchsorted(places, distinct)][each]
+
+    def _new_numbers(self, key: str, places: np.ndarray) -> np.ndarray:
+        return self.names.numbers_of([f"{key}[{k}]" for k in places.tolist()])
 
 
 def _entries(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -121,6 +140,7 @@ def _entries(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             matrix = matrix.copy()
             matrix.sum_duplicates()
         return np.diff(matrix.indptr).astype(np.int64), matrix.indices.astype(np.int32), matrix.data
+    matrix = np.asarray(matrix)  # np.matrix has two dimensions whatever one asks for
     n, width = matrix.shape
     columns = np.tile(np.arange(width, dtype=np.int32), n)
     return np.full(n, width, np.int64), columns, matrix.reshape(-1)

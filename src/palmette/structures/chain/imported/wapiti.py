@@ -90,12 +90,12 @@ def _quarks(lines: Lines, what: str) -> Names:
 
 
 def _netstrings(lines: Lines, count: int, what: str) -> Names:
-    own = lines.take(count, f"{what}s")
-    size, start = lines.leading_numbers(own, ":", f"a {what}")
+    own, one = lines.take(count, f"{what}s"), f"an {what}" if what[0] in "aeiou" else f"a {what}"
+    size, start = lines.leading_numbers(own, ":", one)
     end = lines.end[own.start : own.stop] - 1
     bad = (size != end - start) | (lines.data[end] != ord(","))
     if bad.any():
-        raise lines.damaged(f"a {what} does not have the size that it begins with", own.start + int(np.argmax(bad)))
+        raise lines.damaged(f"{one} does not have the size that it begins with", own.start + int(np.argmax(bad)))
     return lines.strings(start, end, what)
 
 

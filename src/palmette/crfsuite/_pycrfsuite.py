@@ -1,0 +1,10 @@
+"""The name under which some programs import python-crfsuite's classes: `from pycrfsuite._pycrfsuite import ...`."""
+
+from __future__ import annotations
+
+from palmette.crfsuite.errors import CRFSuiteError
+from palmette.crfsuite.item_sequence import ItemSequence
+from palmette.crfsuite.tagger import Tagger
+from palmette.crfsuite.trainer import BaseTrainer
+
+__all__ = ["BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger"]
