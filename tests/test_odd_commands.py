@@ -25,14 +25,14 @@ def test_check_reads_brat(cli: Cli, tmp_path: Path) -> None:
         ran = cli("check", name)
         assert ran.code == 0
         assert "brat, 2 sentences, 7 tokens, 3 labels (IOB2)" in ran.out
-        assert "1 span dropped: inside a longer one" in ran.err
+        assert "1 span dropped: inside a longer one" in ran.out
 
 
 def test_check_tells_what_readers_of_annotations_drop(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, "a.jsonl", '{"text": "Ann left.", "spans": [{"start": 0, "end": 99, "label": "PER"}]}\n')
     ran = cli("check a.jsonl --format prodigy")
     assert ran.code == 0
-    assert "1 span dropped" in ran.err
+    assert "1 span dropped" in ran.out
 
 
 @pytest.mark.parametrize("verb", ["check a.txt", "train a.txt -o m.palm", "convert a.txt --to iobes"])
