@@ -231,7 +231,7 @@ def plot(record: Record, target: Path) -> None:
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record, data_folder())
-    publish(NAME, page(record))
+    publish(NAME, page(record), record)
     plot(record, DOCS / f"{NAME}.png")
 
 

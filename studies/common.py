@@ -20,7 +20,8 @@ from palmette.estimators.base import Estimator
 from palmette.options.assemble import assemble
 
 HERE = Path(__file__).resolve().parent
-DOCS = HERE.parent / "docs" / "studies"
+# Where records, pages and plots are: `python -m studies NAME --fresh` has a folder of its own
+DOCS = Path(os.environ.get("PALMETTE_STUDIES") or HERE.parent / "docs" / "studies")
 GREEN, BROWN, BLUE, GREY, RED = "#2d6a4f", "#bc6c25", "#1d4e89", "#888888", "#9b2226"
 
 Cell = dict[str, Any]
@@ -49,6 +50,7 @@ class Record:
             "packages": {package: version(package) for package in ("palmette", "numpy")},
         }
         self.cells: list[Cell] = []
+        self.asked = self.made = 0  # cells that were asked for, and those of them that were run now
         if self.path.is_file():
             old = json.loads(self.path.read_text(encoding="utf-8"))
             self.cells = old.pop("cells")
@@ -57,7 +59,9 @@ class Record:
     def cell(self, what: Cell, make: Callable[[], Cell]) -> Cell:
         """The cell with these settings: from the record, or made now and kept."""
         found = next((cell for cell in self.cells if what.items() <= cell.items()), None)
+        self.asked += 1
         if found is None:
+            self.made += 1
             begun = time.perf_counter()
             made = make()
             found = what | made
@@ -73,6 +77,11 @@ class Record:
         head = json.dumps(self.about, indent=1)[:-2]
         beside.write_text(f'{head},\n "cells": [\n{rows}\n]}}\n', encoding="utf-8")
         os.replace(beside, self.path)
+
+    def told(self) -> str:
+        """Where the figures of this run come from."""
+        known = self.asked - self.made
+        return f"{self.made} of {self.asked} figures were run now, {known} are from the record of {self.about['date']}"
 
     def some(self, **what: Any) -> list[Cell]:
         """The cells with these settings."""
@@ -113,10 +122,11 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def publish(name: str, page: str) -> None:
-    """Write the page of a study and show it."""
+def publish(name: str, page: str, record: Record) -> None:
+    """Write the page of a study, show it, and say where its figures come from."""
     (DOCS / f"{name}.md").write_text(page, encoding="utf-8")
     print(page)
+    print(f"{DOCS / name}.md: {record.told()}; --fresh runs all of them", file=sys.stderr)
 
 
 def plotting() -> Any:

@@ -301,7 +301,7 @@ def main() -> None:
     if "--page" not in sys.argv:
         with tempfile.TemporaryDirectory() as folder:
             run(record, Maker(Path(folder), data_folder()))
-    publish(NAME, page(record))
+    publish(NAME, page(record), record)
     plot(record, DOCS / f"{NAME}.png")
 
 

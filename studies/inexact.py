@@ -392,7 +392,7 @@ def _name_axes(row: Any, task: str) -> None:
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record, data_folder())
-    publish(NAME, page(record))
+    publish(NAME, page(record), record)
     plot(record, DOCS / f"{NAME}.png")
 
 

@@ -101,7 +101,7 @@ machine that was shared with other work.
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record, data_folder())
-    publish(NAME, page(record))
+    publish(NAME, page(record), record)
 
 
 if __name__ == "__main__":

@@ -239,7 +239,7 @@ def main() -> None:
     """`python -m studies.likelihood [DATA ...]`: all data sets, or some of them."""
     record = Record(NAME, SEEDS)
     run(record, data_folder(), sys.argv[1:] or tuple(ROWS))
-    publish(NAME, page(record))
+    publish(NAME, page(record), record)
 
 
 if __name__ == "__main__":

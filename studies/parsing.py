@@ -189,7 +189,7 @@ def main() -> None:
     record = Record(NAME, SEEDS)
     if "--publish" not in sys.argv:
         run(record)
-    publish(NAME, page(record))
+    publish(NAME, page(record), record)
     plot(record)
 
 

@@ -329,7 +329,7 @@ def smallest(data: Path) -> tuple[Cell, Cell]:
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record, data_folder())
-    publish(NAME, page(record))
+    publish(NAME, page(record), record)
     plot(record, DOCS / f"{NAME}.png")
 
 

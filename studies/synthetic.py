@@ -232,7 +232,7 @@ def smallest() -> tuple[Cell, Cell]:
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record)
-    publish(NAME, page(record))
+    publish(NAME, page(record), record)
     plot(record, DOCS / f"{NAME}.png")
 
 

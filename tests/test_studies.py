@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +56,28 @@ def test_pages_are_made_from_the_records(name: str, monkeypatch: pytest.MonkeyPa
     module = study(name, monkeypatch)
     made = module.page(module.Record(name, module.SEEDS))
     assert made.strip() in (DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_the_help_lists_every_study(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    module = study("__main__", monkeypatch)
+    with pytest.raises(SystemExit) as ended:
+        module.main(["--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert all(f"\n  {name} " in text for name in ["synthetic", *ON_CORPORA])
+    assert module.CORPORA in text
+    assert (ROOT / module.CORPORA).is_file()
+
+
+def test_a_fresh_study_has_a_record_of_its_own(tmp_path: Path) -> None:
+    """In a process of its own: the folder is read when the study is imported."""
+    program = (
+        "from studies.common import DOCS, Record; r = Record('synthetic', (1,)); assert not r.cells; "
+        "r.cell({'a': 1}, lambda: {'b': 2}); r.cell({'a': 1}, dict); print(DOCS); print(r.told())"
+    )
+    environment = os.environ | {"PALMETTE_STUDIES": str(tmp_path)}
+    made = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert made.stdout.startswith(f"{tmp_path}\n1 of 2 figures were run now, 1 are from the record")
+    assert (tmp_path / "synthetic.json").is_file()
