@@ -14,8 +14,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("__init__", "__main__", "common", "grammaticality_data", "grammaticality_page", "parsing_page")
-ABOUT = """Run a study: our figures beside published ones. Every figure is kept in a record, docs/studies/NAME.json, as soon
-as it is there; what the record has is not run again, and the page is made from it."""
+ABOUT = (
+    "Run a study: our figures beside published ones. Every figure is kept in a record, docs/studies/NAME.json, as soon "
+    "as it is there; what the record has is not run again, and the page is made from it."
+)
 CORPORA = "docs/studies/corpora.md"
 
 
@@ -37,7 +39,8 @@ def _wrapped(text: str, indent: int = 0) -> str:
 def parsed(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[str]]:
     known = studies()
     parser = argparse.ArgumentParser(
-        prog="python -m studies", formatter_class=argparse.RawDescriptionHelpFormatter, description=_wrapped(" ".join(ABOUT.split())),
+        prog="python -m studies", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=_wrapped(ABOUT),
         epilog="studies:\n" + "\n".join(_wrapped(f"  {name:<16}{about}", 18) for name, about in known.items())
         + f"\n\nWhere the corpora come from: {CORPORA}",
     )  # fmt: skip
