@@ -264,3 +264,14 @@ def test_an_output_that_is_a_model_asks_for_a_model(
     ran = cli("convert crfpp.model -o crfpp.palm")
     assert ran.code == 1
     assert "a binary model of CRF++" in ran.err
+
+
+@pytest.mark.parametrize("format", ["jsonl", "conllu", "doccano", "prodigy", "labelstudio"])
+def test_columns_that_a_format_does_not_have_are_reported(tmp_path: Path, format: str) -> None:
+    path, account = tmp_path / "a.txt", Conversion()
+    path.write_text("a X l B-P\nb Y u I-P\n\n" * 3, encoding="utf-8")
+    convert_file(path, tmp_path / "out", output_format=format, report=account)
+    assert account.to_dict()["notes"]["columns"]["count"] == 2
+    assert account.to_dict()["lost"] == 2
+    convert_file(path, tmp_path / "same", output_format="attributes", report=(kept := Conversion()))
+    assert not kept.notes.counts

@@ -25,6 +25,7 @@ from palmette.data.labels.schemes import SCHEMES, are_chunk_labels, convert_labe
 from palmette.data.stream import Processed, Progress, process_file
 from palmette.errors import DataError, UsageError, counted
 
+WITH_COLUMNS = ("columns", "attributes")  # formats that have all columns
 SAME = "iobes"  # the scheme that is written if neither a scheme nor a format is asked for
 
 
@@ -165,6 +166,8 @@ class _Work(msgspec.Struct):
 
         def work(corpus: Corpus, ids: np.ndarray, labels: list[str]) -> bytes:
             check_labels(labels, format)
+            if format not in WITH_COLUMNS:
+                _note_columns(corpus, self.report)
             given, labelled = labelling_of(corpus)
             return MADE[format](msgspec.structs.replace(given, ids=ids, labels=labels) if labelled else given, labelled)
 
@@ -194,6 +197,7 @@ class _Work(msgspec.Struct):
 
         def count(corpus: Corpus) -> None:
             seen(corpus)
+            _note_columns(corpus, report)
             report.tokens += corpus.n_tokens
             report.sentences += corpus.n_sentences
 
@@ -207,6 +211,12 @@ class _Work(msgspec.Struct):
         done = process_file(groups, work, self.target, progress=self.progress, encoding=self.encoding, opened=opened)
         report.documents = done[1] if done else 0
         seen.tell(report)
+
+
+def _note_columns(corpus: Corpus, report: Conversion) -> None:
+    """Note once that columns beside the words are lost."""
+    if len(corpus.columns) > 1 and "columns" not in report.notes.counts:
+        report.notes.add("columns", corpus.source, len(corpus.columns) - 1)
 
 
 def _converted(corpus: Corpus, to: str | None) -> tuple[np.ndarray, list[str]]:

@@ -38,6 +38,7 @@ KINDS: dict[str, Kind] = {
     "widened": Kind("moved", "span", "moved to the edges of tokens"),
     "split": Kind("moved", "span", "with gaps: each piece is a span of its own"),
     "others": Kind("lost", "annotation", "left out: no span (relation, attribute, note, choice, ...)"),
+    "columns": Kind("lost", "column", "not written: the format has words and labels only"),
     "keys": Kind("lost", "document", "written without keys of its file", "written without keys of their file"),
     "meta": Kind("lost", "document", "written without meta data"),
     "score": Kind("lost", "span", "written without a score"),
