@@ -34,7 +34,7 @@ class ItemSequence:
         return [dict(pairs) for pairs in self._pairs]
 
     def tokens(self) -> list[dict[str, float]]:
-        """The same with the sum of the values of a name, which is what they weigh together."""
+        """The items as dicts: of each name the sum of its values, which is what they weigh together."""
         return [_summed(pairs) for pairs in self._pairs]
 
     def __len__(self) -> int:

@@ -64,7 +64,7 @@ class Job:
 
     @cached_property
     def labels_of(self) -> Seen:
-        """The same, as lists in any case."""
+        """The labels that each attribute has weights for, as lists also where these are all labels."""
         A, Y = self.problem.collected.sizes[1], self.problem.shape.n_labels
         every = Seen(np.arange(A + 1, dtype=np.int64) * Y, np.tile(np.arange(Y, dtype=np.int32), A))
         return every if self.seen is None else self.seen

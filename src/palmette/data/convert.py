@@ -142,7 +142,7 @@ class _Work(msgspec.Struct):
     progress: Progress | None
 
     def relabelled(self) -> None:
-        """The same format: the labels change, all other bytes stay."""
+        """Write the format of the input: the labels change, all other bytes stay."""
         spec = self.spec.labelled()
         relabel = load_format(spec.format).relabel
         if relabel is None:

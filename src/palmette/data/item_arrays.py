@@ -117,7 +117,7 @@ class Vectors:
         return numbers[columns]
 
     def _found(self, key: str, columns: np.ndarray) -> np.ndarray:
-        """The same without a table of all places: those that occur are few."""
+        """Numbers of places of a very wide vector, without a table of all places: those that occur are few."""
         distinct, first, each = np.unique(columns, return_index=True, return_inverse=True)
         places, numbers = self.wide.get(key, (distinct[:0], np.zeros(0, np.int32)))
         new = distinct[np.isin(distinct, places, invert=True)]

@@ -28,7 +28,7 @@ class Rows(NamedTuple):
         return Rows(before[end] - before[end - self.sizes], self.att[keep], val)
 
     def among(self, n: int, tokens: np.ndarray) -> Rows:
-        """The same attributes as those of `tokens`, ascending, among n tokens."""
+        """Rows of n tokens: these are those of `tokens`, ascending, and the others are empty."""
         sizes = np.zeros(n, np.int64)
         sizes[tokens] = self.sizes
         return self._replace(sizes=sizes)

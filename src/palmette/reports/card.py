@@ -21,7 +21,7 @@ def model_card(about: dict[str, Any], path: str) -> str:
 
 
 def _lines(about: dict[str, Any], path: str) -> Iterator[str]:
-    name, learner = os.path.basename(path), about["settings"]["learner"]
+    name = os.path.basename(path)
     yield f"# {os.path.splitext(name)[0]}"
     yield ""
     yield f"A sequence tagger in the file `{name}` ({os.path.getsize(path) / 1e6:.2f} MB), for Palmette {__version__}."
@@ -34,6 +34,19 @@ def _lines(about: dict[str, Any], path: str) -> Iterator[str]:
     yield ""
     yield f"Intended use and limits: {FILL_IN}"
     yield ""
+    yield from _output(about)
+    yield from _model(about)
+    yield from _training(about, name)
+    yield "## What it learnt"
+    yield ""
+    yield "| label | strongest attributes |"
+    yield "|---|---|"
+    for label, rows in about["top"].items():
+        cells = [f"{_code(row['name'])} {row['weight']:+.2f}" for row in rows[:SHOWN]]
+        yield f"| {_code(label)} | {', '.join(cells)} |"
+
+
+def _output(about: dict[str, Any]) -> Iterator[str]:
     yield "## Output"
     yield ""
     labels = about["labels"]
@@ -43,11 +56,14 @@ def _lines(about: dict[str, Any], path: str) -> Iterator[str]:
     if about["calibration"] is not None:
         yield f"Calibrated on {about['calibration']['data']}."
     yield ""
+
+
+def _model(about: dict[str, Any]) -> Iterator[str]:
     yield "## Model"
     yield ""
     yield from _table(
         {
-            "learner": described(learner),
+            "learner": described(about["settings"]["learner"]),
             "order": about["order"],
             "search": about["search"],
             "hidden states": ", ".join(f"{label} {n}" for label, n in about["states"].items()),
@@ -58,6 +74,9 @@ def _lines(about: dict[str, Any], path: str) -> Iterator[str]:
         }
     )
     yield ""
+
+
+def _training(about: dict[str, Any], name: str) -> Iterator[str]:
     yield "## Training"
     yield ""
     yield f"Data, its licence and its annotation: {FILL_IN}"
@@ -75,13 +94,6 @@ def _lines(about: dict[str, Any], path: str) -> Iterator[str]:
     yield ""
     yield f"Scores on test data: {FILL_IN} (`palmette eval {name} test.txt`)"
     yield ""
-    yield "## What it learnt"
-    yield ""
-    yield "| label | strongest attributes |"
-    yield "|---|---|"
-    for label, rows in about["top"].items():
-        cells = [f"{_code(row['name'])} {row['weight']:+.2f}" for row in rows[:SHOWN]]
-        yield f"| {_code(label)} | {', '.join(cells)} |"
 
 
 def _scores(about: dict[str, Any]) -> dict[str, str]:

@@ -169,14 +169,14 @@ def transition_table(model: ChainModel) -> tuple[list[str], list[list[float | No
         [None if never else float(value) for value, never in zip(row, banned, strict=True)]
         for row, banned in zip(weight, forbidden, strict=True)
     ]
-    return _names(model)[:H], table
+    return model.state_names[:H], table
 
 
 def top_transitions(model: ChainModel, top: int) -> list[dict[str, Any]]:
     """The strongest plain label pairs (of a latent model: state pairs), for and against."""
     if model.shape.order == 0:
         return []
-    H, names = model.shape.n_states, _names(model)
+    H, names = model.shape.n_states, model.state_names
     weight = model.chain.transitions[1].w[:, :H]
     strongest = np.argsort(-_strength(model, weight), axis=None, kind="stable")
     strongest = strongest[np.ravel(weight)[strongest] != 0][: 2 * top]
@@ -195,17 +195,12 @@ def top_earlier(model: ChainModel, top: int) -> list[dict[str, Any]]:
             text = re.sub(
                 r"%y\[-[0-9]+\]", "<s>" if before < 0 else model.labels[before].replace("\\", r"\\"), text, count=1
             )
-        found.append({"attribute": text, "label": _names(model)[label], "weight": weight})
+        found.append({"attribute": text, "label": model.state_names[label], "weight": weight})
     return found
 
 
 def _of_states(model: ChainModel, row: np.ndarray) -> dict[str, float]:
-    return {name: float(row[k]) for k, name in enumerate(_names(model)) if row[k]}
-
-
-def _names(model: ChainModel) -> list[str]:
-    """What the states are called: as their label, unless it has several."""
-    return model.labels if model.shape.states_per_label == 1 else model.shape.state_names(model.labels)
+    return {name: float(row[k]) for k, name in enumerate(model.state_names) if row[k]}
 
 
 def print_inspection(about: dict[str, Any], all_labels: bool, console: Console | None = None) -> None:

@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.table import Table
 
 from palmette.data.files import FilePath, write_whole
-from palmette.errors import UsageError, counted
+from palmette.errors import counted
 from palmette.evaluation.calibration import BINS, Reliability
 from palmette.reports.console import OutputConsole
+from palmette.reports.plots import need_matplotlib
 from palmette.structures.chain.calibrate import Reliabilities
 from palmette.structures.chain.temperature import Calibration
 
@@ -81,10 +82,9 @@ def _cells(table: Reliability, b: int) -> tuple[str, str, str]:
 
 def draw_reliability(found: Reliabilities, called: str, path: FilePath) -> None:
     """A reliability diagram as a PNG: accuracy against confidence, and how many guesses each bin has."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise UsageError("a picture needs matplotlib: pip install 'palmette[plot]'") from None
+    need_matplotlib()
+    import matplotlib
+
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from rich.cells import cell_len
 from rich.text import Text
 
-from palmette.structures.chain.trellis import TrellisRecord
+from palmette.structures.chain.trellis import Beamed, TrellisRecord
 
 SHOWN_STATES = 10
 _GAP = 2
-_BEST, _SECOND, _PRUNED, _FORBIDDEN = "bold reverse", "underline", "strike", "·"
+_BEST, _SECOND, _FORBIDDEN = "bold reverse", "underline", "·"
 
 
 def shown_states(record: TrellisRecord, most: int) -> list[int]:
@@ -88,15 +88,14 @@ def _key(record: TrellisRecord, hidden: int) -> str:
     if record.runner_up_score is not None:
         lines.append(f"~ the runner-up, behind by {record.score - record.runner_up_score:.4f}")
     if record.beam is not None:
-        lines.append(f"x not in the beam of {record.beam.width}" + _lost(record))
+        lines.append(f"x not in the beam of {record.beam.width}" + _lost(record.beam, record.tokens))
     if hidden:
         lines.append(f"{hidden} further {'states' if len(record.states) > len(record.labels) else 'labels'} not shown")
     return "\n".join(lines) + "\n"
 
 
-def _lost(record: TrellisRecord) -> str:
-    there = record.beam.has_best if record.beam is not None else None
-    if there is None or all(there):
+def _lost(beam: Beamed, tokens: list[str]) -> str:
+    if all(beam.has_best):
         return ", which has the best path"
-    token = there.index(False)
-    return f", which loses the best path at token {token + 1}, {record.tokens[token]}"
+    token = beam.has_best.index(False)
+    return f", which loses the best path at token {token + 1}, {tokens[token]}"

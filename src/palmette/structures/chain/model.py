@@ -80,6 +80,11 @@ class ChainModel(Searching):
     _session: Session | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
+    def state_names(self) -> list[str]:
+        """What the states are called: as their label, unless it has several."""
+        return self.labels if self.shape.states_per_label == 1 else self.shape.state_names(self.labels)
+
+    @property
     def temperature(self) -> float:
         """What scores are divided by to get posteriors; see temperature.py."""
         return float(self.meta.get("calibration", {}).get("temperature", 1.0))

@@ -22,12 +22,12 @@ MOST_CELLS = 50_000_000  # of the tables of a search, computed here in float64
 
 class Beamed(msgspec.Struct, frozen=True):
     """What a beam did: for each token the states that prefixes in the beam end in, best first, and whether the prefix
-    of the best path by exact search was among them; None if no exact search applies."""
+    of the best path by exact search was among them."""
 
     width: int
     kept: list[list[int]]
     scores: list[list[float]]
-    has_best: list[bool] | None
+    has_best: list[bool]
 
 
 class TrellisRecord(msgspec.Struct, frozen=True):
@@ -65,17 +65,13 @@ def trellis_of(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None 
     second, second_score = _runner_up(exact, corpus, bias)
     return TrellisRecord(
         corpus.columns[0].cells() if corpus.columns else [str(i) for i in range(1, n + 1)],
-        model.labels, _state_names(model), model.chain.label_of.tolist(), model.shape.order,
+        model.labels, model.state_names, model.chain.label_of.tolist(), model.shape.order,
         [_cells(row) for row in own],
         None if edges is None or triples is not None else [[_cells(row) for row in table] for table in edges],
         [_cells(row) for row in behind],
         best, second, score, second_score,
         _beamed(model, corpus, bias, best) if model.beam else None,
     )  # fmt: skip
-
-
-def _state_names(model: ChainModel) -> list[str]:
-    return model.labels if model.shape.states_per_label == 1 else model.shape.state_names(model.labels)
 
 
 def _scores(
