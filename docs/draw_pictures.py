@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from pictures import beams, curves, graphs, models, tables
+from pictures import beams, curves, graphs, models, tables, trees
 
 from palmette.reports.chart_svg import Chart, chart_svg
 from palmette.reports.trellis_svg import trellis_svg
@@ -41,6 +41,7 @@ def _trellis(most: int) -> Callable[[dict[str, Any]], str]:
 
 
 PICTURES = {
+    "tagged": Picture(models.tagged, tables.tagged_svg),
     "trellis": Picture(models.tagged_trellis, _trellis(7)),
     "chunk_trellis": Picture(models.chunk_trellis, _trellis(6)),
     "averaged": Picture(curves.averaged, _chart),
@@ -53,8 +54,9 @@ PICTURES = {
     "nbest": Picture(models.nbest, tables.nbest_svg),
     "automaton": Picture(models.automaton, graphs.automaton_svg),
     "hmm": Picture(models.hmm, graphs.automaton_svg),
-    "hypergraph": Picture(models.hypergraph, graphs.hypergraph_svg),
-    "parser_step": Picture(models.parser_step, tables.step_svg),
+    "hypergraph": Picture(trees.hypergraph, graphs.hypergraph_svg),
+    "parser_step": Picture(trees.parser_step, tables.step_svg),
+    "parse_errors": Picture(trees.parse_errors, trees.parse_errors_svg),
 }
 
 

@@ -95,7 +95,7 @@ def l1_path() -> dict[str, Any]:
         [Line("", left, scores, "teal", points=True)], "weights of attributes that are left",
         "accuracy on development data, % (marked: penalties)", title="what fewer weights cost", log_x=True, notes=notes,
     )  # fmt: skip
-    return Chart("A larger L1 penalty leaves fewer weights", [weights, costs], 2, (376.0, 300.0)).as_dict()
+    return Chart("A larger L1 penalty leaves fewer weights", [weights, costs], 1, (680.0, 270.0)).as_dict()
 
 
 def _dying(paths: dict[str, list[float]]) -> list[str]:
