@@ -21,18 +21,15 @@ from bench.measure import data_folder
 from palmette import FormatSpec, Tagger
 from palmette.data.formats.registry import read_corpus
 from palmette.features.templates import TemplateSet, parse
+from palmette.reports.chart_svg import Chart, Line, Panel
 from studies.common import (
-    BROWN,
-    DOCS,
-    GREEN,
-    GREY,
     HERE,
     Cell,
     Record,
     estimator_from,
     markdown,
     mean,
-    plotting,
+    numbered,
     probabilistic,
     publish,
     run_starts,
@@ -246,7 +243,7 @@ JNLPBA 2004, 28 contexts (words, parts of speech, orthography) on states, state 
 The pass is the best one on the development file, of {PASSES} at order 1 and {PASSES // 2} at order 2. The rows have the
 states and settings that were best there at cut-off 15: {_rows_said(record)}.
 
-![States a label](bio_latent.png)
+![States a label](bio_latent.svg)
 
 ## Test
 
@@ -284,27 +281,23 @@ seeds. `bare` draws start, end and transitions, `all` every weight, as published
 """
 
 
-def plot(record: Record, target: Path) -> None:
-    plt = plotting()
-    figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.5))
+def chart(record: Record) -> Chart:
+    """The best F by states per label, and the curves behind it."""
     plain = record.some(stage="search", states=1, settings={})[0]
-    for settings, name, colour in ((OURS, "shared updates", GREEN), (THEIRS, "published update", BROWN)):
+    by_states, by_pass = [], [Line("plain", numbered(plain["dev"]), plain["dev"], "grey")]
+    for settings, name, colour in ((OURS, "shared updates", "teal"), (THEIRS, "published update", "orange")):
         numbers = CURVE[settings["share"]]
         cells = [plain, *(record.some(stage="search", states=n, settings=settings)[0] for n in numbers)]
-        axes[0].plot([c["states"] for c in cells], [c["best"] for c in cells], "-o", ms=4, color=colour, label=name)
-        for cell, style in zip(cells[1:4], ("-", "--", ":"), strict=True):
-            passes, label = range(1, len(cell["dev"]) + 1), f"{cell['states']} states, {name}"
-            axes[1].plot(passes, cell["dev"], style, color=colour, label=label)
-    axes[1].plot(range(1, len(plain["dev"]) + 1), plain["dev"], color=GREY, label="plain")
-    axes[0].set_xlabel("states a label (1: the plain model)")
-    axes[0].set_ylabel("best F on dev, cut-off 15, order 1")
-    axes[0].legend(frameon=False, fontsize=8)
-    axes[1].set_xlabel("pass")
-    axes[1].legend(frameon=False, fontsize=8)
-    for axis in axes:
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(target, dpi=130)
+        by_states.append(
+            Line(name, [float(c["states"]) for c in cells], [c["best"] for c in cells], colour, points=True)
+        )
+        for cell, dash in zip(cells[1:4], ("", "dashed", "dotted"), strict=True):
+            by_pass.append(Line(f"{cell['states']} states, {name}", numbered(cell["dev"]), cell["dev"], colour, dash))
+    panels = [
+        Panel(by_states, "states per label (1: the plain model)", "best F on dev, cut-off 15, order 1"),
+        Panel(by_pass, "pass", "F on dev"),
+    ]
+    return Chart("More states do not help, and hurt without shared updates", panels, size=(700, 280))
 
 
 def smallest(data: Path) -> tuple[Cell, Cell]:
@@ -315,8 +308,7 @@ def smallest(data: Path) -> tuple[Cell, Cell]:
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record, data_folder())
-    publish(NAME, page(record), record)
-    plot(record, DOCS / f"{NAME}.png")
+    publish(NAME, page(record), record, chart(record))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from bench.measure import data_folder
 from bench.quality import np_file
 from palmette import FormatSpec, MaxEnt, Tagger
 from palmette.data.formats.registry import read_corpus
-from studies.common import BLUE, BROWN, DOCS, GREEN, HERE, Cell, Record, markdown, mean, plotting, publish
+from palmette.reports.chart_svg import Chart, Line, Panel
+from studies.common import HERE, Cell, Record, markdown, mean, numbered, publish
 
 NAME = "collins"
 SEEDS = (1, 2, 3)
@@ -37,7 +38,7 @@ PUBLISHED: dict[tuple[str, int], tuple[str, str]] = {
     ("maxent", 0): ("3.4", "92.34"),
     ("maxent", 5): ("3.28", "92.65"),
 }
-COLOURS = {"avg": GREEN, "last": BROWN, "maxent": BLUE}
+COLOURS = {"avg": "teal", "last": "orange", "maxent": "blue"}
 
 
 class Material:
@@ -192,7 +193,7 @@ chosen there from {", ".join(f"{v:g}" for v in PENALTIES)}{_at_the_edge(record)}
 
 {table(record)}
 
-![Development curves](collins.png)
+![Development curves](collins.svg)
 """
 
 
@@ -206,33 +207,33 @@ def _place(cell: Cell) -> tuple[str, int]:
     return cell["task"], cell["cut"]
 
 
-def plot(record: Record, target: Path) -> None:
+def chart(record: Record) -> Chart:
     """Development curves of the first seed: the average is better from early on and steady, the last weights swing."""
-    figure, axes = plotting().subplots(1, 2, figsize=(9, 3.3))
-    for axis, task, key, name in (
-        (axes[0], "tagging", "dev_error", "error on dev, %"), (axes[1], "chunking", "dev_f1", "F on held-out tenth"),
+    panels = []
+    for task, title, key, name in (
+        ("tagging", "tagging, EWT XPOS", "dev_error", "error on dev, %"),
+        ("chunking", "NP chunking", "dev_f1", "F on the held-out tenth"),
     ):  # fmt: skip
+        lines = []
         for cell in record.some(task=task, seed=SEEDS[0]):
-            curve, style = cell[key], "-" if cell["cut"] == 0 else "--"
-            axis.plot(range(1, len(curve) + 1), curve, style, color=COLOURS[cell["estimator"]],
-                      label=f"{cell['estimator']}, cut-off {cell['cut']}")  # fmt: skip
+            if cell["estimator"] != "maxent":
+                lines.append(
+                    Line(f"{cell['estimator']}, cut-off {cell['cut']}", numbered(cell[key]), cell[key],
+                         COLOURS[cell["estimator"]], "dashed" if cell["cut"] else "")
+                )  # fmt: skip
+        ends = [1.0, max(line.x[-1] for line in lines)]
         for cell in record.some(task=task, estimator="maxent"):  # one figure: that of the penalty that was chosen
             best = min(cell[key]) if task == "tagging" else max(cell[key])
-            axis.axhline(best, ls="-" if cell["cut"] == 0 else "--", lw=0.8, color=COLOURS["maxent"],
-                         label=f"maxent, cut-off {cell['cut']}")  # fmt: skip
-        axis.set_xlabel("pass")
-        axis.set_ylabel(name)
-        axis.set_title("tagging, EWT XPOS" if task == "tagging" else "NP chunking", fontsize=10)
-        axis.legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(target, dpi=130)
+            dash = "dashed" if cell["cut"] else ""
+            lines.append(Line(f"maxent, cut-off {cell['cut']}", ends, [best, best], COLOURS["maxent"], dash))
+        panels.append(Panel(lines, "pass", name, title=title))
+    return Chart("The average is better from early on and steady; the last weights swing", panels, size=(700, 290))
 
 
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record, data_folder())
-    publish(NAME, page(record), record)
-    plot(record, DOCS / f"{NAME}.png")
+    publish(NAME, page(record), record, chart(record))
 
 
 if __name__ == "__main__":

@@ -18,12 +18,11 @@ from typing import Any, TypeVar
 
 from palmette.estimators.base import Estimator
 from palmette.options.assemble import assemble
+from palmette.reports.chart_svg import Chart, chart_svg
 
 HERE = Path(__file__).resolve().parent
 # Where records, pages and plots are: `python -m studies NAME --fresh` has a folder of its own
 DOCS = Path(os.environ.get("PALMETTE_STUDIES") or HERE.parent / "docs" / "studies")
-GREEN, BROWN, BLUE, GREY, RED = "#2d6a4f", "#bc6c25", "#1d4e89", "#888888", "#9b2226"
-
 Cell = dict[str, Any]
 
 
@@ -122,21 +121,18 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def publish(name: str, page: str, record: Record) -> None:
-    """Write the page of a study, show it, and say where its figures come from."""
+def publish(name: str, page: str, record: Record, chart: Chart | None = None) -> None:
+    """Write the page of a study and its picture, show the page, and say where its figures come from."""
     (DOCS / f"{name}.md").write_text(page, encoding="utf-8")
+    if chart is not None:
+        (DOCS / f"{name}.svg").write_text(chart_svg(chart), encoding="utf-8")
     print(page)
     print(f"{DOCS / name}.md: {record.told()}; --fresh runs all of them", file=sys.stderr)
 
 
-def plotting() -> Any:
-    """matplotlib, without a screen."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt
+def numbered(values: Sequence[float]) -> list[float]:
+    """1, 2, 3, ...: the passes of a curve."""
+    return [float(k) for k in range(1, len(values) + 1)]
 
 
 # Random starts of latent models: which weights (`--init`) and their size, with the seeds of START_SEEDS

@@ -26,9 +26,9 @@ from palmette.data.labels.schemes import spans
 from palmette.evaluation.binary import area
 from palmette.evaluation.shallow_cues import shallow_cues, together
 from palmette.kernels.latent.bag import bag_pass, bag_scores
-from studies.common import DOCS, Cell, Record, estimator_from, publish
+from studies.common import Cell, Record, estimator_from, publish
 from studies.grammaticality_data import Data, Material, make
-from studies.grammaticality_page import page, plot
+from studies.grammaticality_page import chart, page
 
 NAME = "grammaticality"
 SEEDS = (1,)  # of training; the spread is over the five sets of test negatives
@@ -301,8 +301,7 @@ def main() -> None:
     if "--page" not in sys.argv:
         with tempfile.TemporaryDirectory() as folder:
             run(record, Maker(Path(folder), data_folder()))
-    publish(NAME, page(record), record)
-    plot(record, DOCS / f"{NAME}.png")
+    publish(NAME, page(record), record, chart(record))
 
 
 if __name__ == "__main__":

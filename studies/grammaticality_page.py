@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import statistics
 import textwrap
-from pathlib import Path
 
 import numpy as np
 
 from palmette.evaluation.significance import Tally, randomisation
-from studies.common import BLUE, BROWN, GREEN, GREY, RED, Cell, Record, markdown, mean, plotting
+from palmette.reports.chart_svg import Chart, Line, Panel
+from studies.common import Cell, Record, markdown, mean, numbered
 from studies.grammaticality_data import DEV, POSITIVES, SETS, TEST
 
 ROWS = {
@@ -29,10 +29,10 @@ BATCH, ONLINE = ("lclr", "lclr-variant"), ("online", "add", "add, 4 types", "vot
 STARTS = ("zero", "chunker", "auto")
 MV = ("lclr", "lclr-variant", "online", "add", "vote", "cotrain")  # rows of the published comparison
 NOT_RUN = "not run"
-COLOURS = {
-    "n-grams": "black", "online": GREEN, "add": BROWN, "add, 4 types": "#7f5539", "vote": BLUE,
-    "cotrain": RED, "cotrain, PA-I": "#e07a5f",
-    "lclr-variant": GREY, "lclr": "#bbbbbb",
+LOOKS = {
+    "n-grams": ("ink", "dotted"), "online": ("teal", ""), "add": ("orange", ""), "add, 4 types": ("amber", ""),
+    "vote": ("blue", ""), "cotrain": ("pink", ""), "cotrain, PA-I": ("pink", "dotted"),
+    "lclr-variant": ("grey", "dashed"), "lclr": ("grey", "dotted"),
 }  # fmt: skip
 
 
@@ -298,7 +298,7 @@ approximate randomisation over the test sentences, one training seed. The docume
 
 {verdicts(record)}
 
-![Accuracy on dev by pass](grammaticality.png)
+![Accuracy on dev by pass](grammaticality.svg)
 
 Without the guards (words unfiltered, lengths unmatched, in training and test), closer to the published setting; and
 in the last column guarded negatives from a model of another text, brown.txt, in training and test:
@@ -340,24 +340,21 @@ def ranges(record: Record) -> str:
     return f": {found[0]:.1f} to {found[-1]:.1f}" if found else ""
 
 
-def plot(record: Record, target: Path) -> None:
+def chart(record: Record) -> Chart:
     """Accuracy on dev by pass, from zero and from the chunker."""
     starts = ("zero", "auto" if one(record, "part", "add", "auto") else "chunker")
-    figure, axes = plotting().subplots(1, 2, figsize=(9.5, 3.6), sharey=True)
-    for axis, start in zip(axes, starts, strict=True):
-        for method, colour in COLOURS.items():
+    panels = []
+    for start in starts:
+        lines = []
+        for method, (colour, dash) in LOOKS.items():
             cell = one(record, "part", method, start if method != "n-grams" else "zero")
             if cell is None:
                 continue
             if method == "n-grams":
-                axis.axhline(max(cell["dev"]), color=colour, lw=0.9, ls=":", label="n-grams, best pass")
-                continue
-            style = "--" if method in BATCH else "-"
-            axis.plot(range(1, len(cell["dev"]) + 1), cell["dev"], style, color=colour, label=method, lw=1.4)
-        axis.set_title(f"from {start if start == 'zero' else 'the chunker'}", fontsize=10)
-        axis.set_xlabel("pass")
-        axis.set_xticks(range(0, 21, 5))
-        axis.legend(fontsize=7, loc="lower right")
-    axes[0].set_ylabel("accuracy on dev, %")
-    figure.tight_layout()
-    figure.savefig(target, dpi=130)
+                best = max(cell["dev"])
+                lines.append(Line("n-grams, best pass", [1.0, float(len(cell["dev"]))], [best, best], colour, dash))
+            else:
+                lines.append(Line(method, numbered(cell["dev"]), cell["dev"], colour, dash))
+        title = "from zero" if start == "zero" else "from the chunker"
+        panels.append(Panel(lines, "pass", "accuracy on dev, %", title=title))
+    return Chart("Accuracy by pass of each way to learn, from two starts", panels, size=(700, 310))

@@ -21,20 +21,15 @@ from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
+from palmette.reports.chart_svg import Chart, Line, Panel
 from studies.common import (
-    BLUE,
-    BROWN,
-    DOCS,
-    GREEN,
-    GREY,
     HERE,
-    RED,
     Cell,
     Record,
     estimator_from,
     markdown,
     mean,
-    plotting,
+    numbered,
     publish,
 )
 
@@ -43,9 +38,8 @@ SEEDS = (1, 2, 3)
 BEAMS = (1, 2, 4, 8, 16)
 LONG = 40  # passes of a second look at greedy search, where early update is slow
 NARROW = 4  # up to this width tagging is run with all seeds, above it and in chunking with the first one
-PURPLE = "#6a4c93"
 UPDATES = ("standard", "early", "max-violation", "latest", "hybrid", "laso")  # that were run
-COLOURS = dict(zip(UPDATES, (RED, GREEN, BLUE, BROWN, PURPLE, "#d4a017"), strict=True))
+COLOURS = dict(zip(UPDATES, ("orange", "teal", "blue", "grey", "amber", "pink"), strict=True))
 
 
 class About(NamedTuple):
@@ -329,71 +323,52 @@ What was looked for in tagging:
 {why(record)}
 
 {chr(10).join(parts)}
-![Figures and bad updates by width, and figures by pass and by time](inexact.png)
+![Figures and bad updates by width, and accuracy by pass](inexact.svg)
 """
 
 
-# --- the plot -----------------------------------------------------------------------------------------------
+# --- the picture -----------------------------------------------------------------------------------------------
 
 
-def plot(record: Record, target: Path) -> None:
-    """A row for each task: figure and bad updates against width, figure against pass and time at b = 1."""
-    tasks = told_tasks(record)
-    figure, axes = plotting().subplots(len(tasks), 4, figsize=(14, 3.2 * len(tasks)), squeeze=False)
-    for row, task in zip(axes, tasks, strict=True):
+def chart(record: Record) -> Chart:
+    """The best figure of each task by width, the curves of the narrowest beam, and where standard update goes wrong."""
+    panels = []
+    for task in told_tasks(record):
+        lines = []
         for update in UPDATES:
             there = [beam for beam in BEAMS if cells_of(record, task, update, beam)]
-            style = {"color": COLOURS[update], "label": update, "lw": 1.4}
             means = [statistics.mean(best(cells_of(record, task, update, beam))) for beam in there]
-            row[0].plot(there, means, "o-", ms=3, **style)
-            row[1].plot(there, [bad_share(cells_of(record, task, update, b)) for b in there], "o-", ms=3, **style)
-            for cell in cells_of(record, task, update, 1)[:1]:
-                passes = range(1, len(cell["dev"]) + 1)
-                row[2].plot(passes, cell["dev"], **style)
-                row[3].plot(_running(cell["pass_seconds"]), cell["dev"], **style)
+            lines.append(Line(update, [float(beam) for beam in there], means, COLOURS[update], points=True))
         for cell in exact_of(record, task)[:1]:
-            grey = {"color": GREY, "ls": "--", "lw": 1.0, "label": "exact search"}
-            row[0].axhline(max(cell["dev"]), **grey)
-            row[2].plot(range(1, len(cell["dev"]) + 1), cell["dev"], **grey)
-            row[3].plot(_running(cell["pass_seconds"]), cell["dev"], **grey)
-        _name_axes(row, task)
-    axes[0][0].legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(target, dpi=120)
+            top = max(cell["dev"])
+            lines.append(Line("exact search", [1.0, float(BEAMS[-1])], [top, top], "ink", "dotted"))
+        about = TASKS[task]
+        panels.append(Panel(lines, "beam", f"best {about.figure} on dev", about.title, log_x=True, x_ticks=list(BEAMS)))
+    return Chart(
+        "From a beam of 4 on the update hardly matters", [*panels, _by_pass(record), _bad(record)], 2, (390, 290)
+    )
 
 
-def _running(seconds: Sequence[float]) -> list[float]:
-    return [sum(seconds[: k + 1]) for k in range(len(seconds))]
+def _by_pass(record: Record) -> Panel:
+    found = {update: cells_of(record, "tagging", update, 1)[0]["dev"] for update in UPDATES}
+    lines = [Line(update, numbered(dev), dev, COLOURS[update]) for update, dev in found.items()]
+    return Panel(lines, "pass", "accuracy on dev", "Tagging with a beam of 1")
 
 
-def _name_axes(row: Any, task: str) -> None:
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
-
-    about = TASKS[task]
-    for axis in row[:2]:
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(BEAMS, [str(beam) for beam in BEAMS])
-        axis.set_xlabel("beam")
-    row[0].set_title(about.title, fontsize=9)
-    row[0].set_ylabel(f"best {about.figure} on dev")
-    row[1].set_ylabel("bad updates, %")
-    row[2].set_xlabel("pass, b = 1")
-    row[3].set_xlabel("seconds, b = 1")
-    row[3].set_xscale("log")
-    row[3].xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    row[3].xaxis.set_major_formatter("{x:g}")
-    row[3].xaxis.set_minor_formatter(NullFormatter())
-    row[2].xaxis.set_major_locator(MaxNLocator(integer=True))
-    row[1].text(0.95, 0.9, "all but standard: none", transform=row[1].transAxes, ha="right", fontsize=8)
-    for axis in row[2:]:
-        axis.set_ylabel(f"{about.figure} on dev")
+def _bad(record: Record) -> Panel:
+    """Only standard update has bad ones."""
+    lines = []
+    for task, colour in zip(told_tasks(record), ("orange", "blue"), strict=False):
+        shares = [bad_share(cells_of(record, task, "standard", beam)) for beam in BEAMS]
+        lines.append(Line(task, [float(beam) for beam in BEAMS], shares, colour, points=True))
+    title = "Standard update: no violation"
+    return Panel(lines, "beam", "bad updates, % (all others: none)", title, log_x=True, x_ticks=list(BEAMS))
 
 
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record, data_folder())
-    publish(NAME, page(record), record)
-    plot(record, DOCS / f"{NAME}.png")
+    publish(NAME, page(record), record, chart(record))
 
 
 if __name__ == "__main__":

@@ -23,18 +23,14 @@ from palmette import FormatSpec, Tagger
 from palmette.data.corpus import Corpus
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
+from palmette.reports.chart_svg import Chart, Line, Panel
 from studies.common import (
-    BLUE,
-    BROWN,
-    DOCS,
-    GREEN,
-    GREY,
     Cell,
     Record,
     estimator_from,
     markdown,
     mean,
-    plotting,
+    numbered,
     probabilistic,
     publish,
     run_starts,
@@ -257,7 +253,7 @@ CoNLL-2000, NP chunks, order 2 with observations on state pairs and triples. Sta
 share, start and passes were chosen on a held-out tenth of the training sentences (seed 1), then training was on all of
 them.
 
-![F on the held-out tenth](np_latent.png)
+![F on the held-out tenth](np_latent.svg)
 
 ## Test
 
@@ -295,43 +291,32 @@ document tells of mavg within 0.1 and avg within 0.8 for its latent model.
 """
 
 
-def _colour(cell: Cell) -> str:
-    return GREY if cell["states"] == 1 else GREEN if cell["share"] else BROWN
+def _named(cell: Cell) -> str:
+    states = "plain" if cell["states"] == 1 else f"{cell['states']} states"
+    return states + (", shared" if cell["share"] else "") + (", split" if cell.get("split_after") else "")
 
 
-def plot(record: Record, target: Path) -> None:
-    plt = plotting()
-    figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.6))
+def chart(record: Record) -> Chart:
+    """Curves of the search (averaged weights), and of the long trainings of both estimators."""
     curves = [(1, 0, 0), (2, 0, 0), (3, 0, 0), (5, 0, 0), (2, 1, 0), (3, 1, 0), (5, 1, 0), (2, 1, SPLIT)]
-    colours = {1: GREY, 2: GREEN, 3: BLUE, 5: BROWN}
+    colours = {1: "grey", 2: "teal", 3: "blue", 5: "orange"}
+    search = []
     for states, share, split_after in curves:
         for cell in record.some(stage="search", states=states, share=share, split_after=split_after, estimator="avg"):
-            label = "plain" if states == 1 else f"{states} states" + (", shared" if share else "")
-            style = ":" if split_after else "-" if share or states == 1 else "--"
-            label += ", split" if split_after else ""
-            axes[0].plot(range(1, len(cell["dev"]) + 1), cell["dev"], style, color=colours[states], label=label)
-    axes[0].set_ylim(92, 95)
-    axes[0].set_xlabel("pass")
-    axes[0].set_ylabel("F on the held-out tenth (avg)")
+            dash = "dotted" if split_after else "" if share or states == 1 else "dashed"
+            search.append(Line(_named(cell), numbered(cell["dev"]), cell["dev"], colours[states], dash))
+    steady = []
     for cell in record.some(stage="steady"):
-        name = "plain" if cell["states"] == 1 else "2 states" + (", shared" if cell["share"] else "")
-        name += f", {cell['estimator']}"
-        style = "-" if cell["estimator"] == "mavg" else ":"
-        axes[1].plot(
-            range(1, len(cell["dev"]) + 1),
-            cell["dev"],
-            style,
-            lw=1,
-            label=name,
-            color=_colour(cell),
-        )
-    axes[1].set_ylim(93, 95)
-    axes[1].set_xlabel("pass")
-    for axis in axes:
-        axis.legend(frameon=False, fontsize=8)
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(target, dpi=130)
+        colour = "grey" if cell["states"] == 1 else "teal" if cell["share"] else "orange"
+        dash = "" if cell["estimator"] == "mavg" else "dotted"
+        steady.append(Line(f"{_named(cell)}, {cell['estimator']}", numbered(cell["dev"]), cell["dev"], colour, dash))
+    figure = "F on the held-out tenth"
+    panels = [
+        Panel(search, "pass", f"{figure}, average of all weights", y_range=(92.0, 95.0),
+              title="by states per label (dashed: updates that are not shared)"),
+        Panel(steady, "pass", figure, y_range=(93.0, 95.0), title="long trainings (dotted: avg)"),
+    ]  # fmt: skip
+    return Chart("Shared updates lift the hidden states to the plain model, not above it", panels, size=(720, 320))
 
 
 def smallest(data: Path) -> tuple[Cell, Cell]:
@@ -344,8 +329,7 @@ def smallest(data: Path) -> tuple[Cell, Cell]:
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record, data_folder())
-    publish(NAME, page(record), record)
-    plot(record, DOCS / f"{NAME}.png")
+    publish(NAME, page(record), record, chart(record))
 
 
 if __name__ == "__main__":

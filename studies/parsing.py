@@ -38,8 +38,8 @@ from studies.parsing_page import (
     SMALL_PASSES,
     UNLABELLED,
     UPDATES,
+    chart,
     page,
-    plot,
 )
 
 NAME = "parsing"
@@ -189,8 +189,7 @@ def main() -> None:
     record = Record(NAME, SEEDS)
     if "--publish" not in sys.argv:
         run(record)
-    publish(NAME, page(record), record)
-    plot(record)
+    publish(NAME, page(record), record, chart(record))
 
 
 def smallest(data: Path) -> tuple[Cell, Cell]:

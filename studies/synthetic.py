@@ -10,7 +10,6 @@ of PASSES, EVERY and the library's default, fixed before the first run on test.
 from __future__ import annotations
 
 import statistics
-from pathlib import Path
 from typing import Any
 
 from palmette import Tagger
@@ -18,20 +17,14 @@ from palmette.data.corpus import Corpus, column_of_types
 from palmette.datasets import synthetic as synth
 from palmette.datasets.sequence_limit import sequence_limit
 from palmette.features.templates import parse
+from palmette.reports.chart_svg import Chart, Line, Panel
 from palmette.structures.chain.separation import separation
 from studies.common import (
-    BLUE,
-    BROWN,
-    DOCS,
-    GREEN,
-    GREY,
-    RED,
     Cell,
     Record,
     estimator_from,
     markdown,
     mean,
-    plotting,
     publish,
     run_starts,
     start_rows,
@@ -157,7 +150,7 @@ decoded by marginals, the others by the best path.
 The data is that of Sun et al. (2009), with the emissions mended so that the published picture can come out
 (see [synthetic sequences](../synth.md)).
 
-![Accuracy against P](synthetic.png)
+![Accuracy against P](synthetic.svg)
 
 ## Accuracy against P
 
@@ -204,23 +197,25 @@ no model that generalises does.
 """
 
 
-def plot(record: Record, target: Path) -> None:
-    plt = plotting()
-    figure, axis = plt.subplots(figsize=(6.4, 3.8))
-    for method, colour in zip(METHODS, (BROWN, BLUE, GREEN, RED, "#111111", "#8d99ae", "#7b2cbf"), strict=True):
+def chart(record: Record) -> Chart:
+    """Accuracy by the strength of the ring, with the lowest and highest seed of each method."""
+    colours = ("orange", "pink", "teal", "pink", "teal", "amber", "blue")
+    lines = []
+    for method, colour in zip(METHODS, colours, strict=True):
         points = [_accuracies(record, method, p) for p in STRENGTHS]
-        axis.plot(STRENGTHS, [statistics.mean(v) for v in points], "-o", ms=3, color=colour, label=method)
-        axis.fill_between(STRENGTHS, [min(v) for v in points], [max(v) for v in points], color=colour, alpha=0.15)
+        lines.append(
+            Line(
+                method, list(STRENGTHS), [statistics.mean(v) for v in points], colour, points=True,
+                dash="dashed" if "shared" in method else "",
+                low=[min(v) for v in points], high=[max(v) for v in points],
+            )
+        )  # fmt: skip
     limits = [
         statistics.mean(c["limit"] for c in record.some(method="perceptron", p=p, length=LENGTH)) for p in STRENGTHS
     ]
-    axis.plot(STRENGTHS, limits, "--", color=GREY, label="Bayes limit")
-    axis.set_xlabel("P: probability of the ring's next state")
-    axis.set_ylabel("accuracy on test, %")
-    axis.legend(frameon=False, fontsize=9)
-    axis.spines[["top", "right"]].set_visible(False)
-    figure.tight_layout()
-    figure.savefig(target, dpi=130)
+    lines.append(Line("Bayes limit", list(STRENGTHS), limits, "grey", "dotted"))
+    panel = Panel(lines, "P: probability of the ring's next state", "accuracy on test, %; bands: all seeds")
+    return Chart("Hidden states reach the limit; models without them stay far below it", [panel], size=(700, 380))
 
 
 def smallest() -> tuple[Cell, Cell]:
@@ -232,8 +227,7 @@ def smallest() -> tuple[Cell, Cell]:
 def main() -> None:
     record = Record(NAME, SEEDS)
     run(record)
-    publish(NAME, page(record), record)
-    plot(record, DOCS / f"{NAME}.png")
+    publish(NAME, page(record), record, chart(record))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Trees as arcs over words, in SVG: for papers, slides and browsers.
 
 Against gold, what was guessed stands above the words and what gold has instead below them. Wrong arcs are dashed and
-their relations marked, so that nothing hangs on colour alone.
+their relations marked, so that nothing hangs on colour alone. Colours follow the light or dark scheme of the reader.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape
 from rich.cells import cell_len
 
 from palmette.data.formats.conllu_light import Tree
+from palmette.reports.svg import DARK, FONT, LIGHT
 from palmette.reports.tree import WRONG, tracks
 
 SIZE = 15  # of the words, in pixels
@@ -22,21 +23,32 @@ _STEP = 24  # between one track of arcs and the next
 _GAP = 22
 _EDGE = 24
 _CORNER = 7
-_INK, _QUIET, _WRONG, _RIGHT = "#222222", "#666666", "#b00020", "#00695c"
+
+
+def _colours(of: Mapping[str, str]) -> str:
+    return f"""
+text {{ fill: {of["ink"]} }}
+.paper {{ fill: {of["paper"]} }}
+.tag, .title, .head {{ fill: {of["quiet"]} }}
+.halo {{ fill: {of["paper"]}; stroke: {of["paper"]} }}
+.arc {{ stroke: {of["quiet"]} }}
+.wrong .arc {{ stroke: {of["orange"]} }}
+.wrong .head, .relation.wrong {{ fill: {of["orange"]} }}
+.missed .arc {{ stroke: {of["teal"]} }}
+.missed .head, .relation.missed {{ fill: {of["teal"]} }}"""
+
 
 _STYLE = f"""
-text {{ font-family: "Helvetica Neue", Arial, "Noto Sans", sans-serif; text-anchor: middle; fill: {_INK} }}
+text {{ font-family: {FONT}; text-anchor: middle }}
 .word {{ font-size: {SIZE}px }}
-.tag, .title {{ font-size: {_SMALL}px; fill: {_QUIET} }}
+.tag, .title, .relation, .halo {{ font-size: {_SMALL}px }}
 .title {{ text-anchor: start; font-style: italic }}
-.relation, .halo {{ font-size: {_SMALL}px }}
-.halo {{ fill: #ffffff; stroke: #ffffff; stroke-width: 4px }}
-.arc {{ fill: none; stroke: {_QUIET}; stroke-width: 1.4px }}
-.head {{ fill: {_QUIET} }}
-.wrong .arc {{ stroke: {_WRONG}; stroke-dasharray: 5 3 }}
-.wrong .head, .relation.wrong {{ fill: {_WRONG} }}
-.missed .arc {{ stroke: {_RIGHT}; stroke-width: 1.8px }}
-.missed .head, .relation.missed {{ fill: {_RIGHT} }}
+.halo {{ stroke-width: 4px }}
+.arc {{ fill: none; stroke-width: 1.4px }}
+.wrong .arc {{ stroke-dasharray: 5 3 }}
+.missed .arc {{ stroke-width: 1.8px }}
+{_colours(LIGHT)}
+@media (prefers-color-scheme: dark) {{ {_colours(DARK)} }}
 """
 
 
@@ -57,7 +69,7 @@ def svg_of(pairs: Sequence[tuple[str, Tree, Tree | None]]) -> str:
         parts.append(f'<g transform="translate(0 {y:g})">\n{body}</g>\n')
         width, y = max(width, w), y + h
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{y:g}" viewBox="0 0 {width:g} {y:g}">'
-    paper = f'<rect width="{width:g}" height="{y:g}" fill="#ffffff"/>'
+    paper = f'<rect class="paper" width="{width:g}" height="{y:g}"/>'
     return f"{head}\n<style>{_STYLE}</style>\n{paper}\n{''.join(parts)}</svg>\n"
 
 

@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape
 
 from rich.cells import cell_len
 
+from palmette.reports.svg import DARK, FONT, LIGHT
 from palmette.reports.trellis import shown_states
 from palmette.structures.chain.trellis import TrellisRecord
 
@@ -20,26 +21,23 @@ _SIZE, _SMALL = 14, 10
 _RADIUS, _ROW, _TOP, _EDGE, _GAP = 9, 44, 46, 16, 26
 _CHARACTER = 0.58  # of the size: about the mean width of a letter
 _SCALE = 6.0  # how far behind a state is a third as dark
-_LIGHT = {"paper": "#ffffff", "ink": "#1f2328", "quiet": "#6e7781", "path": "#0969da", "second": "#bc4c00"}
-_DARK = {"paper": "#0d1117", "ink": "#e6edf3", "quiet": "#8b949e", "path": "#58a6ff", "second": "#f0883e"}
-_BANDS = "#f3f5f8", "#161b22"
 
 
-def _colours(of: dict[str, str], band: str) -> str:
+def _colours(of: dict[str, str]) -> str:
     return f"""
 text {{ fill: {of["ink"]} }}
 .behind, .key {{ fill: {of["quiet"]} }}
 .behind {{ stroke: {of["paper"]} }}
 .paper {{ fill: {of["paper"]} }}
-.band {{ fill: {band} }}
-.node {{ fill: {of["path"]}; stroke: {of["quiet"]} }}
+.band {{ fill: {of["band"]} }}
+.node {{ fill: {of["blue"]}; stroke: {of["quiet"]} }}
 .forbidden, .thin {{ stroke: {of["quiet"]} }}
-.best {{ stroke: {of["path"]} }}
-.second, .cross {{ stroke: {of["second"]} }}"""
+.best {{ stroke: {of["blue"]} }}
+.second, .cross {{ stroke: {of["orange"]} }}"""
 
 
 _STYLE = f"""
-text {{ font-family: "Helvetica Neue", Arial, "Noto Sans", sans-serif; text-anchor: middle }}
+text {{ font-family: {FONT}; text-anchor: middle }}
 .token {{ font-size: {_SIZE}px; font-weight: 600 }}
 .state {{ font-size: {_SIZE - 1}px; text-anchor: end }}
 .behind, .key {{ font-size: {_SMALL}px }}
@@ -51,8 +49,8 @@ text {{ font-family: "Helvetica Neue", Arial, "Noto Sans", sans-serif; text-anch
 .best {{ stroke-width: 3.5px; stroke-linecap: round }}
 .second {{ stroke-width: 2.2px; stroke-dasharray: 6 4 }}
 .cross {{ stroke-width: 1.4px }}
-{_colours(_LIGHT, _BANDS[0])}
-@media (prefers-color-scheme: dark) {{ {_colours(_DARK, _BANDS[1])} }}
+{_colours(LIGHT)}
+@media (prefers-color-scheme: dark) {{ {_colours(DARK)} }}
 """
 
 

@@ -1,0 +1,2 @@
+"""The pictures of the documentation: records from runs of the library, and how they are drawn. See
+docs/draw_pictures.py."""
