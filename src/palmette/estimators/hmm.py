@@ -23,6 +23,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import check_feasible
 from palmette.data.normal_form import NONE
+from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
@@ -43,6 +44,8 @@ DECODINGS = ("viterbi", "marginal")
 
 class HMM(HmmOptions, Estimator):
     """A hidden Markov model of words and labels, counted from labelled sentences."""
+
+    _repr_html_ = drawn_by("notebook_models:hmm")
 
     @classmethod
     def from_tables(

@@ -20,6 +20,7 @@ from palmette.data.files import FilePath
 from palmette.data.formats.sentences import AnySentence, Sentences, read_sentences, sentences_of
 from palmette.data.normal_form import NFC, NONE, in_form
 from palmette.data.text import PLAIN, TextSpec
+from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.kernels.lm.sample import Source
@@ -43,6 +44,8 @@ class LanguageModel(NgramOptions, Estimator):
     After `fit`: `vocabulary_` (with <unk>, <s> and </s> first), `sizes_` (n-grams of each order), `discounts_`, and
     `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
     """
+
+    _repr_html_ = drawn_by("notebook_models:language_model")
 
     # --- learning ---------------------------------------------------------------------------------------------
 

@@ -277,10 +277,13 @@ class Tagger(PythonData, Confidences, Views, Compacting, TaggerOptions, Estimato
             raise DataError("the sample weights of all scored tokens are 0")
         return float(np.average(gold == guess, weights=weight))
 
-    def evaluate(self, corpus: Corpus, bias: dict[str, float] | None = None) -> Scores:
-        """All scores on a labelled corpus."""
+    def evaluate(
+        self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None, *, bias: dict[str, float] | None = None
+    ) -> Scores:
+        """All scores on sentences X with labels y, or on a labelled corpus."""
         from palmette.evaluation.scores import score
 
+        corpus = X if isinstance(X, Corpus) else self._items(X, y).corpus
         gold, guess, labels = self.gold_and_guess(corpus, bias)
         scheme = unseen_scheme(self._fitted().scheme)
         return score(gold, guess, corpus.offset, labels, self.unseen(corpus), scheme, known=self.certain(corpus))

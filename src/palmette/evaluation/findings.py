@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from palmette.display import drawn_by
+
 KINDS = {
     "columns": "lines with more or fewer cells than the others",
     "cells": "odd cells",
@@ -75,3 +77,5 @@ class CheckResult:
     def to_dict(self) -> dict[str, Any]:
         """Everything as built-in types, for JSON."""
         return {"clean": self.clean, **asdict(self)}
+
+    _repr_html_ = drawn_by("notebook_scores:check")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.console import Console
 from rich.markup import escape
 
 from palmette.errors import counted
@@ -16,16 +17,16 @@ _ADVICE = {
 }
 
 
-def print_check(result: CheckResult) -> None:
+def print_check(result: CheckResult, console: Console | None = None) -> None:
     """All of it as tables."""
-    console = OutputConsole(WIDTH)
+    console = console or OutputConsole(WIDTH)
     for k, one in enumerate(result.files):
         if k:
             console.print()
         _print_file(console, one)
 
 
-def _print_file(console: OutputConsole, one: FileCheck) -> None:
+def _print_file(console: Console, one: FileCheck) -> None:
     figures = [one.format, counted(one.sentences, "sentence"), counted(one.tokens, "token")]
     if one.labels:
         figures.append(counted(one.labels, "label") + (f" ({one.scheme})" if one.scheme else ""))
@@ -43,7 +44,7 @@ def _print_file(console: OutputConsole, one: FileCheck) -> None:
         console.print(f"nothing found: {', '.join(clean)}", markup=False)
 
 
-def _print_kind(console: OutputConsole, kind: str, n: int, findings: list[Finding]) -> None:
+def _print_kind(console: Console, kind: str, n: int, findings: list[Finding]) -> None:
     shown = f", {len(findings):,} shown" if len(findings) < n else ""
     advice = f"\n{_ADVICE[kind]}" if kind in _ADVICE else ""
     title = f"{kind}: {KINDS[kind]}: {n:,}{shown}{advice}"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from xml.sax.saxutils import escape
 
 from rich.cells import cell_len
 
 from palmette.data.formats.conllu_light import Tree
+from palmette.reports.markup import text_of
 from palmette.reports.tree import WRONG, tracks
 
 SIZE = 15  # of the words, in pixels
@@ -22,21 +22,37 @@ _STEP = 24  # between one track of arcs and the next
 _GAP = 22
 _EDGE = 24
 _CORNER = 7
-_INK, _QUIET, _WRONG, _RIGHT = "#222222", "#666666", "#b00020", "#00695c"
+_LIGHT = {"paper": "#ffffff", "ink": "#222222", "quiet": "#666666", "wrong": "#b00020", "right": "#00695c"}
+_DARK = {"paper": "#0d1117", "ink": "#e6edf3", "quiet": "#9aa4ae", "wrong": "#ff7b72", "right": "#56d4c0"}
 
+
+def _colours(of: dict[str, str]) -> str:
+    return f"""
+.palmette-tree text {{ fill: {of["ink"]} }}
+.palmette-tree .paper {{ fill: {of["paper"]} }}
+.palmette-tree .tag, .palmette-tree .title {{ fill: {of["quiet"]} }}
+.palmette-tree .halo {{ fill: {of["paper"]}; stroke: {of["paper"]} }}
+.palmette-tree .arc {{ stroke: {of["quiet"]} }}
+.palmette-tree .head {{ fill: {of["quiet"]} }}
+.palmette-tree .wrong .arc {{ stroke: {of["wrong"]} }}
+.palmette-tree .wrong .head, .palmette-tree .relation.wrong {{ fill: {of["wrong"]} }}
+.palmette-tree .missed .arc {{ stroke: {of["right"]} }}
+.palmette-tree .missed .head, .palmette-tree .relation.missed {{ fill: {of["right"]} }}"""
+
+
+# Every rule begins with the picture's own class: notebooks put the picture into their page, where others would see it.
 _STYLE = f"""
-text {{ font-family: "Helvetica Neue", Arial, "Noto Sans", sans-serif; text-anchor: middle; fill: {_INK} }}
-.word {{ font-size: {SIZE}px }}
-.tag, .title {{ font-size: {_SMALL}px; fill: {_QUIET} }}
-.title {{ text-anchor: start; font-style: italic }}
-.relation, .halo {{ font-size: {_SMALL}px }}
-.halo {{ fill: #ffffff; stroke: #ffffff; stroke-width: 4px }}
-.arc {{ fill: none; stroke: {_QUIET}; stroke-width: 1.4px }}
-.head {{ fill: {_QUIET} }}
-.wrong .arc {{ stroke: {_WRONG}; stroke-dasharray: 5 3 }}
-.wrong .head, .relation.wrong {{ fill: {_WRONG} }}
-.missed .arc {{ stroke: {_RIGHT}; stroke-width: 1.8px }}
-.missed .head, .relation.missed {{ fill: {_RIGHT} }}
+.palmette-tree text {{ font-family: "Helvetica Neue", Arial, "Noto Sans", sans-serif; text-anchor: middle }}
+.palmette-tree .word {{ font-size: {SIZE}px }}
+.palmette-tree .tag, .palmette-tree .title {{ font-size: {_SMALL}px }}
+.palmette-tree .title {{ text-anchor: start; font-style: italic }}
+.palmette-tree .relation, .palmette-tree .halo {{ font-size: {_SMALL}px }}
+.palmette-tree .halo {{ stroke-width: 4px }}
+.palmette-tree .arc {{ fill: none; stroke-width: 1.4px }}
+.palmette-tree .wrong .arc {{ stroke-dasharray: 5 3 }}
+.palmette-tree .missed .arc {{ stroke-width: 1.8px }}
+{_colours(_LIGHT)}
+@media (prefers-color-scheme: dark) {{ {_colours(_DARK)} }}
 """
 
 
@@ -56,8 +72,11 @@ def svg_of(pairs: Sequence[tuple[str, Tree, Tree | None]]) -> str:
         body, w, h = _sentence(title, tree, gold)
         parts.append(f'<g transform="translate(0 {y:g})">\n{body}</g>\n')
         width, y = max(width, w), y + h
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{y:g}" viewBox="0 0 {width:g} {y:g}">'
-    paper = f'<rect width="{width:g}" height="{y:g}" fill="#ffffff"/>'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="palmette-tree" width="{width:g}" height="{y:g}" '
+        f'viewBox="0 0 {width:g} {y:g}">'
+    )
+    paper = f'<rect class="paper" width="{width:g}" height="{y:g}"/>'
     return f"{head}\n<style>{_STYLE}</style>\n{paper}\n{''.join(parts)}</svg>\n"
 
 
@@ -74,7 +93,7 @@ def _sentence(title: str, tree: Tree, gold: Tree | None) -> tuple[str, float, fl
     x, width = _across(tree, relations, gold if missed else None)
     top = 2 * _EDGE + _STEP * (rows + 0.5)
     place = _Place(x, top, top + SIZE + _SMALL + 14, [_width(form, SIZE) for form in tree.forms])
-    made = [f'<text class="title" x="{_EDGE}" y="{_EDGE}">{escape(title)}</text>\n', _words(tree, place)]
+    made = [f'<text class="title" x="{_EDGE}" y="{_EDGE}">{text_of(title)}</text>\n', _words(tree, place)]
     level = tracks(tree.heads) | {k + 1: rows for k, head in enumerate(tree.heads) if head == 0}
     kinds = {k + 1: "wrong" if bad else "right" for k, bad in enumerate(differs)}
     made.append(_arcs(tree.heads, relations, level, kinds, place, -1))
@@ -96,7 +115,7 @@ def _levels(gold: Tree, missed: Sequence[int]) -> dict[int, int]:
 
 def _legend(errors: bool, y: float) -> str:
     text = f"{WRONG} dashed, above: guessed and wrong. Below: what gold has instead." if errors else "as in gold"
-    return f'<text class="title" x="{_EDGE}" y="{y:g}">{escape(text)}</text>\n'
+    return f'<text class="title" x="{_EDGE}" y="{y:g}">{text_of(text)}</text>\n'
 
 
 def _width(text: str, size: int) -> float:
@@ -125,8 +144,8 @@ def _across(tree: Tree, relations: Sequence[str], gold: Tree | None) -> tuple[li
 def _words(tree: Tree, place: _Place) -> str:
     made = []
     for x, form, tag in zip(place.x, tree.forms, tree.tags, strict=True):
-        made.append(f'<text class="word" x="{x:g}" y="{place.top + SIZE + 3:g}">{escape(form)}</text>\n')
-        made.append(f'<text class="tag" x="{x:g}" y="{place.top + SIZE + _SMALL + 7:g}">{escape(tag)}</text>\n')
+        made.append(f'<text class="word" x="{x:g}" y="{place.top + SIZE + 3:g}">{text_of(form)}</text>\n')
+        made.append(f'<text class="tag" x="{x:g}" y="{place.top + SIZE + _SMALL + 7:g}">{text_of(tag)}</text>\n')
     return "".join(made)
 
 
@@ -160,7 +179,7 @@ def _arcs(
         kind = kinds[word]
         lines.append(f'<g class="{kind}"><path class="arc" d="{path}"/><path class="head" d="{tip}"/></g>\n')
         at = f'x="{(start + end) / 2:g}" y="{far + (_SMALL + 2 if side > 0 else -6):g}"'
-        name = escape(relations[word - 1])
+        name = text_of(relations[word - 1])
         names.append(f'<text class="halo" {at}>{name}</text><text class="relation {kind}" {at}>{name}</text>\n')
     return "".join(lines + names)
 
