@@ -77,6 +77,10 @@ class TaggedSentence(msgspec.Struct, frozen=True):
             found = [span | {"confidence": sure[k] if sure else None} for k, span in enumerate(found)]
         return row | {"spans": found}
 
+    def __repr__(self) -> str:
+        pairs = zip(self.tokens, self.readings[0].tags, strict=True)
+        return f"TaggedSentence({' '.join(f'{token}/{tag}' for token, tag in pairs)})"
+
     _repr_html_ = drawn_by("notebook_sentences:tagged_html")
     __str__ = drawn_by("notebook_sentences:tagged_text")
 
@@ -122,7 +126,11 @@ class ParsedSentence(msgspec.Struct, frozen=True):
         made: dict[str, Any] = msgspec.to_builtins(self)
         return made
 
+    def __repr__(self) -> str:
+        return f"ParsedSentence({counted(len(self.words), 'word')}, {counted(len(self.trees), 'tree')})"
+
     _repr_svg_ = drawn_by("notebook_sentences:parsed_svg")
+    _repr_html_ = _repr_svg_  # inside of the notebook's page the picture has the notebook's colours
     __str__ = drawn_by("notebook_sentences:parsed_text")
 
 

@@ -59,7 +59,7 @@ def folded(summary: str, *parts: Any) -> Html:
 def facts(rows: Mapping[str, Any]) -> Html:
     """Names and values; those without a value are left out."""
     made = [
-        element("tr", _cell("th", quiet(name)), _cell("td", value))
+        element("tr", _cell("td", element("span", name, style=f"{QUIET};white-space:nowrap")), _cell("td", value))
         for name, value in rows.items()
         if value is not None and value != ""
     ]

@@ -121,7 +121,7 @@ def chain_html(record: Mapping[str, Any]) -> str:
     from palmette.reports.inspection import TOOLS
 
     origin = about["imported"]
-    attributes = [f"{size:,} {part}" for part, size in about["attributes"].items()]
+    attributes = [f"{size:,} on the {part}" for part, size in about["attributes"].items()]
     rows = {
         "learner": described(about["settings"]["learner"]) if origin is None else "",
         "read from": "" if origin is None else f"a model of {TOOLS[origin['tool']]}",

@@ -91,7 +91,7 @@ def _marks(words: Sequence[Html], spans: Sequence[Mapping[str, Any]], types: Seq
         figure = "" if span["confidence"] is None else f" {span['confidence']:.2f}"
         label = element("span", span["type"] + figure, style=_LABEL)
         inside = html(*_between(iter(words[span["start"] : at])))
-        style = f"{ground};color:inherit;border-radius:0.25em;padding:0.25em 0.4em"
+        style = f"{ground};color:inherit;border-radius:0.25em;padding:0.25em 0.4em;box-decoration-break:clone"
         yield element("mark", inside, label, style=style)
     yield from words[at:]
 

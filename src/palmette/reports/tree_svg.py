@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from palmette.data.formats.conllu_light import Tree
-from palmette.reports.markup import text_of
+from palmette.reports.markup import GREEN, RED, paper_and_ink, text_of
 from palmette.reports.tree import WRONG, tracks
 
 SIZE = 15  # of the words, in pixels
@@ -22,37 +22,23 @@ _STEP = 24  # between one track of arcs and the next
 _GAP = 22
 _EDGE = 24
 _CORNER = 7
-_LIGHT = {"paper": "#ffffff", "ink": "#222222", "quiet": "#666666", "wrong": "#b00020", "right": "#00695c"}
-_DARK = {"paper": "#0d1117", "ink": "#e6edf3", "quiet": "#9aa4ae", "wrong": "#ff7b72", "right": "#56d4c0"}
-
-
-def _colours(of: dict[str, str]) -> str:
-    return f"""
-.palmette-tree text {{ fill: {of["ink"]} }}
-.palmette-tree .paper {{ fill: {of["paper"]} }}
-.palmette-tree .tag, .palmette-tree .title {{ fill: {of["quiet"]} }}
-.palmette-tree .halo {{ fill: {of["paper"]}; stroke: {of["paper"]} }}
-.palmette-tree .arc {{ stroke: {of["quiet"]} }}
-.palmette-tree .head {{ fill: {of["quiet"]} }}
-.palmette-tree .wrong .arc {{ stroke: {of["wrong"]} }}
-.palmette-tree .wrong .head, .palmette-tree .relation.wrong {{ fill: {of["wrong"]} }}
-.palmette-tree .missed .arc {{ stroke: {of["right"]} }}
-.palmette-tree .missed .head, .palmette-tree .relation.missed {{ fill: {of["right"]} }}"""
-
-
 # Every rule begins with the picture's own class: notebooks put the picture into their page, where others would see it.
 _STYLE = f"""
+{paper_and_ink("palmette-tree")}
 .palmette-tree text {{ font-family: "Helvetica Neue", Arial, "Noto Sans", sans-serif; text-anchor: middle }}
+.palmette-tree text {{ fill: var(--ink) }}
+.palmette-tree .paper {{ fill: var(--paper) }}
 .palmette-tree .word {{ font-size: {SIZE}px }}
-.palmette-tree .tag, .palmette-tree .title {{ font-size: {_SMALL}px }}
+.palmette-tree .tag, .palmette-tree .title {{ font-size: {_SMALL}px; fill: var(--quiet) }}
 .palmette-tree .title {{ text-anchor: start; font-style: italic }}
 .palmette-tree .relation, .palmette-tree .halo {{ font-size: {_SMALL}px }}
-.palmette-tree .halo {{ stroke-width: 4px }}
-.palmette-tree .arc {{ fill: none; stroke-width: 1.4px }}
-.palmette-tree .wrong .arc {{ stroke-dasharray: 5 3 }}
-.palmette-tree .missed .arc {{ stroke-width: 1.8px }}
-{_colours(_LIGHT)}
-@media (prefers-color-scheme: dark) {{ {_colours(_DARK)} }}
+.palmette-tree .halo {{ fill: var(--paper); stroke: var(--paper); stroke-width: 4px }}
+.palmette-tree .arc {{ fill: none; stroke: var(--quiet); stroke-width: 1.4px }}
+.palmette-tree .head {{ fill: var(--quiet) }}
+.palmette-tree .wrong .arc {{ stroke: {RED}; stroke-dasharray: 5 3 }}
+.palmette-tree .wrong .head, .palmette-tree .relation.wrong {{ fill: {RED} }}
+.palmette-tree .missed .arc {{ stroke: {GREEN}; stroke-width: 1.8px }}
+.palmette-tree .missed .head, .palmette-tree .relation.missed {{ fill: {GREEN} }}
 """
 
 
@@ -91,9 +77,10 @@ def _sentence(title: str, tree: Tree, gold: Tree | None) -> tuple[str, float, fl
     rows = max(tracks(tree.heads).values(), default=0) + (0 in tree.heads)
     below = _levels(gold, missed) if gold is not None else {}
     x, width = _across(tree, relations, gold if missed else None)
-    top = 2 * _EDGE + _STEP * (rows + 0.5)
+    top = (2 if title else 0.5) * _EDGE + _STEP * (rows + 0.5)
     place = _Place(x, top, top + SIZE + _SMALL + 14, [_width(form, SIZE) for form in tree.forms])
-    made = [f'<text class="title" x="{_EDGE}" y="{_EDGE}">{text_of(title)}</text>\n', _words(tree, place)]
+    made = [f'<text class="title" x="{_EDGE}" y="{_EDGE}">{text_of(title)}</text>\n'] if title else []
+    made.append(_words(tree, place))
     level = tracks(tree.heads) | {k + 1: rows for k, head in enumerate(tree.heads) if head == 0}
     kinds = {k + 1: "wrong" if bad else "right" for k, bad in enumerate(differs)}
     made.append(_arcs(tree.heads, relations, level, kinds, place, -1))

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from rich.cells import cell_len
 
-from palmette.reports.markup import text_of
+from palmette.reports.markup import BLUE, ORANGE, paper_and_ink, text_of
 from palmette.reports.trellis import shown_states
 from palmette.structures.chain.trellis import TrellisRecord
 
@@ -20,39 +20,24 @@ _SIZE, _SMALL = 14, 10
 _RADIUS, _ROW, _TOP, _EDGE, _GAP = 9, 44, 46, 16, 26
 _CHARACTER = 0.58  # of the size: about the mean width of a letter
 _SCALE = 6.0  # how far behind a state is a third as dark
-_LIGHT = {"paper": "#ffffff", "ink": "#1f2328", "quiet": "#6e7781", "path": "#0969da", "second": "#bc4c00"}
-_DARK = {"paper": "#0d1117", "ink": "#e6edf3", "quiet": "#8b949e", "path": "#58a6ff", "second": "#f0883e"}
-_BANDS = "#f3f5f8", "#161b22"
-
-
-def _colours(of: dict[str, str], band: str) -> str:
-    return f"""
-.palmette-trellis text {{ fill: {of["ink"]} }}
-.palmette-trellis .behind, .palmette-trellis .key {{ fill: {of["quiet"]} }}
-.palmette-trellis .behind {{ stroke: {of["paper"]} }}
-.palmette-trellis .paper {{ fill: {of["paper"]} }}
-.palmette-trellis .band {{ fill: {band} }}
-.palmette-trellis .node {{ fill: {of["path"]}; stroke: {of["quiet"]} }}
-.palmette-trellis .forbidden, .palmette-trellis .thin {{ stroke: {of["quiet"]} }}
-.palmette-trellis .best {{ stroke: {of["path"]} }}
-.palmette-trellis .second, .palmette-trellis .cross {{ stroke: {of["second"]} }}"""
-
-
+# Every rule begins with the picture's own class: notebooks put the picture into their page, where others would see it.
 _STYLE = f"""
+{paper_and_ink("palmette-trellis")}
 .palmette-trellis text {{ font-family: "Helvetica Neue", Arial, "Noto Sans", sans-serif; text-anchor: middle }}
+.palmette-trellis text {{ fill: var(--ink) }}
+.palmette-trellis .paper {{ fill: var(--paper) }}
+.palmette-trellis .band {{ fill: var(--band) }}
 .palmette-trellis .token {{ font-size: {_SIZE}px; font-weight: 600 }}
 .palmette-trellis .state {{ font-size: {_SIZE - 1}px; text-anchor: end }}
-.palmette-trellis .behind, .palmette-trellis .key {{ font-size: {_SMALL}px }}
-.palmette-trellis .behind {{ stroke-width: 3px; paint-order: stroke }}
+.palmette-trellis .behind, .palmette-trellis .key {{ font-size: {_SMALL}px; fill: var(--quiet) }}
+.palmette-trellis .behind {{ stroke: var(--paper); stroke-width: 3px; paint-order: stroke }}
 .palmette-trellis .key {{ text-anchor: start }}
-.palmette-trellis .node {{ stroke-width: 1px }}
-.palmette-trellis .forbidden {{ fill: none; stroke-dasharray: 2 2 }}
-.palmette-trellis .thin {{ stroke-width: 0.6px; opacity: 0.55 }}
-.palmette-trellis .best {{ stroke-width: 3.5px; stroke-linecap: round }}
-.palmette-trellis .second {{ stroke-width: 2.2px; stroke-dasharray: 6 4 }}
-.palmette-trellis .cross {{ stroke-width: 1.4px }}
-{_colours(_LIGHT, _BANDS[0])}
-@media (prefers-color-scheme: dark) {{ {_colours(_DARK, _BANDS[1])} }}
+.palmette-trellis .node {{ fill: {BLUE}; stroke: var(--quiet); stroke-width: 1px }}
+.palmette-trellis .forbidden {{ fill: none; stroke: var(--quiet); stroke-dasharray: 2 2 }}
+.palmette-trellis .thin {{ stroke: var(--quiet); stroke-width: 0.6px; opacity: 0.55 }}
+.palmette-trellis .best {{ stroke: {BLUE}; stroke-width: 3.5px; stroke-linecap: round }}
+.palmette-trellis .second {{ stroke: {ORANGE}; stroke-width: 2.2px; stroke-dasharray: 6 4 }}
+.palmette-trellis .cross {{ stroke: {ORANGE}; stroke-width: 1.4px }}
 """
 
 

@@ -57,6 +57,7 @@ class TrellisRecord(msgspec.Struct, frozen=True):
 
     __str__ = drawn_by("trellis:trellis_lines")
     _repr_svg_ = drawn_by("trellis_svg:trellis_svg")
+    _repr_html_ = _repr_svg_  # inside of the notebook's page the picture has the notebook's colours
 
 
 def trellis_of(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = None) -> TrellisRecord:
