@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palmette.data import files
-from palmette.errors import DataError, ModelError
+from palmette.errors import DataError, ModelError, either
 from palmette.kernels.core.aligned import aligned_zeros
 
 T = TypeVar("T")
@@ -273,7 +273,8 @@ def _stranger(first: bytes, file: str) -> NoReturn:
     raise ModelError(
         "not a palmette model",
         file=file,
-        hint="make one with `palmette train`; models of CRFsuite and Wapiti, and text models of CRF++, are read too",
+        hint=f"make one with {either('fit and save', '`palmette train`')}; models of CRFsuite and Wapiti, and text "
+        "models of CRF++, are read too",
     )
 
 

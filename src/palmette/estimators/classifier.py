@@ -132,7 +132,7 @@ class Classifier(ClassifierOptions, Estimator):
         corpus, y = take(corpus, np.concatenate(parts)), y[np.concatenate(parts)]
         if resume is not None and resume.classes != classes:
             before = ", ".join(resume.classes)
-            raise UsageError(f"resume: the classes are {', '.join(classes)}, and {before} in the model")
+            raise OptionError("resume", f"the classes are {', '.join(classes)}, and {before} in the model")
         encoder = self._encoder(len(corpus.columns)) if resume is None else resume.encoder
         settings = self.settings(chunker)
         size = None if self.init_range == "auto" else float(self.init_range)

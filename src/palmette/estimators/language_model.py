@@ -26,7 +26,9 @@ from palmette.estimators.base import Estimator
 from palmette.kernels.lm.sample import Source
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams
 from palmette.kernels.lm.text import sentence_hashes
+from palmette.options.declare import OptionError
 from palmette.options.ngrams import NgramOptions
+from palmette.options.spelling import argument
 from palmette.structures.lm.estimate import estimate
 from palmette.structures.lm.mixture import Mixture, split_order
 from palmette.structures.lm.sample import Drawn, Progress, Wishes, allowed_words, draw
@@ -174,8 +176,8 @@ class LanguageModel(NgramOptions, Estimator):
         found = [np.zeros(0, np.uint64)]
         if new:
             if self.seen_ is None:
-                raise UsageError(
-                    "new: an ARPA file does not know its training sentences\n  give them with exclude (--exclude FILE)"
+                raise OptionError(
+                    "new", f"an ARPA file does not know its training sentences\n  give them: {argument('exclude')}"
                 )
             found.append(self.seen_)
         if exclude is not None:

@@ -122,7 +122,7 @@ class Parser(ParserOptions, Estimator):
         """Make the model small: weights of 8 or 16 bits, and without those that the sentences, which were not trained
         on, do not miss: at most `most_loss` points of LAS are lost on them. Without sentences no weight is dropped."""
         if not 0 <= most_loss <= 100:
-            raise UsageError(f"most_loss: {most_loss} is not a number of points between 0 and 100")
+            raise OptionError("most_loss", f"{most_loss} is not a number of points between 0 and 100")
         full, dev = self._fitted(), None if sentences is None else _with_trees(_labelled(sentences, trees))
 
         def figure(model: ParserModel) -> float:
@@ -149,7 +149,7 @@ class Parser(ParserOptions, Estimator):
         """At most n different trees of each sentence, best first, as candidates with output, score and probability
         (None: a parser has none). They come from the last beam; with merging, from all that the search has seen."""
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise UsageError(f"nbest: {n!r} is not a whole number of at least 1")
+            raise OptionError("nbest", f"{n!r} is not a whole number of at least 1")
         model, treebank, width = self._fitted(), _treebank(sentences), max(n, self._width(beam))
         Beam(width)
         words, grammar = model.encode(treebank), model.grammar()

@@ -17,7 +17,7 @@ KINDS = {
     "spelling": "labels that differ only in case or spelling",
     "conflicts": "equal sentences with different labels",
     "duplicates": "equal sentences with equal labels",
-    "overlap": "sentences of the data in --against",
+    "overlap": "sentences that other data has too",
     "variation": "equal words in equal contexts with different labels",
     "noise": "doubtful labels, by cross-validation",
 }

@@ -31,7 +31,7 @@ from typing import (
     get_type_hints,
 )
 
-from palmette.errors import UsageError
+from palmette.errors import UsageError, either
 
 if TYPE_CHECKING:
     import inspect
@@ -46,13 +46,15 @@ REQUIRED: Any = _Required()
 
 
 class OptionError(UsageError):
-    """A wrong value of an option. `option` is its Python name; the command line shows its flag instead."""
+    """A wrong value of an option, or of several with commas between them. `option` is its Python name; the command line
+    shows its flag instead."""
 
     def __init__(self, option: str, problem: str, flag: str | None = None) -> None:
-        super().__init__(f"{option}: {problem}")
         self.option = option
         self.problem = problem
         self.flag = flag or option.replace("_", "-")
+        flags = ", ".join(f"--{name.strip()}" for name in self.flag.split(","))
+        super().__init__(f"{either(option, flags)}: {problem}")
 
 
 class Option(NamedTuple):
@@ -388,6 +390,7 @@ class Value(Options):
     """Options as an immutable value, checked when it is made: learners, searches, state spaces, formats."""
 
     kind: ClassVar[str] = ""  # its name among the variants
+    parameter: ClassVar[str] = ""  # what estimators and functions call it: learner, search, states, spec
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from rich.console import Console
 from rich.markup import escape
 
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import counted
 from palmette.evaluation.findings import KINDS, CheckResult, FileCheck, Finding
+from palmette.options.spelling import spelt
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import plain_table, titled
 
 WIDTH = 80
-_ADVICE = {
-    "columns": "padded or cut for the other checks; --ragged pad reads such files",
-    "noise": "probability is that of the label in the file",
-}
+
+
+def _advice(kind: str) -> str:
+    if kind == "columns":
+        return f"padded or cut for the other checks; {spelt(FormatSpec, 'ragged', 'pad')} reads such files"
+    return "probability is that of the label in the file" if kind == "noise" else ""
 
 
 def print_check(result: CheckResult, console: Console | None = None) -> None:
@@ -46,7 +50,7 @@ def _print_file(console: Console, one: FileCheck) -> None:
 
 def _print_kind(console: Console, kind: str, n: int, findings: list[Finding]) -> None:
     shown = f", {len(findings):,} shown" if len(findings) < n else ""
-    advice = f"\n{_ADVICE[kind]}" if kind in _ADVICE else ""
+    advice = f"\n{_advice(kind)}" if _advice(kind) else ""
     title = f"{kind}: {KINDS[kind]}: {n:,}{shown}{advice}"
     if not findings:
         console.print(f"\n{title}", style="italic", markup=False)

@@ -15,6 +15,7 @@ from palmette.data.files import FilePath, shown
 from palmette.data.text import TextSpec
 from palmette.errors import ModelError, UsageError
 from palmette.options.declare import OptionError, option
+from palmette.options.spelling import spelt
 
 logger = logging.getLogger(__name__)
 
@@ -188,7 +189,8 @@ class FormatSpec(TextSpec):
             return expected if found is None and expected in ANNOTATORS else named
         if found not in (None, expected):
             usual = named or expected
-            logger.info("%s is read as %s, by its first lines (--format %s if it is not)", shown(path), found, usual)
+            other = spelt(FormatSpec, "format", usual)
+            logger.info("%s is read as %s, by its first lines (%s if it is not)", shown(path), found, other)
         return found
 
     def stored(self) -> dict[str, Any]:
