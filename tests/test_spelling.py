@@ -49,7 +49,7 @@ ALLOWED = {
     "options/spelling.py": None,
     "options/other_tools.py": None,
     "estimators/ablation.py": None,  # the text of `palmette compare --learners`
-    "data/model_file.py": {"--upgrade"},  # of pip
+    "data/model_header.py": {"--upgrade"},  # of pip
     "structures/chain/imported/wapiti.py": {"--type"},  # of wapiti
     "structures/chain/constraints.py": {"--to"},  # beside what Python has
     "training/chain/templates.py": {"--atoms"},  # beside what Python has
@@ -74,9 +74,9 @@ def test_both_spellings() -> None:
         (spelt, (Tagger, "ends", False), "ends=False", "--no-ends"),
         (spelt, (Tagger, "lexicons", {"a": "FILE"}), "lexicons={'a': 'FILE'}", "--lexicons a=FILE"),
         (spelt, (TextSpec, "max_line"), "spec=TextSpec(max_line=...)", "--max-line BYTES"),
-        (named, (FormatSpec, "label"), "spec=FormatSpec(label=...)", "--label"),
+        (named, (FormatSpec, "label"), "FormatSpec(label=...)", "--label"),
         (named, (Tagger, "min_count"), "min_count", "--min-count"),
-        (named, (Beam, "width"), "search=Beam(width=...)", "--beam"),
+        (named, (Beam, "width"), "width", "--beam"),
         (argument, ("dev",), "dev=(X, y)", "--dev FILE"),
         (argument, ("positive", "yes"), "positive='yes'", "--positive yes"),
         (either, ("fit", "`palmette train`"), "fit", "`palmette train`"),
@@ -268,7 +268,7 @@ CASES: dict[str, Case] = {
     ),
     "restarts": (
         lambda: Tagger(states=Latent(2, restarts=2)).fit(X, Y), f"{TRAIN} --latent 2 --restarts 2",
-        "states=Latent(restarts=...) selects", "--restarts selects",
+        "restarts selects", "--restarts selects",
     ),
     "half of a stop rule": (
         lambda: Tagger(stop_error=1.0).fit(X, Y), f"{TRAIN} --stop-error 1",
@@ -334,7 +334,7 @@ CASES: dict[str, Case] = {
     ),
     "only labels": (
         lambda: Tagger().fit_file("labels.txt"), "train labels.txt -o m.palm -q",
-        "see spec=FormatSpec(label=...)", "see --label",
+        "see FormatSpec(label=...)", "see --label",
     ),
     "a lexicon": (
         lambda: Tagger(template="lex.txt").fit_file("train.txt"), "train train.txt -o m.palm -q -t lex.txt",
@@ -407,7 +407,7 @@ def test_an_error_speaks_to_who_made_it(case: str, folder: Cli) -> None:
 def test_warnings_speak_so_too(folder: Cli, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "palmette"):
         Tagger("chunk", learner=Crf(iterations=2)).fit(X, Y)
-    assert "use learner=Crf(iterations=6), or a larger learner=Crf(tolerance=...)" in caplog.text
+    assert "use learner=Crf(iterations=6), or a larger tolerance" in caplog.text
     assert not FLAG.search(caplog.text)
     said = folder("train train.txt -o m.palm --features chunk --learner crf --iterations 2").err
     assert "use --iterations 6, or a larger --tolerance" in said
@@ -415,7 +415,7 @@ def test_warnings_speak_so_too(folder: Cli, caplog: pytest.LogCaptureFixture) ->
     caplog.clear()
     with caplog.at_level(logging.WARNING, "palmette"):
         Tagger(passes=1).fit_file(folder.folder / "same.txt")
-    assert "see spec=FormatSpec(columns=...)" in caplog.text
+    assert "see FormatSpec(columns=...)" in caplog.text
     assert "see --columns" in folder("train same.txt -o m.palm --passes 1").err
 
 

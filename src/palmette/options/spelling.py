@@ -3,7 +3,8 @@
     spelt(TaggerOptions, "dev_share", 0.1)    dev_share=0.1                  --dev-share 0.1
     spelt(Crf, "iterations", 300)             learner=Crf(iterations=300)    --iterations 300
     spelt(Latent, "states", 2)                states=Latent(2)               --latent 2
-    named(FormatSpec, "label")                spec=FormatSpec(label=...)     --label
+    named(Crf, "rate")                        rate                           --rate
+    named(FormatSpec, "label")                FormatSpec(label=...)          --label
     argument("dev")                           dev=(X, y)                     --dev FILE
 
 Which of the two it is, `errors.on_command_line` knows. Names and flags come from the declarations of the options; what
@@ -55,26 +56,29 @@ def argument(name: str, value: Any = None) -> str:
 
 
 def named(owner: type[Options], name: str) -> str:
-    """An option by its name alone."""
+    """An option by its name alone; with its class if that is how a file is read, which few know by its options."""
     option = owner.__options__[name]
-    return f"--{option.flag_name}" if on_command_line() else _parameter(owner, option)
+    if on_command_line():
+        return f"--{option.flag_name}"
+    of_files = issubclass(owner, Value) and owner.parameter == "spec"
+    return f"{owner.__name__}({name}=...)" if of_files else name
 
 
 def spelt(owner: type[Options], name: str, value: Any = ...) -> str:
     """An option with a value; `...` is any."""
     option = owner.__options__[name]
     if not on_command_line():
-        return _parameter(owner, option, "..." if value is ... else repr(value))
+        return _given(owner, option, "..." if value is ... else repr(value))
     if isinstance(value, bool):
         return f"--{option.flag_name}" if value else f"--no-{option.flag_name}"
     return f"--{option.flag_name} {option.metavar or 'X' if value is ... else _typed(value)}"
 
 
-def _parameter(owner: type[Options], option: Option, value: str | None = None) -> str:
+def _given(owner: type[Options], option: Option, value: str) -> str:
     """An option in Python: of an estimator by itself, of a learner and the like inside of its class."""
     if not issubclass(owner, Value) or not owner.parameter:
-        return option.name if value is None else f"{option.name}={value}"
-    inside = value if value is not None and not option.kw_only else f"{option.name}={value or '...'}"
+        return f"{option.name}={value}"
+    inside = f"{option.name}={value}" if option.kw_only else value
     return f"{owner.parameter}={owner.__name__}({inside})"
 
 

@@ -165,7 +165,7 @@ def with_columns(corpus: Corpus, helpers: Sequence[ChainModel], reader: ChainMod
     if helpers and corpus.n_tokens and encoder is not None and len(corpus.columns) >= encoder.n_columns:
         raise UsageError(
             f"the model reads {counted(encoder.n_columns, 'column')} and the input has {len(corpus.columns)}: "
-            f"{argument('add')} has nothing to add; choose the columns of the input by {named(FormatSpec, 'columns')}"
+            f"there is nothing to add; leave {argument('add')} out, or choose columns by {named(FormatSpec, 'columns')}"
         )
     for model in helpers:
         ids, _ = model.tag(corpus)
