@@ -325,7 +325,7 @@ def test_an_error_in_the_middle_leaves_the_old_file(cli: Cli) -> None:
         ("tag m.palm train.txt --bias Q=1", "no label 'Q'"),
         ("tag m.palm train.txt --to xml", "columns, jsonl"),
         ("tag m.palm train.txt --with pos", "NAME=FILE"),
-        ("tag m.palm train.txt --with pos=m.palm", "--with has nothing to add"),
+        ("tag m.palm train.txt --with pos=m.palm", "leave --with pos=pos.palm out"),
         ("tag m.palm train.txt --text hello", "leave the file"),
         ("tag m.palm train.txt --penn-quotes", "raw text"),
         ("eval", "give a model"),

@@ -188,7 +188,7 @@ def test_recombination_is_on_unless_a_file_is_older_than_it(tmp_path: Path) -> N
     assert old.predict_scored(words) == apart.predict_scored(words)
     assert trained().model_.recombine is True
     assert Tagger(search=Beam(3)).settings().resolved().search == Beam(3, update="max-violation", recombine=True)
-    with pytest.raises(UsageError, match="a parser merges states with --merge"):
+    with pytest.raises(UsageError, match="a parser merges states with merge=True"):
         Parser(search=Beam(3, recombine=False)).settings()
 
 
@@ -346,7 +346,7 @@ def test_settings_that_do_not_fit(settings: dict, message: str) -> None:
 
 
 def test_exact_search_with_earlier_labels_says_what_to_do() -> None:
-    with pytest.raises(UsageError, match=r"line 3 of templates.*use --search beam"):
+    with pytest.raises(UsageError, match=r"line 3 of templates.*use search='beam'"):
         Tagger(template=parse(TEMPLATES)).fit(*noisy(0))
 
 

@@ -104,7 +104,7 @@ def test_conllu_has_room_in_its_last_field(cli: Cli) -> None:
     assert len(first) == 10
     ran = cli("tag pos.palm c.conllu --format conllu --marginals -q")
     assert ran.code == 2
-    assert "--to jsonl" in ran.err
+    assert "write jsonl or columns (--to)" in ran.err
 
 
 def test_what_is_known_is_certain(cli: Cli) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from palmette import Tagger
@@ -42,6 +44,27 @@ def test_short_help_has_few_options_and_says_where_the_others_are(name: str) -> 
     assert len(command.common) <= 13
     assert listed(text) == set(command.common) <= flags_of(name)
     assert f"{len(flags_of(name)) - len(command.common)} further options: palmette {name} --help all" in text
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if load_command(name).examples])
+def test_the_examples_of_help_can_be_typed(name: str) -> None:
+    command = load_command(name)
+    assert all(f"\n  palmette {line}\n" in command_help(command) for line in command.examples)
+    for line in command.examples:
+        words = shlex.split(line)
+        assert " ".join(words[: len(name.split())]) == name
+        assert command.parsed(words[len(name.split()) :]) is not None
+
+
+def test_commands_of_models_and_data_have_an_example() -> None:
+    assert {"train", "tag", "eval", "compare", "convert", "parser train", "classifier train", "lm train"} <= {
+        name for name in COMMANDS if load_command(name).examples
+    }
+
+
+def test_a_default_is_not_broken_over_two_lines() -> None:
+    for name in COMMANDS:
+        assert "(default:\n" not in command_help(load_command(name), everything=True).replace(" \n", "\n")
 
 
 def test_commands_with_many_options_have_a_short_help() -> None:

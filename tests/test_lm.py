@@ -254,7 +254,7 @@ def test_files_give_the_model_back(tmp_path: Path, name: str, order: int) -> Non
     if name == "m.palm":
         assert again.sample(5, new=True) == model.sample(5, new=True)
     else:
-        with pytest.raises(UsageError, match="--exclude"):
+        with pytest.raises(UsageError, match="exclude=sentences"):
             again.sample(5, new=True)
 
 

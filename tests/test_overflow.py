@@ -86,7 +86,7 @@ def test_steps_that_are_too_large_are_an_error(optimiser: str) -> None:
     """Words without values: weights overflow by the rate alone."""
     X = [["a", "b"], ["b", "c", "a"]] * 10
     y = [["N", "V"], ["V", "D", "N"]] * 10
-    with pytest.raises(DataError, match="--rate"):
+    with pytest.raises(DataError, match="choose a smaller rate"):
         Tagger("pos", learner=Crf(optimiser=optimiser, rate=1e38, l2=0.0), passes=20).fit(X, y)
 
 

@@ -197,13 +197,13 @@ def test_rare_choices_are_labels(logged: list[str]) -> None:
     tagger = Tagger("pos", passes=5).fit(X, y)
     assert "NN|JJ" in tagger.labels_
     assert tagger.predict(X[:1])[0][0] == "NN|JJ"
-    assert any("'NN|JJ' is taken as labels (5 tokens); --partial" in message for message in logged)
+    assert any("'NN|JJ' is taken as labels (5 tokens); partial=True reads" in message for message in logged)
     assert tagger.score(X[:1], y[:1]) == 1.0  # scored as the label that it is, though it is half of this data
     assert Tagger("pos", partial=True, passes=1).fit(X, y).labels_ == ["JJ", "NN", "VB"]
 
 
 def test_choices_that_are_neither_rare_nor_frequent_must_be_said_to_be() -> None:
-    with pytest.raises(DataError, match="--no-partial"):
+    with pytest.raises(DataError, match="partial=False"):
         Tagger("pos", passes=1).fit(*penn(6, 500))
 
 

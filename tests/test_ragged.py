@@ -101,7 +101,7 @@ def test_a_line_without_room_for_a_label_is_an_error() -> None:
 
 def test_the_default_is_an_error_that_names_the_option(tmp_path: Path) -> None:
     path = written(tmp_path / "a.txt", "a X\nb n X\n")
-    with pytest.raises(DataError, match=r"a.txt:2: 3 columns where 2 are expected(.|\n)*--ragged pad"):
+    with pytest.raises(DataError, match=r"a.txt:2: 3 columns where 2 are expected(.|\n)*ragged='pad'"):
         read_corpus(path)
 
 

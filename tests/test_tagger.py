@@ -277,11 +277,11 @@ def test_copies_and_pickles(fitted: Tagger) -> None:
 
 def test_a_bias_in_evaluation(fitted: Tagger) -> None:
     corpus = fitted._corpus(X_TEST, Y_TEST)
-    plain, eager = fitted.evaluate(corpus), fitted.evaluate(corpus, {"O": -5.0})
+    plain, eager = fitted.evaluate(corpus), fitted.evaluate(corpus, bias={"O": -5.0})
     assert plain.recall is not None
     assert sum(f.guessed for f in eager.by_type.values()) > sum(f.guessed for f in plain.by_type.values())
     with pytest.raises(UsageError, match="bias: nan"):
-        fitted.evaluate(corpus, {"O": float("nan")})
+        fitted.evaluate(corpus, bias={"O": float("nan")})
 
 
 def test_files(fitted: Tagger, tmp_path: Path) -> None:

@@ -101,9 +101,7 @@ def test_svg_has_every_word_arc_and_mark() -> None:
     assert {"a < b", "<saw>", "&", "✗ punct"} <= set(texts)
     kinds = [element.get("class") for element in root.iter(f"{SVG}g")]
     assert (kinds.count("right"), kinds.count("wrong"), kinds.count("missed")) == (9, 1, 1)
-    style = root.find(f"{SVG}style").text or ""
-    assert ".wrong .arc { stroke-dasharray: 5 3 }" in style
-    assert style.count(".wrong .arc { stroke: ") == 2  # in the light and in the dark scheme
+    assert "stroke-dasharray: 5 3 }" in (root.find(f"{SVG}style").text or "")
     width = float(root.get("width") or 0)
     assert all(0 < float(element.get("x") or 0) < width for element in root.iter(f"{SVG}text"))
 

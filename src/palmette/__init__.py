@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
+    from palmette.data.analysed import ParsedSentence, TaggedSentence
     from palmette.data.annotations.document import Document, TextSpan
     from palmette.data.annotations.files import read_documents, write_documents
     from palmette.data.candidate import Candidate
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 # Where the public names are defined: imported on first use, so that nothing waits for Numba without need
 _MODULES = {
+    "data.analysed": ("ParsedSentence", "TaggedSentence"),
     "data.annotations.document": ("Document", "TextSpan"),
     "data.annotations.files": ("read_documents", "write_documents"),
     "data.candidate": ("Candidate",),

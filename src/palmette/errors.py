@@ -1,12 +1,38 @@
 """The errors a user can meet, and how messages count. Each error says where, what was found, and what to do.
 
 The command line turns them into one message on stderr and the exit code of the class; nothing here
-imports anything, so that every other module may raise them.
+imports anything of palmette, so that every other module may raise them.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_command_line = False  # who reads the messages: somebody who typed a command, or a Python program
+
+
+@contextmanager
+def for_command_line() -> Iterator[None]:
+    """Messages name flags and commands meanwhile, not parameters and methods. One for all threads: those that a command
+    starts speak as it does."""
+    global _command_line
+    before, _command_line = _command_line, True
+    try:
+        yield
+    finally:
+        _command_line = before
+
+
+def on_command_line() -> bool:
+    """Whether messages name flags and commands; options/spelling.py spells options."""
+    return _command_line
+
+
+def either(python: str, command_line: str) -> str:
+    """The one of two wordings that the reader can use."""
+    return command_line if _command_line else python
 
 
 class PalmetteError(Exception):

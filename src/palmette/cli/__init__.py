@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from palmette import __version__
-from palmette.errors import PalmetteError, UsageError
-from palmette.options.declare import OptionError
+from palmette.errors import PalmetteError, UsageError, for_command_line
 
 if TYPE_CHECKING:
     from palmette.cli.command import Command
@@ -108,11 +107,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _prepare_process()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        _run(given)
+        with for_command_line():
+            _run(given)
         sys.stdout.flush()
-    except OptionError as error:
-        flags = ", ".join(f"--{name.strip()}" for name in error.flag.split(","))
-        _end(f"{flags}: {error.problem}", error.exit_code)
     except PalmetteError as error:
         _end(str(error), error.exit_code)
     except BrokenPipeError:  # the reader of the output is gone, as with `| head`

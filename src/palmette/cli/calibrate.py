@@ -19,6 +19,7 @@ class Calibrate(HelperOptions, PartialOptions, JsonOptions, Command):
     the temperature that makes the gold label sequences of the data most probable; predicted labels do not change.
     The data is read as the training data was, unless the options of the data say otherwise."""
 
+    examples = ("calibrate chunk.palm dev.txt -o chunk.palm",)
     owners = (FormatSpec,)
     hidden = ("unit", "penn-quotes")
     common = ("output", "with", "partial", "format", "label", "json", "quiet")

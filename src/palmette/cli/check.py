@@ -14,6 +14,7 @@ class Check(JsonOptions, Command):
     duplicates, test sentences, and with --noise doubtful labels. Exit code: 0, also if something was found; with
     --strict 1 if something was found; 1 if a file cannot be read."""
 
+    examples = ("check train.txt --against test.txt",)
     owners = (FormatSpec,)
     hidden = ("ragged", "unit", "penn-quotes")
     common = ("against", "noise", "skip", "top", "strict", "format", "label", "json", "quiet")

@@ -40,6 +40,7 @@ class Command(Options):
     owners: ClassVar[tuple[type[Options], ...]] = ()
     hidden: ClassVar[tuple[str, ...]] = ()  # flags of the owners that the command does not have
     common: ClassVar[tuple[str, ...]] = ()  # flags that a short help shows; none: it shows all
+    examples: ClassVar[tuple[str, ...]] = ()  # command lines that help shows, without `palmette`
     path: ClassVar[str] = ""  # as typed: `parser train`
 
     flat: dict[type[Options], dict[str, Any]]

@@ -21,6 +21,7 @@ class Compact(HelperOptions, JsonOptions, Command):
     """Make a model small: weights of 8 bits, and without the attributes that development data does not miss. The loss
     on the development data is reported. A compact model is used like any other; it cannot be trained further."""
 
+    examples = ("compact chunk.palm -o small.palm --dev dev.txt",)
     owners = (FormatSpec,)
     hidden = ("unit", "penn-quotes")
     common = ("output", "dev", "most-loss", "with", "format", "label", "json", "quiet")

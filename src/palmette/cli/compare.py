@@ -24,6 +24,10 @@ class Compare(HelperOptions, JsonOptions, Command):
     """Compare taggers, outputs or learners on the same gold, with significance tests. JSON has all pairs, and figures
     as fractions of 1."""
 
+    examples = (
+        "compare old.palm new.palm test.txt",
+        "compare --train train.txt --gold test.txt --learners perceptron,crf",
+    )
     owners = (TaggerOptions, FormatSpec)
     hidden = (
         "unit", "penn-quotes",

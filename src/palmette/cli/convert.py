@@ -26,6 +26,11 @@ class Convert(EncodingOptions, JsonOptions, Command):
     are read as conlleval reads them. Of a model: convert a model of CRFsuite, Wapiti or CRF++ to a Palmette model, or a
     model to CRFsuite's format (-o model.crfsuite)."""
 
+    examples = (
+        "convert train.txt -o train.jsonl --output-format jsonl",
+        "convert train.txt -o bioes.txt --to iobes",
+        "convert model.crfsuite -o model.palm",
+    )
     owners = (FormatSpec,)
     common = ("output", "to", "output-format", "format", "label", "output-encoding", "constraints", "json", "quiet")
 

@@ -56,6 +56,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
     """Score a tagger on gold labels, or a file that has gold and guess in its last two columns. The data is
     read as the training data was, unless the options of the data say otherwise. Figures in JSON are fractions of 1."""
 
+    examples = ("eval chunk.palm test.txt", "eval --guess tagged.txt")
     owners = (FormatSpec,)
     hidden = ("unit", "penn-quotes")
     common = (

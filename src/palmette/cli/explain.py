@@ -13,6 +13,7 @@ class Explain(BiasOptions, JsonOptions, SentenceCommand):
     """Explain the labels of a sentence: the best label sequence, the runner-up, and the attributes that decided between
     them."""
 
+    examples = ('explain pos.palm "Time flies like an arrow."',)
     common = ("top", "data", "sentence", "with", "bias", "format", "columns", "json", "quiet")
 
     top: int = option(default=15, low=1, help="Number of contributions to show; the others are added up.")

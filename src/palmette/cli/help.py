@@ -10,6 +10,7 @@ from palmette.cli.command import Command, Flag
 from palmette.options.declare import Option
 
 COLUMN = 26  # where descriptions begin
+_TIE = "\u00a0"  # a space at which no line ends
 GROUPS = ("arguments", "options", "data", "features", "model", "training")
 
 
@@ -33,6 +34,8 @@ def command_help(command: type[Command], words: Sequence[str] = (), *, everythin
         _wrapped(f"Usage: palmette {command.path} {usage} {needed} [options]".replace("  ", " ").replace("  ", " ")),
         _wrapped(" ".join((command.__doc__ or "").split())),
     ]
+    if command.examples:
+        parts.append("\n".join(["Examples", *(f"  palmette {line}" for line in command.examples)]))
     short = bool(command.common) and not everything
     for title, group in _shown(command, flags, chosen, short).items():
         parts.append(f"{title}\n" + "\n".join(_row(option, short and title == "Options") for option in group))
@@ -144,7 +147,8 @@ def _row(option: Option, brief: bool = False) -> str:
         else:
             names = f"{short}--{option.flag_name} {_metavar(option)}"
     body = " ".join(part for part in (option.help, _choices(option, brief), _default(option)) if part)
-    lines = textwrap.wrap(body, width() - COLUMN, break_on_hyphens=False) or [""]
+    body = body.replace("(default: ", f"(default:{_TIE}")
+    lines = [line.replace(_TIE, " ") for line in textwrap.wrap(body, width() - COLUMN, break_on_hyphens=False)] or [""]
     first = f"  {names}"
     if len(first) > COLUMN - 2:
         rows = [first, *(" " * COLUMN + line for line in lines)]

@@ -19,6 +19,20 @@ class CountTables(OutputOptions, Command):
     """Count a hidden Markov model and write its probabilities as JSON, to be read, changed, or made into a model file
     by `palmette hmm model`. The words are the first of the columns that are read."""
 
+    examples = ("hmm count train.txt -o tables.json",)
+    common = (
+        "output",
+        "order",
+        "smoothing",
+        "interpolate",
+        "rare",
+        "dictionary",
+        "ends",
+        "format",
+        "columns",
+        "label",
+        "quiet",
+    )
     owners = (HmmOptions, FormatSpec)
     hidden = ("unit", "penn-quotes")
 
@@ -44,6 +58,7 @@ class CountTables(OutputOptions, Command):
 class MakeModel(OutputOptions, Command):
     """Make a model file from the tables of a hidden Markov model, for `palmette tag` and the other commands."""
 
+    examples = ("hmm model tables.json -o hmm.palm",)
     tables: str = option(argument=True, help="A JSON file of `palmette hmm count`, or one written by hand.")
     output: str = option(short="o", metavar="FILE", help="The model file to write.")
 

@@ -13,6 +13,7 @@ from palmette.options.declare import option
 class Inspect(JsonOptions, Command):
     """Show a tagger: settings, training log, sizes, strongest weights, transitions, latent states, separation."""
 
+    examples = ("inspect chunk.palm --top 5 --label B-NP",)
     owners = (FormatSpec,)
     hidden = ("label", "unit", "penn-quotes")
     common = ("top", "label", "data", "card", "json", "quiet")

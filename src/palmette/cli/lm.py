@@ -25,6 +25,8 @@ SAMPLES = 10  # sentences that are drawn by default
 class TrainLanguageModel(JsonOptions, Command):
     """Train an n-gram language model with interpolated modified Kneser-Ney smoothing."""
 
+    examples = ("lm train text.txt -o text.palm --order 3",)
+    common = ("output", "order", "min-count", "arpa", "encoding", "json", "quiet")
     owners = (NgramOptions, TextSpec)
     hidden = ("max-cell",)
 
@@ -69,6 +71,7 @@ class TrainLanguageModel(JsonOptions, Command):
 class ScoreText(JsonOptions, Command):
     """Print the perplexity of a text, with and without the words that the model does not know."""
 
+    examples = ("lm score text.palm other.txt",)
     owners = (TextSpec,)
     hidden = ("max-cell",)
 
@@ -110,6 +113,7 @@ class Sample(JsonOptions, Command):
     Sentences that do not meet the conditions are dropped and others drawn; how many is reported on standard error.
     """
 
+    examples = ("lm sample text.palm -n 5 --new",)
     owners = (TextSpec,)
     hidden = ("max-cell",)
 

@@ -20,6 +20,7 @@ class Pick(HelperOptions, EncodingOptions, OutputOptions, Command):
     are not like each other. They are written in the format of the input, the best first. The input is read as the
     training data was, unless the options of the data say otherwise."""
 
+    examples = ("pick chunk.palm unlabelled.txt -n 50 -o next.txt",)
     owners = (FormatSpec,)
     hidden = ("label", "tag-names")
     common = ("output", "number", "exclude", "by", "diversity", "scores", "with", "format", "columns", "quiet")

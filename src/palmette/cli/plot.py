@@ -19,6 +19,7 @@ class Plot(OutputOptions, Command):
     """Draw a model: its learning curve, transitions or strongest weights. The learning curve is for parsers and
     classifiers too."""
 
+    examples = ("plot chunk.palm -o curve.png", "plot chunk.palm --what weights --label B-NP -o weights.svg")
     model: str = option(argument=True, help="The model file.")
     output: str = option(short="o", metavar="FILE", help="The picture to write: .png, .svg or .pdf.")
     what: str = option(

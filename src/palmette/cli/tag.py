@@ -33,6 +33,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
     """Tag a file, standard input or a typed sentence with a model. The input is read as the training data was, unless
     the options of the data say otherwise."""
 
+    examples = ("tag chunk.palm input.txt -o tagged.txt", 'tag pos.palm --text "Time flies like an arrow."')
     owners = (FormatSpec,)
     hidden = ("label", "tag-names", "split-at-spans", "offsets")
     common = (

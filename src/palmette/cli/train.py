@@ -29,6 +29,7 @@ FIXED = (
 class Train(JsonOptions, Command):
     """Train a tagger from a labelled file."""
 
+    examples = ("train train.txt -o chunk.palm --dev dev.txt", "train train.conllu -o pos.palm --learner crf")
     owners = (TaggerOptions, FormatSpec)
     hidden = ("unit", "penn-quotes", "candidates")
     common = (

@@ -13,6 +13,7 @@ class DrawTrellis(SearchOptions, BiasOptions, JsonOptions, SentenceCommand):
     """Draw the trellis of a sentence: what each label scores at each token, the best path, the runner-up, and what a
     beam keeps."""
 
+    examples = ('trellis pos.palm "Time flies like an arrow." --svg flies.svg',)
     common = ("svg", "top", "data", "sentence", "with", "search", "beam", "format", "columns", "json", "quiet")
 
     svg: str | None = option(default=None, metavar="FILE", help="Write a picture in SVG to this file.")

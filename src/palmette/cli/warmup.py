@@ -10,7 +10,8 @@ from palmette.options.declare import option
 
 
 class Warmup(OutputOptions, Command):
-    """Compile all kernels that are not in the package (with the extra `jit`)."""
+    """Compile the kernels ahead of their first use, where the package has no machine code for them. A usual
+    installation has it, and there is nothing to do; otherwise the extra `jit` is needed."""
 
     clean: bool = option(default=False, help="First delete everything that was compiled before, by other versions too.")
 

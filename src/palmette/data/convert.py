@@ -24,6 +24,7 @@ from palmette.data.labels.repair import violations
 from palmette.data.labels.schemes import SCHEMES, are_chunk_labels, convert_labels, scheme_named, split_label
 from palmette.data.stream import Processed, Progress, process_file
 from palmette.errors import DataError, UsageError, counted
+from palmette.options.spelling import argument, named
 
 WITH_COLUMNS = ("columns", "attributes")  # formats that have all columns
 SAME = "iobes"  # the scheme that is written if neither a scheme nor a format is asked for
@@ -190,7 +191,7 @@ class _Work(msgspec.Struct):
     def to_documents(self, format: str) -> None:
         """A format of annotators."""
         if self.to is not None:
-            raise UsageError(f"{format} has spans and no tag scheme: leave --to out")
+            raise UsageError(f"{format} has spans and no tag scheme: leave {argument('to')} out")
         from palmette.data.annotations.sinks import SINKS, lines_of
 
         seen, report = _Seen(), self.report
@@ -230,7 +231,8 @@ def _converted(corpus: Corpus, to: str | None) -> tuple[np.ndarray, list[str]]:
             token = int(np.argmax(corpus.labels.ids == k))
             raise DataError(
                 f"the label {label!r} is no chunk label", file=corpus.source, line=corpus.line_of(token),
-                hint="expected O, or a letter and a type, such as B-NP; choose the label's column with --label",
+                hint="expected O, or a letter and a type, such as B-NP; choose the label's column by "
+                + named(FormatSpec, "label"),
             )  # fmt: skip
     cells = corpus.labels.cells()
     numbers: dict[str, int] = {}

@@ -16,10 +16,12 @@ import numpy as np
 
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.normal_form import NFC, doubtful, nfc
+from palmette.data.text import TextSpec
 from palmette.errors import DataError
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.io import columns as kernels
+from palmette.options.spelling import spelt
 
 if TYPE_CHECKING:
     from palmette.data.annotations.document import Document
@@ -233,7 +235,7 @@ def check_cells(corpus: Corpus, most: int) -> None:
             raise DataError(
                 f"a {what} of {size[t]:,} bytes, and at most {most:,} are read: {begin!r} ...", file=corpus.source,
                 line=corpus.line_of(at if tokens is None or what != "attribute" else int(tokens[at])),
-                hint="is this the right format? If cells are that long: --max-cell BYTES (in Python max_cell=BYTES)",
+                hint=f"is this the right format? If cells are that long: {spelt(TextSpec, 'max_cell')}",
             )  # fmt: skip
 
 

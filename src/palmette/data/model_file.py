@@ -21,73 +21,43 @@ mapped keeps the old one. `load(copy=True)` does not map.
 from __future__ import annotations
 
 import json
-import math
 import mmap
 import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from palmette.data import files
+from palmette.data.model_header import (
+    AGAIN,
+    DTYPES,
+    FORMAT,
+    HEADER_LIMIT,
+    METADATA,
+    NAME_OF,
+    RANK,
+    RANK_LIMIT,
+    VERSION,
+    Entry,
+    brief,
+    check_tiling,
+    checked_entry,
+    checked_metadata,
+    damaged,
+    header_bytes,
+    parse_object,
+    read_header,
+)
 from palmette.errors import DataError, ModelError
 from palmette.kernels.core.aligned import aligned_zeros
 
 T = TypeVar("T")
-FORMAT = "palmette"
-VERSION = 2
-"""The newest layout that this code reads, and the one it writes."""
-
-HEADER_LIMIT = 16 << 20
-"""JSON text can take 25 times its size as Python objects; large data belongs into arrays."""
-
-_ALIGN = 64
-_RANK_LIMIT = 32
-_METADATA = "__metadata__"
-AGAIN = "copy, download or train it again"
-
-# In the order of the file. Wide items come first: the data begins at a multiple of 64, so each array
-# begins at a multiple of its item size without holes. The safetensors library uses the same order: its copy
-# of a model has the same data, byte for byte, and the same checksum.
-_DTYPES: dict[str, np.dtype[Any]] = {
-    "U64": np.dtype("<u8"),
-    "I64": np.dtype("<i8"),
-    "F64": np.dtype("<f8"),
-    "F32": np.dtype("<f4"),
-    "U32": np.dtype("<u4"),
-    "I32": np.dtype("<i4"),
-    "U16": np.dtype("<u2"),
-    "I16": np.dtype("<i2"),
-    "I8": np.dtype("i1"),
-    "U8": np.dtype("u1"),
-    "BOOL": np.dtype("?"),
-}
-_RANK = {name: rank for rank, name in enumerate(_DTYPES)}
-_NAME_OF = {dtype: name for name, dtype in _DTYPES.items()}
-
-# Other files that are passed by mistake, by their first bytes.
-_STRANGERS = (
-    (b"\x1f\x8b", "a gzip file", "unpack it first; a model is mapped and cannot be read compressed"),
-    (b"PK\x03\x04", "a zip file", "unpack it first"),
-    (
-        (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
-        "a pickle",
-        "palmette never loads pickles, which can run code",
-    ),
-    (b"lCRF", "a CRFsuite model", None),
-    (b"#mdl#", "a Wapiti model", None),
-    (
-        b"\x64\0\0\0\0\0\0\0",  # version 100 and type 0, as 32-bit numbers
-        "a binary model of CRF++",
-        "its text form is read: MODEL.txt, which `crf_learn -t` writes beside MODEL",
-    ),
-)
-
 
 # Saving
 
@@ -105,7 +75,7 @@ def peek_task(path: files.FilePath) -> str | None:
     try:
         with open(path, "rb") as file:
             size = int.from_bytes(file.read(8), "little")
-            metadata = json.loads(file.read(size))[_METADATA] if size <= HEADER_LIMIT else {}
+            metadata = json.loads(file.read(size))[METADATA] if size <= HEADER_LIMIT else {}
         return str(json.loads(metadata["meta"])["task"]) if metadata["format"] == FORMAT else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -130,7 +100,7 @@ def save(
         "meta": text,
         "crc32": _checksum(text, views),
     }
-    header = _header(metadata, named)
+    header = header_bytes(metadata, named)
     with files.write_whole(path, sync=sync) as out:
         out.write(len(header).to_bytes(8, "little"))
         out.write(header)
@@ -140,20 +110,20 @@ def save(
 
 def _storable(name: str, array: NDArray[Any]) -> tuple[str, NDArray[Any]]:
     """The dtype's name, and the array contiguous in the file's byte order; a copy only if needed."""
-    if not isinstance(name, str) or name == _METADATA:
+    if not isinstance(name, str) or name == METADATA:
         raise ValueError(f"an array cannot be named {name!r}")
     array = np.asarray(array)
     dtype = array.dtype.newbyteorder("<")
-    if dtype not in _NAME_OF:
-        raise TypeError(f"array {name!r} is of {array.dtype}; a model file holds {', '.join(_DTYPES)}")
-    if array.ndim > _RANK_LIMIT:
-        raise ValueError(f"array {name!r} has {array.ndim} dimensions; a model file allows {_RANK_LIMIT}")
-    return _NAME_OF[dtype], np.asarray(array, dtype=dtype, order="C")
+    if dtype not in NAME_OF:
+        raise TypeError(f"array {name!r} is of {array.dtype}; a model file holds {', '.join(DTYPES)}")
+    if array.ndim > RANK_LIMIT:
+        raise ValueError(f"array {name!r} has {array.ndim} dimensions; a model file allows {RANK_LIMIT}")
+    return NAME_OF[dtype], np.asarray(array, dtype=dtype, order="C")
 
 
 def _place(named: tuple[str, str, NDArray[Any]]) -> tuple[int, str]:
     name, dtype, _ = named
-    return _RANK[dtype], name
+    return RANK[dtype], name
 
 
 def _scalar(value: object) -> object:
@@ -173,29 +143,7 @@ def _checksum(text: str, views: Iterable[memoryview]) -> str:
     return f"{crc:08x}"
 
 
-def _header(metadata: dict[str, str], named: Sequence[tuple[str, str, NDArray[Any]]]) -> bytes:
-    entries: dict[str, Any] = {_METADATA: metadata}
-    start = 0
-    for name, dtype, array in named:
-        end = start + array.nbytes
-        entries[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [start, end]}
-        start = end
-    header = json.dumps(entries, ensure_ascii=False, separators=(",", ":")).encode()
-    header += b" " * (-(8 + len(header)) % _ALIGN)
-    if len(header) > HEADER_LIMIT:
-        raise ValueError(f"metadata and array names take {len(header)} bytes; keep what is large in arrays")
-    return header
-
-
 # Loading
-
-
-class _Entry(NamedTuple):
-    name: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    start: int
-    end: int
 
 
 def load(
@@ -210,21 +158,17 @@ def load(
     file = os.fspath(path)
     with _opened(file) as raw:
         size = os.fstat(raw.fileno()).st_size
-        header, start = _read_header(raw, size, file)
-        metadata = _metadata(header.pop(_METADATA, None), file)
-        entries = [_entry(name, value, file) for name, value in header.items()]
-        _check_tiling(entries, start, size, file)
-        meta = _parse(metadata["meta"], "metadata", file)
+        header, start = read_header(raw, size, file)
+        metadata = checked_metadata(header.pop(METADATA, None), file)
+        entries = [checked_entry(name, value, file) for name, value in header.items()]
+        check_tiling(entries, start, size, file)
+        meta = parse_object(metadata["meta"], "metadata", file)
         mapped: Any = _copied(raw, size, file) if copy else _mapped(raw, size, file)
     if verify and "crc32" in metadata:
         found = _checksum(metadata["meta"], [memoryview(mapped)[start:]])
         if found != metadata["crc32"]:
-            _damaged(f"its checksum is {found} and should be {metadata['crc32']}", file)
+            damaged(f"its checksum is {found} and should be {metadata['crc32']}", file)
     return {entry.name: _array(mapped, start, entry, file) for entry in entries}, meta
-
-
-def _damaged(what: str, file: str) -> NoReturn:
-    raise ModelError(f"damaged model file: {what}", file=file, hint=AGAIN)
 
 
 def _opened(file: str) -> BinaryIO:
@@ -243,116 +187,6 @@ def _opened(file: str) -> BinaryIO:
     except OSError as error:
         reason = "no such file" if isinstance(error, FileNotFoundError) else str(error.strerror)
         raise ModelError(f"cannot open the model: {reason}", file=file) from error
-
-
-def _read_header(raw: BinaryIO, size: int, file: str) -> tuple[dict[str, Any], int]:
-    """The parsed header, and where the data begins."""
-    if size == 0:
-        raise ModelError("the file is empty, not a model", file=file, hint=AGAIN)
-    first = raw.read(9)
-    length = int.from_bytes(first[:8], "little")
-    if first[8:] not in (b"{", b"") or (size >= 8 and not 2 <= length <= HEADER_LIMIT):
-        _stranger(first, file)
-    if size < 8:
-        raise ModelError(f"not a palmette model, or truncated: it has {size} bytes", file=file, hint=AGAIN)
-    if 8 + length > size:
-        what = f"it has {size} bytes, and its header alone needs {8 + length}"
-        raise ModelError(f"truncated model file: {what}", file=file, hint=AGAIN)
-    text = first[8:] + raw.read(length - 1)
-    try:
-        decoded = text.decode("utf-8")
-    except UnicodeDecodeError:
-        _damaged("its header is not UTF-8", file)
-    return _parse(decoded, "header", file), 8 + length
-
-
-def _stranger(first: bytes, file: str) -> NoReturn:
-    for magic, what, hint in _STRANGERS:
-        if first.startswith(magic):
-            raise ModelError(f"not a palmette model but {what}", file=file, hint=hint)
-    raise ModelError(
-        "not a palmette model",
-        file=file,
-        hint="make one with `palmette train`; models of CRFsuite and Wapiti, and text models of CRF++, are read too",
-    )
-
-
-def _parse(text: str, what: str, file: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
-        _damaged(f"its {what} is not valid JSON ({str(error)[:100]})", file)
-    if not isinstance(value, dict):
-        _damaged(f"its {what} is not a JSON object", file)
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return value
-
-
-def _metadata(value: Any, file: str) -> dict[str, str]:
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise ModelError("a safetensors file, but not a palmette model", file=file)
-    if not all(isinstance(item, str) for item in value.values()):
-        _damaged("its metadata are not strings", file)
-    version = value.get("version", "")
-    if not (version.isascii() and version.isdigit() and len(version) < 10 and int(version) > 0):
-        _damaged("its format version is not a number", file)
-    if int(version) > VERSION:
-        raise ModelError(
-            f"made by a newer palmette (format {int(version)}, this one reads up to {VERSION}): upgrade",
-            file=file,
-            hint="pip install --upgrade palmette",
-        )
-    if "meta" not in value:
-        _damaged("its metadata has no `meta`", file)
-    return value
-
-
-def _brief(name: str) -> str:
-    return repr(name if len(name) <= 60 else name[:60] + "...")
-
-
-def _entry(name: str, value: Any, file: str) -> _Entry:
-    if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
-        _damaged(f"array {_brief(name)} is not described by dtype, shape and data_offsets", file)
-    shape, offsets = value["shape"], value["data_offsets"]
-    if not isinstance(value["dtype"], str) or value["dtype"] not in _DTYPES:
-        _damaged(f"array {_brief(name)} has an unknown dtype", file)
-    if not _naturals(shape) or len(shape) > _RANK_LIMIT or not _naturals(offsets) or len(offsets) != 2:
-        _damaged(f"array {_brief(name)} has an impossible shape or place", file)
-    dtype = _DTYPES[value["dtype"]]
-    start, end = offsets
-    if math.prod(shape) * dtype.itemsize != end - start:
-        _damaged(f"array {_brief(name)} has a shape that does not fit its length", file)
-    return _Entry(name, dtype, tuple(shape), start, end)
-
-
-def _naturals(value: Any) -> bool:
-    # A bool is an int in Python but not in JSON.
-    return isinstance(value, list) and all(type(item) is int and item >= 0 for item in value)
-
-
-def _check_tiling(entries: list[_Entry], start: int, size: int, file: str) -> None:
-    """The arrays lie one after the other, aligned, and end where the file ends."""
-    total = start + max((entry.end for entry in entries), default=0)
-    if total > size:
-        what = f"it has {size} bytes, and its header promises {str(total)[:30]}"
-        raise ModelError(f"truncated model file: {what}", file=file, hint=AGAIN)
-    at = 0
-    for entry in sorted(entries, key=lambda entry: (entry.start, entry.end)):
-        if entry.start != at:
-            what = "overlaps another one" if entry.start < at else "comes after a hole"
-            _damaged(f"array {_brief(entry.name)} {what}", file)
-        if entry.end > entry.start and (start + entry.start) % entry.dtype.itemsize:
-            _damaged(f"array {_brief(entry.name)} is not aligned to its items", file)
-        at = entry.end
-    if total < size:
-        _damaged(f"{size - total} bytes follow its last array", file)
 
 
 def _mapped(raw: BinaryIO, size: int, file: str) -> mmap.mmap:
@@ -374,14 +208,14 @@ def _copied(raw: BinaryIO, size: int, file: str) -> NDArray[np.uint8]:
     return memory
 
 
-def _array(mapped: mmap.mmap | NDArray[np.uint8], start: int, entry: _Entry, file: str) -> NDArray[Any]:
+def _array(mapped: mmap.mmap | NDArray[np.uint8], start: int, entry: Entry, file: str) -> NDArray[Any]:
     offset = start + entry.start if entry.end > entry.start else 0
     try:
         array: NDArray[Any] = np.ndarray(entry.shape, entry.dtype, buffer=mapped, offset=offset)
     except (ValueError, TypeError, OverflowError):  # no items, but dimensions beyond what NumPy can count
-        _damaged(f"array {_brief(entry.name)} has an impossible shape", file)
+        damaged(f"array {brief(entry.name)} has an impossible shape", file)
     if entry.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
-        _damaged(f"array {_brief(entry.name)} has truth values that are neither 0 nor 1", file)
+        damaged(f"array {brief(entry.name)} has truth values that are neither 0 nor 1", file)
     return array if sys.byteorder == "little" else array.astype(entry.dtype.newbyteorder("="))
 
 

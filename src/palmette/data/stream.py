@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 from palmette.data.files import FilePath, shown
 from palmette.data.text import PLAIN, SENTENCE, UTF8, TextSpec, n_line_ends, text_blocks, write_text
 from palmette.errors import DataError
+from palmette.options.spelling import spelt
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -98,7 +99,8 @@ def cut_blocks(path: FilePath, cut: Cut, block: int = BLOCK, spec: TextSpec = PL
 def _endless(file: str, line: int, spec: TextSpec) -> DataError:
     return DataError(
         f"a sentence that begins here has no end within {SENTENCE * spec.max_line:,} bytes", file=file, line=line,
-        hint="sentences end with a blank line; if they are that long: --max-line BYTES, for a quarter of their bytes",
+        hint="sentences end with a blank line; if they are that long, allow a quarter of their bytes: "
+        + spelt(TextSpec, "max_line"),
     )  # fmt: skip
 
 

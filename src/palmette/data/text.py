@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, cast
 from palmette.data.files import BLOCK, FilePath, read_blocks, shown, write_whole
 from palmette.errors import DataError
 from palmette.options.declare import OptionError, Value, option
+from palmette.options.spelling import argument, spelt
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +28,6 @@ MAX_LINE, MAX_CELL = 16 << 20, 1 << 20  # bytes of UTF-8 that are read, unless t
 SENTENCE = 4
 """Times as long as a line may be, a sentence of several lines may be when a file is read in blocks."""
 
-OTHER_ENCODING = "is it in another encoding? For example: --encoding latin-1 (in Python encoding='latin-1')"
 CONVERT = "convert the file to UTF-8, for example from Latin-1: iconv -f LATIN1 -t UTF-8"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NO_STREAM = ("idna", "punycode", "undefined")  # text encodings that a text cannot be cut in, or that do nothing
@@ -48,6 +48,7 @@ def check_encoding(name: str) -> None:
 class TextSpec(Value):
     """How the bytes of a text file become lines and cells."""
 
+    parameter = "spec"
     encoding: str = option(
         default=UTF8, group="data", metavar="NAME", check=check_encoding,
         help="Encoding of the data, by its name in Python: utf-8, latin-1, cp1252, utf-16, ... What is made from the "
@@ -155,7 +156,7 @@ def _lines(pieces: Iterable[bytes], most: int, file: str) -> Iterator[bytes]:
 def _too_long(text: bytes, most: int, file: str, line: int) -> DataError:
     return DataError(
         f"a line of more than {most:,} bytes: {text[:40].decode(errors='replace')!r} ...", file=file, line=line,
-        hint="is this the right file? If lines are that long: --max-line BYTES (in Python max_line=BYTES)",
+        hint=f"is this the right file? If lines are that long: {spelt(TextSpec, 'max_line')}",
     )  # fmt: skip
 
 
@@ -175,12 +176,13 @@ def _decoded(pieces: Iterable[bytes], encoding: str, file: str) -> Iterator[byte
         before = error.object[: error.start].decode(encoding, errors="replace")
         found = bytes(error.object[error.start : error.start + 1])
         message = f"not {encoding}: byte 0x{found.hex()} ({error.reason})"
-        raise DataError(message, file=file, line=line + len(_LINE_END.findall(before)), hint=_OTHER) from None
+        raise DataError(message, file=file, line=line + len(_LINE_END.findall(before)), hint=_other()) from None
     except UnicodeError as error:
-        raise DataError(f"not {encoding}: {error}", file=file, hint=_OTHER) from None
+        raise DataError(f"not {encoding}: {error}", file=file, hint=_other()) from None
 
 
-_OTHER = "choose the encoding of the file with --encoding"
+def _other() -> str:
+    return f"choose the encoding of the file: {spelt(TextSpec, 'encoding')}"
 
 
 def decoded_head(head: bytes, encoding: str) -> bytes:
@@ -194,10 +196,11 @@ def decoded_head(head: bytes, encoding: str) -> bytes:
         return b""
 
 
-def check_utf8(data: bytes, file: str, first_line: int = 1, hint: str = OTHER_ENCODING) -> None:
+def check_utf8(data: bytes, file: str, first_line: int = 1, hint: str | None = None) -> None:
     """Raise DataError at the first byte that is not UTF-8.
 
-    `data` begins at the start of line `first_line` and does not end inside a line.
+    `data` begins at the start of line `first_line` and does not end inside a line. `hint`: what to do about it, if the
+    file has no choice of encodings.
     """
     if data.isascii():
         return
@@ -212,11 +215,14 @@ def check_utf8(data: bytes, file: str, first_line: int = 1, hint: str = OTHER_EN
             raise _not_utf8(data, at + error.start, error.reason, file, first_line, hint) from None
 
 
-def _not_utf8(data: bytes, at: int, reason: str, file: str, first_line: int, hint: str) -> DataError:
+def _not_utf8(data: bytes, at: int, reason: str, file: str, first_line: int, hint: str | None) -> DataError:
     line = first_line + data.count(b"\n", 0, at)
     column = at - data.rfind(b"\n", 0, at)  # rfind is -1 on the first line: bytes count from 1 on every line
     if data.startswith(_UTF16):
-        hint = "this looks like UTF-16: --encoding utf-16, or convert it: iconv -f UTF-16 -t UTF-8"
+        utf16 = spelt(TextSpec, "encoding", "utf-16")
+        hint = f"this looks like UTF-16: {utf16}, or convert it: iconv -f UTF-16 -t UTF-8"
+    elif hint is None:
+        hint = f"is it in another encoding? For example: {spelt(TextSpec, 'encoding', 'latin-1')}"
     message = f"not UTF-8: byte 0x{data[at]:02x} at byte {column} of the line ({reason})"
     return DataError(message, file=file, line=line, hint=hint)
 
@@ -252,7 +258,7 @@ class _Encoded:
             line = error.object[: error.start].rpartition("\n")[2] + error.object[error.start :].partition("\n")[0]
             raise DataError(
                 f"{character!r} (U+{ord(character):04X}) cannot be written in {self.encoding}: {line[:60]!r}",
-                file=self.file, hint="choose an encoding that has it: --output-encoding utf-8",
+                file=self.file, hint=f"choose an encoding that has it: {argument('output_encoding')}",
             ) from None  # fmt: skip
 
     def finish(self) -> None:

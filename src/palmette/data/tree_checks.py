@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.errors import DataError
+from palmette.options.spelling import argument
 
 UNKNOWN, BROKEN = -1, -2
 _LONGEST = 9  # digits of a head: more is no word of any sentence, and might not fit
@@ -24,7 +25,6 @@ PROBLEMS = (
     "the heads form a cycle",
     "the relation is missing",
 )
-_HINT = "correct the tree; training and evaluation leave such sentences out with --skip-bad (in Python skip_bad=True)"
 
 
 class Fault(NamedTuple):
@@ -34,8 +34,11 @@ class Fault(NamedTuple):
     token: int
     problem: int
 
-    def error(self, n_before: int, file: str, line: int | None, hint: str = _HINT) -> DataError:
-        """The error to raise; `n_before`: the sentences of the stream before this corpus."""
+    def error(self, n_before: int, file: str, line: int | None, hint: str | None = None) -> DataError:
+        """The error to raise; `n_before`: the sentences of the stream before this corpus. `hint`: what to do, if such
+        sentences cannot be left out."""
+        if hint is None:
+            hint = f"correct the tree; training and evaluation leave such sentences out with {argument('skip_bad')}"
         message = f"sentence {n_before + self.sentence + 1}: {PROBLEMS[self.problem]}"
         return DataError(message, file=file, line=line, hint=hint)
 

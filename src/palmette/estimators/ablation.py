@@ -17,6 +17,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
 from palmette.data.subset import take
+from palmette.display import drawn_by
 from palmette.errors import PalmetteError, UsageError, counted
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation import significance as test
@@ -152,6 +153,8 @@ class Ablation(msgspec.Struct, frozen=True):
     rounds: int
     learners: list[LearnerRuns]
     pairs: list[Pair]
+
+    _repr_html_ = drawn_by("notebook_scores:ablation")
 
 
 class Material(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from palmette.errors import not_fitted
 from palmette.options.declare import Option, Options, UnknownOption, Value
+from palmette.options.unknown import unknown_parameter
 
 
 class Estimator(Options):
@@ -30,7 +31,7 @@ class Estimator(Options):
         for name in sorted(params, key=lambda name: "__" in name):  # a learner before its options
             outer, _, inner = name.partition("__")
             if outer not in self.__options__:
-                raise UnknownOption(self.unknown(name))
+                raise UnknownOption(unknown_parameter(type(self), name))
             setattr(self, outer, self._nested(self.__options__[outer], inner, params[name]) if inner else params[name])
         return self
 

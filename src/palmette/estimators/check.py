@@ -21,6 +21,8 @@ from palmette.evaluation.data_view import DataView
 from palmette.evaluation.findings import KINDS, CheckResult, FileCheck, Finding, Overlap
 from palmette.evaluation.label_checks import bad_tags, labels_once, spellings
 from palmette.evaluation.repetition_checks import overlap, repetitions, variations
+from palmette.options.declare import OptionError
+from palmette.options.spelling import argument, named
 
 TOP = 10
 FOLDS = 5
@@ -55,7 +57,7 @@ def check(
         raise UsageError("check: name at least one file")
     left_out = set(skip)
     if unknown := sorted(left_out - KINDS.keys()):
-        raise UsageError(f"skip: there is no kind {unknown[0]!r}; the kinds are {', '.join(KINDS)}")
+        raise OptionError("skip", f"there is no kind {unknown[0]!r}; the kinds are {', '.join(KINDS)}")
     if isinstance(against, str | bytes | os.PathLike):
         against = [against]
     spec = spec or FormatSpec()
@@ -111,7 +113,7 @@ def _read(path: FilePath, spec: FormatSpec) -> _Read:
 
 def _not_empty(corpus: Corpus, path: FilePath) -> Corpus:
     if not corpus.n_tokens:
-        raise DataError("no sentence in it", file=shown(path), hint="see --format")
+        raise DataError("no sentence in it", file=shown(path), hint=f"see {named(FormatSpec, 'format')}")
     return corpus
 
 
@@ -135,5 +137,5 @@ def _found(given: _Read) -> tuple[dict[str, list[Finding]], str | None]:
 
 def _noise(view: DataView, folds: int, threads: int, seed: int, progress: Progress | None) -> list[Finding]:
     if view.corpus.labels is None:
-        raise DataError("there are no labels to doubt", file=view.corpus.source, hint="leave --noise out")
+        raise DataError("there are no labels to doubt", file=view.corpus.source, hint=f"leave {argument('noise')} out")
     return doubtful_labels(view, label_doubts(view.corpus, folds, threads=threads, seed=seed, progress=progress))

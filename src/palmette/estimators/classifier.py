@@ -28,6 +28,7 @@ from palmette.data.items import Items, corpus_from_items
 from palmette.data.stream import Processed, process_file
 from palmette.data.subset import take
 from palmette.data.text import PLAIN, TextSpec
+from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger import Tagger
@@ -53,6 +54,8 @@ class Classifier(ClassifierOptions, Estimator):
 
     Parameters are declared options; `palmette classifier train --help` and the reference pages explain all of them.
     """
+
+    _repr_html_ = drawn_by("notebook_models:classifier")
 
     def settings(self, chunker: ChainModel | None = None) -> LatentSettings:
         """The options of learning, checked, every variant as a value."""
@@ -129,7 +132,7 @@ class Classifier(ClassifierOptions, Estimator):
         corpus, y = take(corpus, np.concatenate(parts)), y[np.concatenate(parts)]
         if resume is not None and resume.classes != classes:
             before = ", ".join(resume.classes)
-            raise UsageError(f"resume: the classes are {', '.join(classes)}, and {before} in the model")
+            raise OptionError("resume", f"the classes are {', '.join(classes)}, and {before} in the model")
         encoder = self._encoder(len(corpus.columns)) if resume is None else resume.encoder
         settings = self.settings(chunker)
         size = None if self.init_range == "auto" else float(self.init_range)

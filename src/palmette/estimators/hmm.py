@@ -23,11 +23,13 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import Items, corpus_from_items
 from palmette.data.labels.mask import check_feasible
 from palmette.data.normal_form import NONE
-from palmette.errors import DataError, UsageError, not_fitted
+from palmette.display import drawn_by
+from palmette.errors import DataError, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.kernels.chain.forward import log_partitions, make_sum_workspace
 from palmette.kernels.chain.marginals import decode_marginal
 from palmette.options.chain import ChainSettings
+from palmette.options.declare import OptionError
 from palmette.options.learners import HiddenMarkov, HmmOptions
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.hmm.linear import feature_vector, to_chain, weight_vector
@@ -43,6 +45,8 @@ DECODINGS = ("viterbi", "marginal")
 
 class HMM(HmmOptions, Estimator):
     """A hidden Markov model of words and labels, counted from labelled sentences."""
+
+    _repr_html_ = drawn_by("notebook_models:hmm")
 
     @classmethod
     def from_tables(
@@ -108,7 +112,7 @@ class HMM(HmmOptions, Estimator):
         """The labels of each sentence: of the most probable path, or (`marginal`) of each token the most probable one
         by itself, which is also called posterior decoding."""
         if decode not in DECODINGS:
-            raise UsageError(f"decode: there is no {decode!r}; choose one of {', '.join(DECODINGS)}")
+            raise OptionError("decode", f"there is no {decode!r}; choose one of {', '.join(DECODINGS)}")
         items = self._items(X)
         found = self.model_.decode(self._readable(items.corpus), decode)
         return self._named(found.labels, items)

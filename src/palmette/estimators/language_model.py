@@ -20,12 +20,15 @@ from palmette.data.files import FilePath
 from palmette.data.formats.sentences import AnySentence, Sentences, read_sentences, sentences_of
 from palmette.data.normal_form import NFC, NONE, in_form
 from palmette.data.text import PLAIN, TextSpec
+from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.kernels.lm.sample import Source
 from palmette.kernels.lm.score import BEGIN, ROOT, Grams
 from palmette.kernels.lm.text import sentence_hashes
+from palmette.options.declare import OptionError
 from palmette.options.ngrams import NgramOptions
+from palmette.options.spelling import argument
 from palmette.structures.lm.estimate import estimate
 from palmette.structures.lm.mixture import Mixture, split_order
 from palmette.structures.lm.sample import Drawn, Progress, Wishes, allowed_words, draw
@@ -43,6 +46,8 @@ class LanguageModel(NgramOptions, Estimator):
     After `fit`: `vocabulary_` (with <unk>, <s> and </s> first), `sizes_` (n-grams of each order), `discounts_`, and
     `fell_back_`, the orders whose discounts are the fixed ones since the text is too small.
     """
+
+    _repr_html_ = drawn_by("notebook_models:language_model")
 
     # --- learning ---------------------------------------------------------------------------------------------
 
@@ -171,8 +176,8 @@ class LanguageModel(NgramOptions, Estimator):
         found = [np.zeros(0, np.uint64)]
         if new:
             if self.seen_ is None:
-                raise UsageError(
-                    "new: an ARPA file does not know its training sentences\n  give them with exclude (--exclude FILE)"
+                raise OptionError(
+                    "new", f"an ARPA file does not know its training sentences\n  give them: {argument('exclude')}"
                 )
             found.append(self.seen_)
         if exclude is not None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from palmette.data.files import FilePath, shown
 from palmette.data.items import corpus_from_items
+from palmette.display import drawn_by
 from palmette.errors import DataError, ModelError, UsageError, counted, not_fitted
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger import Tagger
@@ -43,6 +44,7 @@ class LinearClassifier(TrainingOptions, Estimator):
     estimator: str = option(default="auto", choices=ESTIMATORS, help="Which weights come out of the training.")
 
     _width: int | None = None  # of rows of numbers
+    _repr_html_ = drawn_by("notebook_models:linear_classifier")
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags

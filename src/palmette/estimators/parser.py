@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from palmette.data.analysed import Arcs, ParsedSentence
 from palmette.data.candidate import Candidate, Parse
 from palmette.data.files import FilePath
 from palmette.data.formats.conllu import read_treebank, stream_treebank, treebank_bytes
 from palmette.data.formats.conllu_nbest import nbest_treebank_bytes
 from palmette.data.stream import Processed, process_file
 from palmette.data.text import PLAIN, TextSpec
-from palmette.data.treebank import Treebank, Word, treebank_from_sentences
+from palmette.data.treebank import FIELDS, NOTHING, Treebank, Word, treebank_from_sentences
+from palmette.display import drawn_by
 from palmette.errors import DataError, UsageError, counted
 from palmette.estimators.base import Estimator
 from palmette.evaluation.attachment import AttachmentScores, score_trees
@@ -46,6 +48,8 @@ class Parser(ParserOptions, Estimator):
 
     Parameters are declared options; `palmette parser train --help` and the reference pages explain all of them.
     """
+
+    _repr_html_ = drawn_by("notebook_models:parser")
 
     def settings(self) -> TreeSettings:
         """The options of learning, checked, every variant as a value."""
@@ -118,7 +122,7 @@ class Parser(ParserOptions, Estimator):
         """Make the model small: weights of 8 or 16 bits, and without those that the sentences, which were not trained
         on, do not miss: at most `most_loss` points of LAS are lost on them. Without sentences no weight is dropped."""
         if not 0 <= most_loss <= 100:
-            raise UsageError(f"most_loss: {most_loss} is not a number of points between 0 and 100")
+            raise OptionError("most_loss", f"{most_loss} is not a number of points between 0 and 100")
         full, dev = self._fitted(), None if sentences is None else _with_trees(_labelled(sentences, trees))
 
         def figure(model: ParserModel) -> float:
@@ -145,7 +149,7 @@ class Parser(ParserOptions, Estimator):
         """At most n different trees of each sentence, best first, as candidates with output, score and probability
         (None: a parser has none). They come from the last beam; with merging, from all that the search has seen."""
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise UsageError(f"nbest: {n!r} is not a whole number of at least 1")
+            raise OptionError("nbest", f"{n!r} is not a whole number of at least 1")
         model, treebank, width = self._fitted(), _treebank(sentences), max(n, self._width(beam))
         Beam(width)
         words, grammar = model.encode(treebank), model.grammar()
@@ -161,6 +165,34 @@ class Parser(ParserOptions, Estimator):
         """A tree with lifted arcs put back."""
         made = finished(self._fitted(), treebank, heads, relations)
         return list(zip(made.heads.tolist(), made.relations.cells(), strict=True))
+
+    def show(
+        self,
+        sentence: Iterable[Word],
+        *,
+        gold: Tree | None = None,
+        nbest: int = 1,
+        beam: int | None = None,
+        tags: str = "upos",
+    ) -> ParsedSentence:
+        """One sentence with its tree, to look at: notebooks draw arcs over the words, `print` writes a word a line.
+        gold: the right tree, which errors are drawn against. nbest: so many trees, below each other. tags: the field
+        that stands below the words."""
+        if isinstance(sentence, str):
+            raise DataError("a sentence is a list of words, and this is a string")
+        if tags not in FIELDS:
+            raise UsageError(f"tags: there is no field {tags!r}; choose one of {', '.join(FIELDS)}")
+        treebank = _treebank([list(sentence)])
+        if not treebank.n_tokens:
+            raise DataError("a sentence without words has nothing to show")
+        if nbest > 1:
+            trees = [Arcs.of(one.output, one.score) for one in self.nbest(treebank, nbest, beam=beam)[0]]
+        else:
+            found = self.parse(treebank, beam=beam)
+            trees = [Arcs(found.heads.tolist(), found.relations.cells())]
+        below = treebank.column(tags).cells()
+        shown = None if set(below) == {NOTHING} else below
+        return ParsedSentence(treebank.forms.cells(), trees, shown, None if gold is None else Arcs.of(gold))
 
     def evaluate(self, gold: Sentences, *, beam: int | None = None, threads: int = 1) -> AttachmentScores:
         """Attachment scores on sentences with trees, by the rules of the official UD scorer."""

@@ -31,9 +31,10 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.items import corpus_from_items
 from palmette.data.labels.mask import LabelMask
 from palmette.data.text import write_text
-from palmette.errors import UsageError, counted
+from palmette.errors import counted
 from palmette.estimators.tagger import Tagger
 from palmette.evaluation.data_view import DataView, mixed
+from palmette.options.declare import OptionError
 from palmette.options.uncertainty import MEASURES
 from palmette.structures.chain.files import with_columns
 from palmette.structures.chain.model import ChainModel
@@ -109,7 +110,7 @@ def word_pairs(words: np.ndarray, offset: np.ndarray) -> list[np.ndarray]:
 def uncertainties(model: ChainModel, corpus: Corpus, by: str = "confidence") -> np.ndarray:
     """f64[S] from 0 to 1; see MEASURES."""
     if by not in MEASURES:
-        raise UsageError(f"by: there is no {by!r}; choose one of {', '.join(MEASURES)}")
+        raise OptionError("by", f"there is no {by!r}; choose one of {', '.join(MEASURES)}")
     if by != "margin":
         model.need_exact(f"uncertainty by {by}")
     if not corpus.n_tokens:
@@ -200,6 +201,6 @@ def _excluded(tagger: Tagger, request: PickRequest) -> Pool:
 
 def _check(n: int, diversity: float) -> None:
     if n < 1:
-        raise UsageError(f"n: {n} is not a number of sentences of at least 1")
+        raise OptionError("n", f"{n} is not a number of sentences of at least 1")
     if not 0.0 <= diversity < float("inf"):
-        raise UsageError(f"diversity: {diversity} is not a number of at least 0")
+        raise OptionError("diversity", f"{diversity} is not a number of at least 0")

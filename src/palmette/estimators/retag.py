@@ -16,10 +16,12 @@ import numpy as np
 
 from palmette.data.corpus import Column, Corpus, column_of_types
 from palmette.data.formats.conllu_light import CONLLU_FIELDS
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.subset import dealt
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of
 from palmette.errors import UsageError, counted
 from palmette.estimators.tagger import Tagger
+from palmette.options.spelling import argument, named, spelt
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +36,7 @@ def tag_field(tagger: Tagger) -> str:
     if trained.get("format") != "conllu" or label not in TAGS:
         raise UsageError(
             "the tagger was not trained on upos or xpos of a CoNLL-U file: name the field that it makes "
-            "(--tagger upos=MODEL, in Python field='upos')"
+            f"({argument('field')})"
         )
     return label
 
@@ -98,8 +100,8 @@ def _inputs(tagger: Tagger) -> list[str]:
         names = ["form"]
     if not names or any(name not in FIELDS for name in names):
         raise UsageError(
-            "the tagger reads more than the words; for a parser, train it on CoNLL-U: palmette train FILE.conllu "
-            f"--label upos (and --columns with any of {','.join(FIELDS)})"
+            "the tagger reads more than the words; for a parser, train it on a CoNLL-U file, with "
+            f"{spelt(FormatSpec, 'label', 'upos')} (and {named(FormatSpec, 'columns')}: any of {','.join(FIELDS)})"
         )
     return names
 

@@ -8,7 +8,7 @@ The command line is built on this class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +27,12 @@ from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
 from palmette.estimators.tagger_compact import Compacting
 from palmette.estimators.tagger_confidence import Confidences
+from palmette.estimators.tagger_files import TaggedFiles
 from palmette.estimators.tagger_items import PythonData
 from palmette.estimators.tagger_views import Views
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.learners import HiddenMarkov
-from palmette.structures.chain.files import TagRequest, nbest_file, tag_file
 from palmette.structures.chain.model import CAP, ChainModel
 from palmette.structures.chain.serialise import load_chain
 
@@ -46,7 +46,7 @@ KEPT = ("features", "reading", "label_numbers", "vectors")  # what is known abou
 FEW = 4  # sentences that are tagged one by one
 
 
-class Tagger(PythonData, Confidences, Views, Compacting, TaggerOptions, Estimator):
+class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOptions, Estimator):
     """A chain model with its features: train it, tag with it, save it, inspect it.
 
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
@@ -277,10 +277,13 @@ class Tagger(PythonData, Confidences, Views, Compacting, TaggerOptions, Estimato
             raise DataError("the sample weights of all scored tokens are 0")
         return float(np.average(gold == guess, weights=weight))
 
-    def evaluate(self, corpus: Corpus, bias: dict[str, float] | None = None) -> Scores:
-        """All scores on a labelled corpus."""
+    def evaluate(
+        self, X: Corpus | Iterable[Any], y: Iterable[Any] | None = None, *, bias: dict[str, float] | None = None
+    ) -> Scores:
+        """All scores on sentences X with labels y, or on a labelled corpus."""
         from palmette.evaluation.scores import score
 
+        corpus = X if isinstance(X, Corpus) else self._items(X, y).corpus
         gold, guess, labels = self.gold_and_guess(corpus, bias)
         scheme = unseen_scheme(self._fitted().scheme)
         return score(gold, guess, corpus.offset, labels, self.unseen(corpus), scheme, known=self.certain(corpus))
@@ -316,59 +319,6 @@ class Tagger(PythonData, Confidences, Views, Compacting, TaggerOptions, Estimato
             return None
         words = corpus.columns[0].in_form(model.settings.unicode)
         return ~model.knows(words.hash)[words.ids]
-
-    def tag_file(
-        self,
-        source: FilePath,
-        target: FilePath,
-        *,
-        spec: FormatSpec | None = None,
-        add: Sequence[Tagger] = (),
-        threads: int = 1,
-        progress: Callable[[int], None] | None = None,
-        **options: Any,
-    ) -> int:
-        """Tag a file of any size in bounded memory; returns the number of tokens.
-
-        `add` are taggers that make the columns the input lacks. `options` are the other fields of `TagRequest`:
-        `output` is the format to write, `scores` writes the score of each sentence, `known` names a column with what is
-        known about the labels (a label, `A|B`, or `?`), `states` writes the latent state, `NP#2`, instead of the label;
-        `decode` is viterbi, marginal or exact, whose proofs (at most `cap` paths each) `proven_` counts; `confidence`
-        and `marginals` write confidences as data/formats/confidence.py describes.
-        """
-        request = self._request(source, spec, add, options)
-        done = tag_file(self._fitted(), source, target, request, threads=threads, progress=progress)
-        self.proven_ = (done.proven, done.searched)
-        return done.tokens
-
-    def nbest_file(
-        self,
-        source: FilePath,
-        target: FilePath,
-        n: int = 5,
-        *,
-        spec: FormatSpec | None = None,
-        add: Sequence[Tagger] = (),
-        threads: int = 1,
-        progress: Callable[[int], None] | None = None,
-        **options: Any,
-    ) -> int:
-        """Write the n best label sequences of each sentence of a file; returns the number of tokens. `output` is crfpp
-        (a block per candidate), columns (labels side by side) or jsonl; `known` and `bias` are those of `tag_file`."""
-        request = self._request(source, spec, add, options)
-        return nbest_file(self._fitted(), source, target, n, request, threads=threads, progress=progress)
-
-    def _request(
-        self, source: FilePath, spec: FormatSpec | None, add: Sequence[Tagger], options: dict[str, Any]
-    ) -> TagRequest:
-        helpers = [tagger._fitted() for tagger in add]
-        return TagRequest(spec=spec or self.spec_for(source), helpers=helpers, **options)
-
-    def spec_for(self, source: FilePath, given: FormatSpec | None = None, *, labelled: bool = False) -> FormatSpec:
-        """How to read input that looks like the training data, with its labels or without. What `given` sets holds."""
-        trained = self._fitted().meta.get("reading") or FormatSpec()
-        spec = (given or FormatSpec()).like(trained, source)
-        return spec.labelled() if labelled else spec
 
     # Keeping
 

@@ -10,6 +10,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError
+from palmette.options.declare import OptionError
 from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Compacting:
         from palmette.structures.chain.compact import Found, compact_chain
 
         if not 0 <= most_loss <= 100:
-            raise UsageError(f"most_loss: {most_loss} is not a number of points between 0 and 100")
+            raise OptionError("most_loss", f"{most_loss} is not a number of points between 0 and 100")
         full = self._fitted()
 
         def trial(model: ChainModel) -> Found:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
+from palmette.display import drawn_by
 from palmette.errors import DataError, counted
 from palmette.evaluation.significance import Tally
 from palmette.evaluation.tokens import Figures, figures, sentence_sums
@@ -87,6 +88,12 @@ class AttachmentScores(msgspec.Struct, frozen=True):
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists and numbers, ready for JSON."""
         return msgspec.to_builtins(self)
+
+    def __repr__(self) -> str:
+        figures = f"uas={self.uas:.4f}, las={self.las:.4f}, clas={self.clas:.4f}"
+        return f"AttachmentScores(words={self.words}, sentences={self.sentences}, {figures})"
+
+    _repr_html_ = drawn_by("notebook_scores:attachment")
 
 
 class Compared(NamedTuple):

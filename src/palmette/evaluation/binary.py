@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.display import drawn
+
 
 class BinaryScores(NamedTuple):
     """Fractions of 1. `auc` is the probability that a positive scores above a negative (a tie counts half); None if one
@@ -21,6 +23,9 @@ class BinaryScores(NamedTuple):
     said_positive: int
     right_positive: int
     certified: float | None = None  # share of joint structures that are proven to be the best
+
+    def _repr_html_(self) -> str:
+        return drawn(self, "notebook_scores:binary")
 
 
 def binary_scores(truth: np.ndarray, scores: np.ndarray) -> BinaryScores:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from palmette.display import drawn_by
 from palmette.errors import DataError, counted
 from palmette.evaluation import significance as test
 from palmette.evaluation.comparison import CompareOptions, Pair, paired
@@ -32,6 +33,8 @@ class ClassComparison(msgspec.Struct, frozen=True):
     systems: list[ClassifierSystem]
     pairs: list[Pair]
     differing_sentences: int
+
+    _repr_html_ = drawn_by("notebook_scores:class_comparison")
 
 
 def compare_classes(

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
+from palmette.display import drawn_by
 from palmette.evaluation import significance as test
 from palmette.evaluation.scores import Scores, score
 from palmette.evaluation.significance import Difference, Interval, McNemar, Runs
@@ -129,6 +130,8 @@ class Comparison(msgspec.Struct, frozen=True):
     where: list[Where]
     differing_sentences: int
     differences: list[Sentence]
+
+    _repr_html_ = drawn_by("notebook_scores:comparison")
 
 
 # Outputs side by side

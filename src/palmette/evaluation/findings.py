@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from palmette.display import drawn_by
+
 KINDS = {
     "columns": "lines with more or fewer cells than the others",
     "cells": "odd cells",
@@ -15,7 +17,7 @@ KINDS = {
     "spelling": "labels that differ only in case or spelling",
     "conflicts": "equal sentences with different labels",
     "duplicates": "equal sentences with equal labels",
-    "overlap": "sentences of the data in --against",
+    "overlap": "sentences that other data has too",
     "variation": "equal words in equal contexts with different labels",
     "noise": "doubtful labels, by cross-validation",
 }
@@ -75,3 +77,5 @@ class CheckResult:
     def to_dict(self) -> dict[str, Any]:
         """Everything as built-in types, for JSON."""
         return {"clean": self.clean, **asdict(self)}
+
+    _repr_html_ = drawn_by("notebook_scores:check")

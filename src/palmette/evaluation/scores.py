@@ -14,6 +14,7 @@ import numpy as np
 
 from palmette.data.labels.notation import Bare, Grobid
 from palmette.data.labels.schemes import are_chunk_labels, reading
+from palmette.display import drawn_by
 from palmette.errors import UsageError
 from palmette.evaluation.spans import ChunkTables, SpanCounts, span_counts, strict_span_counts
 from palmette.evaluation.tokens import (
@@ -59,6 +60,13 @@ class Scores(msgspec.Struct, frozen=True):
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists and numbers, ready for JSON."""
         return msgspec.to_builtins(self)
+
+    def __repr__(self) -> str:
+        shares = ("accuracy", "precision", "recall", "f1")
+        told = [f"{name}={value:.4f}" for name in shares if (value := getattr(self, name)) is not None]
+        return f"Scores(tokens={self.tokens}, sentences={self.sentences}, {', '.join(told)})"
+
+    _repr_html_ = drawn_by("notebook_scores:scores")
 
 
 class Mistake(msgspec.Struct, frozen=True):

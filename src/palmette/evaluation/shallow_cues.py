@@ -16,6 +16,7 @@ from palmette.data.formats.sentences import Sentences
 from palmette.errors import UsageError, counted
 from palmette.kernels.latent.bag import bag_pass, bag_scores
 from palmette.kernels.lm.text import sentence_hashes
+from palmette.options.spelling import argument
 
 FOLDS, PASSES, RATE = 5, 5, 0.1
 # Accuracies above which the task is too easy, and below which a remark is needed
@@ -135,10 +136,12 @@ def _remarks(positives: Side, negatives: Side, words: float, length: float) -> l
     if words > WORDS_TOO_EASY:
         remarks.append(
             f"Too easy: words alone classify {100 * words:.1f} % correctly. Draw the negatives from a language "
-            "model of the positives' text, with --vocabulary."
+            f"model of the positives' text, with {argument('vocabulary')}."
         )
     if length > LENGTH_TOO_EASY:
-        remarks.append(f"Too easy: lengths alone classify {100 * length:.1f} % correctly. Match them, with --lengths.")
+        remarks.append(
+            f"Too easy: lengths alone classify {100 * length:.1f} % correctly. Match them, with {argument('lengths')}."
+        )
     if not remarks:
         remarks.append("Neither words nor lengths separate the classes.")
     if min(words, length) < BELOW_CHANCE:
@@ -155,6 +158,6 @@ def _remarks(positives: Side, negatives: Side, words: float, length: float) -> l
     if negatives.verbatim > 0:
         remarks.append(
             f"{100 * negatives.verbatim:.2f} % of the negatives are sentences of the positives, which no learner can "
-            "separate: leave them out, with --exclude."
+            f"separate: leave them out, with {argument('exclude')}."
         )
     return remarks

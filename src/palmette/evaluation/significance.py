@@ -19,6 +19,7 @@ import numpy as np
 from palmette.errors import UsageError
 from palmette.evaluation.spans import ChunkTables, lenient_chunks, matching
 from palmette.evaluation.tokens import counted, sentence_sums
+from palmette.options.declare import OptionError
 
 ROUNDS = 10_000
 LEVEL = 0.95
@@ -230,7 +231,7 @@ def _columns(tallies: Sequence[Tally]) -> np.ndarray:
 def _sentences(tallies: Sequence[Tally], rounds: int) -> int:
     """The number of sentences, after checking the arguments."""
     if rounds < 1:
-        raise UsageError(f"rounds: {rounds} is not a whole number of at least 1")
+        raise OptionError("rounds", f"{rounds} is not a whole number of at least 1")
     sizes = {len(column) for tally in tallies for column in tally}
     if len(sizes) != 1 or 0 in sizes:
         raise UsageError(f"systems are compared on the same sentences, at least one; their numbers are {sorted(sizes)}")

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from palmette.display import drawn_by
 from palmette.evaluation import significance as test
 from palmette.evaluation.attachment import METRICS, HasTrees, compared, score_trees, tallies
 from palmette.evaluation.significance import Difference, Interval, McNemar
@@ -43,6 +44,8 @@ class TreeComparison(msgspec.Struct, frozen=True):
     systems: list[TreeSystem]
     pairs: list[TreePair]
     differing_sentences: int
+
+    _repr_html_ = drawn_by("notebook_scores:tree_comparison")
 
 
 def compare_trees(

@@ -100,7 +100,7 @@ def _lexicon(name: str, resources: Resources) -> Atom:
 
 def _observed(name: str, resources: Resources) -> Atom:
     if name not in resources.observed:
-        raise TemplateError(f"bad atom `observed:{name}`", hint="it is for the models that `--learner hmm` makes")
+        raise TemplateError(f"bad atom `observed:{name}`", hint="it is for the models that the learner hmm makes")
     return resources.observed[name].find
 
 

@@ -25,6 +25,8 @@ from palmette.kernels.encode import encode as kernels
 from palmette.kernels.encode.encode import Cells, Program
 from palmette.kernels.encode.spell import Pieces, Texts, spell
 from palmette.kernels.io.columns import join_types
+from palmette.options.chain import TaggerOptions
+from palmette.options.spelling import spelt
 
 LEXICON = "lexicon:"
 ANCHORS = {"here": kernels.HERE, "first": kernels.FIRST, "last": kernels.LAST}
@@ -70,7 +72,7 @@ class Encoder:
             given = ", ".join(self.resources.lexicons) or "none"
             raise TemplateError(
                 f"the templates ask for the lexicon `{lexicon}`",
-                hint=f"given: {given}; give it with --lexicon {lexicon}=FILE",
+                hint=f"given: {given}; give it: {spelt(TaggerOptions, 'lexicons', {lexicon: 'FILE'})}",
             )
         if not name or lexicon is not None:
             return None

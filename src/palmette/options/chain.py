@@ -18,6 +18,7 @@ from palmette.options.learners import (
     learners_of,
 )
 from palmette.options.search import LIST_UPDATES, TAGGER_SEARCHES, Beam, Search
+from palmette.options.spelling import argument, spelt
 from palmette.options.states import TAGGER_STATES, LabelHistory, Latent, SeveralStates, States
 from palmette.options.training import AVERAGES, MOST_COUNT, MOST_PASSES, PASSES, TrainingOptions
 from palmette.options.unicode import UnicodeOptions
@@ -219,8 +220,13 @@ class ChainSettings(ChainOptions, Value):
         if has_dev:
             return mavg
         if self.mavg_every == "auto":
-            raise OptionError("mavg_every", "auto chooses on development data: give --dev FILE or --dev-share 0.1")
+            raise OptionError("mavg_every", f"auto chooses on development data: give {development_data()}")
         return [("mavg", EVERY[1])]
+
+
+def development_data() -> str:
+    """How a tagger is given development data."""
+    return f"{argument('dev')} or {spelt(TaggerOptions, 'dev_share', 0.1)}"
 
 
 def _check_unused(settings: ChainSettings) -> None:
@@ -235,8 +241,8 @@ def _check_full_batch(settings: ChainSettings) -> None:
     """An optimiser that looks at all data in each step has neither passes nor several results."""
     learner, n = settings.chosen_learner, settings.passes
     if n is not None:
-        use = f"use --iterations {n} (learner={type(learner).__name__}(iterations={n}))"
-        raise OptionError("passes", f"{learner.kind} by lbfgs has iterations, not passes: {use}")
+        use = spelt(type(learner), "iterations", n)
+        raise OptionError("passes", f"{learner.kind} by lbfgs has iterations, not passes: use {use}")
     if settings.estimator != "auto":
         raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
 
@@ -244,7 +250,7 @@ def _check_full_batch(settings: ChainSettings) -> None:
 def _check_states(settings: ChainSettings) -> None:
     learner, latent = settings.chosen_learner, settings.latent
     if isinstance(learner, Dplvm) and latent is None:
-        raise OptionError("learner", "dplvm needs hidden states, for instance --latent 2 (states=Latent(2))")
+        raise OptionError("learner", f"dplvm needs hidden states, for instance {spelt(Latent, 'states', 2)}")
     if type(learner) is Crf and latent is not None:
         raise OptionError("learner", "a crf with hidden states is called dplvm")
     if isinstance(learner, MaxEnt) and (latent is not None or isinstance(settings.states, LabelHistory)):
@@ -287,7 +293,9 @@ def _check_beam(settings: ChainSettings) -> None:
     if settings.latent is not None and settings.latent.split_after:
         raise OptionError("split_after", "needs exact search; leave the beam out")
     if settings.tune_bias:
-        raise OptionError("tune_bias", "needs exact search; leave the beam out, or use --bias when tagging")
+        raise OptionError(
+            "tune_bias", f"needs exact search; leave the beam out, or use {argument('bias')} when tagging"
+        )
     if learner.kind != "perceptron" and beam.update not in LIST_UPDATES:
         raise OptionError(
             "update", f"{beam.update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}"

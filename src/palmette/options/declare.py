@@ -13,9 +13,8 @@ for the class with its defaults: `learner="mira"` is `learner=Mira()`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from types import NoneType, UnionType
+from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -23,18 +22,16 @@ from typing import (
     NamedTuple,
     Self,
     TypedDict,
-    Union,
     Unpack,
     dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
 )
 
-from palmette.errors import UsageError
+from palmette.errors import UsageError, either
+from palmette.options.annotations import ConstructorSignature, kinds_of
+from palmette.options.unknown import unknown_parameter
 
 if TYPE_CHECKING:
-    import inspect
+    pass
 
 
 class _Required:
@@ -46,13 +43,15 @@ REQUIRED: Any = _Required()
 
 
 class OptionError(UsageError):
-    """A wrong value of an option. `option` is its Python name; the command line shows its flag instead."""
+    """A wrong value of an option, or of several with commas between them. `option` is its Python name; the command line
+    shows its flag instead."""
 
     def __init__(self, option: str, problem: str, flag: str | None = None) -> None:
-        super().__init__(f"{option}: {problem}")
         self.option = option
         self.problem = problem
         self.flag = flag or option.replace("_", "-")
+        flags = ", ".join(f"--{name.strip()}" for name in self.flag.split(","))
+        super().__init__(f"{either(option, flags)}: {problem}")
 
 
 class Option(NamedTuple):
@@ -91,7 +90,7 @@ class Option(NamedTuple):
     def kinds(self) -> tuple[type, ...]:
         """The types that a value may have, None included if it may be left open."""
         assert self.owner is not None
-        return _kinds(self.owner).get(self.name, (object,))
+        return kinds_of(self.owner).get(self.name, (object,))
 
     @property
     def is_switch(self) -> bool:
@@ -234,46 +233,12 @@ def option(*, help: str, default: Any = REQUIRED, kw_only: bool = True, **detail
     return Option(default=default, help=help, kw_only=kw_only, **details)
 
 
-@cache
-def _kinds(owner: Any) -> dict[str, tuple[type, ...]]:
-    """The types of the annotations of a class."""
-    return {name: tuple(_plain(hint)) for name, hint in get_type_hints(owner).items() if name in owner.__options__}
-
-
-def _plain(hint: Any) -> Iterator[type]:
-    if get_origin(hint) in (Union, UnionType):
-        for part in get_args(hint):
-            yield from _plain(part)
-    elif hint is Any:
-        yield object
-    else:
-        made = get_origin(hint) or hint
-        yield made if isinstance(made, type) else object
-
-
-class _ConstructorSignature:
-    """The parameters of a class for `inspect.signature` and `help`, made when they are asked for."""
-
-    def __get__(self, instance: object, owner: type[Options]) -> inspect.Signature:
-        from inspect import Parameter, Signature
-
-        made = [
-            Parameter(
-                name,
-                Parameter.KEYWORD_ONLY if option.kw_only else Parameter.POSITIONAL_OR_KEYWORD,
-                default=Parameter.empty if option.required else option.default,
-            )
-            for name, option in owner.__options__.items()
-        ]
-        return Signature(sorted(made, key=lambda parameter: parameter.kind))
-
-
 @dataclass_transform(kw_only_default=True, field_specifiers=(option,))
 class Options:
     """Base of everything that declares options. Instances hold the values under the options' names."""
 
     __options__: ClassVar[dict[str, Option]] = {}
-    __signature__ = _ConstructorSignature()
+    __signature__ = ConstructorSignature()
 
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -296,45 +261,11 @@ class Options:
             named[name] = value
         for name in named:
             if name not in self.__options__:
-                raise UnknownOption(self.unknown(name))
+                raise UnknownOption(unknown_parameter(type(self), name))
         for name, option in self.__options__.items():
             if option.required and name not in named:
                 raise UnknownOption(f"{type(self).__name__} needs {name}")
             object.__setattr__(self, name, named.get(name, option.default))
-
-    @classmethod
-    def _owners(cls, name: str) -> list[tuple[str, type[Options], str]]:
-        """Variants of one option that have an option or flag of this name: (option, variant, option of the variant)."""
-        for option in cls.__options__.values():
-            owners = [
-                (option.name, variant, inner.name)
-                for variant in (option.variants or {}).values()
-                for inner in variant.__options__.values()
-                if name in (inner.name, inner.flag_name.replace("-", "_"))
-            ]
-            if owners:
-                return owners
-        return []
-
-    @classmethod
-    def unknown(cls, name: str) -> str:
-        """What is wrong with a parameter that the class does not have: a variant may have it."""
-        owners = cls._owners(name)
-        if owners:
-            kinds = " and ".join(getattr(variant, "kind", variant.__name__) for _, variant, _ in owners)
-            outer, variant, inner = owners[0]
-            return (
-                f"{cls.__name__} has no parameter {name!r}: it is an option of {kinds}, "
-                f"as in {outer}={variant.__name__}({inner}=...)"
-            )
-        from palmette.options.other_tools import renamed
-
-        for other, remark in renamed(name):
-            if other in cls.__options__:
-                return f"{cls.__name__} has no parameter {name!r}: it is {other} here" + _remark(remark)
-            if other != name and cls._owners(other):
-                return cls.unknown(other).replace(repr(other), repr(name), 1) + _remark(remark)
-        return f"{cls.__name__} has no parameter {name!r}; it has {', '.join(cls.__options__)}"
 
     def values(self) -> dict[str, Any]:
         """The values by name, as they were given."""
@@ -364,10 +295,6 @@ class Options:
         return f"{type(self).__name__}({', '.join([*leading, *(f'{k}={v!r}' for k, v in changed.items())])})"
 
 
-def _remark(text: str) -> str:
-    return f" ({text})" if text else ""
-
-
 def _same(value: Any, default: Any, option: Option) -> bool:
     if option.variants is not None and isinstance(value, str) != isinstance(default, str):
         try:
@@ -388,6 +315,7 @@ class Value(Options):
     """Options as an immutable value, checked when it is made: learners, searches, state spaces, formats."""
 
     kind: ClassVar[str] = ""  # its name among the variants
+    parameter: ClassVar[str] = ""  # what estimators and functions call it: learner, search, states, spec
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

@@ -24,6 +24,8 @@ from palmette.kernels.learning.rule import (
     Rule,
 )  # fmt: skip
 from palmette.options.declare import OptionError, Options, Value, option
+from palmette.options.spelling import spelt
+from palmette.options.training import TrainingOptions
 from palmette.options.unicode import UnicodeOptions
 
 __all__ = [
@@ -64,6 +66,7 @@ ITERATIONS = 100  # of L-BFGS, at most
 class Learner(Value):
     """How weights are learnt."""
 
+    parameter = "learner"
     structures: ClassVar[tuple[str, ...]] = ()
     maximises_likelihood: ClassVar[bool] = False  # has an objective to minimise
     probabilistic: ClassVar[bool] = False  # posteriors of paths are probabilities without calibration
@@ -289,7 +292,7 @@ class Crf(Likelihood):
                     raise OptionError(name, f"applies to the optimiser lbfgs, not {self.optimiser}")
             for name in ("tolerance", "iterations"):
                 if getattr(self, name) != self.__options__[name].default:
-                    instead = "; use --passes (passes=...)" if name == "iterations" else ""
+                    instead = f"; use {spelt(TrainingOptions, 'passes')}" if name == "iterations" else ""
                     raise OptionError(name, f"applies to the optimiser lbfgs, not {self.optimiser}{instead}")
 
     @property

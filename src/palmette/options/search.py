@@ -27,6 +27,8 @@ LIST_UPDATES = ("standard", "early", "max-violation")  # of learners that look a
 class Search(Value):
     """How the best output is found, in training and in use."""
 
+    parameter = "search"
+
 
 class Viterbi(Search):
     """Exact search: the best of all label sequences."""

@@ -17,6 +17,8 @@ _NAMED = re.compile(r"bigram|trigram|run:.+:[1-9][0-9]{0,8}")
 class States(Value):
     """What the states of the trellis stand for."""
 
+    parameter = "states"
+
 
 class Plain(States):
     """One state per label."""

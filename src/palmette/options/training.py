@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from palmette.options.declare import OptionError, Options, option
+from palmette.options.spelling import spelt
 
 PASSES = 10
 MOST_PASSES = 100  # with patience or an error window, if the number of passes is left open
@@ -43,8 +44,8 @@ class TrainingOptions(Options):
     )  # fmt: skip
     stop_error: float | None = option(
         default=None, above=0.0, high=100.0, group="training",
-        help="What is hardly, for --stop-window: highest and lowest error rate differ by less than so many percentage "
-        f"points (default: {STOP_ERROR}); Wapiti's -e.",
+        help="For --stop-window: the error rate hardly varied if its highest and lowest value differ by less than so "
+        f"many percentage points (default: {STOP_ERROR}); Wapiti's -e.",
     )  # fmt: skip
     seed: int = option(
         default=1, low=0, high=2**62, group="training", help="The same seed gives the same model, bit for bit."
@@ -59,7 +60,9 @@ class TrainingOptions(Options):
     def check_stop_rule(self) -> None:
         """OptionError if half of the rule is missing."""
         if self.stop_error is not None and self.stop_window is None:
-            raise OptionError("stop_error", "belongs to stop_window: give both, such as --stop-window 5")
+            raise OptionError(
+                "stop_error", f"belongs to a window: give both, such as {spelt(TrainingOptions, 'stop_window', 5)}"
+            )
 
     def n_passes(self) -> int:
         """The number of passes in effect."""

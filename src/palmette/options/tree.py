@@ -7,6 +7,7 @@ from typing import Any, cast
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import PARSER_LEARNERS, Learner
 from palmette.options.search import CONTINUING, LIST_UPDATES, Beam, Search
+from palmette.options.spelling import spelt
 from palmette.options.training import AVERAGES, MOST_COUNT, TrainingOptions
 from palmette.options.unicode import UnicodeOptions
 
@@ -82,13 +83,17 @@ class TreeSettings(TreeOptions, Value):
         if learner.values().get("cost", "hamming") != "hamming":
             raise OptionError("cost", "spans are for taggers; the cost of a tree is the number of its wrong actions")
         if self.beam.recombine is not None:
-            raise OptionError("recombine", "is for taggers; a parser merges states with --merge (merge=True)")
+            raise OptionError(
+                "recombine", f"is for taggers; a parser merges states with {spelt(TreeOptions, 'merge', True)}"
+            )
         if self.variants > 1:
             self._check_hidden(str(update))
         elif self.init_size != INIT_SIZE:
-            raise OptionError("init_size", "is for hidden variants: --variants 2 (variants=2)")
+            raise OptionError("init_size", f"is for hidden variants: {spelt(TreeOptions, 'variants', 2)}")
         if learner.from_forest and not self.merge:
-            raise OptionError("candidates", "a forest is what merged states make: add --merge (merge=True)")
+            raise OptionError(
+                "candidates", f"a forest is what merged states make: add {spelt(TreeOptions, 'merge', True)}"
+            )
         if self.merge and update in CONTINUING:
             raise OptionError(
                 "update", f"{update} continues from gold, where merged states have no scores; do not merge"

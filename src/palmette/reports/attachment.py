@@ -14,6 +14,7 @@ from palmette.evaluation.tree_comparison import TreeComparison
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import letters, p_text, percent, plain_table, titled
 
+BY_RELATION = "by relation: labelled arcs, and the share of heads found (UAS)"
 RELATIONS = 40  # rows of the table of relations
 
 
@@ -24,18 +25,24 @@ def print_attachment(found: AttachmentScores, console: Console | None = None) ->
         f"{counted(found.words, 'word')}, {counted(found.sentences, 'sentence')}; "
         f"trees without an error: {percent(found.trees)}%"
     )
+    console.print(totals_of(found))
+    titled(console, BY_RELATION, arcs_table(found.by_relation, True))
+    titled(console, "by length of the arc in words", arcs_table(found.by_length, False))
+
+
+def totals_of(found: AttachmentScores) -> Table:
+    """UAS, LAS and CLAS, with punctuation and without."""
     totals = plain_table(["", "UAS", "LAS", "CLAS", "words"])
     totals.add_row(
         "all words", *(f"[bold]{percent(f)}[/bold]" for f in (found.uas, found.las, found.clas)), f"{found.words:,}"
     )
     rest = found.no_punctuation
     totals.add_row("without punctuation", percent(rest.uas), percent(rest.las), "", f"{rest.words:,}")
-    console.print(totals)
-    titled(console, "by relation: labelled arcs, and the share of heads found (UAS)", _arcs(found.by_relation, True))
-    titled(console, "by length of the arc in words", _arcs(found.by_length, False))
+    return totals
 
 
-def _arcs(rows: Mapping[str, Arcs], by_number: bool) -> Table:
+def arcs_table(rows: Mapping[str, Arcs], by_number: bool) -> Table:
+    """Figures by relation, the most frequent first, or by length."""
     table = plain_table(["", "precision", "recall", "F1", "UAS", "gold", "found", "right"])
     ordered = sorted(rows.items(), key=lambda item: -item[1].labelled.gold) if by_number else list(rows.items())
     for name, arcs in ordered[:RELATIONS]:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from rich.console import Console
 from rich.markup import escape
 
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import counted
 from palmette.evaluation.findings import KINDS, CheckResult, FileCheck, Finding
+from palmette.options.spelling import spelt
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import plain_table, titled
 
 WIDTH = 80
-_ADVICE = {
-    "columns": "padded or cut for the other checks; --ragged pad reads such files",
-    "noise": "probability is that of the label in the file",
-}
 
 
-def print_check(result: CheckResult) -> None:
+def _advice(kind: str) -> str:
+    if kind == "columns":
+        return f"padded or cut for the other checks; {spelt(FormatSpec, 'ragged', 'pad')} reads such files"
+    return "probability is that of the label in the file" if kind == "noise" else ""
+
+
+def print_check(result: CheckResult, console: Console | None = None) -> None:
     """All of it as tables."""
-    console = OutputConsole(WIDTH)
+    console = console or OutputConsole(WIDTH)
     for k, one in enumerate(result.files):
         if k:
             console.print()
         _print_file(console, one)
 
 
-def _print_file(console: OutputConsole, one: FileCheck) -> None:
+def _print_file(console: Console, one: FileCheck) -> None:
     figures = [one.format, counted(one.sentences, "sentence"), counted(one.tokens, "token")]
     if one.labels:
         figures.append(counted(one.labels, "label") + (f" ({one.scheme})" if one.scheme else ""))
@@ -43,9 +48,9 @@ def _print_file(console: OutputConsole, one: FileCheck) -> None:
         console.print(f"nothing found: {', '.join(clean)}", markup=False)
 
 
-def _print_kind(console: OutputConsole, kind: str, n: int, findings: list[Finding]) -> None:
+def _print_kind(console: Console, kind: str, n: int, findings: list[Finding]) -> None:
     shown = f", {len(findings):,} shown" if len(findings) < n else ""
-    advice = f"\n{_ADVICE[kind]}" if kind in _ADVICE else ""
+    advice = f"\n{_advice(kind)}" if _advice(kind) else ""
     title = f"{kind}: {KINDS[kind]}: {n:,}{shown}{advice}"
     if not findings:
         console.print(f"\n{title}", style="italic", markup=False)

@@ -11,6 +11,9 @@ from rich.table import Table
 from palmette.errors import counted
 from palmette.evaluation.binary import BinaryScores
 from palmette.features.templates import to_text
+from palmette.options.latent import ClassifierOptions
+from palmette.options.learners import Lclr
+from palmette.options.spelling import named
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import described, not_zero
 from palmette.structures.latent.model import ClassifierModel
@@ -32,7 +35,8 @@ def training_notes(model: ClassifierModel) -> list[str]:
     if row["capped"]:
         capped = counted(row["capped"], "negative was", "negatives were")
         what = capped if row["again"] else "the rounds of a pass were"
-        notes.append(f"warning: {what} cut off in the last pass; see {'--cap' if row['again'] else '--inner-rounds'}")
+        see = named(ClassifierOptions, "cap") if row["again"] else named(Lclr, "inner_rounds")
+        notes.append(f"warning: {what} cut off in the last pass; see {see}")
     if "certified" in row["figures"]:
         notes.append(f"joint structures certified in the last pass: {100 * row['figures']['certified']:.1f} %")
     if row["new_structures"]:

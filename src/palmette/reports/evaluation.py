@@ -27,13 +27,13 @@ def print_scores(
 
     `words` are those of the sentences that start at `offset`; none for ready-made attributes."""
     console = console or OutputConsole(100)
-    console.print(_totals(found))
+    console.print(totals_table(found))
     if found.by_type:
         _print(console, f"spans by type ({rules_said(found.chunk_rules)})", figures_table(found.by_type, 30))
     else:
         _print(console, "labels", figures_table(found.by_label, 30))
     if found.confusions:
-        _print(console, "confusions (gold in rows, guess in columns)", _confusions(found.confusions[:CONFUSIONS]))
+        _print(console, "confusions (gold in rows, guess in columns)", confusion_table(found.confusions[:CONFUSIONS]))
     if mistakes:
         _print(console, "most frequent errors", _mistakes(mistakes, words, offset))
 
@@ -53,7 +53,7 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.2f}"
 
 
-def _totals(found: Scores) -> Table:
+def totals_table(found: Scores) -> Table:
     table = Table(box=None, padding=(0, 3, 0, 0), show_header=False)
     table.add_row("tokens", f"{found.tokens:,}", "accuracy", _percent(found.accuracy))
     if found.left_out:
@@ -89,7 +89,7 @@ def figures_table(rows: dict[str, Figures], most: int) -> Table:
     return table
 
 
-def _confusions(pairs: Sequence[Confusion]) -> Table:
+def confusion_table(pairs: Sequence[Confusion]) -> Table:
     """The labels of the most frequent confusions as a matrix: gold in rows, guess in columns."""
     count = {(c.gold, c.guess): c.count for c in pairs}
     rows = list(dict.fromkeys(c.gold for c in pairs))

@@ -1,8 +1,7 @@
-"""What all drawings in SVG share: one palette for light and dark, type, and a sheet that collects shapes.
+"""What drawings in SVG share: a style by the palette of markup.py, and a sheet that collects shapes.
 
 Shapes have names of colours (`COLOURS`), not colours: the style of the sheet says what they are in the light and in the
-dark scheme of the reader. The colours keep apart for readers who do not see red or green, and no drawing relies on them
-alone. Widths of text are estimated, a bit too large rather than too small.
+dark scheme of the reader. Widths of text are estimated, a bit too large rather than too small.
 """
 
 from __future__ import annotations
@@ -13,15 +12,8 @@ from xml.sax.saxutils import escape
 
 from rich.cells import cell_len
 
-FONT = 'system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial, "Noto Sans", sans-serif'
-LIGHT = {
-    "paper": "#ffffff", "ink": "#1f2328", "quiet": "#6e7781", "faint": "#d8dee4", "band": "#f3f5f8",
-    "blue": "#0969da", "orange": "#bc4c00", "teal": "#0b7a6f", "pink": "#a3479b", "amber": "#8a6100", "grey": "#6e7781",
-}  # fmt: skip
-DARK = {
-    "paper": "#0d1117", "ink": "#e6edf3", "quiet": "#8b949e", "faint": "#30363d", "band": "#161b22",
-    "blue": "#58a6ff", "orange": "#f0883e", "teal": "#39c5b0", "pink": "#e08bd8", "amber": "#d4a72c", "grey": "#8b949e",
-}  # fmt: skip
+from palmette.reports.markup import DARK, FONT, LIGHT
+
 COLOURS = ("blue", "orange", "teal", "pink", "amber", "grey", "ink")
 SIZES = {"title": 15, "text": 13, "small": 11.5, "note": 11.5}
 _CHARACTER = 0.6  # of the size: about the mean width of a letter in the wider fonts

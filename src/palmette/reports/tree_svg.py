@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from xml.sax.saxutils import escape
 
 from rich.cells import cell_len
 
 from palmette.data.formats.conllu_light import Tree
-from palmette.reports.svg import DARK, FONT, LIGHT
+from palmette.reports.markup import FONT, paint, palette, text_of
 from palmette.reports.tree import WRONG, tracks
 
 SIZE = 15  # of the words, in pixels
@@ -23,32 +22,22 @@ _STEP = 24  # between one track of arcs and the next
 _GAP = 22
 _EDGE = 24
 _CORNER = 7
-
-
-def _colours(of: Mapping[str, str]) -> str:
-    return f"""
-text {{ fill: {of["ink"]} }}
-.paper {{ fill: {of["paper"]} }}
-.tag, .title, .head {{ fill: {of["quiet"]} }}
-.halo {{ fill: {of["paper"]}; stroke: {of["paper"]} }}
-.arc {{ stroke: {of["quiet"]} }}
-.wrong .arc {{ stroke: {of["orange"]} }}
-.wrong .head, .relation.wrong {{ fill: {of["orange"]} }}
-.missed .arc {{ stroke: {of["teal"]} }}
-.missed .head, .relation.missed {{ fill: {of["teal"]} }}"""
-
-
+# Every rule begins with the picture's own class: notebooks put the picture into their page, where others would see it.
 _STYLE = f"""
-text {{ font-family: {FONT}; text-anchor: middle }}
-.word {{ font-size: {SIZE}px }}
-.tag, .title, .relation, .halo {{ font-size: {_SMALL}px }}
-.title {{ text-anchor: start; font-style: italic }}
-.halo {{ stroke-width: 4px }}
-.arc {{ fill: none; stroke-width: 1.4px }}
-.wrong .arc {{ stroke-dasharray: 5 3 }}
-.missed .arc {{ stroke-width: 1.8px }}
-{_colours(LIGHT)}
-@media (prefers-color-scheme: dark) {{ {_colours(DARK)} }}
+{palette("palmette-tree")}
+.palmette-tree text {{ font-family: {FONT}; text-anchor: middle; {paint("fill", "ink")} }}
+.palmette-tree .paper {{ {paint("fill", "paper")} }}
+.palmette-tree .word {{ font-size: {SIZE}px }}
+.palmette-tree .tag, .palmette-tree .title {{ font-size: {_SMALL}px; {paint("fill", "quiet")} }}
+.palmette-tree .title {{ text-anchor: start; font-style: italic }}
+.palmette-tree .relation, .palmette-tree .halo {{ font-size: {_SMALL}px }}
+.palmette-tree .halo {{ {paint("fill", "paper")}; {paint("stroke", "paper")}; stroke-width: 4px }}
+.palmette-tree .arc {{ fill: none; {paint("stroke", "quiet")}; stroke-width: 1.4px }}
+.palmette-tree .head {{ {paint("fill", "quiet")} }}
+.palmette-tree .wrong .arc {{ {paint("stroke", "orange")}; stroke-dasharray: 5 3 }}
+.palmette-tree .wrong .head, .palmette-tree .relation.wrong {{ {paint("fill", "orange")} }}
+.palmette-tree .missed .arc {{ {paint("stroke", "teal")}; stroke-width: 1.8px }}
+.palmette-tree .missed .head, .palmette-tree .relation.missed {{ {paint("fill", "teal")} }}
 """
 
 
@@ -68,7 +57,10 @@ def svg_of(pairs: Sequence[tuple[str, Tree, Tree | None]]) -> str:
         body, w, h = _sentence(title, tree, gold)
         parts.append(f'<g transform="translate(0 {y:g})">\n{body}</g>\n')
         width, y = max(width, w), y + h
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{y:g}" viewBox="0 0 {width:g} {y:g}">'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="palmette-tree" width="{width:g}" height="{y:g}" '
+        f'viewBox="0 0 {width:g} {y:g}">'
+    )
     paper = f'<rect class="paper" width="{width:g}" height="{y:g}"/>'
     return f"{head}\n<style>{_STYLE}</style>\n{paper}\n{''.join(parts)}</svg>\n"
 
@@ -84,9 +76,10 @@ def _sentence(title: str, tree: Tree, gold: Tree | None) -> tuple[str, float, fl
     rows = max(tracks(tree.heads).values(), default=0) + (0 in tree.heads)
     below = _levels(gold, missed) if gold is not None else {}
     x, width = _across(tree, relations, gold if missed else None)
-    top = 2 * _EDGE + _STEP * (rows + 0.5)
+    top = (2 if title else 0.5) * _EDGE + _STEP * (rows + 0.5)
     place = _Place(x, top, top + SIZE + _SMALL + 14, [_width(form, SIZE) for form in tree.forms])
-    made = [f'<text class="title" x="{_EDGE}" y="{_EDGE}">{escape(title)}</text>\n', _words(tree, place)]
+    made = [f'<text class="title" x="{_EDGE}" y="{_EDGE}">{text_of(title)}</text>\n'] if title else []
+    made.append(_words(tree, place))
     level = tracks(tree.heads) | {k + 1: rows for k, head in enumerate(tree.heads) if head == 0}
     kinds = {k + 1: "wrong" if bad else "right" for k, bad in enumerate(differs)}
     made.append(_arcs(tree.heads, relations, level, kinds, place, -1))
@@ -108,7 +101,7 @@ def _levels(gold: Tree, missed: Sequence[int]) -> dict[int, int]:
 
 def _legend(errors: bool, y: float) -> str:
     text = f"{WRONG} dashed, above: guessed and wrong. Below: what gold has instead." if errors else "as in gold"
-    return f'<text class="title" x="{_EDGE}" y="{y:g}">{escape(text)}</text>\n'
+    return f'<text class="title" x="{_EDGE}" y="{y:g}">{text_of(text)}</text>\n'
 
 
 def _width(text: str, size: int) -> float:
@@ -137,8 +130,8 @@ def _across(tree: Tree, relations: Sequence[str], gold: Tree | None) -> tuple[li
 def _words(tree: Tree, place: _Place) -> str:
     made = []
     for x, form, tag in zip(place.x, tree.forms, tree.tags, strict=True):
-        made.append(f'<text class="word" x="{x:g}" y="{place.top + SIZE + 3:g}">{escape(form)}</text>\n')
-        made.append(f'<text class="tag" x="{x:g}" y="{place.top + SIZE + _SMALL + 7:g}">{escape(tag)}</text>\n')
+        made.append(f'<text class="word" x="{x:g}" y="{place.top + SIZE + 3:g}">{text_of(form)}</text>\n')
+        made.append(f'<text class="tag" x="{x:g}" y="{place.top + SIZE + _SMALL + 7:g}">{text_of(tag)}</text>\n')
     return "".join(made)
 
 
@@ -172,7 +165,7 @@ def _arcs(
         kind = kinds[word]
         lines.append(f'<g class="{kind}"><path class="arc" d="{path}"/><path class="head" d="{tip}"/></g>\n')
         at = f'x="{(start + end) / 2:g}" y="{far + (_SMALL + 2 if side > 0 else -6):g}"'
-        name = escape(relations[word - 1])
+        name = text_of(relations[word - 1])
         names.append(f'<text class="halo" {at}>{name}</text><text class="relation {kind}" {at}>{name}</text>\n')
     return "".join(lines + names)
 

@@ -9,6 +9,7 @@ from rich.text import Text
 from palmette.structures.chain.trellis import Beamed, TrellisRecord
 
 SHOWN_STATES = 10
+WIDTH = 80
 _GAP = 2
 _BEST, _SECOND, _FORBIDDEN = "bold reverse", "underline", "·"
 
@@ -25,7 +26,7 @@ def shown_states(record: TrellisRecord, most: int) -> list[int]:
     return sorted(order[: max(most, len(paths))])
 
 
-def trellis_text(record: TrellisRecord, width: int = 80, most: int = SHOWN_STATES) -> Text:
+def trellis_text(record: TrellisRecord, width: int = WIDTH, most: int = SHOWN_STATES) -> Text:
     """The trellis in blocks that fit the width, and a line that says how to read it."""
     states = shown_states(record, most)
     left = max(cell_len(record.states[state]) for state in states)
@@ -41,6 +42,11 @@ def trellis_text(record: TrellisRecord, width: int = 80, most: int = SHOWN_STATE
     hidden = len(record.states) - len(states)
     out.append(_key(record, hidden))
     return out
+
+
+def trellis_lines(record: TrellisRecord) -> str:
+    """The trellis as plain text."""
+    return trellis_text(record, WIDTH).plain.rstrip("\n")
 
 
 def _block(record: TrellisRecord, states: list[int], left: int, sizes: list[int], tokens: range) -> Text:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from xml.sax.saxutils import escape
 
 from rich.cells import cell_len
 
-from palmette.reports.svg import DARK, FONT, LIGHT
+from palmette.reports.markup import FONT, paint, palette, text_of
 from palmette.reports.trellis import shown_states
 from palmette.structures.chain.trellis import TrellisRecord
 
@@ -21,36 +20,23 @@ _SIZE, _SMALL = 14, 10
 _RADIUS, _ROW, _TOP, _EDGE, _GAP = 9, 44, 46, 16, 26
 _CHARACTER = 0.58  # of the size: about the mean width of a letter
 _SCALE = 6.0  # how far behind a state is a third as dark
-
-
-def _colours(of: dict[str, str]) -> str:
-    return f"""
-text {{ fill: {of["ink"]} }}
-.behind, .key {{ fill: {of["quiet"]} }}
-.behind {{ stroke: {of["paper"]} }}
-.paper {{ fill: {of["paper"]} }}
-.band {{ fill: {of["band"]} }}
-.node {{ fill: {of["blue"]}; stroke: {of["quiet"]} }}
-.forbidden, .thin {{ stroke: {of["quiet"]} }}
-.best {{ stroke: {of["blue"]} }}
-.second, .cross {{ stroke: {of["orange"]} }}"""
-
-
+# Every rule begins with the picture's own class: notebooks put the picture into their page, where others would see it.
 _STYLE = f"""
-text {{ font-family: {FONT}; text-anchor: middle }}
-.token {{ font-size: {_SIZE}px; font-weight: 600 }}
-.state {{ font-size: {_SIZE - 1}px; text-anchor: end }}
-.behind, .key {{ font-size: {_SMALL}px }}
-.behind {{ stroke-width: 3px; paint-order: stroke }}
-.key {{ text-anchor: start }}
-.node {{ stroke-width: 1px }}
-.forbidden {{ fill: none; stroke-dasharray: 2 2 }}
-.thin {{ stroke-width: 0.6px; opacity: 0.55 }}
-.best {{ stroke-width: 3.5px; stroke-linecap: round }}
-.second {{ stroke-width: 2.2px; stroke-dasharray: 6 4 }}
-.cross {{ stroke-width: 1.4px }}
-{_colours(LIGHT)}
-@media (prefers-color-scheme: dark) {{ {_colours(DARK)} }}
+{palette("palmette-trellis")}
+.palmette-trellis text {{ font-family: {FONT}; text-anchor: middle; {paint("fill", "ink")} }}
+.palmette-trellis .paper {{ {paint("fill", "paper")} }}
+.palmette-trellis .band {{ {paint("fill", "band")} }}
+.palmette-trellis .token {{ font-size: {_SIZE}px; font-weight: 600 }}
+.palmette-trellis .state {{ font-size: {_SIZE - 1}px; text-anchor: end }}
+.palmette-trellis .behind, .palmette-trellis .key {{ font-size: {_SMALL}px; {paint("fill", "quiet")} }}
+.palmette-trellis .behind {{ {paint("stroke", "paper")}; stroke-width: 3px; paint-order: stroke }}
+.palmette-trellis .key {{ text-anchor: start }}
+.palmette-trellis .node {{ {paint("fill", "blue")}; {paint("stroke", "quiet")}; stroke-width: 1px }}
+.palmette-trellis .forbidden {{ fill: none; {paint("stroke", "quiet")}; stroke-dasharray: 2 2 }}
+.palmette-trellis .thin {{ {paint("stroke", "quiet")}; stroke-width: 0.6px; opacity: 0.55 }}
+.palmette-trellis .best {{ {paint("stroke", "blue")}; stroke-width: 3.5px; stroke-linecap: round }}
+.palmette-trellis .second {{ {paint("stroke", "orange")}; stroke-width: 2.2px; stroke-dasharray: 6 4 }}
+.palmette-trellis .cross {{ {paint("stroke", "orange")}; stroke-width: 1.4px }}
 """
 
 
@@ -66,8 +52,9 @@ def trellis_svg(record: TrellisRecord, most: int = 10) -> str:
     width = max(x[-1] + _GAP + _width(record.tokens[-1], _SIZE) / 2, max(_width(line, _SMALL) for line in key) + _EDGE)
     height = bottom + 18 + 15 * len(key)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="trellis of {_quoted(record.tokens)}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="palmette-trellis" width="{width:.0f}" '
+        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'aria-label="trellis of {text_of(" ".join(record.tokens))}">',
         f"<style>{_STYLE}</style>",
         '<rect class="paper" width="100%" height="100%"/>',
         *_bands(record, states, width),
@@ -76,24 +63,20 @@ def trellis_svg(record: TrellisRecord, most: int = 10) -> str:
         *_path(record.best, "best", row, x, y),
         *_nodes(record, states, x, y),
         *(
-            f'<text class="token" x="{at:.1f}" y="26">{escape(word)}</text>'
+            f'<text class="token" x="{at:.1f}" y="26">{text_of(word)}</text>'
             for at, word in zip(x, record.tokens, strict=True)
         ),
         *(
-            f'<text class="state" x="{left - 22:.1f}" y="{y[k] + 4:.1f}">{escape(record.states[state])}</text>'
+            f'<text class="state" x="{left - 22:.1f}" y="{y[k] + 4:.1f}">{text_of(record.states[state])}</text>'
             for k, state in enumerate(states)
         ),
         *(
-            f'<text class="key" x="{_EDGE}" y="{bottom + 22 + 15 * k:.1f}">{escape(line)}</text>'
+            f'<text class="key" x="{_EDGE}" y="{bottom + 22 + 15 * k:.1f}">{text_of(line)}</text>'
             for k, line in enumerate(key)
         ),
         "</svg>\n",
     ]
     return "\n".join(parts)
-
-
-def _quoted(tokens: Sequence[str]) -> str:
-    return escape(" ".join(tokens), {'"': "&quot;"})
 
 
 def _width(text: str, size: float) -> float:

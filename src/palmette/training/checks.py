@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import counted
 from palmette.features.templates import TemplateSet
+from palmette.options.spelling import named, spelt
 
 logger = logging.getLogger(__name__)
 MANY = 50  # labels: fewer may all be different
@@ -45,14 +47,14 @@ def _labels(labels: Column, name: str) -> Iterator[tuple[str, str]]:
     once = int(np.count_nonzero(counts == 1))
     if nothing >= ALMOST * n:
         some = f"{nothing:,} of {n:,} {name}s are" if n > 1 else f"the only {name} is"
-        yield f"{some} `_`, which means no annotation", "choose another field by --label"
+        yield f"{some} `_`, which means no annotation", f"choose another field by {named(FormatSpec, 'label')}"
     elif used.size == 1:
         some = f"all {n:,} {name}s are" if n > 1 else f"the only {name} is"
-        yield f"{some} {labels.types[int(used[0])]!r}", "is it the right column? see --label"
+        yield f"{some} {labels.types[int(used[0])]!r}", f"is it the right column? see {named(FormatSpec, 'label')}"
     elif used.size >= MANY and used.size * TOKENS_PER_LABEL >= n and once >= ONCE * used.size:
         yield (
             f"{used.size:,} different {name}s for {counted(n, 'token')}, {once:,} of them occur once",
-            "is it the right column? see --label",
+            f"is it the right column? see {named(FormatSpec, 'label')}",
         )
 
 
@@ -69,7 +71,7 @@ def _words(corpus: Corpus, templates: TemplateSet | None) -> Iterator[tuple[str,
     if steps.size >= COUNTED and steps.sum() >= ALMOST * steps.size:
         yield (
             "the first column counts the tokens (1, 2, 3, ...) where words are expected",
-            "choose --format conllu, or other columns by --columns",
+            f"choose {spelt(FormatSpec, 'format', 'conllu')}, or other columns by {named(FormatSpec, 'columns')}",
         )
 
 
@@ -77,5 +79,5 @@ def _sentences(corpus: Corpus) -> Iterator[tuple[str, str]]:
     if corpus.n_sentences == 1 and corpus.n_tokens >= GIANT:
         yield (
             f"all {corpus.n_tokens:,} tokens are one sentence",
-            "is there a blank line after each sentence? see --format",
+            f"is there a blank line after each sentence? see {named(FormatSpec, 'format')}",
         )

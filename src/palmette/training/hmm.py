@@ -14,10 +14,13 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import training_mask
 from palmette.data.labels.partial import settle_partial
 from palmette.errors import UsageError, counted
+from palmette.options.declare import OptionError
 from palmette.options.learners import HiddenMarkov
+from palmette.options.spelling import argument, named
 from palmette.structures.chain.constraints import constraints, settle_scheme
 from palmette.structures.chain.model import ChainModel, best_labels
 from palmette.structures.hmm.linear import to_chain
@@ -35,17 +38,18 @@ def check_no_features(given: dict[str, Any]) -> None:
     """UsageError if an option about features is set. given: values by option name."""
     for name, value in given.items():
         if value:
-            raise UsageError(f"{name}: an hmm reads only words (column 0): leave it out, or choose another learner")
+            raise OptionError(name, "an hmm reads only words (column 0): leave it out, or choose another learner")
 
 
 def fit_hmm(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[ChainModel, TrainResult]:
     """Estimate an HMM by counting a labelled corpus in one pass; the interface is that of `fit_chain`."""
     if request.resume is not None or request.checkpoint:
         raise UsageError(
-            "an hmm is counted from all data at once: --resume and --checkpoint do not apply; train on all data"
+            f"an hmm is counted from all data at once: {argument('resume')} and {argument('checkpoint')} do not apply; "
+            "train on all data"
         )
     if request.order not in (1, 2):
-        raise UsageError(f"order: an hmm has order 1 or 2, not {request.order}")
+        raise OptionError("order", f"an hmm has order 1 or 2, not {request.order}")
     begun, settings = time.perf_counter(), request.settings
     counting = settings.learner
     assert isinstance(counting, HiddenMarkov)
@@ -89,7 +93,7 @@ def _report(hmm: HiddenMarkovModel, corpus: Corpus) -> None:
     if len(corpus.columns) > 1:
         others = len(corpus.columns) - 1
         left = "1 other column is" if others == 1 else f"{others} other columns are"
-        logger.info(f"an hmm reads only column 0: {left} left out; see --columns")
+        logger.info(f"an hmm reads only column 0: {left} left out; see {named(FormatSpec, 'columns')}")
     words = hmm.vocabulary
     logger.info(
         f"{counted(corpus.n_sentences, 'sentence')}, {counted(corpus.n_tokens, 'token')}, "

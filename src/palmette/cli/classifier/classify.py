@@ -18,6 +18,8 @@ WRITTEN = {"lines": "class, score and words, separated by TABs", "jsonl": "one J
 class Classify(FormatOption, ClassifyingOptions, EncodingOptions, OutputOptions, Command):
     """Write the class and the score of each sentence."""
 
+    examples = ("classifier classify classifier.palm input.txt -o classes.tsv",)
+    common = ("output", "text", "tagger", "format", "to", "structures", "quiet")
     owners = (TextSpec,)
     hidden = ("max-cell",)
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class CompareClassifiers(ClassifyingOptions, JsonOptions, LabelledCommand):
     """Compare classifiers on the same labelled sentences, with significance tests."""
 
+    examples = ("classifier compare old.palm new.palm test.tsv",)
+    common = ("format", "positives", "negatives", "tagger", "rounds", "seed", "json", "quiet")
     files: list = option(
         argument=True, repeat=True,
         help="Two or more models or outputs of `classifier classify`, followed by a labelled file: CLASS<TAB>words per "

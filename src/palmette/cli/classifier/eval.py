@@ -11,6 +11,8 @@ from palmette.options.declare import option
 class EvalClassifier(ClassifyingOptions, JsonOptions, LabelledCommand):
     """Score a classifier on sentences whose classes are known."""
 
+    examples = ("classifier eval classifier.palm test.tsv",)
+    common = ("format", "positives", "negatives", "tagger", "json", "quiet")
     model: str = option(argument=True, help="The model file.")
     data: str | None = option(
         default=None, argument=True,

@@ -35,6 +35,7 @@ FIXED = (
 class TrainClassifier(JsonOptions, LabelledCommand):
     """Train a classifier of sentences: it finds the latent structure that helps the decision most."""
 
+    examples = ("classifier train train.tsv -o classifier.palm --dev dev.tsv",)
     owners = (ClassifierOptions, TextSpec)
     common = (
         "output", "dev", "positives", "negatives", "learner", "latent", "types", "features", "template", "passes",

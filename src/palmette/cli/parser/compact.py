@@ -22,6 +22,8 @@ class CompactParser(JsonOptions, Command):
     """Make a parser small: weights of 8 or 16 bits, and without the weights that development data does not miss. The
     loss on the development data is reported. A compact parser is used like any other."""
 
+    examples = ("parser compact parser.palm -o small.palm --dev dev.conllu",)
+    common = ("output", "dev", "most-loss", "tagger", "skip-bad", "threads", "json", "quiet")
     owners = (TextSpec,)
 
     model: str = option(argument=True, help="The model file of a parser.")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class CompareParsers(ParsingOptions, JsonOptions, Command):
     """Compare parsers or parsed files on the same gold trees, with significance tests."""
 
+    examples = ("parser compare old.palm new.palm test.conllu",)
+    common = ("gold", "tagger", "beam", "rounds", "seed", "threads", "json", "quiet")
     owners = (TextSpec,)
 
     files: list = option(

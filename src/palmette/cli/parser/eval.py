@@ -34,6 +34,8 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
     (nsubj:pass) do not. `Without punctuation` leaves out words that consist of punctuation characters.
     """
 
+    examples = ("parser eval parser.palm test.conllu", "parser eval test.conllu parsed.conllu")
+    common = ("tagger", "beam", "draw", "svg", "sentences", "skip-bad", "threads", "json", "quiet")
     owners = (TextSpec,)
 
     first: str = option(argument=True, help="The model file of a parser; or the gold file, followed by the guess.")

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Command):
     """Parse a file, standard input or a typed sentence with a parser."""
 
+    examples = (
+        "parser parse parser.palm input.conllu -o parsed.conllu",
+        "parser parse parser.palm input.conllu --draw --sentences 1-3",
+    )
+    common = ("output", "text", "tagger", "beam", "nbest", "draw", "svg", "sentences", "threads", "quiet")
     owners = (TextSpec,)
 
     model: str = option(argument=True, help="The model file of a parser.")

@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 class TrainParser(JsonOptions, Command):
     """Train a dependency parser from a treebank."""
 
+    examples = ("parser train train.conllu -o parser.palm --dev dev.conllu",)
     owners = (ParserOptions, TextSpec)
     common = (
         "output", "dev", "learner", "beam", "update", "passes", "patience", "tagger", "jackknife", "features",

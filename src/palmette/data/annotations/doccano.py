@@ -16,6 +16,8 @@ from palmette.data.annotations.notes import Notes
 from palmette.data.annotations.offsets import AUTO, CHARACTERS, Ruler, by_characters, by_widths, has_wide, utf16_units
 from palmette.data.annotations.shared import Reading, flat_spans, kept_keys, note_losses
 from palmette.data.annotations.values import identity, listed, record, string, whole
+from palmette.data.formats.spec import FormatSpec
+from palmette.options.spelling import spelt
 
 NAME = "doccano"
 SPAN_KEYS = ("entities", "label", "labels", "spans", "annotations")
@@ -30,7 +32,9 @@ def read_line(given: Any, at: At, how: Reading, notes: Notes) -> Document:
     key = next((name for name in keys if name in row), None)
     if key is None:
         known = ", ".join(list(row)[:10]) or "none"
-        raise at.error(f"no key {keys[0]!r}; the object has {known}", "the key can be given: --columns KEY")
+        raise at.error(
+            f"no key {keys[0]!r}; the object has {known}", f"the key can be given: {spelt(FormatSpec, 'columns')}"
+        )
     text = string(row[key], f"the {key}", at)
     wanted = SPAN_KEYS if how.label_key is None else (how.label_key,)
     spans_key = next((name for name in wanted if row.get(name) is not None), None)

@@ -18,6 +18,8 @@ from palmette.data.annotations.notes import Notes
 from palmette.data.annotations.offsets import AUTO, CHARACTERS, Ruler, by_characters, by_widths, has_wide, rulers
 from palmette.data.annotations.shared import Reading, flat_spans, kept_keys, note_losses
 from palmette.data.annotations.values import decoded, identity, listed, number, record, string, whole
+from palmette.data.formats.spec import FormatSpec
+from palmette.options.spelling import spelt
 
 NAME = "labelstudio"
 FROM, TO, TYPES = "label", "text", ("labels", "hypertextlabels")
@@ -94,7 +96,8 @@ def _text_key(data: dict[str, Any], how: Reading, at: At) -> str:
     wanted = how.text_key or (TO if TO in data or len(keys) != 1 else keys[0])
     if wanted not in data:
         known = ", ".join(list(data)[:10]) or "nothing"
-        raise at.error(f"no key {wanted!r} in the data: it has {known}", "give the key of the text: --columns KEY")
+        hint = f"give the key of the text: {spelt(FormatSpec, 'columns')}"
+        raise at.error(f"no key {wanted!r} in the data: it has {known}", hint)
     return wanted
 
 

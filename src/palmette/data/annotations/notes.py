@@ -47,7 +47,7 @@ KINDS: dict[str, Kind] = {
     "differs": Kind("kept", "span", "kept, though the file gives another text than is at the offsets"),
     "units": Kind(
         "kept", "document", "with characters beyond U+FFFF, where offsets may count characters or UTF-16 units: see "
-        "--offsets",
+        "the option offsets",
     ),
     "utf16": Kind("kept", "document", "with offsets in UTF-16 units, which became characters"),
     "line_ends": Kind("kept", "document", "with offsets that count CR LF as one character, which became characters"),

@@ -11,8 +11,8 @@ from palmette.data.formats.format import Output
 from palmette.data.formats.labelling import Labelling
 from palmette.data.formats.spec import ANNOTATORS
 
-_MARGINALS = "formats of annotators have no place for --marginals: write jsonl"
-_SCORES = "formats of annotators have no place for --scores: write jsonl, or --confidence"
+_MARGINALS = "formats of annotators have no place for marginals: write jsonl"
+_SCORES = "formats of annotators have no place for scores of sentences: write jsonl, or confidences"
 _CONFIDENCE = "doccano has no place for confidences: write prodigy, labelstudio, brat or jsonl"
 
 

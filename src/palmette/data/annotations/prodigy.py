@@ -15,6 +15,8 @@ from palmette.data.annotations.document import ACCEPT, ANSWERS, PREDICTED, At, D
 from palmette.data.annotations.notes import Notes
 from palmette.data.annotations.shared import Reading, flat_spans, kept_keys, note_losses
 from palmette.data.annotations.values import identity, listed, number, record, string, whole
+from palmette.data.formats.spec import FormatSpec
+from palmette.options.spelling import spelt
 
 NAME = "prodigy"
 _SPAN_KEYS = ("start", "end", "label", "score", "id", "token_start", "token_end")
@@ -24,7 +26,8 @@ def read_task(given: Any, at: At, how: Reading, notes: Notes) -> Document:
     task = record(given, "the task", at)
     key = how.text_key or "text"
     if key not in task:
-        raise at.error(f"no key {key!r}; the task has {', '.join(list(task)[:10]) or 'none'}", _HINT)
+        hint = f"the key of the text can be given: {spelt(FormatSpec, 'columns')}"
+        raise at.error(f"no key {key!r}; the task has {', '.join(list(task)[:10]) or 'none'}", hint)
     text = string(task[key], f"the {key}", at)
     spans_key = how.label_key or "spans"
     found = task.get(spans_key)
@@ -41,9 +44,6 @@ def read_task(given: Any, at: At, how: Reading, notes: Notes) -> Document:
         format=NAME, kept={k: v for k, v in task.items() if k not in own},
         others=len(relations) if isinstance(relations, list) else 0, place=str(at), line=at.line,
     )  # fmt: skip
-
-
-_HINT = "the key of the text can be given: --columns KEY"
 
 
 def _span(given: Any, k: int, at: At) -> TextSpan:

@@ -18,6 +18,7 @@ from palmette.data.folders import files_in
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.text import check_utf8, is_utf8
 from palmette.errors import DataError, UsageError
+from palmette.options.spelling import named, spelt
 
 _LineReader = Callable[[Any, At, Reading, Notes], Document]
 LINE_READERS: dict[str, _LineReader] = {prodigy.NAME: prodigy.read_task, doccano.NAME: doccano.read_line}
@@ -27,7 +28,9 @@ TXT, ANN = ".txt", ".ann"
 def reading(spec: FormatSpec) -> Reading:
     """How a file is read by its specification."""
     if spec.columns is not None and len(spec.columns) != 1:
-        raise UsageError(f"{spec.format} has one text: give one key with --columns, not {len(spec.columns)}")
+        raise UsageError(
+            f"{spec.format} has one text: give one key by {named(type(spec), 'columns')}, not {len(spec.columns)}"
+        )
     return Reading(None if spec.columns is None else spec.columns[0], spec.label, spec.offsets)
 
 
@@ -87,4 +90,5 @@ def _content(path: str, spec: FormatSpec) -> str:
     try:
         return data.decode(spec.encoding)
     except UnicodeError as error:
-        raise DataError(f"not {spec.encoding}: {error}", file=path, hint="choose another one with --encoding") from None
+        hint = f"choose another one: {spelt(type(spec), 'encoding')}"
+        raise DataError(f"not {spec.encoding}: {error}", file=path, hint=hint) from None

@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 
 from palmette.data.annotations.document import At
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError
+from palmette.options.spelling import named
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 LARGEST = 1 << 53  # whole numbers up to which JavaScript counts
@@ -44,7 +46,9 @@ def decoded(data: str, at: At) -> Any:
         raise
     except json.JSONDecodeError as error:
         line = (at.line or 1) + error.lineno - 1
-        hint = "if it is something else, say what: --format text, plain, columns or another one"
+        hint = (
+            f"if it is something else, say what by {named(FormatSpec, 'format')}: text, plain, columns or another one"
+        )
         raise At(at.file, line).error(f"not JSON: {error.msg} at character {error.colno} of the line", hint) from None
     except UnicodeEncodeError:
         raise at.error("a string holds half of a surrogate pair", "clean the text first") from None

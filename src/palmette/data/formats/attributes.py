@@ -208,7 +208,7 @@ def _parser(spec: FormatSpec, source: str) -> Parser:
     return lambda data, line: parse_attributes(data, source, line, spec.has_label is not False)
 
 
-_REFUSAL = "after attributes a confidence would be read as one more attribute: leave --to attributes out"
+_REFUSAL = "after attributes a confidence would be read as one more attribute: write another format"
 
 FORMAT = Format(
     _parser,

@@ -23,6 +23,8 @@ from palmette.data.formats.spec import format_by_name
 from palmette.data.stream import BLANK_LINES, BLOCK, LINES, cut_blocks
 from palmette.data.text import PLAIN, TextSpec, check_utf8
 from palmette.errors import DataError, UsageError, counted
+from palmette.options.declare import OptionError
+from palmette.options.spelling import argument
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +65,7 @@ def stream_classified(
     """The sentences of a file in lists of about `block` bytes; from a pipe, as soon as they have arrived."""
     form = format or _format_of(path, spec.encoding)
     if form not in CLASSIFIED_FORMATS:
-        raise UsageError(f"format: there is no {form!r}; choose one of {', '.join(CLASSIFIED_FORMATS)}")
+        raise OptionError("format", f"there is no {form!r}; choose one of {', '.join(CLASSIFIED_FORMATS)}")
     if form == "columns" and labelled:
         raise UsageError("columns have no field for a class: give two files, positives and negatives")
     name, cut = shown(path), BLANK_LINES if form == "columns" else LINES
@@ -83,7 +85,7 @@ def _format_of(path: FilePath, encoding: str) -> str:
     """jsonl if the name ends in it or the first line is a JSON object, else lines."""
     named = format_by_name(path)
     if named is None and format_by_content(path, encoding) == "jsonl":
-        logger.info("%s is read as jsonl, by its first line (--format lines if it is not)", shown(path))
+        logger.info("%s is read as jsonl, by its first line (give the format lines if it is not)", shown(path))
         return "jsonl"
     return "jsonl" if named == "jsonl" else "lines"
 
@@ -172,7 +174,7 @@ def _check_pos(found: list[ClassifiedSentence], first: ClassifiedSentence, name:
 
 def check_classified_output(format: str) -> None:
     if format not in CLASSIFIED_OUTPUTS:
-        raise UsageError(f"output: there is no {format!r}; choose one of {', '.join(CLASSIFIED_OUTPUTS)}")
+        raise OptionError("output", f"there is no {format!r}; choose one of {', '.join(CLASSIFIED_OUTPUTS)}", "to")
 
 
 def classified_bytes(
@@ -246,6 +248,5 @@ def two_classes(labels: set[str], positive: str | None, name: str) -> tuple[str,
         if {label.lower() for label in labels} == {low, high}:
             return tuple(sorted(named, key=lambda label: label.lower() == high))  # type: ignore[return-value]
     raise UsageError(
-        f"which class is positive, {named[0]} or {named[1]}? Give --positive {named[1]} (in Python positive="
-        f"{named[1]!r}), for example"
+        f"which class is positive, {named[0]} or {named[1]}? Give {argument('positive', named[1])}, for example"
     )

@@ -23,12 +23,9 @@ from palmette.data.text import check_utf8, n_line_ends
 from palmette.errors import DataError, UsageError, counted
 from palmette.kernels.io import columns as kernels
 from palmette.kernels.io.splice import splice
+from palmette.options.spelling import spelt
 
 SEPARATORS = {"tab": kernels.TAB, "space": kernels.RUNS, "comma": 44, "semicolon": 59, "bar": 124}
-_HINT = (
-    f"every line needs as many as the first (--ragged pad adds or drops cells); the separator can be chosen: "
-    f"{', '.join(SEPARATORS)}"
-)
 
 
 class Layout(NamedTuple):
@@ -90,6 +87,14 @@ class ColumnParser:
             self.ragged.report()
 
 
+def _hint() -> str:
+    pad = spelt(FormatSpec, "ragged", "pad")
+    return (
+        f"every line needs as many as the first ({pad} adds or drops cells); the separator can be chosen: "
+        f"{', '.join(SEPARATORS)}"
+    )
+
+
 def column_number(name: str) -> int:
     """The number of a column that the user gives."""
     try:
@@ -117,7 +122,7 @@ def parse_columns(
         # Only a column other than the last one is certain to be the label's; see Layout.
         label = None if label == -1 or not -lines.n_columns <= label < lines.n_columns else label
     try:
-        cells = read_cells(lines, lines.tokens, source, _HINT)
+        cells = read_cells(lines, lines.tokens, source, _hint())
     except DataError:
         if ragged is None:
             raise
@@ -292,7 +297,7 @@ def _relabel(corpus: Corpus, spec: FormatSpec, ids: np.ndarray, labels: Sequence
     if not ids.size:
         return lines.data.tobytes()
     assert spec.label is not None
-    cells = read_cells(lines, lines.tokens, corpus.source, _HINT)
+    cells = read_cells(lines, lines.tokens, corpus.source, _hint())
     c = column_number(spec.label) % cells.n_columns
     return replace_cells(lines, cells.start[c], cells.end[c], ids, labels)
 

@@ -13,8 +13,10 @@ import numpy as np
 
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.ragged import FILLER, RaggedRows, usual_width
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.text import PLAIN, TextSpec, check_utf8, read_text
 from palmette.errors import DataError, UsageError, counted
+from palmette.options.spelling import named, spelt
 
 MARK = "-DOCSTART-"
 ANYTHING = ("?", "_")  # partial labels that allow every label
@@ -97,11 +99,14 @@ def _cutter(separator: str):  # type: ignore[no-untyped-def]
 def _ragged(cells: list[str], width: int, file: str, number: int) -> None:
     if width < 2:
         raise DataError(
-            "one column, but gold and guess are two", file=file, line=number, hint="see --separator tab|space"
+            "one column, but gold and guess are two",
+            file=file,
+            line=number,
+            hint=f"see {named(FormatSpec, 'separator')}",
         )
     raise DataError(
         f"{counted(len(cells), 'column')} where {width} are expected", file=file, line=number,
-        hint="each line needs as many columns as the first (--ragged pad adds or drops cells)",
+        hint=f"each line needs as many columns as the first ({spelt(FormatSpec, 'ragged', 'pad')} adds or drops cells)",
     )  # fmt: skip
 
 

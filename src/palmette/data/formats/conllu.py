@@ -47,15 +47,19 @@ from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of, without
 from palmette.errors import DataError, UsageError
 from palmette.kernels.io import columns as kernels
 from palmette.kernels.io.splice import splice
+from palmette.options.spelling import named
 
 logger = logging.getLogger(__name__)
 
 TREE = ("head", "deprel")
 _LONGEST_ID = 9  # digits of a word number: longer ones are no such number, and might not fit into an i64
-_HINT = "CoNLL-U has ten fields with TABs between them; a tagger reads other input with --format"
 
 
 # Reading as a corpus
+
+
+def _hint() -> str:
+    return f"CoNLL-U has ten fields with TABs between them; a tagger reads other input by {named(FormatSpec, 'format')}"
 
 
 def field_number(name: str) -> int:
@@ -82,7 +86,7 @@ def parse_conllu(data: bytes, layout: Layout, source: str, first_line: int = 1) 
     lines.between, lines.n_columns = kernels.TAB, len(CONLLU_FIELDS)
     if not lines.tokens.size:
         return Corpus(np.zeros(1, np.int64), lines=lines, source=source)
-    cells = read_cells(lines, lines.tokens, source, _HINT)
+    cells = read_cells(lines, lines.tokens, source, _hint())
     _check_other_lines(lines, source)
     _check_numbers(cells, lines, source)
     label, _ = chosen_columns(layout, cells.n_columns, source, first_line + int(lines.tokens[0]))
@@ -98,7 +102,7 @@ def _check_other_lines(lines: Lines, source: str) -> None:
     others = np.flatnonzero(lines.kind == kernels.OTHER_LINE)
     others = others[lines.data[lines.start[others]] != kernels.HASH]
     if others.size:
-        read_cells(lines, others, source, _HINT)
+        read_cells(lines, others, source, _hint())
 
 
 def _check_numbers(cells: Cells, lines: Lines, source: str) -> None:
@@ -250,7 +254,7 @@ def _relabel(corpus: Corpus, spec: FormatSpec, ids: np.ndarray, labels: Sequence
     return replace_cells(corpus.lines, corpus.lines.cut, corpus.lines.resume, ids, labels)
 
 
-_NO_ROOM = "CoNLL-U has no field for all labels: write them with --to jsonl or --to columns"
+_NO_ROOM = "CoNLL-U has no field for all labels: write jsonl or columns"
 
 FORMAT = Format(
     _parser,

@@ -22,6 +22,7 @@ from palmette.data.stream import LINES
 from palmette.data.text import check_utf8
 from palmette.errors import DataError, counted
 from palmette.kernels.io.columns import BLANK_LINE, OTHER_LINE, TAB, TOKEN_LINE
+from palmette.options.spelling import spelt
 
 LABEL_KEYS = ("tags", "ner_tags", "labels", "pos_tags", "chunk_tags", "upos", "xpos")
 TAGS = "tags"
@@ -100,7 +101,9 @@ class JsonlParser:
             if key is None:
                 known = ", ".join(LABEL_KEYS)
                 raise self._error(
-                    f"no labels: none of the keys {known}", line, "give the key of the labels: --label KEY"
+                    f"no labels: none of the keys {known}",
+                    line,
+                    f"give the key of the labels: {spelt(FormatSpec, 'label')}",
                 )
             self.keys = self.keys._replace(label=key)
         found = self._decoded(_labels, self._field(fields, key, line), key, line)

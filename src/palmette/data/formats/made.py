@@ -17,7 +17,9 @@ from palmette.data.corpus import Corpus
 from palmette.data.formats.attributes import escaped
 from palmette.data.formats.jsonl import TAGS
 from palmette.data.formats.labelling import BREAKING, Labelling, cell_rows, token_records
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, UsageError
+from palmette.options.spelling import named
 
 NOTHING = "_"
 
@@ -33,7 +35,9 @@ def _columns(given: Labelling, labelled: bool) -> bytes:
 def check_words(corpus: Corpus, name: str) -> None:
     """DataError if the tokens have no words, which a format must have."""
     if corpus.n_tokens and not corpus.columns:
-        raise DataError(f"there are only labels, and {name} has words", file=corpus.source, hint="see --label")
+        raise DataError(
+            f"there are only labels, and {name} has words", file=corpus.source, hint=f"see {named(FormatSpec, 'label')}"
+        )
 
 
 def _jsonl(given: Labelling, labelled: bool) -> bytes:

@@ -17,7 +17,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
+from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, counted
+from palmette.options.spelling import spelt
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +70,8 @@ class RaggedRows:
     def _no_label(self, found: int, width: int, line: int) -> DataError:
         return DataError(
             f"{counted(found, 'column')} where {width} are expected: it is not known whether the label is one of them",
-            file=self.source, line=line, hint="correct or delete the line; --ragged pad needs a label on each line",
+            file=self.source, line=line,
+            hint=f"correct or delete the line; {spelt(FormatSpec, 'ragged', 'pad')} needs a label on each line",
         )  # fmt: skip
 
     def report(self) -> None:
@@ -80,8 +83,8 @@ class RaggedRows:
         parts = [(short, "padded with `_`"), (len(self.rows) - short, "cut")]
         told = " and ".join(f"{n:,} {what}" for n, what in parts if n)
         logger.warning(
-            "%s:%d: %s where %d are expected; %s: %s (--ragged error: stop there)",
+            "%s:%d: %s where %d are expected; %s: %s (%s: stop there)",
             self.source, first.line, counted(first.found, "column"), first.width,
-            counted(len(self.rows), "such line"), told,
+            counted(len(self.rows), "such line"), told, spelt(FormatSpec, "ragged", "error"),
         )  # fmt: skip
         self.rows = []

@@ -15,6 +15,7 @@ from palmette.data.files import FilePath, shown
 from palmette.data.text import TextSpec
 from palmette.errors import ModelError, UsageError
 from palmette.options.declare import OptionError, option
+from palmette.options.spelling import spelt
 
 logger = logging.getLogger(__name__)
 
@@ -109,13 +110,13 @@ class FormatSpec(TextSpec):
     columns: tuple[str, ...] | None = option(
         default=None, group="data", metavar="NAME,...", parse=names_from_text, check=_check_names("columns"),
         help="Columns that templates see as 0, 1, ...: numbers, CoNLL-U fields or JSON keys (default: all but the "
-        "label; form; tokens). Of annotated texts the key of the text.",
+        "label; of CoNLL-U form; of JSON tokens). Of annotated texts the key of the text.",
     )  # fmt: skip
     label: str | None = option(
         default=None, group="data", metavar="NAME",
-        help="Column, CoNLL-U field or JSON key of the label: a number from 0 (default: -1, the last column; upos; "
-        "the first of tags, ner_tags, labels, pos_tags, chunk_tags, upos and xpos). Of annotated texts the key of the "
-        "spans, or the name of the control that made them.",
+        help="Column (a number from 0), CoNLL-U field or JSON key of the label (default: the last column, -1; of "
+        "CoNLL-U upos; of JSON the first of tags, ner_tags, labels, pos_tags, chunk_tags, upos and xpos). Of annotated "
+        "texts the key of the spans, or the name of the control that made them.",
     )  # fmt: skip
     tag_names: tuple[str, ...] | None = option(
         default=None, group="data", metavar="NAME,...", parse=names_from_text, check=_check_names("tag_names"),
@@ -188,7 +189,8 @@ class FormatSpec(TextSpec):
             return expected if found is None and expected in ANNOTATORS else named
         if found not in (None, expected):
             usual = named or expected
-            logger.info("%s is read as %s, by its first lines (--format %s if it is not)", shown(path), found, usual)
+            other = spelt(FormatSpec, "format", usual)
+            logger.info("%s is read as %s, by its first lines (%s if it is not)", shown(path), found, other)
         return found
 
     def stored(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from palmette.data.formats.labelling import Labelling, check_labels
 from palmette.data.formats.registry import load_format
 from palmette.data.formats.spec import ANNOTATORS
 from palmette.errors import UsageError
+from palmette.options.spelling import argument
 
 
 class Writer:
@@ -48,7 +49,7 @@ class Writer:
         wanted = {**confidence._asdict(), "scores": scores}
         for name, message in output.refuses.items():
             if wanted[name]:
-                raise UsageError(message)
+                raise UsageError(f"{message} ({argument('output')})")
         self.labels, self.scores, self.confidence = list(labels), scores, confidence
         self._write = output.write
         self.opened = output.opened

@@ -15,7 +15,9 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.formats.columns_light import ANYTHING
 from palmette.data.labels.numbers import LabelNumbers
-from palmette.errors import DataError
+from palmette.errors import DataError, either
+from palmette.options.search import Beam
+from palmette.options.spelling import named
 
 
 class LabelMask(NamedTuple):
@@ -36,7 +38,8 @@ class _Sets:
         unknown = [name for name in names if name not in self.numbers]
         if unknown:
             raise DataError(
-                f"{where}: the model has no label {unknown[0]!r}", hint="see `palmette inspect` for its labels"
+                f"{where}: the model has no label {unknown[0]!r}",
+                hint=f"see {either('labels_', '`palmette inspect`')} for its labels",
             )
         Y = len(self.numbers)
         if not names:
@@ -148,7 +151,7 @@ def check_feasible(scores: np.ndarray, corpus: Corpus, beam: int = 0) -> None:
         s = int(bad[0])
         what, hint = "no label sequence is possible", "known labels and forbidden transitions contradict each other"
         if beam:
-            hint += f", or a beam of {beam} is too narrow to find one: try a wider one (--beam)"
+            hint += f", or a beam of {beam} is too narrow to find one: try a wider one ({named(Beam, 'width')})"
         if not np.isneginf(scores[s]):
             what, hint = "its score overflows", "scale the values of attributes down"
         raise DataError(

@@ -19,6 +19,8 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.formats.columns_light import ANYTHING
 from palmette.errors import DataError, counted
+from palmette.options.chain import ChainOptions
+from palmette.options.spelling import spelt
 
 logger = logging.getLogger(__name__)
 ANY = "?"
@@ -90,8 +92,8 @@ def _decided(corpus: Corpus, looks: Sequence[str], possible: bool) -> bool:
         and _nothing_else(cells, looks)
     ):
         logger.warning(
-            "%s of %s have the label `?` or a choice `A|B`: taken as partial labels (--no-partial: as labels)",
-            f"{n:,}", counted(total, "token"),
+            "%s of %s have the label `?` or a choice `A|B`: taken as partial labels (%s: as labels)",
+            f"{n:,}", counted(total, "token"), spelt(ChainOptions, "partial", False),
         )  # fmt: skip
         return True
     choices = [cell for cell in looks if cell != ANY]
@@ -102,7 +104,8 @@ def _decided(corpus: Corpus, looks: Sequence[str], possible: bool) -> bool:
     if choices:
         more = f" and {counted(len(choices) - 1, 'other')} like it are" if len(choices) > 1 else " is"
         where = counted(sum(tokens[cell] for cell in choices), "token")
-        logger.warning("%r%s taken as labels (%s); --partial reads them as choices", choices[0], more, where)
+        partial = spelt(ChainOptions, "partial", True)
+        logger.warning("%r%s taken as labels (%s); %s reads them as choices", choices[0], more, where, partial)
     return False
 
 
@@ -131,5 +134,6 @@ def _line_of(corpus: Corpus, cell: str) -> int | None:
 def _doubtful(corpus: Corpus, cell: str) -> DataError:
     return DataError(
         f"the label {cell!r} looks like a partial one", file=corpus.source, line=_line_of(corpus, cell),
-        hint="give --partial if `?` means any label and `A|B` one of several, --no-partial if they are labels",
+        hint=f"give {spelt(ChainOptions, 'partial', True)} if `?` means any label and `A|B` one of several, "
+        f"{spelt(ChainOptions, 'partial', False)} if they are labels",
     )  # fmt: skip

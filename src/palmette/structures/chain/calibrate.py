@@ -13,7 +13,7 @@ from palmette.data.formats.confidence import Confidence
 from palmette.data.labels.mask import LabelMask, known_gold, label_names, training_mask
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.data.subset import take
-from palmette.errors import DataError
+from palmette.errors import DataError, either
 from palmette.evaluation.calibration import BINS, Reliability, reliability, sentence_hits, span_hits
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.posteriors import confidence_of
@@ -83,7 +83,7 @@ def fit_temperature(model: ChainModel, corpus: Corpus, watch: Watch | None = Non
     if not used.n_tokens:
         raise DataError(
             "no sentence has labels that the model could give", file=corpus.source,
-            hint="is it data for another task? `palmette inspect` lists the model's labels",
+            hint=f"is it data for another task? {either('labels_', '`palmette inspect`')} lists the model's labels",
         )  # fmt: skip
     data = model.encode(used, _gold(model, used))
 

@@ -17,6 +17,7 @@ import numpy as np
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import FeatureWeights
 from palmette.kernels.chain.packed import PackedRows
+from palmette.options.spelling import argument
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.packed import CompactModel, compact_model
 from palmette.structures.chain.prune import pruned
@@ -64,7 +65,7 @@ def compact_chain(
         if 100 * (before - after) > most_loss + ROUNDING:
             raise UsageError(
                 f"weights of 8 bits lose {100 * (before - after):.2f} points on the development data, and at most "
-                f"{most_loss:g} may be lost: allow more with --most-loss, or give more development data"
+                f"{most_loss:g} may be lost: allow more with {argument('most_loss')}, or give more development data"
             )
         for share in SHARES:
             less = _without_smallest(full, share)

@@ -21,7 +21,9 @@ from palmette.data.labels.schemes import (
     schemes_of,
     unseen_scheme,
 )
-from palmette.errors import DataError, UsageError, counted
+from palmette.errors import DataError, UsageError, counted, either
+from palmette.options.chain import TaggerOptions
+from palmette.options.spelling import named, spelt
 from palmette.structures.chain.weights import everything_allowed
 
 logger = logging.getLogger(__name__)
@@ -55,7 +57,8 @@ def settle_scheme(
     mended, done = repaired(corpus, labels, known, found) if taken else (corpus, 0)
     taken = taken and (corpus.label_numbers is None or corpus.label_numbers.have(label_names(mended)))
     if taken and _all_usable(mended, labels, known, old_labels, found.scheme):
-        logger.warning("%s; %s (--constraints strict: error)", _summary(found, corpus), _outcome(found, done))
+        strict = spelt(TaggerOptions, "constraints", "strict")
+        logger.warning("%s; %s (%s: error)", _summary(found, corpus), _outcome(found, done), strict)
         return mended, found.scheme
     logger.warning(
         "the labels follow no tag scheme, so that any label may follow any: %s; %s",
@@ -100,7 +103,8 @@ def _outcome(found: Violations, done: int) -> str:
 
 
 def _rewriting(scheme: str) -> str:
-    return f"`palmette convert FILE -o OUT --to {scheme.lower()}` (convert_labels in Python) rewrites ill-formed chunks"
+    how = either("convert_labels", f"`palmette convert FILE -o OUT --to {scheme.lower()}`")
+    return f"{how} rewrites ill-formed chunks"
 
 
 def _warn_of_stray_labels(corpus: Corpus) -> None:
@@ -124,7 +128,8 @@ def _no_scheme(labels: Sequence[str], corpus: Corpus) -> DataError:
     assert corpus.labels is not None
     strange = next((label for label in labels if not HYPHEN.split(label)[0]), labels[0])
     return DataError(
-        f"--constraints strict: labels of a tag scheme (B-X, I-X, O) are expected, and {strange!r} is none",
+        f"{spelt(TaggerOptions, 'constraints', 'strict')}: labels of a tag scheme (B-X, I-X, O) are expected, and "
+        f"{strange!r} is none",
         file=corpus.source,
     )
 
@@ -179,5 +184,6 @@ def _check_gold(known: np.ndarray, allowed: Transitions, labels: list[str], corp
             f"the label {labels[known[token]]!r} after {before!r} is forbidden, and the training data has it",
             file=corpus.source,
             line=corpus.line_of(token),
-            hint="mend the data, or use --constraints auto or none, or another --forbidden list",
+            hint=f"mend the data, or use {spelt(TaggerOptions, 'constraints', 'auto')} or none, or another list of "
+            + named(TaggerOptions, "forbidden"),
         )

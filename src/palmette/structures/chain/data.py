@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from palmette.data.corpus import Attributes, Corpus, wants_exact_values
-from palmette.errors import DataError
+from palmette.data.formats.spec import FormatSpec
+from palmette.errors import DataError, either
 from palmette.features.encode import Encoder, new_feature_index
 from palmette.features.index import growing
 from palmette.features.templates import LABEL_CONTEXT
@@ -18,6 +19,7 @@ from palmette.kernels.core.index import FeatureIndex, find_all, hash_index
 from palmette.kernels.core.table import add_all, renumbered
 from palmette.kernels.encode.encode import Cells, keep_attributes
 from palmette.kernels.io.columns import join_types
+from palmette.options.spelling import spelt
 from palmette.structures.chain.lists import without_zeros
 from palmette.structures.chain.weights import ARITIES, Seen, Shape
 
@@ -72,7 +74,8 @@ def _attributes_of(corpus: Corpus) -> Attributes:
         raise DataError(
             "the model was trained on ready-made attributes, and this input has columns",
             file=corpus.source,
-            hint="give a CRFsuite attribute file (--format attributes), or dictionaries in Python",
+            hint=f"give a CRFsuite attribute file ({spelt(FormatSpec, 'format', 'attributes')})"
+            + either(", or dictionaries", ""),
         )
     return corpus.attributes
 

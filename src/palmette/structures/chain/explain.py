@@ -21,6 +21,7 @@ import numpy as np
 from palmette.data.candidate import Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask
+from palmette.display import drawn
 from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights
 from palmette.structures.chain.attribute_names import attribute_name, attribute_words
@@ -63,6 +64,9 @@ class Explanation(NamedTuple):
     second_states: list[str] | None
     difference: float
     contributions: list[Contribution]  # the largest ones first
+
+    def _repr_html_(self) -> str:
+        return drawn(self, "notebook_explanation:explained")
 
 
 def weight_of(chain: Chain, rows: FeatureWeights, attribute: int, states: tuple[int, ...]) -> float:

@@ -16,6 +16,8 @@ from palmette.data.formats.write import Writer
 from palmette.data.labels.mask import LabelMask, mask_from_column
 from palmette.data.stream import BLOCK, Processed, Progress, process_file
 from palmette.errors import UsageError, counted
+from palmette.options.spelling import argument, named, spelt
+from palmette.options.states import LabelHistory, Latent
 from palmette.structures.chain.model import CAP, ChainModel, Decoded
 
 SMALLEST_BLOCK = 1 << 12
@@ -120,16 +122,17 @@ def nbest_file(
 
 def _check(model: ChainModel, request: TagRequest) -> None:
     if request.states and model.shape.states_per_label == 1:
-        raise UsageError("the model has no latent states to write; train it with --latent or --label-history")
+        hidden = f"{spelt(Latent, 'states', 2)} or {spelt(LabelHistory, 'memory', 'bigram')}"
+        raise UsageError(f"the model has no latent states to write; train it with {hidden}")
     if request.states and request.decode != "viterbi":
-        raise UsageError("states are those of the best path: --show-states requires --decode viterbi")
+        raise UsageError(f"states are those of the best path: {argument('states')} requires {argument('decode')}")
     if request.states and any(request.confidences):
-        raise UsageError("confidences are those of labels: leave --show-states out")
+        raise UsageError(f"confidences are those of labels: leave {argument('states')} out")
 
 
 def _check_known(spec: FormatSpec, request: TagRequest) -> None:
     if request.known is not None and spec.format in ANNOTATORS:
-        raise UsageError(f"known labels are in a column (--known), and {spec.format} has none")
+        raise UsageError(f"known labels are in a column ({argument('known')}), and {spec.format} has none")
 
 
 def _check_listed(request: TagRequest) -> None:
@@ -162,8 +165,7 @@ def with_columns(corpus: Corpus, helpers: Sequence[ChainModel], reader: ChainMod
     if helpers and corpus.n_tokens and encoder is not None and len(corpus.columns) >= encoder.n_columns:
         raise UsageError(
             f"the model reads {counted(encoder.n_columns, 'column')} and the input has {len(corpus.columns)}: "
-            "--with has nothing "
-            "to add; choose the columns of the input with --columns"
+            f"there is nothing to add; leave {argument('add')} out, or choose columns by {named(FormatSpec, 'columns')}"
         )
     for model in helpers:
         ids, _ = model.tag(corpus)

@@ -13,13 +13,15 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.data.labels.schemes import Transitions
-from palmette.errors import DataError, UsageError, counted
+from palmette.errors import DataError, counted
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Chain, Data, Trellis, make_trellis, stride_of
 from palmette.kernels.chain.train import decode
 from palmette.kernels.core.compile import prepared
 from palmette.kernels.core.index import FeatureIndex
 from palmette.options.chain import ChainSettings
+from palmette.options.declare import OptionError
+from palmette.options.spelling import argument
 from palmette.structures.chain.data import allow_table, encode_contexts, encode_corpus
 from palmette.structures.chain.search import Searching
 from palmette.structures.chain.weights import Shape
@@ -33,7 +35,6 @@ if TYPE_CHECKING:  # the best path does not wait for the other ways to decode
     from palmette.structures.chain.session import Session
     from palmette.structures.stored_features import Names
 
-MAKE_COLUMNS = "add the columns, or let another model make them: --with pos=pos.palm"
 MOST_BIAS = 1e9  # more would leave nothing of the scores in a float32
 
 
@@ -145,9 +146,11 @@ class ChainModel(Searching):
         states_per_label = self.shape.states_per_label
         for label, value in bias.items():
             if label not in self.labels:
-                raise UsageError(f"bias: the model has no label {label!r}; it has {_some(self.labels)}")
+                raise OptionError("bias", f"the model has no label {label!r}; it has {_some(self.labels)}")
             if not abs(value) <= MOST_BIAS:
-                raise UsageError(f"bias: {value} for {label} is not a number between -{MOST_BIAS:g} and {MOST_BIAS:g}")
+                raise OptionError(
+                    "bias", f"{value} for {label} is not a number between -{MOST_BIAS:g} and {MOST_BIAS:g}"
+                )
             state = self.labels.index(label) * states_per_label
             row[state : state + states_per_label] = value
         return row
@@ -214,9 +217,9 @@ class ChainModel(Searching):
     ) -> Decoded:
         """Labels by one of DECODINGS."""
         if how not in DECODINGS:
-            raise UsageError(f"decode: there is no {how!r}; choose one of {', '.join(DECODINGS)}")
+            raise OptionError("decode", f"there is no {how!r}; choose one of {', '.join(DECODINGS)}")
         if type(cap) is not int or not 1 <= cap <= MOST_CAP:
-            raise UsageError(f"cap: {cap!r} is not a number of paths between 1 and {MOST_CAP:,}")
+            raise OptionError("cap", f"{cap!r} is not a number of paths between 1 and {MOST_CAP:,}")
         if how == "viterbi" or not corpus.n_tokens:
             return Decoded(*self.tag(corpus, bias, known), None)
         check_memory(corpus.offset, self.shape, self.encoder)
@@ -295,14 +298,14 @@ def best_labels(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarr
     return (states if chain.plain else chain.label_of[states]), scores
 
 
-def check_columns(corpus: Corpus, encoder: Encoder | None, hint: str = MAKE_COLUMNS) -> None:
-    """DataError if a corpus has fewer columns than the templates read."""
+def check_columns(corpus: Corpus, encoder: Encoder | None, hint: str | None = None) -> None:
+    """DataError if a corpus has fewer columns than the templates read; `hint`: what to do, if no model can help."""
     if encoder is not None and len(corpus.columns) < encoder.n_columns and corpus.n_tokens:
         raise DataError(
             f"the model reads {counted(encoder.n_columns, 'column')} and the input has {len(corpus.columns)}",
             file=corpus.source,
             line=corpus.line_of(0),
-            hint=hint,
+            hint=f"add the columns, or let another model make them: {argument('add')}" if hint is None else hint,
         )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from palmette.data.candidate import Candidate, Labelling
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask, check_feasible
-from palmette.errors import UsageError
+from palmette.options.declare import OptionError
 from palmette.structures.chain.beam import beam_lists
 from palmette.structures.chain.model import ChainModel, check_memory
 from palmette.structures.chain.posteriors import are_probabilities
@@ -33,7 +33,7 @@ def of_no_token(model: ChainModel) -> Labelling:
 
 def check_count(n: int) -> None:
     if type(n) is not int or not 1 <= n <= MOST_BEST:
-        raise UsageError(f"nbest: {n!r} is not a number of label sequences between 1 and {MOST_BEST}")
+        raise OptionError("nbest", f"{n!r} is not a number of label sequences between 1 and {MOST_BEST}")
 
 
 def nbest_lists(

@@ -14,7 +14,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.formats.confidence import Confidence, SpanPosteriors
 from palmette.data.labels.mask import LabelMask, check_feasible
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
-from palmette.errors import UsageError
+from palmette.errors import UsageError, either
 from palmette.evaluation.spans import ChunkTables, lenient_chunks
 from palmette.kernels.chain.posteriors import Marks, Places, Posteriors
 from palmette.structures.chain.model import ChainModel, check_memory
@@ -43,8 +43,8 @@ def check_probabilities(model: ChainModel, what: str) -> None:
     if not are_probabilities(model):
         raise UsageError(
             f"{what}: the scores of this model are not calibrated, so there are no probabilities; calibrate it on "
-            "labelled data that it was not trained on (`palmette calibrate`, or Tagger.calibrate), or ask for "
-            "predict_marginals or predict_confidence, which make no such promise"
+            f"labelled data that it was not trained on ({either('calibrate(X, y)', '`palmette calibrate`')}), or ask "
+            f"for {either('predict_marginals or predict_confidence', 'confidences')}, which make no such promise"
         )
 
 

@@ -7,7 +7,10 @@ from typing import NamedTuple
 from palmette.errors import UsageError
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
+from palmette.options.chain import TaggerOptions
+from palmette.options.declare import OptionError
 from palmette.options.search import TAGGER_SEARCHES, Beam
+from palmette.options.spelling import spelt
 from palmette.structures.chain.weights import Shape
 
 
@@ -45,17 +48,20 @@ class Searching:
         if search is None:
             search = "beam" if self.beam or beam else "viterbi"
         if search not in TAGGER_SEARCHES:
-            raise UsageError(f"search: there is no {search!r}; choose one of {', '.join(TAGGER_SEARCHES)}")
+            raise OptionError("search", f"there is no {search!r}; choose one of {', '.join(TAGGER_SEARCHES)}")
         if search == "viterbi":
+            how = spelt(TaggerOptions, "search", "beam")
             if beam is not None:
-                raise UsageError("beam: exact search has no width; leave it out, or use --search beam")
+                raise OptionError("beam", f"exact search has no width; leave it out, or use {how}")
             if recombine is not None:
-                raise UsageError("recombine: exact search has no prefixes; leave it out, or use --search beam")
+                raise OptionError("recombine", f"exact search has no prefixes; leave it out, or use {how}")
             check_searchable(self.encoder, search)
             self.beam = 0
             return
         if self.shape.local:
-            raise UsageError("search: maxent normalises the labels of each token, which takes exact search, not a beam")
+            raise OptionError(
+                "search", "maxent normalises the labels of each token, which takes exact search, not a beam"
+            )
         if recombine is not None or not self.beam:
             self.recombine = recombine is not False
         if beam is not None:
@@ -70,5 +76,5 @@ def check_searchable(encoder: Encoder | None, search: str) -> None:
         first = encoder.templates.label_contexts[0]
         raise UsageError(
             f"the template `{first.text}` (line {first.line} of {encoder.templates.name}) reads earlier labels, which "
-            "exact search cannot: use --search beam, or leave templates with %y out"
+            f"exact search cannot: use {spelt(TaggerOptions, 'search', 'beam')}, or leave templates with %y out"
         )

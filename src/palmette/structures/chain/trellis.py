@@ -12,6 +12,7 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import LabelMask
+from palmette.display import drawn_by
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import make_trellis
 from palmette.kernels.chain.train import decode
@@ -50,6 +51,13 @@ class TrellisRecord(msgspec.Struct, frozen=True):
     def as_dict(self) -> dict:
         """The record as plain data."""
         return msgspec.to_builtins(self)
+
+    def __repr__(self) -> str:
+        return f"TrellisRecord({len(self.tokens)} tokens, {len(self.states)} states, score {self.score:.4f})"
+
+    __str__ = drawn_by("trellis:trellis_lines")
+    _repr_svg_ = drawn_by("trellis_svg:trellis_svg")
+    _repr_html_ = _repr_svg_  # inside of the notebook's page the picture has the notebook's colours
 
 
 def trellis_of(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = None) -> TrellisRecord:

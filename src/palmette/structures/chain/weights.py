@@ -28,6 +28,8 @@ from palmette.kernels.chain.forms import (
     stride_of,
 )
 from palmette.kernels.core.aligned import aligned_zeros
+from palmette.options.chain import ChainOptions
+from palmette.options.spelling import spelt
 from palmette.structures.chain.lists import fixed, grows
 
 ARITIES = (1, 2, 3)
@@ -142,7 +144,8 @@ def new_chain(shape: Shape, sizes: Mapping[int, int], allowed: Transitions, seen
     except (MemoryError, ValueError) as error:
         raise UsageError(
             f"the weights do not fit into memory ({error}); "
-            "use --edge-features seen, --min-count 2, or fewer templates on label pairs and triples"
+            f"use {spelt(ChainOptions, 'edge_features', 'seen')}, {spelt(ChainOptions, 'min_count', 2)}, or fewer "
+            "templates on label pairs and triples"
         ) from None
     label_of = (np.arange(H) // shape.states_per_label).astype(np.int32)
     return Chain(

@@ -16,13 +16,18 @@ from palmette.features.encode import Encoder
 from palmette.kernels.core.index import FeatureIndex
 from palmette.kernels.latent.forms import Sentences, Views, Weights, make_workspace
 from palmette.kernels.latent.train import decide
-from palmette.options.latent import LatentSettings
+from palmette.options.latent import ClassifierOptions, LatentSettings
+from palmette.options.spelling import spelt
 from palmette.structures.chain.model import check_columns
 from palmette.structures.latent.data import encode, longest
 from palmette.structures.latent.views import View, make_views, packed
 from palmette.structures.stored_features import Names
 
-NO_POS = "add the parts of speech, or give a tagger that makes them: --tagger pos.palm"
+
+def no_pos() -> str:
+    """What to do about sentences of bare words."""
+    tagger = spelt(ClassifierOptions, "tagger", "pos.palm")
+    return f"add the parts of speech, or give a tagger that makes them: {tagger}"
 
 
 @dataclass
@@ -47,7 +52,7 @@ class ClassifierModel:
         return packed(self.views, self.settings.chunk_types, self.settings.pairs)
 
     def encode(self, corpus: Corpus) -> Sentences:
-        check_columns(corpus, self.encoder, NO_POS)
+        check_columns(corpus, self.encoder, no_pos())
         return encode(corpus, self.encoder, self.feature_index)
 
     def decide(self, corpus: Corpus, structures: bool = False) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from palmette.errors import DataError
+from palmette.errors import DataError, either
 from palmette.kernels.lm import sample as lm_sample
 from palmette.kernels.lm.score import BEGIN, Grams
 
@@ -65,7 +65,8 @@ def direct_masses(grams: Grams, n_words: int) -> np.ndarray:
     if mass.min() < -1e-4 or abs(grams.p[:n_words].sum() - 1) > 1e-3 or bool((abs(total[has] - 1) > 1e-3).any()):
         raise DataError(
             "this model is not interpolated, or its probabilities do not sum to one: it cannot be sampled from",
-            hint="estimate it with `palmette lm train`, or with another tool that interpolates",
+            hint=f"estimate it with {either('LanguageModel.fit', '`palmette lm train`')}, or with another tool that "
+            "interpolates",
         )
     np.maximum(mass, 0.0, out=mass)
     whole = np.cumsum(mass)

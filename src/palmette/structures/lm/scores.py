@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from palmette.display import drawn_by
 from palmette.kernels.lm.score import UNKNOWN
 
 
@@ -19,6 +20,8 @@ class TextScore:
     logprob: float
     perplexity: float
     perplexity_without_unknown: float  # their probabilities left out; they are still contexts
+
+    _repr_html_ = drawn_by("notebook_scores:text_score")
 
 
 @dataclass(frozen=True)

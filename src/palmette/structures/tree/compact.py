@@ -20,6 +20,7 @@ from palmette.errors import ModelError, UsageError
 from palmette.kernels.tree.forms import Small, Weights, action_bytes
 from palmette.kernels.tree.small import BUCKET, MOST, small_lists
 from palmette.kernels.tree.weights import lists_of
+from palmette.options.spelling import argument
 from palmette.structures.tree.model import ParserModel, small_weights
 
 PRICES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0)
@@ -75,7 +76,7 @@ def compact_parser(
         if _loses(before, after, most_loss):
             raise UsageError(
                 f"rounded weights lose {100 * (before - after):.2f} points on the development data, and at most "
-                f"{most_loss:g} may be lost: allow more with --most-loss, or give more development data"
+                f"{most_loss:g} may be lost: allow more with {argument('most_loss')}, or give more development data"
             )
         for trial in PRICES:
             tried = replace(model, weights=compact_weights(worth(lists, trial), actions))

@@ -18,6 +18,8 @@ from palmette.data.treebank import Treebank
 from palmette.errors import DataError
 from palmette.evaluation.tokens import sentence_sums
 from palmette.kernels.tree.projective import crossing_arcs, lift_arcs, lower_arcs
+from palmette.options.spelling import spelt
+from palmette.options.tree import TreeOptions
 
 LIFTED = "↑"
 
@@ -98,5 +100,6 @@ def check_relations(types: Sequence[str], source: str) -> None:
     if taken := next((name for name in types if LIFTED in name), None):
         raise DataError(
             f"the relation {taken!r} holds {LIFTED}, which marks the relations of lifted arcs", file=source,
-            hint="rename it, or leave trees that are not projective out: --non-projective skip",
+            hint="rename it, or leave trees that are not projective out: "
+            + spelt(TreeOptions, "non_projective", "skip"),
         )  # fmt: skip

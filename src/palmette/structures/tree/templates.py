@@ -38,6 +38,7 @@ from palmette.kernels.tree.forms import (
     S2,
     VARIANT,
 )
+from palmette.options.declare import OptionError
 from palmette.structures.tree.named_templates import SETS
 
 FIELDS = {"w": "form", "m": "lemma", "u": "upos", "x": "xpos", "f": "feats"}
@@ -84,7 +85,9 @@ def choose_templates(features: str | FilePath) -> Templates:
         data = read_text(features)
     except (PalmetteError, OSError, TypeError, ValueError) as error:  # also of a name that is none
         names = ", ".join(SETS)
-        raise UsageError(f"features: {str(features)!r} is neither a named set ({names}) nor a readable file") from error
+        raise OptionError(
+            "features", f"{str(features)!r} is neither a named set ({names}) nor a readable file"
+        ) from error
     check_utf8(data, shown(features), hint=CONVERT)
     return compile_templates(data.decode(), shown(features))
 

@@ -14,7 +14,9 @@ import numpy as np
 
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, FeatureWeights, no_state, no_sums
-from palmette.options.learners import Learner, Likelihood
+from palmette.options.chain import ChainOptions
+from palmette.options.learners import Crf, Learner, Likelihood
+from palmette.options.spelling import argument, named, spelt
 from palmette.structures.chain.weights import estimated, physical_memory
 from palmette.structures.training_log import Epoch
 from palmette.training.chain.dev import Dev
@@ -90,11 +92,9 @@ def warn_if_cut_short(outcome: TrainResult, learner: Learner) -> None:
     """Warn if the number of iterations ended the training."""
     if outcome.cut_short:
         assert isinstance(learner, Likelihood)
-        more, name = MORE * learner.iterations, type(learner).__name__
-        logger.warning(
-            "%s: use --iterations %d (learner=%s(iterations=%d)), or a larger --tolerance (tolerance=...)",
-            outcome.ended, more, name, more, extra={CUT_SHORT: True},
-        )  # fmt: skip
+        more = spelt(type(learner), "iterations", MORE * learner.iterations)
+        less = named(type(learner), "tolerance")
+        logger.warning("%s: use %s, or a larger %s", outcome.ended, more, less, extra={CUT_SHORT: True})
 
 
 def new_objective(problem: TrainingData, penalty: Penalty) -> ChainObjective:
@@ -111,8 +111,9 @@ def check_memory(size: int, memory: int = MEMORY) -> None:
     if there is not None and needed > there:
         raise UsageError(
             f"{size:,} weights take {needed / 2**30:.0f} GB in L-BFGS, this machine has {there / 2**30:.0f} GB: use "
-            "--optimiser adagrad, --state-features seen, --edge-features seen, --min-count 2, or fewer templates on "
-            "label pairs and triples"
+            f"{spelt(Crf, 'optimiser', 'adagrad')}, {spelt(ChainOptions, 'state_features', 'seen')}, "
+            f"{spelt(ChainOptions, 'edge_features', 'seen')}, {spelt(ChainOptions, 'min_count', 2)}, or fewer "
+            "templates on label pairs and triples"
         )
 
 
@@ -122,7 +123,9 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
     learner = settings.chosen_learner
     assert isinstance(learner, Likelihood)
     if request.checkpoint:
-        raise UsageError(f"--checkpoint is for learners that process the data sentence by sentence, not {learner.kind}")
+        raise UsageError(
+            f"{argument('checkpoint')} is for learners that process the data sentence by sentence, not {learner.kind}"
+        )
     penalty = Penalty(0.0 if learner.l1_then_l2 else learner.penalty, learner.l1)
     objective = new_objective(problem, penalty)
     outcome = train_likelihood(problem, learner, penalty, objective)

@@ -16,6 +16,8 @@ from palmette.kernels.chain.forms import Active, Chain, no_active
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.train_beam import BeamLearner, make_beam_learning_workspace, train_beam
 from palmette.kernels.learning.rule import MAX_VIOLATION, PERCEPTRON, Rule
+from palmette.options.chain import ChainOptions
+from palmette.options.spelling import spelt
 from palmette.structures.chain.label_context import (
     carried,
     contexts_norm,
@@ -122,5 +124,6 @@ def check_beam(problem: TrainingData) -> None:
         corpus = problem.collected.corpus
         raise DataError(
             "beam search learns from full labels, and this label is partial", file=corpus.source,
-            line=corpus.line_of(int(unsure[0])), hint="partial labels need exact search: leave --search beam out",
+            line=corpus.line_of(int(unsure[0])),
+            hint=f"partial labels need exact search: {spelt(ChainOptions, 'search', 'viterbi')}",
         )  # fmt: skip

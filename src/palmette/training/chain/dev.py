@@ -18,7 +18,8 @@ from palmette.evaluation.scores import Scores, score
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Data
 from palmette.kernels.core.index import FeatureIndex
-from palmette.options.chain import ChainSettings
+from palmette.options.chain import ChainOptions, ChainSettings, development_data
+from palmette.options.spelling import named, spelt
 from palmette.structures.chain.beam import beam_labels
 from palmette.structures.chain.constraints import repair_dev
 from palmette.structures.chain.data import Collected, allow_table, encode_contexts, encode_corpus
@@ -82,7 +83,8 @@ def held_out(
     """Development data for a model with these attributes, labels and tag scheme."""
     if dev is None:
         if settings.patience is not None or settings.tune_bias:
-            raise UsageError("--patience and --tune-bias need development data: --dev FILE or --dev-share 0.1")
+            both = f"{named(ChainOptions, 'patience')} and {named(ChainOptions, 'tune_bias')}"
+            raise UsageError(f"{both} need development data: {development_data()}")
         return None
     check_labelled(dev, "development")
     check_columns(dev, encoder, SAME_COLUMNS)
@@ -103,7 +105,7 @@ def held_out(
     if metric == "f1" and not spans:
         raise UsageError(
             "the metric f1 scores spans, and the labels are not chunk labels (B-X, I-X, O): choose accuracy, or "
-            "--constraints bare if each run of equal labels is a span"
+            f"{spelt(ChainOptions, 'constraints', 'bare')} if each run of equal labels is a span"
         )
     if metric == "auto":
         metric = "f1" if spans else "accuracy"

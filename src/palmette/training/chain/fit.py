@@ -16,6 +16,9 @@ from palmette.data.corpus import Corpus
 from palmette.errors import DataError, UsageError, counted
 from palmette.kernels.chain.forms import Data
 from palmette.kernels.core.compile import check_compiled
+from palmette.options.chain import ChainOptions, TaggerOptions, development_data
+from palmette.options.spelling import named
+from palmette.options.states import Latent
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.model import ChainModel
@@ -85,7 +88,8 @@ def _best_of_restarts(problem: TrainingData, restarts: int) -> TrainedChain:
     """The best of several trainings with different seeds: by development data, else by the objective."""
     settings = problem.settings
     if problem.dev is None and not settings.chosen_learner.full_batch:
-        raise UsageError("--restarts selects the best training on development data: give --dev FILE or --dev-share 0.1")
+        what = f"{named(Latent, 'restarts')} selects the best training on development data"
+        raise UsageError(f"{what}: give {development_data()}")
     best, best_figure = None, -float("inf")
     for number in range(restarts):
         own = problem._replace(settings=settings.replace(seed=settings.seed + number))
@@ -117,13 +121,13 @@ def _report_infeasible(trained: TrainedChain, data: Data, corpus: Corpus) -> Non
             "no training sentence has a label sequence that satisfies both its annotation and the transition "
             "constraints" + (", or the steps were so large that scores overflowed" if steps else ""),
             file=corpus.source,
-            hint=(f"{cure(data, learner)}, or " if steps else "") + "see --constraints and --forbidden",
+            hint=(f"{cure(data, learner)}, or " if steps else "") + f"see {_rules()}",
         )  # fmt: skip
     if trained.infeasible:
         logger.warning(
-            "%s left out: no label sequence satisfies both the annotation and the transition constraints; see "
-            "--constraints and --forbidden",
+            "%s left out: no label sequence satisfies both the annotation and the transition constraints; see %s",
             counted(trained.infeasible, "training sentence is", "training sentences are"),
+            _rules(),
         )
 
 
@@ -164,11 +168,17 @@ def _vocabulary(corpus: Corpus, unicode: str, old: ChainModel | None) -> np.ndar
     return np.union1d(words, old.vocabulary) if old is not None else np.sort(words)
 
 
+def _rules() -> str:
+    """What forbids label sequences."""
+    return f"{named(TaggerOptions, 'constraints')} and {named(TaggerOptions, 'forbidden')}"
+
+
 def tuned_bias(model: ChainModel, dev: Dev | None) -> dict[str, float]:
     """The bias of the label O with the best F1 on development data, by grid search."""
     assert dev is not None
     if "O" not in model.labels:
-        raise UsageError("--tune-bias trades precision for recall of spans, and there is no label O")
+        tune = named(ChainOptions, "tune_bias")
+        raise UsageError(f"{tune} trades precision for recall of spans, and there is no label O")
     weights = model.chain.weights[0].w
     some = np.abs(weights[(weights != 0) & np.isfinite(weights)])
     scale = float(some.mean()) if some.size else 1.0

@@ -10,6 +10,7 @@ from palmette.errors import UsageError, counted
 from palmette.kernels.chain.train_beam import BeamLearner
 from palmette.options.learners import Crf
 from palmette.options.search import UPDATE_NUMBERS
+from palmette.options.spelling import argument
 from palmette.structures.chain.weights import with_state
 from palmette.training.chain.beam import BeamLearning, best_before, starting_contexts
 from palmette.training.chain.costs import chunks_for
@@ -30,7 +31,7 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
     learner = settings.chosen_learner
     if request.checkpoint and learner.keeps_state:
         name = learner.values().get("optimiser", learner.kind)
-        raise UsageError(f"--checkpoint: {name} has state per weight, which model files do not store")
+        raise UsageError(f"{argument('checkpoint')}: {name} has state per weight, which model files do not store")
     done = training_log_of(request.resume)
     plain = _plain_model(problem)
     choices = settings.estimators_to_try(problem.dev is not None)

@@ -11,6 +11,7 @@ from palmette.errors import DataError
 from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.options.learners import Learner
+from palmette.options.spelling import named
 from palmette.training.lbfgs.minimise import Result
 from palmette.training.result import TrainResult
 
@@ -60,7 +61,7 @@ def cure(data: Data, learner: Learner) -> str:
     """What to do about an overflow."""
     if data.features[0].val.size or (data.weight != 1).any():
         return SCALE
-    return "choose a smaller --rate" if "rate" in learner.values() else SCALE
+    return f"choose a smaller {named(type(learner), 'rate')}" if "rate" in learner.values() else SCALE
 
 
 def check_moved(outcome: TrainResult, chain: Chain, data: Data) -> None:

@@ -7,15 +7,18 @@ import logging
 import numpy as np
 
 from palmette.data.corpus import Corpus
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
 from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, training_mask
 from palmette.data.labels.partial import settle_partial
 from palmette.data.labels.schemes import scheme_shown
-from palmette.errors import DataError, UsageError, counted
+from palmette.errors import DataError, counted
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
-from palmette.options.chain import ChainSettings
+from palmette.options.chain import ChainSettings, TaggerOptions
+from palmette.options.declare import OptionError
 from palmette.options.learners import MaxEnt
+from palmette.options.spelling import named, spelt
 from palmette.options.states import MOST_STATES, LabelHistory, Latent
 from palmette.structures.chain.constraints import constraints, settle_scheme
 from palmette.structures.chain.data import Collected, allow_table
@@ -78,7 +81,9 @@ def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
         raise DataError("the label is empty", file=corpus.source, line=corpus.line_of(token))
     if len(labels) > 32000:
         raise DataError(
-            f"{len(labels)} different labels", file=corpus.source, hint="is the label column the right one? see --label"
+            f"{len(labels)} different labels",
+            file=corpus.source,
+            hint=f"is the label column the right one? see {named(FormatSpec, 'label')}",
         )
     return labels
 
@@ -149,7 +154,9 @@ def _latent_states(latent: int | dict[str, int], labels: list[str]) -> tuple[int
         return latent, ()
     strange = [label for label in latent if label not in labels]
     if strange:
-        raise UsageError(f"latent: no label {strange[0]!r} in the training data, which has {', '.join(labels[:20])}")
+        raise OptionError(
+            "states", f"no label {strange[0]!r} in the training data, which has {', '.join(labels[:20])}", "latent"
+        )
     states = tuple(latent.get(label, 1) for label in labels)
     return max(states), () if len(set(states)) == 1 else states
 
@@ -177,11 +184,13 @@ def _report_size(collected: Collected, shape: Shape, settings: ChainSettings, la
         + (" and those of earlier labels as they come" if LABEL_CONTEXT in sizes else "")
     )
     if not sum(sizes.values()):
-        logger.warning("there are no attributes: only label sequences are learnt; see --template and --min-count")
+        see = f"{named(TaggerOptions, 'template')} and {named(TaggerOptions, 'min_count')}"
+        logger.warning("there are no attributes: only label sequences are learnt; see %s", see)
     if dense * 12 > LARGE:
         logger.warning(
-            f"the weights may take {dense * 12 / 2**30:.1f} GB; "
-            "--edge-features seen, --state-features seen, --min-count 2 or --max-attributes reduce their number"
+            f"the weights may take {dense * 12 / 2**30:.1f} GB; {spelt(TaggerOptions, 'edge_features', 'seen')}, "
+            f"{spelt(TaggerOptions, 'state_features', 'seen')}, {spelt(TaggerOptions, 'min_count', 2)} or "
+            f"{named(TaggerOptions, 'max_attributes')} reduce their number"
         )
 
 

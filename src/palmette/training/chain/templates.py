@@ -6,12 +6,15 @@ import logging
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
+from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.schemes import are_chunk_labels
-from palmette.errors import DataError, UsageError
+from palmette.errors import DataError, UsageError, either
 from palmette.features.lint import check_columns, lint
 from palmette.features.named import named_set
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet, read_templates
+from palmette.options.chain import TaggerOptions
+from palmette.options.spelling import named, spelt
 
 logger = logging.getLogger(__name__)
 _CURE = {0: "drop B and T lines", 1: "have a line `B` and none with T", 2: "add a line `T`"}
@@ -40,7 +43,8 @@ def choose_templates(
     if not corpus.columns:
         raise DataError(
             "there is no column other than the label", file=corpus.source, line=corpus.line_of(0),
-            hint="a line needs a word and a label; see --label, --columns and --separator",
+            hint=f"a line needs a word and a label; see {named(FormatSpec, 'label')}, {named(FormatSpec, 'columns')} "
+            f"and {named(FormatSpec, 'separator')}",
         )  # fmt: skip
     _warn_of_label_columns(corpus)
     if template is None:
@@ -48,8 +52,8 @@ def choose_templates(
     templates = template if isinstance(template, TemplateSet) else read_templates(template)
     if order is not None and order != templates.order:
         raise UsageError(
-            f"--order {order} conflicts with the templates, which make an order {templates.order} model: "
-            f"{_CURE[order]}, or leave --order out"
+            f"{spelt(TaggerOptions, 'order', order)} conflicts with the templates, which make an order "
+            f"{templates.order} model: {_CURE[order]}, or leave {named(TaggerOptions, 'order')} out"
         )
     check_columns(templates, len(corpus.columns), templates.name)
     for warning in lint(templates):
@@ -62,7 +66,8 @@ def _named(name: str | None, order: int | None, corpus: Corpus, resources: Resou
     if name is None:
         assert corpus.labels is not None
         name = "ner" if are_chunk_labels(corpus.labels.types) else "pos"
-        logger.info(f"no features were chosen: using the named set `{name}` (see `palmette features {name}`)")
+        see = either("", f" (see `palmette features {name}`)")
+        logger.info(f"no features were chosen: using the named set `{name}`{see}")
     return named_set(name, 1 if order is None else order, len(corpus.columns), resources)
 
 
@@ -72,7 +77,7 @@ def _warn_of_label_columns(corpus: Corpus) -> None:
     assert labels is not None
     for k, column in enumerate(corpus.columns):
         if len(labels.types) > 1 and (column.ids == labels.ids).all() and column.types == labels.types:
-            logger.warning(f"feature column {k} is the label itself; see --columns")
+            logger.warning(f"feature column {k} is the label itself; see {named(FormatSpec, 'columns')}")
 
 
 def _warn_of_idle_resources(templates: TemplateSet, resources: Resources) -> None:
@@ -80,4 +85,5 @@ def _warn_of_idle_resources(templates: TemplateSet, resources: Resources) -> Non
     for kind, names in (("lexicon", resources.lexicons), ("cluster", resources.clusters)):
         for name in names:
             if f"{kind}:{name}" not in used:
-                logger.warning(f"no template uses %x[0,0,{kind}:{name}]; see `palmette features --atoms`")
+                see = either("docs/templates.md", "`palmette features --atoms`")
+                logger.warning(f"no template uses %x[0,0,{kind}:{name}]; see {see}")

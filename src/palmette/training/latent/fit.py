@@ -17,12 +17,14 @@ from palmette.kernels.core.compile import check_compiled
 from palmette.kernels.core.index import FeatureIndex, hash_index
 from palmette.kernels.core.table import renumbered
 from palmette.kernels.latent.forms import Labelled, Views, Weights
-from palmette.options.latent import LatentSettings
+from palmette.options.declare import OptionError
+from palmette.options.latent import LatentOptions, LatentSettings
 from palmette.options.learners import Lclr
+from palmette.options.spelling import argument, spelt
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.model import ChainModel, check_columns
 from palmette.structures.latent.data import check_templates, encode, sentences
-from palmette.structures.latent.model import NO_POS, ClassifierModel, scores_of
+from palmette.structures.latent.model import ClassifierModel, no_pos, scores_of
 from palmette.structures.latent.views import View, make_views, packed
 from palmette.structures.latent.weights import largest, new_weights, used
 from palmette.structures.stored_features import some_names
@@ -177,13 +179,14 @@ def _warn_of_size(task: Task, n_weights: int) -> None:
     size = n_weights * (4 if task.settings.estimator == "last" else 12)
     if size > LARGE:
         logger.warning(
-            f"the weights may take {size / 2**30:.1f} GB; --min-count 2, fewer types or fewer views reduce their number"
+            f"the weights may take {size / 2**30:.1f} GB; {spelt(LatentOptions, 'min_count', 2)}, fewer types or fewer "
+            "views reduce their number"
         )
 
 
 def _check(task: Task) -> None:
     check_templates(task.encoder)
-    check_columns(task.corpus, task.encoder, NO_POS)
+    check_columns(task.corpus, task.encoder, no_pos())
     for sign, name in zip((-1, 1), task.classes, strict=True):
         if not (task.y == sign).any():
             raise DataError(f"there is no training sentence of the class {name}", file=task.corpus.source)
@@ -195,18 +198,18 @@ def _check(task: Task) -> None:
             raise DataError("there is no development sentence", file=task.dev[0].source)
     if task.checkpoint and task.settings.chosen_learner.keeps_state:
         kind = task.settings.chosen_learner.kind
-        raise UsageError(f"--checkpoint: {kind} has state per weight, which model files do not store")
+        raise UsageError(f"{argument('checkpoint')}: {kind} has state per weight, which model files do not store")
     if task.resume is not None:
         check_resumed(task.resume, task.settings)
         if task.chunker is not None:
-            raise UsageError("init: a training that continues another one has its weights already")
+            raise OptionError("init", "a training that continues another one has its weights already")
     if task.chunker is not None:
         if task.settings.latent != "chunks":
-            raise UsageError("init: a chunker is a start for chunk views, not for latent states or none")
+            raise OptionError("init", "a chunker is a start for chunk views, not for latent states or none")
         views = make_views("chunks", task.settings.view_names, task.settings.chunk_types)
         check_chunker(task.chunker, views, to_text(task.encoder.templates))
         if task.range is not None and not 0 < task.range < np.inf:
-            raise UsageError(f"init_range: {task.range} is not a number above 0, nor auto")
+            raise OptionError("init_range", f"{task.range} is not a number above 0, nor auto")
 
 
 def _accuracy_on(

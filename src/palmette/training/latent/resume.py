@@ -10,8 +10,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from palmette.errors import UsageError
 from palmette.kernels.latent.forms import Weights
+from palmette.options.declare import OptionError
 from palmette.options.latent import LatentSettings
 from palmette.structures.latent.model import ClassifierModel
 from palmette.structures.latent.weights import used
@@ -26,10 +26,10 @@ def check_resumed(old: ClassifierModel, settings: LatentSettings) -> None:
     for name in FIXED:
         before, now = getattr(old.settings, name), getattr(settings, name)
         if before != now:
-            raise UsageError(f"resume: {name} is {before!r} in the model, and cannot become {now!r}")
+            raise OptionError("resume", f"{name} is {before!r} in the model, and cannot become {now!r}")
     kind = old.settings.chosen_learner.kind
     if settings.chosen_learner.kind != kind:
-        raise UsageError(f"resume: training continues with the learner of the model, {kind}")
+        raise OptionError("resume", f"training continues with the learner of the model, {kind}")
 
 
 def training_log_of(old: ClassifierModel) -> list[ClassifierEpoch]:

@@ -13,9 +13,11 @@ import numpy as np
 
 from palmette.data.labels.notation import HYPHEN
 from palmette.data.labels.schemes import reading
-from palmette.errors import UsageError
 from palmette.features.templates import to_text
 from palmette.kernels.latent.forms import Views, Weights
+from palmette.options.chain import TaggerOptions
+from palmette.options.declare import OptionError
+from palmette.options.spelling import spelt
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.latent.views import VIEWS, View
 
@@ -23,15 +25,15 @@ from palmette.structures.latent.views import VIEWS, View
 def types_of(chunker: ChainModel) -> tuple[str, ...]:
     """The chunk types of a chunker, in the order of its labels."""
     if chunker.scheme not in VIEWS.values():
-        raise UsageError("init: the model is not a chunker: its labels follow no tag scheme")
+        raise OptionError("init", "the model is not a chunker: its labels follow no tag scheme")
     return tuple(dict.fromkeys(kind for letter, kind in _parts(chunker.labels) if letter != "O"))
 
 
 def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) -> None:
     """UsageError if the weights of the chunker do not apply to these views and templates."""
     if chunker.scheme not in [view.scheme for view in views]:
-        raise UsageError(
-            f"init: the chunker's tags are {chunker.scheme}, and the views are {', '.join(v.name for v in views)}"
+        raise OptionError(
+            "init", f"the chunker's tags are {chunker.scheme}, and the views are {', '.join(v.name for v in views)}"
         )
     shape, seen = chunker.shape, chunker.chain.weights[0].first.size > 0
     if (
@@ -41,12 +43,13 @@ def check_chunker(chunker: ChainModel, views: Sequence[View], templates: str) ->
         or chunker.encoder is None
         or set(chunker.feature_indexes) != {1}
     ):
-        raise UsageError("init: the chunker must be a plain chain with dense weights for single labels only")
+        raise OptionError("init", "the chunker must be a plain chain with dense weights for single labels only")
     own = {line for line in to_text(chunker.encoder.templates).split("\n") if line.startswith(("U", "u"))}
     if not own & set(templates.split("\n")):
-        raise UsageError(
-            "init: the chunker has none of the classifier's templates; train it with --features ngrams, or give its "
-            "template file to both"
+        raise OptionError(
+            "init",
+            "the chunker has none of the classifier's templates; train it with "
+            f"{spelt(TaggerOptions, 'features', 'ngrams')}, or give its template file to both",
         )
 
 
@@ -61,7 +64,7 @@ def start_from(chunker: ChainModel, views: Sequence[View], packed: Views, weight
     n = len(chunker.labels)
     largest = max(float(np.abs(block).max(initial=0.0)) for block in (one.w, ends.w, pairs.w))
     if largest == 0.0:
-        raise UsageError("init: all weights of the chunker are zero")
+        raise OptionError("init", "all weights of the chunker are zero")
     factor = np.float32(size / largest)
     rows = one.w.shape[0]
     A = one.slot.size

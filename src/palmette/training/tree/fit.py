@@ -15,7 +15,9 @@ from palmette.evaluation.attachment import score_trees
 from palmette.kernels.core.compile import check_compiled
 from palmette.kernels.tree.forms import LEFT, RIGHT, Weights
 from palmette.kernels.tree.weights import MOST_ACTIONS
-from palmette.options.tree import TreeSettings
+from palmette.options.declare import OptionError
+from palmette.options.spelling import spelt
+from palmette.options.tree import TreeOptions, TreeSettings
 from palmette.structures.training_log import Epoch
 from palmette.structures.tree.model import (
     SHIFTING,
@@ -96,7 +98,8 @@ def fit_parser(
 def _check_variants(templates: Templates, settings: TreeSettings, actions: int, old: ParserModel | None) -> None:
     if templates.reads_variants and settings.variants == 1:
         raise UsageError(
-            f"{templates.name} reads hidden variants of arcs, and the parser has none: --variants 2 (variants=2)"
+            f"{templates.name} reads hidden variants of arcs, and the parser has none: "
+            + spelt(TreeOptions, "variants", 2)
         )
     if templates.reads_variants and settings.min_count:
         raise UsageError(
@@ -106,7 +109,7 @@ def _check_variants(templates: Templates, settings: TreeSettings, actions: int, 
         for name in ("variants", "init_size", "seed"):
             before = getattr(old.settings, name)
             if getattr(settings, name) != before:
-                raise UsageError(f"{name}: training with hidden variants continues with that of the model, {before}")
+                raise OptionError(name, f"training with hidden variants continues with that of the model, {before}")
     if 1 + (actions - 1) * settings.variants > MOST_ACTIONS:
         raise DataError(
             f"{actions - 1} kinds of arcs with {settings.variants} variants; at most {MOST_ACTIONS - 1} are possible"
@@ -163,7 +166,8 @@ def made_projective(treebank: Treebank, how: str) -> Treebank:
         does = "is not projective and is" if n == 1 else "are not projective and are"
         logger.info(f"{n:,} of {counted(good.size, 'tree')} {does} left out")
     if not good.any():
-        raise DataError("no tree of the training data is projective", hint="--non-projective pseudo transforms them")
+        pseudo = spelt(TreeOptions, "non_projective", "pseudo")
+        raise DataError("no tree of the training data is projective", hint=f"{pseudo} transforms them")
     return treebank.take(np.flatnonzero(good))
 
 

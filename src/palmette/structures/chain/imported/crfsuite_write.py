@@ -8,6 +8,8 @@ from palmette.data.corpus import bytes_of
 from palmette.errors import UsageError, counted
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import FeatureWeights
+from palmette.options.chain import TaggerOptions
+from palmette.options.spelling import spelt
 from palmette.structures.chain.imported.cqdb import cqdb_bytes
 from palmette.structures.chain.imported.crfsuite import CHUNK, FEATURE, HEADER, KIND, MARK, STATE, TRANSITION, VERSION
 from palmette.structures.chain.lists import as_lists, fixed
@@ -120,10 +122,10 @@ def _faults(model: ChainModel) -> list[str]:
     if edges:
         faults.append(f"{counted(edges, 'attribute')} on label pairs or triples (B and T templates with a cell)")
     if chain.transitions[0].w[:, : shape.n_labels].any():
-        faults.append("start and end weights: train with --no-ends")
+        faults.append(f"start and end weights: train with {spelt(TaggerOptions, 'ends', False)}")
     allowed = model.allowed
     if not (allowed.start.all() and allowed.pair.all() and allowed.end.all()):
-        faults.append("forbidden transitions: train with --constraints none")
+        faults.append(f"forbidden transitions: train with {spelt(TaggerOptions, 'constraints', 'none')}")
     if any(model.bias.values()):
         faults.append("a bias of labels")
     if model.temperature != 1.0:
