@@ -39,6 +39,8 @@ KERNELS = {
     "count_gold": "tree.cutoff",
     "allow_features": "tree.cutoff",
     "gather": "chain.gather",
+    "train_bundles": "bundle.train",
+    "tag_bundles": "bundle.tag",
     "parse": "tree.train",
     "decide": "latent.train",
     "sample_sentences": "lm.sample",

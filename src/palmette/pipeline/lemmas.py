@@ -26,6 +26,7 @@ from palmette.features.encode import hash_optional
 from palmette.features.templates import parse
 from palmette.options.learners import Arow
 from palmette.pipeline.chains import accuracy, compacted, packed_chains, trained_chain, unpacked_chains
+from palmette.pipeline.keys import keys_of_cells, looked_up, mixed
 from palmette.structures.chain.model import ChainModel
 from palmette.training.result import Progress
 
@@ -143,9 +144,9 @@ class Lemmas:
         form, upos, feats = (column.hash[own] for column, own in zip(columns, distinct, strict=True))
         small, _ = hash_optional([lower(cell) for cell in columns[0].types])
         number = np.full(form.size, -1, np.int64)
-        for key in (_mixed(form, upos, feats), _mixed(form, upos), _mixed(small[distinct[0]], upos)):
-            place = np.minimum(np.searchsorted(self.keys_, key), self.keys_.size - 1)
-            hit = (number < 0) & (self.keys_[place] == key)
+        for key in (mixed(form, upos, feats), mixed(form, upos), mixed(small[distinct[0]], upos)):
+            place = looked_up(self.keys_, key)
+            hit = (number < 0) & (place >= 0)
             number[hit] = self.numbers_[place[hit]]
         return number
 
@@ -181,27 +182,13 @@ def _dictionary(counts: Counter[tuple[str, ...]], numbers: dict[tuple[str, str],
     best = {key: scripts.most_common(1)[0][0] for key, scripts in by_tag.items()}
     more = {key: scripts.most_common(1)[0][0] for key, scripts in by_all.items()}
     more = {key: script for key, script in more.items() if script != best[key[:2]]}
-    keys = np.concatenate((_keys(best), _keys(more)))
+    keys = np.concatenate((keys_of_cells(best), keys_of_cells(more)))
     order = np.argsort(keys, kind="stable")
     return keys[order], np.array([*best.values(), *more.values()], np.int32)[order]
 
 
-def _keys(entries: Iterable[tuple[str, ...]]) -> np.ndarray:
-    columns = list(zip(*entries, strict=True))
-    return _mixed(*(hash_optional(cells)[0] for cells in columns)) if columns else np.zeros(0, np.uint64)
-
-
-def _mixed(*hashes: np.ndarray) -> np.ndarray:
-    """One hash u64[] of several."""
-    with np.errstate(over="ignore"):
-        made = np.full(hashes[0].size, len(hashes), np.uint64)
-        for hash in hashes:
-            made = (made ^ hash) * np.uint64(0x9E3779B97F4A7C15)
-            made ^= made >> np.uint64(29)
-    return made
-
-
 def _taken(column: Column, ids: np.ndarray) -> Column:
+    """Cells of a column, which share its types and what is kept about them."""
     made = Column(ids, column.data, column.start, column.end, column.hash, column.power)
-    made.__dict__["types"] = column.types
+    made.__dict__ |= column.__dict__
     return made
