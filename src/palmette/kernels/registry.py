@@ -41,6 +41,7 @@ KERNELS = {
     "gather": "chain.gather",
     "train_bundles": "bundle.train",
     "tag_bundles": "bundle.tag",
+    "list_bundles": "bundle.tag",
     "parse": "tree.train",
     "decide": "latent.train",
     "sample_sentences": "lm.sample",

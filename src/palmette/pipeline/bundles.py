@@ -16,7 +16,7 @@ from palmette.data.corpus import Corpus
 from palmette.features.encode import Encoder
 from palmette.features.index import in_order_of_keys, kept_attributes
 from palmette.kernels.bundle.forms import Bundles, PartWeights, SmallWeights
-from palmette.kernels.bundle.tag import tag_bundles
+from palmette.kernels.bundle.tag import list_bundles, tag_bundles
 from palmette.kernels.bundle.train import train_bundles
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.index import FeatureIndex
@@ -36,23 +36,36 @@ class BundleModel(NamedTuple):
     bundles: Bundles
     weights: SmallWeights
     n_parts: int
+    unit: float  # what 1, the cost of a wrong label in training, is as a score
 
     def tag(self, corpus: Corpus, group: np.ndarray) -> np.ndarray:
         """The label i32[N] of each token, among those of its group i32[N]."""
+        found = np.zeros(corpus.n_tokens, np.int32)
+        tag_bundles(self.bundles, self.weights, self._encoded(corpus), group, self.n_parts, found)
+        return found
+
+    def best(self, corpus: Corpus, group: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """The n best labels i32[N, n] of each token, -1 where there are no more, and their scores i32[N, n]."""
+        found, scores = np.zeros((corpus.n_tokens, n), np.int32), np.zeros((corpus.n_tokens, n), np.int32)
+        list_bundles(self.bundles, self.weights, self._encoded(corpus), group, self.n_parts, found, scores)
+        return found, scores
+
+    def _encoded(self, corpus: Corpus) -> Active:
         cells = self.encoder.cells(corpus)
         ptr, att, _, _ = self.encoder.encode(1, cells, corpus.offset, self.index, grow=False)
-        found = np.zeros(corpus.n_tokens, np.int32)
-        tag_bundles(self.bundles, self.weights, Active(ptr, att, ONES), group, self.n_parts, found)
-        return found
+        return Active(ptr, att, ONES)
 
 
 class Lesson(NamedTuple):
     """What is learnt: the label of each token, and the group of labels among which it is to be found."""
 
     bundles: Bundles
-    n_parts: int
     gold: np.ndarray  # i32[N]
     group: np.ndarray  # i32[N]
+
+    @property
+    def n_parts(self) -> int:
+        return 1 + int(self.bundles.part.max(initial=-1))
 
 
 class Schedule(NamedTuple):
@@ -83,9 +96,10 @@ def learn_bundles(
         clock = _one_pass(number, w, x, lesson, schedule, clock, progress)
     mean = w.w - w.a / clock
     most = float(np.abs(mean).max(initial=0.0))
-    small = np.rint(mean * (LARGEST / most if most else 1.0)).astype(np.int16)
+    unit = LARGEST / most if most else 1.0
+    small = np.rint(mean * unit).astype(np.int16)
     index, weights = _without_zeros(collected.feature_indexes[1], first, part, small)
-    return BundleModel(encoder, index, lesson.bundles, weights, lesson.n_parts)
+    return BundleModel(encoder, index, lesson.bundles, weights, lesson.n_parts, unit)
 
 
 def _one_pass(

@@ -1,14 +1,14 @@
 """XPOS and FEATS of words that have UPOS: bundles of parts.
 
-A label is what a word has in both fields. Its parts are its XPOS, each of its categories (`Case=Gen`) and its FEATS as a
-whole. A word gets a label that the treebank has with its UPOS; a word that the treebank has several times with this UPOS
-gets one of those that it has there.
+A label is what a word has in both fields. Its parts are its XPOS, each of its categories (`Case=Gen`) and its FEATS as
+a whole. A word gets a label that the treebank has with its UPOS; a word that the treebank has with this UPOS gets one
+of those that it has there.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -115,11 +115,10 @@ def parts_of(label: Sequence[str], fields: Sequence[str], which: str) -> list[st
     return list(dict.fromkeys(made))
 
 
-def numbered_parts(labels: Sequence[Sequence[str]], fields: Sequence[str], which: str) -> tuple[list[list[int]], int]:
-    """The parts of each label as numbers, by first occurrence, and how many there are."""
+def numbered_parts(labels: Iterable[Sequence[str]], fields: Sequence[str], which: str) -> list[list[int]]:
+    """The parts of each label as numbers, by first occurrence."""
     names: dict[str, int] = {}
-    rows = [[names.setdefault(part, len(names)) for part in parts_of(label, fields, which)] for label in labels]
-    return rows, len(names)
+    return [[names.setdefault(part, len(names)) for part in parts_of(label, fields, which)] for label in labels]
 
 
 def learn_morphology(
@@ -130,12 +129,12 @@ def learn_morphology(
     numbers: dict[tuple[str, ...], int] = {}
     cells = zip(*(treebank.column(field).cells() for field in fields), strict=True)
     gold = np.array([numbers.setdefault(label, len(numbers)) for label in cells], np.int32)
-    rows, n_parts = numbered_parts(list(numbers), fields, parts)
+    rows = numbered_parts(numbers, fields, parts)
     upos = treebank.column("upos")
     tags = upos.types
     lists = [np.unique(gold[upos.ids == k]).tolist() for k in range(len(tags))]
     lists.append(list(range(len(numbers))))
-    lesson = Lesson(Bundles(*lists_of(rows), *lists_of(lists)), n_parts, gold, upos.ids)
+    lesson = Lesson(Bundles(*lists_of(rows), *lists_of(lists)), gold, upos.ids)
     encoder = Encoder(parse(text or templates_text(), "morphology", "crfpp"), Resources())
     schedule = Schedule(passes or PASSES, seed, cap, min_count)
     model = learn_bundles(corpus_of(treebank, READ), encoder, lesson, schedule, progress)

@@ -89,6 +89,7 @@ def train_bundles(
     for k in range(first, last):
         i = permutation[k]
         y = np.int64(gold[i])
+        now = clock
         clock += 1.0
         if b.begin[group[i] + 1] - b.begin[group[i]] < 2:
             continue
@@ -100,7 +101,7 @@ def train_bundles(
         _mark(sign, b, y, 1)
         _mark(sign, b, guess, -1)
         step = np.float32(min(cap, np.float64(loss) / np.float64(max(1, _changing(w, x, i, sign)))))
-        _update(w, x, i, sign, step, clock)
+        _update(w, x, i, sign, step, now)
         _mark(sign, b, y, -1)
         _mark(sign, b, guess, 1)
     return clock, wrong
