@@ -1,7 +1,7 @@
 """The pipeline's file: a model file with the arrays and the metadata of all components.
 
-Arrays are named `component/array`. What a component stores is its own affair: it is handed to `from_parts` of its class,
-which checks it, when the component is used for the first time. Loading the file checks its layout, its checksum, and
+Arrays are named `component/array`. What a component stores is its own affair: it is handed to `from_parts` of its
+class, which checks it, when the component is used for the first time. Loading the file checks its layout, its checksum, and
 that every array belongs to a component.
 """
 

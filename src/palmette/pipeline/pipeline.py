@@ -21,13 +21,14 @@ from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import Treebank, Word, treebank_from_sentences
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
-from palmette.options.pipeline import PipelineOptions
+from palmette.options.pipeline import GOLD_INPUTS, PipelineOptions
 from palmette.pipeline.batches import batches, documents
 from palmette.pipeline.document import Document
-from palmette.pipeline.model import PipelineModel
+from palmette.pipeline.model import PipelineModel, annotated
 from palmette.pipeline.run import make_job, run_file
 
 if TYPE_CHECKING:
+    from palmette.evaluation.conll18 import Scores
     from palmette.pipeline.stages import StageReport
 
 
@@ -91,13 +92,16 @@ class Pipeline(PipelineOptions, Estimator):
         *,
         components: Iterable[str] | None = None,
         beam: int | None = None,
+        threads: int = 1,
     ) -> Treebank:
         """Annotate sentences whose words are known: a Treebank, or sentences of words. `components`: some of tag,
         lemma and parse; what the others would write stays as it is."""
         if isinstance(sentences, str):
-            raise DataError("a list of sentences is expected, and this is a string", hint="call the pipeline: nlp(text)")
+            raise DataError(
+                "a list of sentences is expected, and this is a string", hint="call the pipeline: nlp(text)"
+            )
         treebank = sentences if isinstance(sentences, Treebank) else treebank_from_sentences(sentences)
-        return cast(Treebank, self._fitted().annotate(treebank, components, beam))
+        return annotated(self._fitted(), treebank, components, beam, threads)
 
     def run_file(
         self,
@@ -116,6 +120,23 @@ class Pipeline(PipelineOptions, Estimator):
         tokens (a sentence per line) or conllu. output: conllu, jsonl or columns."""
         job = make_job(self._fitted(), input, output, components, beam)
         return run_file(job, source, target, threads=threads, spec=spec, progress=progress)
+
+    def evaluate(
+        self,
+        gold: FilePath | Treebank,
+        *,
+        input: str = "text",
+        beam: int | None = None,
+        threads: int = 1,
+        spec: TextSpec = PLAIN,
+    ) -> Scores:
+        """The metrics of the CoNLL 2018 shared task on a gold treebank, by the official scorer's names. input: text
+        (what the treebank's text gives), or gold-tokens (its sentences and words are given)."""
+        from palmette.pipeline.evaluate import evaluate_pipeline
+
+        if input not in GOLD_INPUTS:
+            raise UsageError(f"input: {input!r} is none of {', '.join(GOLD_INPUTS)}")
+        return evaluate_pipeline(self._fitted(), gold, input, beam, threads, spec)
 
     # Keeping
 
@@ -154,4 +175,3 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
             except UsageError:
                 continue
     return found
-

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from palmette.data.files import FilePath, shown
@@ -32,12 +32,10 @@ class TextPart(NamedTuple):
     continues: bool  # whether it begins within a paragraph
 
 
-def text_parts(
-    path: FilePath, split: Callable[[str], SplitText], *, spec: TextSpec = PLAIN, block: int = BLOCK
-) -> Iterator[TextPart]:
-    """The parts of a file, `-` for standard input; DataError if it is not text."""
+def text_parts(pieces: Iterable[str], split: Callable[[str], SplitText], block: int = BLOCK) -> Iterator[TextPart]:
+    """The parts of a text that comes in pieces."""
     continues, rest = False, ""
-    for piece in _decoded(path, spec, block):
+    for piece in pieces:
         rest += piece
         while True:
             cut, paragraph = paragraph_end(rest), True
@@ -53,8 +51,9 @@ def text_parts(
         yield TextPart(rest, continues)
 
 
-def _decoded(path: FilePath, spec: TextSpec, block: int) -> Iterator[str]:
-    """The text in pieces. Lines may be as long as they like, since nothing waits for their end."""
+def text_pieces(path: FilePath, spec: TextSpec = PLAIN, block: int = BLOCK) -> Iterator[str]:
+    """The text of a file, `-` for standard input, in pieces; DataError if it is not text. Lines may be as long as they
+    like, since nothing waits for their end."""
     decoder = codecs.getincrementaldecoder(UTF8)()
     line = 1
     held = b""  # of a character that is not complete

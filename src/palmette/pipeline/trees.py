@@ -18,7 +18,9 @@ from palmette.training.result import Progress
 class Trees:
     """A dependency parser in a pipeline."""
 
-    def __init__(self, parser: Parser | None = None, *, beam: int = 8, passes: int | None = None, seed: int = 1) -> None:
+    def __init__(
+        self, parser: Parser | None = None, *, beam: int = 8, passes: int | None = None, seed: int = 1
+    ) -> None:
         self.parser = parser or Parser(search=Beam(beam), passes=passes, seed=seed)
 
     def fit(
@@ -33,7 +35,7 @@ class Trees:
         return self.parser.compact(dev, most_loss=most_loss)
 
     def apply(self, treebank: Treebank, *, beam: int | None = None) -> Treebank:
-        """The treebank with the trees that the parser finds, with another beam than that of training if one is given."""
+        """The treebank with the trees that the parser finds, with the beam of training or another one."""
         return self.parser.parse(treebank, beam=beam) if treebank.n_tokens else treebank
 
     def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
