@@ -15,7 +15,8 @@ from palmette.data.split_text import SplitText
 from palmette.data.stream import map_in_order
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, without_trees
 from palmette.errors import UsageError
-from palmette.pipeline.components import SPLITTER, Annotates, Parts, Splits, component_class, in_order
+from palmette.options.pipeline import SPLITTER
+from palmette.pipeline.components import Annotates, Parts, Splits, component_class, in_order
 from palmette.pipeline.file import PipelineFile, PipelineMeta, StoredComponent, load_pipeline, save_pipeline
 
 FIELDS_OF = {"tag": ("upos", "xpos", "feats"), "lemma": ("lemma",), "parse": ("head", "deprel")}

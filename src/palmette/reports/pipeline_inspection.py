@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from palmette.errors import counted
-from palmette.pipeline.components import ABOUT
+from palmette.pipeline.components import ABOUT, METRICS
+from palmette.pipeline.file import TRAINED
 from palmette.pipeline.pipeline import Pipeline
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import plain_table
@@ -38,10 +39,14 @@ def pipeline_inspection(pipeline: Pipeline) -> dict[str, Any]:
 def print_pipeline_inspection(about: dict[str, Any], console: Console | None = None) -> None:
     """A table of components, then data and settings."""
     console = console or OutputConsole(80)
-    table = plain_table(["component", "finds", "MB", "dev", "origin"], 2)
+    table = plain_table(["", "MB", "finds", "dev"], 0)
     for name, own in about["components"].items():
-        dev = "  ".join(f"{metric} {value:.2f}" for metric, value in own["dev"].items())
-        table.add_row(name, ABOUT[name], f"{own['bytes'] / 1e6:.2f}", escape(dev), escape(own["origin"]))
+        dev = [f"{metric} {own['dev'][metric]:.2f}" for metric in METRICS[name] if metric in own["dev"]]
+        origin = [] if own["origin"] == TRAINED else [f"from {own['origin']}"]
+        table.add_row(name, f"{own['bytes'] / 1e6:.2f}", ABOUT[name], escape("  ".join([*dev, *origin])))
+    for column in (table.columns[0], *table.columns[2:]):
+        column.justify = "left"
+    table.columns[-1].no_wrap = False
     console.print(table)
     trained = about["trained_on"]
     if trained["sentences"]:

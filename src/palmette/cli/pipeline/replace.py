@@ -8,12 +8,12 @@ from palmette.options.declare import option
 
 
 class ReplaceComponent(OutputOptions, Command):
-    """Put components of other models into a pipeline, in the place of its own or in addition: a parser, a tagger of UPOS
-    or XPOS, or any component of another pipeline. The other components stay as they are, trained with those that were
-    there: score the new pipeline with `palmette pipeline eval`."""
+    """Put components of other models into a pipeline, in the place of its own or in addition: a parser, a tagger of
+    UPOS or XPOS, or any component of another pipeline. The other components stay as they are, trained with those that
+    were there: score the new pipeline with `palmette pipeline eval`."""
 
     model: str = option(argument=True, help="The model file of a pipeline.")
-    given: list = option(
+    models: list = option(
         argument=True, repeat=True, metavar="NAME=MODEL",
         help="What is put in: parse=MODEL, upos=MODEL or xpos=MODEL; or tok, tag, lemma or parse of another pipeline.",
     )  # fmt: skip
@@ -26,7 +26,7 @@ class ReplaceComponent(OutputOptions, Command):
 
         model_file.check_output(self.output)
         made = PipelineModel.load(self.model)
-        for name, path in pairs(self.given, "NAME=MODEL").items():
+        for name, path in pairs(self.models, "NAME=MODEL").items():
             made = replaced(made, name, path)
         made.save(self.output)
         if not self.quiet:

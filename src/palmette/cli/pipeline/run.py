@@ -105,4 +105,3 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
             part, s = places[number]
             drawings.append((f"sentence {number + 1}", tree_of(part.treebank, s), None))
         show_trees(drawings, self.svg, self.draw)
-
