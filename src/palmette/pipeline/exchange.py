@@ -36,7 +36,9 @@ def extract(model: PipelineModel, what: str, path: FilePath) -> str:
     unknown = [name for name in names if name not in COMPONENTS]
     if unknown or not names:
         known = ", ".join((*COMPONENTS, *TAGGERS))
-        raise UsageError(f"there is no {unknown[0]!r} to take out: choose from {known}" if unknown else "name something")
+        raise UsageError(
+            f"there is no {unknown[0]!r} to take out: choose from {known}" if unknown else "name something"
+        )
     model.only(names).save(path)
     return f"a pipeline of {', '.join(names)}"
 
