@@ -268,4 +268,3 @@ class Word:
 
     def __repr__(self) -> str:
         return f"Word({self.id}, {self.form!r})"
-

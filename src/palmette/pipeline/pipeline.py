@@ -95,7 +95,9 @@ class Pipeline(PipelineOptions, Estimator):
         """Annotate sentences whose words are known: a Treebank, or sentences of words. `components`: some of tag,
         lemma and parse; what the others would write stays as it is."""
         if isinstance(sentences, str):
-            raise DataError("a list of sentences is expected, and this is a string", hint="call the pipeline: nlp(text)")
+            raise DataError(
+                "a list of sentences is expected, and this is a string", hint="call the pipeline: nlp(text)"
+            )
         treebank = sentences if isinstance(sentences, Treebank) else treebank_from_sentences(sentences)
         return cast(Treebank, self._fitted().annotate(treebank, components, beam))
 
@@ -154,4 +156,3 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
             except UsageError:
                 continue
     return found
-

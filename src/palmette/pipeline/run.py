@@ -83,9 +83,7 @@ class Job(NamedTuple):
         return Annotated(split, made)
 
 
-def make_job(
-    model: PipelineModel, input: str, output: str, components: Iterable[str] | None, beam: int | None
-) -> Job:
+def make_job(model: PipelineModel, input: str, output: str, components: Iterable[str] | None, beam: int | None) -> Job:
     """The job of options, checked."""
     for name, value, known in (("input", input, INPUTS), ("output", output, OUTPUTS)):
         if value not in known:
@@ -182,4 +180,3 @@ def split_of_tokens(text: str) -> SplitText:
     sentences = np.array(list(accumulate(chain([0], sizes))), np.int64)
     words = np.arange(len(places) + 1, dtype=np.int64)
     return SplitText(text, bounds[:, 0], bounds[:, 1], sentences, words, forms, np.array(begins, np.bool_))
-

@@ -18,7 +18,9 @@ from palmette.training.result import Progress
 class Trees:
     """A dependency parser in a pipeline."""
 
-    def __init__(self, parser: Parser | None = None, *, beam: int = 8, passes: int | None = None, seed: int = 1) -> None:
+    def __init__(
+        self, parser: Parser | None = None, *, beam: int = 8, passes: int | None = None, seed: int = 1
+    ) -> None:
         self.parser = parser or Parser(search=Beam(beam), passes=passes, seed=seed)
 
     def fit(
