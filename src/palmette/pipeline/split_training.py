@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 LABELS = ["inside", "token", "sentence"]  # by the numbers INSIDE, TOKEN, SENTENCE
 _PASSES = 8
-_SEED = 1
 _SEQUENCE = 60  # units of a training sequence, about
 
 # Columns: the unit, the white space after it, the word around it, its place there
@@ -58,11 +57,15 @@ B
 """
 
 
-def learn_marks(split: SplitText, rule: UnitRule, progress: Progress | None = None) -> ChainModel:
+def learn_marks(
+    split: SplitText, rule: UnitRule, progress: Progress | None = None, *, passes: int | None = None, seed: int = 1
+) -> ChainModel:
     """The model that tells what ends after each unit, from a text in several layouts."""
-    corpus = marked_corpus(several_layouts(split, _SEED), rule)
+    corpus = marked_corpus(several_layouts(split, seed), rule)
     learner = Mira(nbest=3, aggressiveness=0.02)
-    tagger = Tagger(template=parse(TEMPLATES), learner=learner, passes=_PASSES, ends=False, constraints="none")
+    tagger = Tagger(
+        template=parse(TEMPLATES), learner=learner, passes=passes or _PASSES, seed=seed, ends=False, constraints="none"
+    )
     tagger.fit_corpus(corpus, None, names=False, progress=progress)
     return tagger.model_
 

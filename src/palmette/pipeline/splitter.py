@@ -54,6 +54,9 @@ class Splitter:
     model: ChainModel
     multiword: Multiword
 
+    def __init__(self, *, passes: int | None = None, seed: int = 1) -> None:
+        self.passes, self.seed = passes, seed
+
     def fit(
         self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None, threads: int = 1
     ) -> Self:
@@ -64,7 +67,7 @@ class Splitter:
         _report(split, treebank.corpus.source)
         self.rule = learn_units(split)
         self.multiword = learn_multiword(split)
-        self.model = learn_marks(split, self.rule, progress)
+        self.model = learn_marks(split, self.rule, progress, passes=self.passes, seed=self.seed)
         return self._ready()
 
     def _ready(self) -> Self:
