@@ -12,6 +12,7 @@ from palmette.data.split_text import SplitText
 from palmette.estimators.tagger import Tagger
 from palmette.features.templates import parse
 from palmette.options.learners import Mira
+from palmette.pipeline.capitals import Capitals
 from palmette.pipeline.layouts import several_layouts
 from palmette.pipeline.split_blocks import INSIDE, SENTENCE, TOKEN
 from palmette.pipeline.unit_columns import read_units
@@ -26,7 +27,7 @@ _PASSES = 8
 _SEED = 1
 _SEQUENCE = 60  # units of a training sequence, about
 
-# Columns: the unit, the white space after it, the word around it, its place there
+# Columns: the unit, the white space after it, the word around it, its place there, its capital
 TEMPLATES = """\
 U00:%x[0,0]/%x[0,1]
 U01:%x[0,0,lower]/%x[0,1]/%x[1,0,lower]
@@ -54,22 +55,27 @@ U22:%x[0,1]/%x[1,0]/%x[1,1]/%x[2,0]
 U23:%x[0,0]/%x[0,1]/%x[1,0]/%x[1,1]/%x[2,0]
 U24:%x[-1,0]/%x[-1,1]/%x[0,0]/%x[0,1]/%x[1,0]
 U25:%x[-1,0]/%x[0,1]/%x[1,0]
+U30:%x[0,0]/%x[0,1]/%x[1,4]
+U31:%x[0,0,short_shape]/%x[0,1]/%x[1,4]
+U32:%x[0,4]/%x[0,1]/%x[1,4]
+U33:%x[0,1]/%x[1,4]/%x[2,4]
+U34:%x[-1,4]/%x[0,0]/%x[0,1]/%x[1,4]
 B
 """
 
 
-def learn_marks(split: SplitText, rule: UnitRule, progress: Progress | None = None) -> ChainModel:
+def learn_marks(split: SplitText, rule: UnitRule, capitals: Capitals, progress: Progress | None = None) -> ChainModel:
     """The model that tells what ends after each unit, from a text in several layouts."""
-    corpus = marked_corpus(several_layouts(split, _SEED), rule)
+    corpus = marked_corpus(several_layouts(split, _SEED), rule, capitals)
     learner = Mira(nbest=3, aggressiveness=0.02)
     tagger = Tagger(template=parse(TEMPLATES), learner=learner, passes=_PASSES, ends=False, constraints="none")
     tagger.fit_corpus(corpus, None, names=False, progress=progress)
     return tagger.model_
 
 
-def marked_corpus(split: SplitText, rule: UnitRule) -> Corpus:
+def marked_corpus(split: SplitText, rule: UnitRule, capitals: Capitals) -> Corpus:
     """The units of a text with what ends after them, in short sequences, so that learners look at many of them."""
-    read = read_units(split.text, rule)
+    read = read_units(split.text, rule, capitals)
     marks = np.full(len(split.text) + 1, INSIDE, np.int32)
     marks[split.end] = TOKEN
     marks[split.end[split.sentence[1:] - 1]] = SENTENCE

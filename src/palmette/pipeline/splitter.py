@@ -21,6 +21,7 @@ from palmette.data.split_text import SplitText, empty_split, gold_split
 from palmette.data.treebank import Treebank
 from palmette.data.white_space import one_blank
 from palmette.errors import DataError, ModelError, not_fitted
+from palmette.pipeline.capitals import Capitals, learn_capitals
 from palmette.pipeline.multiword import Multiword, learn_multiword
 from palmette.pipeline.split_blocks import BLOCK, Reader, Tokens, tokens_of
 from palmette.pipeline.split_training import LABELS, learn_marks
@@ -43,6 +44,8 @@ class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     together: list[tuple[str, str]]
     apart: list[str]
     cuts: dict[str, list[int]]
+    small: list[str]
+    names: list[str]
     marks: dict[str, Any]
     words: dict[str, Any]
 
@@ -51,6 +54,7 @@ class Splitter:
     """Sentences, tokens and words of plain text."""
 
     rule: UnitRule
+    capitals: Capitals
     model: ChainModel
     multiword: Multiword
 
@@ -63,8 +67,10 @@ class Splitter:
             raise DataError("no sentence to learn from", file=treebank.corpus.source)
         _report(split, treebank.corpus.source)
         self.rule = learn_units(split)
+        codes = codes_of(split.text)
+        self.capitals = learn_capitals(split, self.rule.units(codes, cells_of(split.text, codes)))
         self.multiword = learn_multiword(split)
-        self.model = learn_marks(split, self.rule, progress)
+        self.model = learn_marks(split, self.rule, self.capitals, progress)
         return self._ready()
 
     def _ready(self) -> Self:
@@ -86,7 +92,7 @@ class Splitter:
         return empty_split(text) if found is None or not found.start.size else self._with_words(text, found)
 
     def _units(self, text: str) -> UnitText:
-        return read_units(text, self.rule)
+        return read_units(text, self.rule, self.capitals)
 
     def _marked(self, read: UnitText) -> np.ndarray:
         return self._marks[self.model.tag(read.corpus)[0]]
@@ -122,7 +128,8 @@ class Splitter:
         arrays |= {f"{WORDS}{name}": array for name, array in words.items()}
         meta = _Stored(
             sorted(self.rule.together), sorted(self.rule.apart),
-            {word: list(places) for word, places in sorted(self.rule.cuts.items())}, marks_meta, words_meta,
+            {word: list(places) for word, places in sorted(self.rule.cuts.items())},
+            sorted(self.capitals.small), sorted(self.capitals.names), marks_meta, words_meta,
         )  # fmt: skip
         return arrays, msgspec.to_builtins(meta)
 
@@ -130,10 +137,11 @@ class Splitter:
     def from_parts(cls, arrays: Mapping[str, np.ndarray], meta: dict[str, Any], source: str) -> Self:
         """The splitter of what `parts` gave; ModelError if that cannot be."""
         stored = read_metadata(meta, _Stored, "splitter", source)
-        names = chain(stored.apart, stored.cuts, chain.from_iterable(stored.together))
+        names = chain(stored.apart, stored.cuts, stored.small, stored.names, chain.from_iterable(stored.together))
         check_text(names, "a class or word of the splitter", source)
         made = cls()
         made.rule = UnitRule(stored.together, stored.apart, _checked_cuts(stored.cuts, source))
+        made.capitals = Capitals(stored.small, stored.names)
         made.model = chain_from_parts(_with_prefix(arrays, MARKS), stored.marks, source)
         made.multiword = Multiword.from_parts(_with_prefix(arrays, WORDS), stored.words, source)
         _check_model(made.model, source)
