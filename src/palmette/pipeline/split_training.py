@@ -12,11 +12,9 @@ from palmette.data.split_text import SplitText
 from palmette.estimators.tagger import Tagger
 from palmette.features.templates import parse
 from palmette.options.learners import Mira
-from palmette.pipeline.capitals import Capitals
 from palmette.pipeline.layouts import several_layouts
 from palmette.pipeline.split_blocks import INSIDE, SENTENCE, TOKEN
-from palmette.pipeline.unit_columns import read_units
-from palmette.pipeline.units import UnitRule
+from palmette.pipeline.unit_columns import UnitReader
 from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
 LABELS = ["inside", "token", "sentence"]  # by the numbers INSIDE, TOKEN, SENTENCE
 _PASSES = 8
-_SEED = 1
 _SEQUENCE = 60  # units of a training sequence, about
 
 # Columns: the unit, the white space after it, the word around it, its place there, its capital
@@ -64,18 +61,22 @@ B
 """
 
 
-def learn_marks(split: SplitText, rule: UnitRule, capitals: Capitals, progress: Progress | None = None) -> ChainModel:
+def learn_marks(
+    split: SplitText, reader: UnitReader, progress: Progress | None = None, *, passes: int | None = None, seed: int = 1
+) -> ChainModel:
     """The model that tells what ends after each unit, from a text in several layouts."""
-    corpus = marked_corpus(several_layouts(split, _SEED), rule, capitals)
+    corpus = marked_corpus(several_layouts(split, seed), reader)
     learner = Mira(nbest=3, aggressiveness=0.02)
-    tagger = Tagger(template=parse(TEMPLATES), learner=learner, passes=_PASSES, ends=False, constraints="none")
+    tagger = Tagger(
+        template=parse(TEMPLATES), learner=learner, passes=passes or _PASSES, seed=seed, ends=False, constraints="none"
+    )
     tagger.fit_corpus(corpus, None, names=False, progress=progress)
     return tagger.model_
 
 
-def marked_corpus(split: SplitText, rule: UnitRule, capitals: Capitals) -> Corpus:
+def marked_corpus(split: SplitText, reader: UnitReader) -> Corpus:
     """The units of a text with what ends after them, in short sequences, so that learners look at many of them."""
-    read = read_units(split.text, rule, capitals)
+    read = reader(split.text)
     marks = np.full(len(split.text) + 1, INSIDE, np.int32)
     marks[split.end] = TOKEN
     marks[split.end[split.sentence[1:] - 1]] = SENTENCE

@@ -34,6 +34,16 @@ class UnitText(NamedTuple):
     corpus: Corpus  # its sentences are the paragraphs
 
 
+class UnitReader(NamedTuple):
+    """Reads texts as units, by what a treebank shows."""
+
+    rule: UnitRule
+    capitals: Capitals
+
+    def __call__(self, text: str) -> UnitText:
+        return read_units(text, self.rule, self.capitals)
+
+
 def read_units(text: str, rule: UnitRule, capitals: Capitals) -> UnitText:
     """The units of a text with their columns."""
     codes = codes_of(text)
