@@ -11,6 +11,21 @@ COMPONENTS = ("tok", "tag", "lemma", "parse")
 SPLITTER = "tok"
 MOST_LOSS = 0.2  # points, of all components together
 
+INPUTS = {
+    "text": "plain text",
+    "tokens": "a sentence per line, blanks between its words",
+    "conllu": "CoNLL-U, whose sentences and words are kept",
+}
+OUTPUTS = {
+    "conllu": "CoNLL-U with the text, multi-word tokens and white space",
+    "jsonl": "a JSON object per sentence, words with their places in the text",
+    "columns": "a word per line: form, lemma, UPOS, XPOS, FEATS, head, relation",
+}
+GOLD_INPUTS = {
+    "text": "the raw text of the treebank",
+    "gold-tokens": "the sentences and words of the treebank",
+}
+
 
 def components_from_text(text: str) -> tuple[str, ...]:
     """Names separated by commas."""
@@ -41,7 +56,10 @@ class PipelineOptions(Options):
     folds: int = option(default=5, low=2, high=100, group="training", help="Parts for --jackknife.")
     beam: int = option(default=8, low=1, high=MOST_BEAM, group="model", help="States that the parser's search keeps.")
     passes: int | None = option(
-        default=None, low=1, group="training", help="Passes of every component over the data (default: of each its own)."
+        default=None,
+        low=1,
+        group="training",
+        help="Passes of every component over the data (default: of each its own).",
     )
     full: bool = option(
         default=False, group="model",

@@ -11,7 +11,7 @@ import numpy as np
 from palmette.data.split_text import SplitText
 from palmette.data.treebank import Treebank
 from palmette.errors import UsageError
-from palmette.options.pipeline import COMPONENTS, SPLITTER
+from palmette.options.pipeline import COMPONENTS
 
 Parts = tuple[Mapping[str, np.ndarray], dict[str, Any]]  # arrays and metadata, as a file holds them
 
@@ -23,11 +23,16 @@ _CLASSES = {
     "parse": "palmette.pipeline.trees:Trees",
 }
 ABOUT = {
-    "tok": "sentences, tokens, words",
+    "tok": "sentences, words",
     "tag": "UPOS, XPOS, FEATS",
     "lemma": "lemmas",
     "parse": "heads, relations",
 }
+METRICS = {
+    "tok": ("Tokens", "Sentences", "Words"), "tag": ("UPOS", "XPOS", "UFeats"), "lemma": ("Lemmas",),
+    "parse": ("UAS", "LAS", "CLAS"),
+}  # fmt: skip
+"""The scores on development data that are kept: of tok from raw text, of the others from gold words."""
 
 
 class Stored(Protocol):
@@ -64,6 +69,3 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
     if unknown:
         raise UsageError(f"there is no component {unknown[0]!r}: choose from {', '.join(COMPONENTS)}")
     return tuple(name for name in COMPONENTS if name in given)
-
-
-__all__ = ["ABOUT", "COMPONENTS", "SPLITTER", "Annotates", "Parts", "Splits", "Stored", "component_class", "in_order"]

@@ -1,8 +1,8 @@
 """The pipeline's file: a model file with the arrays and the metadata of all components.
 
-Arrays are named `component/array`. What a component stores is its own affair: it is handed to `from_parts` of its class,
-which checks it, when the component is used for the first time. Loading the file checks its layout, its checksum, and
-that every array belongs to a component.
+Arrays are named `component/array`. What a component stores is its own affair: it is handed to `from_parts` of its
+class, which checks it, when the component is used for the first time. Loading the file checks its layout, its checksum,
+and that every array belongs to a component.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from palmette.errors import ModelError
 from palmette.pipeline.components import COMPONENTS, Parts
 
 TASK = "pipeline"
+TRAINED = "trained"
 _MARK = "/"
 
 
@@ -27,7 +28,7 @@ class StoredComponent(msgspec.Struct, frozen=True):
 
     meta: dict[str, Any]  # its own
     dev: dict[str, float] = {}  # its scores on development data, in percent, by the names of the CoNLL 2018 scorer
-    origin: str = "trained"  # or where it was taken from
+    origin: str = TRAINED  # or the file that it was taken from
 
 
 class TrainedOn(msgspec.Struct, frozen=True):

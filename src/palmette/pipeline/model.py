@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
+import numpy as np
 
+from palmette.data.corpus import Column, column_of_strings, column_of_types
 from palmette.data.files import FilePath
 from palmette.data.split_text import SplitText
-from palmette.data.treebank import Treebank
+from palmette.data.stream import map_in_order
+from palmette.data.treebank import FIELDS, NOTHING, Treebank, without_trees
 from palmette.errors import UsageError
-from palmette.pipeline.components import SPLITTER, Annotates, Parts, Splits, component_class, in_order
-from palmette.pipeline.file import TASK, PipelineFile, PipelineMeta, StoredComponent, load_pipeline, save_pipeline
+from palmette.options.pipeline import SPLITTER
+from palmette.pipeline.components import Annotates, Parts, Splits, component_class, in_order
+from palmette.pipeline.file import PipelineFile, PipelineMeta, StoredComponent, load_pipeline, save_pipeline
 
 FIELDS_OF = {"tag": ("upos", "xpos", "feats"), "lemma": ("lemma",), "parse": ("head", "deprel")}
 """The fields of CoNLL-U that a component writes."""
+
+ANNOTATIONS = tuple(field for fields in FIELDS_OF.values() for field in fields)
 
 
 class PipelineModel:
@@ -112,6 +118,28 @@ class PipelineModel:
         return PipelineModel({name: self.component(name) for name in wanted}, meta)
 
 
-def empty_model() -> PipelineModel:
-    """A pipeline without components."""
-    return PipelineModel({}, PipelineMeta(task=TASK, components={}))
+def words_only(treebank: Treebank) -> Treebank:
+    """The words of a treebank with nothing known but their forms, in its lines if it has some."""
+    nothing = column_of_types(np.zeros(treebank.n_tokens, np.int32), [NOTHING])
+    columns = [treebank.forms, *(nothing for _ in FIELDS[1:])]
+    return without_trees(msgspec.structs.replace(treebank.corpus, columns=columns))
+
+
+def annotated(
+    model: PipelineModel, treebank: Treebank, names: Iterable[str] | None = None, beam: int | None = None,
+    threads: int = 1,
+) -> Treebank:  # fmt: skip
+    """`PipelineModel.annotate` by several threads, each with a part of the sentences."""
+    if threads <= 1 or treebank.n_sentences < 2 * threads:
+        return model.annotate(treebank, names, beam)
+    parts = np.array_split(np.arange(treebank.n_sentences), 4 * threads)
+    wanted = model.chosen(names)
+    found = list(map_in_order(lambda part: model.annotate(treebank.take(part), wanted, beam), parts, threads))
+    columns = [_joined([part.corpus.columns[k] for part in found]) for k in range(len(FIELDS))]
+    made = msgspec.structs.replace(treebank, corpus=msgspec.structs.replace(treebank.corpus, columns=columns))
+    heads = np.concatenate([part.heads for part in found])
+    return made.with_trees(heads, _joined([part.relations for part in found]))
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    return column_of_strings(cell for column in columns for cell in column.cells())

@@ -21,13 +21,14 @@ from palmette.data.text import PLAIN, TextSpec
 from palmette.data.treebank import Treebank, Word, treebank_from_sentences
 from palmette.errors import DataError, UsageError
 from palmette.estimators.base import Estimator
-from palmette.options.pipeline import PipelineOptions
+from palmette.options.pipeline import GOLD_INPUTS, PipelineOptions
 from palmette.pipeline.batches import batches, documents
 from palmette.pipeline.document import Document
-from palmette.pipeline.model import PipelineModel
+from palmette.pipeline.model import PipelineModel, annotated
 from palmette.pipeline.run import make_job, run_file
 
 if TYPE_CHECKING:
+    from palmette.evaluation.conll18 import Scores
     from palmette.pipeline.stages import StageReport
 
 
@@ -58,9 +59,10 @@ class Pipeline(PipelineOptions, Estimator):
     ) -> Pipeline:  # fmt: skip
         """Learn from a CoNLL-U file; `options` as for `fit`. skip_bad: leave out sentences that are not trees."""
         self.check()
-        treebank = read_treebank(path, skip_bad=skip_bad, spec=spec)
-        held_out = None if dev is None else read_treebank(dev, skip_bad=skip_bad, spec=spec)
-        return self.fit(treebank, held_out, **options)
+        trees = "parse" in self.components
+        files = [path] if dev is None else [path, dev]
+        banks = [read_treebank(file, labelled=trees, skip_bad=skip_bad and trees, spec=spec) for file in files]
+        return self.fit(*banks, **options)
 
     # Using
 
@@ -91,6 +93,7 @@ class Pipeline(PipelineOptions, Estimator):
         *,
         components: Iterable[str] | None = None,
         beam: int | None = None,
+        threads: int = 1,
     ) -> Treebank:
         """Annotate sentences whose words are known: a Treebank, or sentences of words. `components`: some of tag,
         lemma and parse; what the others would write stays as it is."""
@@ -99,7 +102,7 @@ class Pipeline(PipelineOptions, Estimator):
                 "a list of sentences is expected, and this is a string", hint="call the pipeline: nlp(text)"
             )
         treebank = sentences if isinstance(sentences, Treebank) else treebank_from_sentences(sentences)
-        return cast(Treebank, self._fitted().annotate(treebank, components, beam))
+        return annotated(self._fitted(), treebank, components, beam, threads)
 
     def run_file(
         self,
@@ -118,6 +121,23 @@ class Pipeline(PipelineOptions, Estimator):
         tokens (a sentence per line) or conllu. output: conllu, jsonl or columns."""
         job = make_job(self._fitted(), input, output, components, beam)
         return run_file(job, source, target, threads=threads, spec=spec, progress=progress)
+
+    def evaluate(
+        self,
+        gold: FilePath | Treebank,
+        *,
+        input: str = "text",
+        beam: int | None = None,
+        threads: int = 1,
+        spec: TextSpec = PLAIN,
+    ) -> Scores:
+        """The metrics of the CoNLL 2018 shared task on a gold treebank, by the official scorer's names. input: text
+        (what the treebank's text gives), or gold-tokens (its sentences and words are given)."""
+        from palmette.pipeline.evaluate import evaluate_pipeline
+
+        if input not in GOLD_INPUTS:
+            raise UsageError(f"input: {input!r} is none of {', '.join(GOLD_INPUTS)}")
+        return evaluate_pipeline(self._fitted(), gold, input, beam, threads, spec)
 
     # Keeping
 

@@ -65,7 +65,7 @@ def _plain_words(treebank: Treebank, lo: int, hi: int) -> list[dict[str, Any]]:
 
 
 def column_lines(treebank: Treebank) -> Iterator[str]:
-    """The words one per line, FIELDS, head and relation with TABs between them, and a blank line after each sentence."""
+    """The words one per line, FIELDS, head and relation with TABs between them, a blank line after each sentence."""
     heads = [NOTHING if head == UNKNOWN else str(head) for head in treebank.heads.tolist()]
     columns = [*(treebank.column(field).cells() for field in FIELDS), heads, treebank.relations.cells()]
     rows = ["\t".join(cells) for cells in zip(*columns, strict=True)]

@@ -15,27 +15,16 @@ from palmette.data.corpus import column_of_strings
 from palmette.data.files import FilePath, shown
 from palmette.data.formats.conllu import stream_treebank, treebank_bytes
 from palmette.data.formats.conllu_text import conllu_bytes
-from palmette.data.gold_text import gold_split
-from palmette.data.split_text import SplitText, empty_split
+from palmette.data.split_text import SplitText, empty_split, gold_split
 from palmette.data.stream import LINES, cut_blocks, map_in_order
 from palmette.data.text import PLAIN, TextSpec, check_utf8, write_text
 from palmette.data.treebank import Treebank
 from palmette.errors import UsageError
-from palmette.options.pipeline import SPLITTER
+from palmette.options.pipeline import INPUTS, OUTPUTS, SPLITTER
 from palmette.pipeline.model import FIELDS_OF, PipelineModel
 from palmette.pipeline.plain import column_lines, plain_sentences
-from palmette.pipeline.text_parts import text_parts
+from palmette.pipeline.text_parts import text_parts, text_pieces
 
-INPUTS = {
-    "text": "plain text",
-    "tokens": "a sentence per line, blanks between its words",
-    "conllu": "CoNLL-U, whose sentences and words are kept",
-}
-OUTPUTS = {
-    "conllu": "CoNLL-U with the text, multi-word tokens and white space",
-    "jsonl": "a JSON object per sentence, words with their places in the text",
-    "columns": "a word per line: form, lemma, UPOS, XPOS, FEATS, head, relation; a blank line after a sentence",
-}
 _WORD = re.compile(r"\S+")
 
 
@@ -124,6 +113,11 @@ def annotated_parts(job: Job, source: FilePath, threads: int = 1, spec: TextSpec
     return map_in_order(job.work, _read(job, source, spec), threads)
 
 
+def typed_part(job: Job, text: str) -> Annotated:
+    """A text that is not in a file, with its annotations."""
+    return job.work(Part(None, text=text))
+
+
 def written(job: Job, parts: Iterable[Annotated]) -> Iterator[tuple[bytes, int]]:
     """The bytes of each part in the format of the output, and the number of its words."""
     sentence, place = 1, 0  # the number of the next sentence, and where the text of the next part begins
@@ -147,7 +141,7 @@ def written(job: Job, parts: Iterable[Annotated]) -> Iterator[tuple[bytes, int]]
 
 def _read(job: Job, source: FilePath, spec: TextSpec) -> Iterator[Part]:
     if job.input == "text":
-        for text, continues in text_parts(source, job.model.split, spec=spec):
+        for text, continues in text_parts(text_pieces(source, spec), job.model.split):
             yield Part(None, text=text, continues=continues)
     elif job.input == "conllu":
         for treebank in stream_treebank(source, labelled=False, spec=spec):

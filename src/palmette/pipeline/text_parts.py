@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from palmette.data.files import FilePath, shown
@@ -20,6 +20,7 @@ BLOCK = 1 << 18
 """Bytes that are read at a time, and characters of a part, about."""
 
 TAIL = 1 << 13  # characters in which the end of a sentence is looked for
+MARGIN = 1 << 10  # characters before the end of a block that tell too little about sentences
 _LONGEST_LINE = 1 << 40
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 _JOINERS = "\u200c\u200d\ufe0e\ufe0f"  # which hold characters together
@@ -32,12 +33,10 @@ class TextPart(NamedTuple):
     continues: bool  # whether it begins within a paragraph
 
 
-def text_parts(
-    path: FilePath, split: Callable[[str], SplitText], *, spec: TextSpec = PLAIN, block: int = BLOCK
-) -> Iterator[TextPart]:
-    """The parts of a file, `-` for standard input; DataError if it is not text."""
+def text_parts(pieces: Iterable[str], split: Callable[[str], SplitText], block: int = BLOCK) -> Iterator[TextPart]:
+    """The parts of a text that comes in pieces."""
     continues, rest = False, ""
-    for piece in _decoded(path, spec, block):
+    for piece in pieces:
         rest += piece
         while True:
             cut, paragraph = paragraph_end(rest), True
@@ -53,8 +52,9 @@ def text_parts(
         yield TextPart(rest, continues)
 
 
-def _decoded(path: FilePath, spec: TextSpec, block: int) -> Iterator[str]:
-    """The text in pieces. Lines may be as long as they like, since nothing waits for their end."""
+def text_pieces(path: FilePath, spec: TextSpec = PLAIN, block: int = BLOCK) -> Iterator[str]:
+    """The text of a file, `-` for standard input, in pieces; DataError if it is not text. Lines may be as long as they
+    like, since nothing waits for their end."""
     decoder = codecs.getincrementaldecoder(UTF8)()
     line = 1
     held = b""  # of a character that is not complete
@@ -87,7 +87,9 @@ def sentence_end(text: str, split: Callable[[str], SplitText]) -> int:
     low = max(0, len(text) - TAIL)
     found = split(text[low:])
     if found.n_sentences > 1:
-        return low + int(found.start[found.sentence[-2]])
+        starts = found.start[found.sentence[1:-1]]
+        early = starts[starts <= len(text) - low - MARGIN]
+        return low + int(early[-1] if early.size else starts[-1])
     for wanted in (r".*\n", r".*\s"):
         match = re.compile(wanted, re.DOTALL).match(text, low)
         if match and text[: match.end()].strip():

@@ -35,7 +35,7 @@ class Trees:
         return self.parser.compact(dev, most_loss=most_loss)
 
     def apply(self, treebank: Treebank, *, beam: int | None = None) -> Treebank:
-        """The treebank with the trees that the parser finds, with another beam than that of training if one is given."""
+        """The treebank with the trees that the parser finds, with the beam of training or another one."""
         return self.parser.parse(treebank, beam=beam) if treebank.n_tokens else treebank
 
     def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
