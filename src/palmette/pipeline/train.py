@@ -20,7 +20,7 @@ from palmette.options.pipeline import PipelineOptions
 from palmette.pipeline.components import METRICS, component_class, in_order
 from palmette.pipeline.evaluate import evaluate_pipeline
 from palmette.pipeline.file import TASK, PipelineMeta, StoredComponent, TrainedOn
-from palmette.pipeline.jackknife import Fold, annotated_fold, folds_of, joined_folds
+from palmette.pipeline.folds import Fold, annotated_fold, folds_of, joined_folds
 from palmette.pipeline.model import FIELDS_OF, PipelineModel, words_only
 from palmette.pipeline.stages import Stage, StageReport, run_stages
 from palmette.pipeline.trees import Trees
