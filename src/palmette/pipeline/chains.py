@@ -49,7 +49,8 @@ def compacted(model: ChainModel, dev: Corpus | None, most_loss: float) -> tuple[
     """The model made small, with at most so many points lost on the labelled corpus."""
 
     def trial(one: ChainModel) -> Found:
-        assert dev is not None and dev.labels is not None
+        assert dev is not None
+        assert dev.labels is not None
         ids, _ = one.tag(dev)
         return Found(accuracy(column_of_types(ids, one.labels), dev.labels), ids, dev.n_tokens)
 
