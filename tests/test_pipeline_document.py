@@ -139,7 +139,9 @@ def test_batches_are_bounded() -> None:
 
 def test_spacy_has_the_text_and_the_tree(doc: Document) -> None:
     spacy = pytest.importorskip("spacy", reason="needs spacy: pip install 'palmette[spacy]'")
-    found = doc.to_spacy(spacy.blank("es").vocab)
+    from palmette.integrations.spacy import spacy_doc
+
+    found = spacy_doc(doc, spacy.blank("es").vocab)
     assert found.text == doc.text
     assert [(token.text, token.pos_, token.lemma_, token.dep_, token.head.text) for token in found][:3] == [
         ("Vámonos", "VERB", "ir", "root", "Vámonos"), ("al", "ADP", "a", "case", "mar"),
@@ -149,6 +151,6 @@ def test_spacy_has_the_text_and_the_tree(doc: Document) -> None:
     assert found[0].morph.to_dict() == {"Mood": "Imp", "Number": "Plur"}
     assert found[0].tag_ == "V"
     bank = parse_treebank(GOLD.encode(), "gold", labelled=False)
-    plain = Document(gold_split(bank), bank).to_spacy(spacy.blank("es").vocab)
+    plain = spacy_doc(Document(gold_split(bank), bank), spacy.blank("es").vocab)
     assert [sent.text.strip() for sent in plain.sents] == [sentence.text for sentence in doc.sentences]
     assert plain.text == doc.text
