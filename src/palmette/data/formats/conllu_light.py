@@ -6,7 +6,7 @@ reading them. `conllu` reads large files by compiled code, with the rules and me
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -81,10 +81,10 @@ def read_trees(path: FilePath, spec: TextSpec = PLAIN) -> Trees:
         raise DataError("no sentence to score", file=file)
     columns = list(zip(*rows, strict=True))
     offset = np.array(sorted({0, *ends}), np.int64)
-    heads = _interned(columns[HEAD])
+    heads = interned(columns[HEAD])
     made = Trees(
         file, offset, heads_of_cells(heads.types)[heads.ids],
-        _interned(columns[DEPREL]), _interned(columns[FORM]), _interned(columns[UPOS]), np.array(lines, np.int64),
+        interned(columns[DEPREL]), interned(columns[FORM]), interned(columns[UPOS]), np.array(lines, np.int64),
     )  # fmt: skip
     for fault in faults(made.heads, offset):
         raise fault.error(0, file, int(made.line[fault.token]), hint="scores compare trees; correct this one first")
@@ -105,22 +105,12 @@ def _words(text: str, file: str) -> tuple[list[list[str]], list[int], list[int]]
     lines: list[int] = []
     ends = []
     expected = 1
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.removesuffix("\r")
-        if not line.strip(" \t"):
+    for number, cells in rows_of_lines(text, file):
+        if not cells:
             ends.append(len(rows))
             expected = 1
             continue
-        if line.startswith("#"):
-            continue
-        cells = line.split("\t")
-        if len(cells) != len(CONLLU_FIELDS):
-            raise DataError(
-                f"{counted(len(cells), 'column')} where 10 are expected (separated by TAB): {line[:60]!r}",
-                file=file, line=number,
-                hint="gold and guess of a parser are CoNLL-U or CoNLL-X files",
-            )  # fmt: skip
-        if _is_range_or_empty(cells[0]):
+        if is_range_or_empty(cells[0]):
             continue
         if cells[0] != str(expected):
             raise wrong_number(cells[0], expected, file, number)
@@ -130,13 +120,30 @@ def _words(text: str, file: str) -> tuple[list[list[str]], list[int], list[int]]
     return rows, lines, [*ends, len(rows)]
 
 
-def _is_range_or_empty(number: str) -> bool:
+def rows_of_lines(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
+    """The number of each line that is no comment, and its ten cells; no cells for a blank line."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("#"):
+            continue
+        line = line.removesuffix("\r")
+        cells = line.split("\t") if line.strip(" \t") else []
+        if cells and len(cells) != len(CONLLU_FIELDS):
+            raise DataError(
+                f"{counted(len(cells), 'column')} where 10 are expected (separated by TAB): {line[:60]!r}",
+                file=file, line=number,
+                hint="gold and guess of a parser are CoNLL-U or CoNLL-X files",
+            )  # fmt: skip
+        yield number, cells
+
+
+def is_range_or_empty(number: str) -> bool:
     """Whether this is the number of a multi-word token, 3-4, or of an empty node, 8.1."""
     first, mark, second = number.partition("-" if "-" in number else ".")
     return bool(mark) and all(part.isascii() and part.isdigit() for part in (first, second))
 
 
-def _interned(cells: tuple[str, ...]) -> LightColumn:
+def interned(cells: Iterable[str]) -> LightColumn:
+    """Cells as numbers of the distinct ones."""
     numbers: dict[str, int] = {}
-    ids = np.fromiter((numbers.setdefault(cell, len(numbers)) for cell in cells), np.int32, len(cells))
+    ids = np.fromiter((numbers.setdefault(cell, len(numbers)) for cell in cells), np.int32)
     return LightColumn(ids, list(numbers))

@@ -1,7 +1,8 @@
 """Parsers to and from model files.
 
 In the file: the table of features and their lists of weights as arrays (see kernels/tree/weights.py, and small.py for
-compact parsers), and as metadata templates, actions, settings and training log.
+compact parsers), and as metadata templates, actions, settings and training log. `parser_parts` and `parser_from_parts`
+work on arrays and metadata alone, which a pipeline's file holds among others.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from palmette.data.array_specs import Arrays, ArraySpec, Found
 from palmette.data.files import FilePath, shown
 from palmette.data.treebank import FIELDS
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.kernels.tree.forms import LEFT, RIGHT, Small, action_bytes
+from palmette.kernels.tree.forms import LEFT, RIGHT, ROOT, Small, action_bytes
 from palmette.kernels.tree.small import small_sizes
 from palmette.kernels.tree.weights import MOST_ACTIONS, lists_of
 from palmette.options.tree import TreeOptions, TreeSettings
@@ -44,7 +45,7 @@ class ParserMeta(msgspec.Struct, kw_only=True, frozen=True):
     task: str
     templates: StoredParserTemplates
     actions: list[tuple[int, str]]  # a move and a relation; the shift first
-    root: str  # the relation of the root
+    root: str  # the relation of the root, if no action has the move of one
     # What `ParserModel.meta` holds
     settings: dict[str, Any] = {}
     history: list[Epoch] = []
@@ -174,6 +175,11 @@ def parser_specs(arrays: Arrays, settings: TreeSettings) -> tuple[ArraySpec, ...
 
 def save_parser(model: ParserModel, path: FilePath) -> None:
     """Write a model file, whole or not at all."""
+    model_file.save(path, *parser_parts(model))
+
+
+def parser_parts(model: ParserModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the metadata of a model file."""
     small = model.weights.small
     parts = {"table": model.weights.table, "entry": model.weights.entry}
     if model.is_compact:
@@ -189,7 +195,7 @@ def save_parser(model: ParserModel, path: FilePath) -> None:
         "history": without_times(model.meta.get("history", [])),
     }
     arrays = array_specs.pack(parts, parser_specs(parts, model.settings), {"actions": model.n_actions})
-    model_file.save(path, arrays, model_file.declared(meta, ParserMeta))
+    return arrays, model_file.declared(meta, ParserMeta)
 
 
 # --- loading ------------------------------------------------------------------------------------------------
@@ -197,8 +203,11 @@ def save_parser(model: ParserModel, path: FilePath) -> None:
 
 def load_parser(path: FilePath, *, copy: bool = False) -> ParserModel:
     """Read a model file; ModelError if it is not one of a parser, each number of it as declared."""
-    file = shown(path)
-    arrays, meta = model_file.load(path, copy=copy)
+    return parser_from_parts(*model_file.load(path, copy=copy), shown(path))
+
+
+def parser_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ParserModel:
+    """The model of arrays and metadata as `parser_parts` gives them, all of them checked."""
     model_file.check_task(meta, TASK, "a parser", file)
     stored = model_file.read_metadata(meta, ParserMeta, "metadata", file)
     settings = unpack_settings(stored.settings, TreeSettings, TreeOptions, file)
@@ -228,10 +237,10 @@ def load_parser(path: FilePath, *, copy: bool = False) -> ParserModel:
 
 def _check_actions(actions: list[Action], settings: TreeSettings, file: str) -> None:
     moves = {move for move, _ in actions[1:]}
-    if not actions or actions[0] != SHIFTING or not moves <= {LEFT, RIGHT} or len(set(actions)) < len(actions):
-        raise ModelError("damaged model: its actions are not one shift and arcs", file=file)
-    if not moves:
-        raise ModelError("damaged model: its only action is to shift, which builds no tree", file=file)
+    if not actions or actions[0] != SHIFTING or not moves <= {LEFT, RIGHT, ROOT} or len(set(actions)) < len(actions):
+        raise ModelError("damaged model: its actions are not one shift, arcs and roots", file=file)
+    if not moves & {LEFT, RIGHT}:
+        raise ModelError("damaged model: no action makes an arc", file=file)
     model_file.check_text((relation for _, relation in actions), "a relation", file)
     if n_actions(actions, settings) > MOST_ACTIONS:
         count = n_actions(actions, settings)

@@ -1,0 +1,114 @@
+"""UDPipe 1 as its authors trained it: the settings that they published with the models of UD 2.5, treebank by treebank.
+
+`python -m bench.udpipe_rival [--data FOLDER] vi tr ewt` trains models ahead of `python -m bench udpipe`. A model that
+is in bench/out/udpipe with its record is not trained again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import ufal.udpipe as udpipe
+
+from bench.measure import HERE, data_folder, process
+from bench.word_vectors import skip_gram, write_vectors
+
+OUT = HERE / "out" / "udpipe"
+FILES = {"vi": "ud-vi/vi_vtb-ud", "tr": "ud-tr/tr_imst-ud", "ewt": "ud-ewt/en_ewt-ud"}
+# What differs between treebanks; the rest is in `options`.
+TOKENIZER = {
+    "vi": "dimension=64;segment_size=200;initialization_range=0.2;learning_rate=0.005;dropout=0.3",
+    "tr": "dimension=24;segment_size=50;initialization_range=0.1;learning_rate=0.002;dropout=0.1",
+    "ewt": "dimension=64;segment_size=200;initialization_range=0.2;learning_rate=0.005;dropout=0.3",
+}
+TAGGER = {
+    "vi": {"rules": (8, 8), "enrich": (6, 4), "lemma": 1, "tags": 1, "prune": 0},
+    "tr": {"rules": (8, 8), "enrich": (6, 4), "lemma": 1, "tags": 0, "prune": 1},
+    "ewt": {"rules": (10, 6), "enrich": (6, 4), "lemma": 0, "tags": 0, "prune": 0},
+}
+PARSER = {"vi": "l2=0.3;structured_interval=10", "tr": "l2=0.5;structured_interval=8",
+          "ewt": "l2=0.3;structured_interval=10"}  # fmt: skip
+
+
+def options(name: str, vectors: Path) -> tuple[str, str, str]:
+    """Settings of tokenizer, tagger and parser: `models-ud-2.5/params_*` of the authors."""
+    t: Any = TAGGER[name]
+    tokenizer = f"{TOKENIZER[name]};epochs=100;batch_size=50;learning_rate_final=0;early_stopping=1"
+    tagger = (
+        f"models=2;templates_1=tagger;guesser_suffix_rules_1={t['rules'][0]};guesser_enrich_dictionary_1={t['enrich'][0]};"
+        f"guesser_prefixes_max_1=0;use_lemma_1={t['lemma']};use_xpostag_1=1;use_feats_1=1;provide_lemma_1=0;"
+        f"provide_xpostag_1=1;provide_feats_1=1;prune_features_1=0;"
+        f"templates_2=lemmatizer;guesser_suffix_rules_2={t['rules'][1]};guesser_enrich_dictionary_2={t['enrich'][1]};"
+        f"guesser_prefixes_max_2=4;use_lemma_2=1;use_xpostag_2={t['tags']};use_feats_2={t['tags']};provide_lemma_2=1;"
+        f"provide_xpostag_2=0;provide_feats_2=0;prune_features_2={t['prune']}"
+    )
+    parser = (
+        f"iterations=30;embedding_upostag=20;embedding_feats=20;embedding_xpostag=0;embedding_form=50;"
+        f"embedding_form_file={vectors};embedding_lemma=0;embedding_deprel=20;learning_rate=0.01;"
+        f"learning_rate_final=0.001;hidden_layer=200;batch_size=10;transition_system=projective;"
+        f"transition_oracle=dynamic;{PARSER[name]}"
+    )
+    return tokenizer, tagger, parser
+
+
+def trained(name: str, data: Path) -> dict[str, Any]:
+    """The record of a model, which is trained in a process of its own unless it is there already."""
+    record = OUT / f"{name}.json"
+    if record.exists() and (OUT / f"{name}.udpipe").exists():
+        found: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
+        return found
+    OUT.mkdir(parents=True, exist_ok=True)
+    print(f"training UDPipe on {FILES[name]}: log in {OUT / name}.log", file=sys.stderr, flush=True)
+    took, cpu, peak = process([sys.executable, "-m", "bench.udpipe_rival", "train", name, str(data)])
+    size = (OUT / f"{name}.udpipe").stat().st_size / 1e6
+    found = {"seconds": took, "cpu": cpu, "megabytes": peak, "model_megabytes": size}
+    record.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    return found
+
+
+def train(name: str, data: Path) -> None:
+    """Files to a saved model; the program reports to a log."""
+    log = os.open(OUT / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(log, sys.stderr.fileno())
+    parts = [_sentences(data / f"{FILES[name]}-{part}.conllu") for part in ("train", "dev")]
+    vectors = OUT / f"{name}.vectors"
+    forms = [[word.form.replace(" ", "\u00a0") for word in list(s.words)[1:]] for s in parts[0]]
+    write_vectors(vectors, *skip_gram(forms))
+    complaint = udpipe.ProcessingError()
+    model = udpipe.Trainer.train("morphodita_parsito", parts[0], parts[1], *options(name, vectors), complaint)
+    if complaint.occurred():
+        sys.exit(complaint.message)
+    (OUT / f"{name}.udpipe").write_bytes(model)
+
+
+def _sentences(path: Path) -> udpipe.Sentences:
+    read, reader, sentence = udpipe.Sentences(), udpipe.InputFormat.newConlluInputFormat(), udpipe.Sentence()
+    reader.setText(path.read_text(encoding="utf-8"))
+    complaint = udpipe.ProcessingError()
+    while reader.nextSentence(sentence, complaint):
+        read.append(sentence)
+        sentence = udpipe.Sentence()
+    if complaint.occurred():
+        sys.exit(f"{path}: {complaint.message}")
+    return read
+
+
+def pipeline(name: str, source: str) -> udpipe.Pipeline:
+    """Plain text (source "tokenize") or CoNLL-U (source "conllu") to CoNLL-U."""
+    model = udpipe.Model.load(str(OUT / f"{name}.udpipe"))
+    made = udpipe.Pipeline(model, source, udpipe.Pipeline.DEFAULT, udpipe.Pipeline.DEFAULT, "conllu")
+    made.model = model  # it is not kept by the pipeline itself
+    return made
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["train"]:
+        train(sys.argv[2], Path(sys.argv[3]))
+    else:
+        at = 3 if sys.argv[1:2] == ["--data"] else 1
+        for treebank in sys.argv[at:]:
+            print(treebank, trained(treebank, data_folder(sys.argv[2] if at == 3 else None)))
