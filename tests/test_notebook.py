@@ -284,6 +284,14 @@ def test_the_other_estimators() -> None:
     assert "perplexity" in words_of(model.evaluate(["a b"])._repr_html_())
 
 
+def test_a_model_is_one_line_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("U0:%x[0,0]\nB\n")
+    tagger = Tagger(template=tmp_path / "t.txt", passes=1).fit(*DEMO[0])
+    tagger.save(tmp_path / "m.palm")
+    assert repr(Tagger.load(tmp_path / "m.palm")).endswith(f"template=<2 templates of {tmp_path / 't.txt'}>)")
+    assert repr(Tagger("chunk", learner=Mira(nbest=5))) == "Tagger('chunk', learner=Mira(nbest=5))"
+
+
 def test_records_of_models_are_plain_data(chunker: Tagger) -> None:
     record = json.loads(json.dumps(notebook_models.tagger_record(chunker)))
     assert notebook_models.chain_html(record) == chunker._repr_html_()

@@ -340,6 +340,16 @@ CASES: dict[str, Case] = {
         lambda: Tagger(template="lex.txt").fit_file("train.txt"), "train train.txt -o m.palm -q -t lex.txt",
         "give it: lexicons={'places': 'FILE'}", "give it: --lexicons places=FILE",
     ),
+    "patience of a parser": (
+        lambda: Parser(patience=2).fit(*TREES), f"{PARSE} --patience 2",
+        "patience: needs development data: dev=treebank", "--patience needs development data: --dev FILE",
+    ),
+    "patience of a classifier": (
+        lambda: Classifier(patience=2).fit([["a"], ["b"]], ["0", "1"]),
+        "classifier train classes.txt -o c2.palm -q --patience 2 --positive y",
+        "patience: needs development data: dev=(X, y) or dev_share=0.1",
+        "--patience: needs development data: --dev FILE or --dev-share 0.1",
+    ),
     "merging": (
         lambda: Parser(search=Beam(4, recombine=True)).fit(*TREES), f"{PARSE} --recombine",
         "merges states with merge=True", "merges states with --merge",

@@ -83,7 +83,7 @@ class Parser(ParserOptions, Estimator):
         if resume is not None and settings.chosen_learner.kind != resume.settings.chosen_learner.kind:
             raise OptionError("learner", f"training continues with {resume.settings.chosen_learner.kind}")
         if dev is None and self.patience is not None:
-            raise OptionError("patience", "needs development data: dev=...")
+            raise OptionError("patience", "needs development data: dev=treebank")
         held_out = None if dev is None else _labelled(*dev) if isinstance(dev, tuple) else _treebank(dev)
         treebank = _labelled(sentences, trees)
         self.model_, self.outcome_ = fit_parser(

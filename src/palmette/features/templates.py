@@ -23,7 +23,7 @@ import msgspec
 
 from palmette.data.files import FilePath, shown
 from palmette.data.text import CONVERT, check_utf8, read_text
-from palmette.errors import TemplateError, UsageError
+from palmette.errors import TemplateError, UsageError, counted
 from palmette.features import wapiti
 from palmette.features.atoms import Atom, check_atom
 
@@ -82,6 +82,9 @@ class TemplateSet(msgspec.Struct, frozen=True):
     def searches(self) -> tuple[str, ...]:
         """The searches that can use all templates."""
         return ("beam",) if self.label_contexts else ("viterbi", "beam")
+
+    def __repr__(self) -> str:
+        return f"<{counted(len(self.templates), 'template')} of {self.name}>"
 
 
 def parse(text: str, name: str = "templates", syntax: str = "auto") -> TemplateSet:

@@ -18,7 +18,7 @@ from palmette.kernels.core.index import FeatureIndex, hash_index
 from palmette.kernels.core.table import renumbered
 from palmette.kernels.latent.forms import Labelled, Views, Weights
 from palmette.options.declare import OptionError
-from palmette.options.latent import LatentOptions, LatentSettings
+from palmette.options.latent import ClassifierOptions, LatentOptions, LatentSettings
 from palmette.options.learners import Lclr
 from palmette.options.spelling import argument, spelt
 from palmette.structures.chain.data import Collected
@@ -191,7 +191,8 @@ def _check(task: Task) -> None:
         if not (task.y == sign).any():
             raise DataError(f"there is no training sentence of the class {name}", file=task.corpus.source)
     if task.dev is None and task.settings.patience is not None:
-        raise UsageError("patience needs development data")
+        how = f"{argument('dev')} or {spelt(ClassifierOptions, 'dev_share', 0.1)}"
+        raise OptionError("patience", f"needs development data: {how}")
     if task.dev is not None:
         check_columns(task.dev[0], task.encoder, SAME_COLUMNS)
         if not task.dev[1].size:
