@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.measure import HERE, TEMPLATES, keep, process
+from palmette.reports.svg import LIGHT
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 LABELS = (3, 22, 48, 128, 512, 2000)
@@ -79,18 +80,17 @@ def plot_scale(sizes: dict[str, dict[str, float]], labels: dict[str, dict[str, f
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2))
-    for axis, rows, title in ((axes[0], sizes, "share of JNLPBA"), (axes[1], labels, "labels (CoNLL-2000)")):
-        x = [float(k) for k in rows]
-        axis.plot(x, [row["seconds_a_pass"] for row in rows.values()], "o-", color="#2a6f97", label="seconds a pass")
-        axis.set_xlabel(title)
-        axis.set_ylabel("seconds a pass", color="#2a6f97")
-        axis.set_ylim(bottom=0)
-        axis.set_xlim(left=0)
-        memory = axis.twinx()
-        memory.plot(x, [row["megabytes"] for row in rows.values()], "s--", color="#bc6c25")
-        memory.set_ylabel("peak memory, MB", color="#bc6c25")
-        memory.set_ylim(bottom=0)
+    figure, axes = plt.subplots(2, 2, figsize=(9, 5.2), sharex="col")
+    figures = (("seconds_a_pass", "seconds a pass", LIGHT["blue"]), ("megabytes", "peak memory, MB", LIGHT["orange"]))
+    for column, (rows, title) in enumerate(((sizes, "share of JNLPBA"), (labels, "labels (CoNLL-2000)"))):
+        for row, (key, name, colour) in enumerate(figures):
+            axis = axes[row][column]
+            axis.plot([float(k) for k in rows], [found[key] for found in rows.values()], "o-", color=colour)
+            axis.set_title(name, loc="left", fontsize=10, color=colour)
+            axis.set_ylim(bottom=0)
+            axis.set_xlim(left=0)
+            axis.spines[["top", "right"]].set_visible(False)
+        axes[1][column].set_xlabel(title)
     figure.tight_layout()
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=130)

@@ -361,8 +361,8 @@ def _bad(record: Record) -> Panel:
     for task, colour in zip(told_tasks(record), ("orange", "blue"), strict=False):
         shares = [bad_share(cells_of(record, task, "standard", beam)) for beam in BEAMS]
         lines.append(Line(task, [float(beam) for beam in BEAMS], shares, colour, points=True))
-    title = "Standard update: no violation"
-    return Panel(lines, "beam", "bad updates, % (all others: none)", title, log_x=True, x_ticks=list(BEAMS))
+    title = "Bad updates of standard"
+    return Panel(lines, "beam", "updates that are no violations, % (others: 0)", title, log_x=True, x_ticks=list(BEAMS))
 
 
 def main() -> None:

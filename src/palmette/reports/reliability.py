@@ -10,8 +10,10 @@ from rich.table import Table
 from palmette.data.files import FilePath, write_whole
 from palmette.errors import counted
 from palmette.evaluation.calibration import BINS, Reliability
+from palmette.reports.chart_svg import spread
 from palmette.reports.console import OutputConsole
 from palmette.reports.plots import need_matplotlib
+from palmette.reports.svg import COLOURS, LIGHT
 from palmette.structures.chain.calibrate import Reliabilities
 from palmette.structures.chain.temperature import Calibration
 
@@ -89,19 +91,27 @@ def draw_reliability(found: Reliabilities, called: str, path: FilePath) -> None:
     import matplotlib.pyplot as plt
 
     figure, (above, below) = plt.subplots(
-        2, 1, figsize=(5, 6), sharex=True, height_ratios=[3, 1], layout="constrained"
+        2, 1, figsize=(6.4, 6), sharex=True, height_ratios=[3, 1], layout="constrained"
     )  # fmt: skip
     above.plot([0, 1], [0, 1], color="0.7", linewidth=1, zorder=0)
-    tables = {name: table for name, table in found._asdict().items() if table is not None}
+    tables = {name: table for name, table in found._asdict().items() if table is not None and table.bins}
+    ends = [table.bins[-1].accuracy for table in tables.values()]
+    places = spread(ends, 0.055, 0.0, 1.0)
     for k, (name, table) in enumerate(tables.items()):
-        points = [(row.confidence, row.accuracy) for row in table.bins]
-        above.plot(*zip(*points, strict=True), marker="os^"[k], label=f"{name}, ECE {_percent(table.ece)} %")
+        points, colour = [(row.confidence, row.accuracy) for row in table.bins], LIGHT[COLOURS[k]]
+        above.plot(*zip(*points, strict=True), marker="os^"[k], color=colour)
+        above.annotate(
+            f"{name}, ECE {_percent(table.ece)} %", points[-1], xytext=(1.04, places[k]), textcoords="data",
+            va="center", color=colour, annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6},
+        )  # fmt: skip
         width = 0.8 / BINS / len(tables)
         left = [row.low + 0.1 / BINS + k * width for row in table.bins]
-        below.bar(left, [row.count / table.count for row in table.bins], width, align="edge")
+        below.bar(left, [row.count / table.count for row in table.bins], width, align="edge", color=colour)
     above.set(ylabel="accuracy", xlim=(0, 1), ylim=(0, 1))
-    above.legend(loc="upper left", frameon=False)
     below.set(xlabel=called, ylabel="share of guesses")
+    for axis in (above, below):
+        axis.spines[["top", "right"]].set_visible(False)
     with write_whole(path) as out:
         figure.savefig(out, format="png", dpi=150)
     plt.close(figure)
