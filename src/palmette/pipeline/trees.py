@@ -36,7 +36,7 @@ class Trees:
         return self
 
     def compact(self, dev: Treebank | None, most_loss: float) -> None:
-        """Make the model small; at most so many points of LAS are lost on `dev`. It stays as it is if that cannot be."""
+        """Make the model small; at most so many points of LAS are lost on `dev`. It stays as it is if not."""
         try:
             self.parser.compact(dev, most_loss=most_loss)
         except UsageError as error:  # rounded weights lose more
