@@ -21,7 +21,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.data.normal_form import doubtful, nfc
 from palmette.features.resources import read_clusters, read_lexicon
 from palmette.options.chain import ChainOptions, ChainSettings
-from palmette.structures.chain.serialise import pack_chain, unpack_chain
+from palmette.structures.chain.serialise import chain_from_parts, chain_parts
 from palmette.structures.stored_settings import unpack_settings
 
 ACCENTS = "aé\u0301e\u0300ñn\u0303Åà\u0327ệ각ᄀ\u1100\u1161\u11a8\ufb1dя漢"
@@ -192,9 +192,9 @@ def test_the_setting_is_kept_and_old_files_have_none(tmp_path: Path) -> None:
         assert loaded.model_.encoder is not None
         assert loaded.model_.encoder.unicode == form
         assert (loaded.predict_scored(nfd(X))[1] == loaded.predict_scored(X)[1]) == (form == "nfc")
-    arrays, meta = pack_chain(tagger().model_)
+    arrays, meta = chain_parts(tagger().model_)
     del meta["settings"]["unicode"]
-    old = unpack_chain(arrays, meta, "an old file")
+    old = chain_from_parts(arrays, meta, "an old file")
     assert old.settings.unicode == "none"
     assert old.encoder is not None
     assert old.encoder.unicode == "none"

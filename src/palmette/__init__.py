@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from palmette.options.learners import *  # noqa: F403
     from palmette.options.search import Beam, Viterbi
     from palmette.options.states import LabelHistory, Latent, Plain
+    from palmette.pipeline.pipeline import Pipeline
     from palmette.reports.plots import plot
     from palmette.structures.hypergraph import Hypergraph
 
@@ -55,6 +56,7 @@ _MODULES = {
     "estimators.tagger": ("Tagger",),
     "options.search": ("Beam", "Viterbi"),
     "options.states": ("LabelHistory", "Latent", "Plain"),
+    "pipeline.pipeline": ("Pipeline",),
     "reports.plots": ("plot",),
     "structures.hypergraph": ("Hypergraph",),
 }  # fmt: skip

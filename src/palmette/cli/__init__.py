@@ -36,6 +36,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, noise."),
     "pick": ("pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
     "features": ("features:Features", "Print a named template set, or check a template file."),
+    "pipeline train": ("pipeline.train:TrainPipeline", "Train a pipeline from a treebank: text in, trees out."),
+    "pipeline run": ("pipeline.run:RunPipeline", "Run a text through a pipeline: words, tags, lemmas, trees."),
+    "pipeline eval": ("pipeline.eval:EvalPipeline", "Score a pipeline on a treebank by the CoNLL 2018 metrics."),
+    "pipeline inspect": ("pipeline.inspect:InspectPipeline", "Show a pipeline: components, sizes, scores, settings."),
+    "pipeline extract": ("pipeline.extract:ExtractComponent", "Take components out into a model file of their own."),
+    "pipeline replace": ("pipeline.replace:ReplaceComponent", "Put a component of another model into a pipeline."),
     "parser train": ("parser.train:TrainParser", "Train a dependency parser from a treebank."),
     "parser parse": ("parser.parse:Parse", "Parse a file, standard input or a typed sentence."),
     "parser eval": ("parser.eval:EvalParser", "Score a parser on gold trees, or one CoNLL-U file against another."),
@@ -64,6 +70,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("completion:Completion", "Print or install shell completion for bash, zsh or fish."),
 }  # fmt: skip
 GROUPS = {
+    "pipeline": "Language pipelines, text to trees: train, run, eval, inspect, ...",
     "parser": "Dependency parsers: train, parse, eval, inspect, compare, ...",
     "classifier": "Sentence classifiers: train, classify, eval, inspect, compare, ...",
     "lm": "Language models: train, score, sample.",
@@ -80,6 +87,8 @@ SECTIONS = {
 OTHER_STRUCTURES = {
     ("tag", "parse"): "parser parse", ("eval", "parse"): "parser eval", ("inspect", "parse"): "parser inspect",
     ("compact", "parse"): "parser compact", ("compare", "parse"): "parser compare",
+    ("tag", "pipeline"): "pipeline run", ("eval", "pipeline"): "pipeline eval",
+    ("inspect", "pipeline"): "pipeline inspect",
     ("tag", "classify"): "classifier classify",
     ("eval", "classify"): "classifier eval", ("inspect", "classify"): "classifier inspect",
     ("compare", "classify"): "classifier compare",

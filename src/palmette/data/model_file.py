@@ -387,11 +387,18 @@ def _array(mapped: mmap.mmap | NDArray[np.uint8], start: int, entry: _Entry, fil
 
 # Metadata
 
+# What a model of another task is used with
+_INSTEAD = {
+    "pipeline": "use it with `palmette pipeline run`; `palmette pipeline extract` takes its parser or a tagger out",
+}
+
 
 def check_task(meta: Mapping[str, Any], task: str, what: str, file: str) -> None:
     """ModelError unless the model is of this task; `what` is what such a model is called."""
-    if meta.get("task") != task:
-        raise ModelError(f"a model for the task {meta.get('task')!r}, not {what}", file=file)
+    found = meta.get("task")
+    if found != task:
+        hint = _INSTEAD.get(found) if isinstance(found, str) else None
+        raise ModelError(f"a model for the task {found!r}, not {what}", file=file, hint=hint)
 
 
 def read_metadata(meta: Any, kind: type[T], what: str, file: str) -> T:

@@ -233,7 +233,11 @@ class Parser(ParserOptions, Estimator):
     def load(cls, path: FilePath, *, copy: bool = False) -> Parser:
         """Read a model file, which is mapped. `copy` reads it into memory instead: for files that may be overwritten in
         place while the model is in use."""
-        model = load_parser(str(path), copy=copy)
+        return cls.from_model(load_parser(str(path), copy=copy))
+
+    @classmethod
+    def from_model(cls, model: ParserModel) -> Parser:
+        """The parser of a trained model."""
         parser = cls(model.templates.name, **model.settings.values())
         parser.model_ = model
         return parser

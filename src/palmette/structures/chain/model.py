@@ -276,9 +276,9 @@ class ChainModel(Searching):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds what the model file does: what is compiled or remembered is made again."""
-        from palmette.structures.chain.serialise import pack_chain, unpack_chain
+        from palmette.structures.chain.serialise import chain_from_parts, chain_parts
 
-        return unpack_chain, (*pack_chain(self), "a pickled model")
+        return chain_from_parts, (*chain_parts(self), "a pickled model")
 
 
 def best_states(chain: Chain, data: Data, *, restricted: bool) -> tuple[np.ndarray, np.ndarray]:

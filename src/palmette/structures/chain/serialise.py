@@ -1,6 +1,6 @@
 """Chain models to and from model files. Arrays are declared in array_specs.py, metadata in metadata.py.
 
-`pack_chain` and `unpack_chain` work on arrays and metadata alone, which a pickle holds too.
+`chain_parts` and `chain_from_parts` work on arrays and metadata alone, which pickles and pipelines' files hold too.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ def save_chain(model: ChainModel, path: FilePath) -> None:
         with write_whole(path) as file:
             file.write(data)
         return
-    model_file.save(path, *pack_chain(model))
+    model_file.save(path, *chain_parts(model))
 
 
-def pack_chain(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def chain_parts(model: ChainModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the metadata of a model file."""
     meta = _pack_meta(model)
     parts = _pack_arrays(model)
@@ -231,11 +231,11 @@ def load_chain(path: FilePath, *, copy: bool = False) -> ChainModel:
     imported = load_imported(path)
     if imported is not None:
         return imported
-    return unpack_chain(*model_file.load(path, copy=copy), shown(path))
+    return chain_from_parts(*model_file.load(path, copy=copy), shown(path))
 
 
-def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
-    """The model of arrays and metadata as `pack_chain` gives them, all of them checked."""
+def chain_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
+    """The model of arrays and metadata as `chain_parts` gives them, all of them checked."""
     model_file.check_task(meta, TASK, "a tagger", file)
     stored = model_file.read_metadata(meta, ChainMeta, "metadata", file)
     _check_names(stored, file)
@@ -280,6 +280,9 @@ def unpack_chain(arrays: Arrays, meta: dict[str, Any], file: str) -> ChainModel:
         settings,
         beam > 0 and settings.beam is not None and bool(settings.beam.recombine),
     )
+
+
+unpack_chain = chain_from_parts  # its name in pickles of earlier versions
 
 
 def _unpack_kind(

@@ -16,7 +16,7 @@ from palmette.data.files import FilePath, shown
 from palmette.errors import ModelError, UsageError
 from palmette.options.learners import HiddenMarkov
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.serialise import pack_chain, unpack_chain
+from palmette.structures.chain.serialise import chain_from_parts, chain_parts
 from palmette.structures.hmm.model import HiddenMarkovModel
 from palmette.structures.hmm.tables import SLACK, Tables
 from palmette.structures.hmm.words import NAME, Vocabulary
@@ -49,7 +49,7 @@ def save_hmm(params: dict[str, Any], model: HiddenMarkovModel, chain: ChainModel
     tables = model.tables
     specs = table_specs(tables.order, tables.end is not None)
     parts = {PREFIX + name: block for name, block in tables._asdict().items() if block is not None}
-    arrays, meta = pack_chain(chain)
+    arrays, meta = chain_parts(chain)
     sizes = {"Y": len(model.labels), "V": len(model.vocabulary)}
     counting = {name: value for name, value in params.items() if name != "unicode"}  # which the settings have
     meta |= {"counting": counting, "forbidden": [], "best_pass": 1, "ended": "counted in one pass"}
@@ -69,7 +69,7 @@ def load_hmm(path: FilePath, *, copy: bool = False) -> StoredHmm:
     """Read a model file; ModelError if it is not one of an HMM."""
     file = shown(path)
     arrays, meta = model_file.load(path, copy=copy)
-    chain = unpack_chain(arrays, meta, file)
+    chain = chain_from_parts(arrays, meta, file)
     if "counting" not in chain.meta:
         raise ModelError("a tagger, not an HMM with its tables", file=file, hint="load it with Tagger.load")
     params = _checked(chain.meta["counting"], file) | {"unicode": chain.settings.unicode}

@@ -1,7 +1,8 @@
 """Parsers to and from model files.
 
 In the file: the table of features and their lists of weights as arrays (see kernels/tree/weights.py, and small.py for
-compact parsers), and as metadata templates, actions, settings and training log.
+compact parsers), and as metadata templates, actions, settings and training log. `parser_parts` and `parser_from_parts`
+work on arrays and metadata alone, which a pipeline's file holds among others.
 """
 
 from __future__ import annotations
@@ -174,6 +175,11 @@ def parser_specs(arrays: Arrays, settings: TreeSettings) -> tuple[ArraySpec, ...
 
 def save_parser(model: ParserModel, path: FilePath) -> None:
     """Write a model file, whole or not at all."""
+    model_file.save(path, *parser_parts(model))
+
+
+def parser_parts(model: ParserModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the metadata of a model file."""
     small = model.weights.small
     parts = {"table": model.weights.table, "entry": model.weights.entry}
     if model.is_compact:
@@ -189,7 +195,7 @@ def save_parser(model: ParserModel, path: FilePath) -> None:
         "history": without_times(model.meta.get("history", [])),
     }
     arrays = array_specs.pack(parts, parser_specs(parts, model.settings), {"actions": model.n_actions})
-    model_file.save(path, arrays, model_file.declared(meta, ParserMeta))
+    return arrays, model_file.declared(meta, ParserMeta)
 
 
 # --- loading ------------------------------------------------------------------------------------------------
@@ -197,8 +203,11 @@ def save_parser(model: ParserModel, path: FilePath) -> None:
 
 def load_parser(path: FilePath, *, copy: bool = False) -> ParserModel:
     """Read a model file; ModelError if it is not one of a parser, each number of it as declared."""
-    file = shown(path)
-    arrays, meta = model_file.load(path, copy=copy)
+    return parser_from_parts(*model_file.load(path, copy=copy), shown(path))
+
+
+def parser_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> ParserModel:
+    """The model of arrays and metadata as `parser_parts` gives them, all of them checked."""
     model_file.check_task(meta, TASK, "a parser", file)
     stored = model_file.read_metadata(meta, ParserMeta, "metadata", file)
     settings = unpack_settings(stored.settings, TreeSettings, TreeOptions, file)

@@ -1,0 +1,1 @@
+"""`palmette pipeline`: language pipelines, from plain text to trees."""

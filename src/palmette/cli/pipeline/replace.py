@@ -1,0 +1,33 @@
+"""`palmette pipeline replace`: components of other models in a pipeline."""
+
+from __future__ import annotations
+
+from palmette.cli.command import Command, OutputOptions
+from palmette.cli.common import pairs
+from palmette.options.declare import option
+
+
+class ReplaceComponent(OutputOptions, Command):
+    """Put components of other models into a pipeline, in the place of its own or in addition: a parser, a tagger of
+    UPOS or XPOS, or any component of another pipeline. The other components stay as they are, trained with those that
+    were there: score the new pipeline with `palmette pipeline eval`."""
+
+    model: str = option(argument=True, help="The model file of a pipeline.")
+    models: list = option(
+        argument=True, repeat=True, metavar="NAME=MODEL",
+        help="What is put in: parse=MODEL, upos=MODEL or xpos=MODEL; or tok, tag, lemma or parse of another pipeline.",
+    )  # fmt: skip
+    output: str = option(short="o", metavar="FILE", help="The model file to write.")
+
+    def run(self) -> None:
+        from palmette.data import model_file
+        from palmette.pipeline.exchange import replaced
+        from palmette.pipeline.model import PipelineModel
+
+        model_file.check_output(self.output)
+        made = PipelineModel.load(self.model)
+        for name, path in pairs(self.models, "NAME=MODEL").items():
+            made = replaced(made, name, path)
+        made.save(self.output)
+        if not self.quiet:
+            print(f"components: {', '.join(made.names)}; saved {self.output}")

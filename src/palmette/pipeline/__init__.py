@@ -1,0 +1,1 @@
+"""Language pipelines: from a treebank to plain text in, trees out."""

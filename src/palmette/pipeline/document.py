@@ -1,0 +1,270 @@
+"""`Document`: a text with its sentences, tokens and words, as a pipeline found them.
+
+    doc = nlp("Time flies.")
+    doc.sentences[0].words[1].lemma
+
+A document is two records of arrays, where the words are (`SplitText`) and what they are (`Treebank`); sentences, tokens
+and words are views of them that look up what they are asked for. Places are characters of `doc.text`. `_` is nothing,
+as in CoNLL-U.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from palmette.data.formats.conllu_text import conllu_bytes
+from palmette.data.split_text import SplitText
+from palmette.data.treebank import Treebank
+from palmette.pipeline.plain import features, plain_sentences
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+    from spacy.vocab import Vocab
+
+
+class Document:
+    """An annotated text."""
+
+    def __init__(self, split: SplitText, treebank: Treebank) -> None:
+        self.split = split
+        self.treebank = treebank  # of the words of `split`
+
+    @property
+    def text(self) -> str:
+        return self.split.text
+
+    @cached_property
+    def sentences(self) -> list[Sentence]:
+        return [Sentence(self, s) for s in range(self.split.n_sentences)]
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The tokens of all sentences."""
+        return [token for sentence in self.sentences for token in sentence.tokens]
+
+    @property
+    def words(self) -> list[Word]:
+        """The words of all sentences."""
+        return [word for sentence in self.sentences for word in sentence.words]
+
+    def to_conllu(self) -> str:
+        """The document as CoNLL-U, with `# text`, multi-word tokens and the white space between tokens."""
+        return conllu_bytes(self.split, self.treebank).decode()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain data that JSON can hold."""
+        return {"text": self.text, "sentences": list(plain_sentences(self.split, self.treebank))}
+
+    def to_spacy(self, vocab: Vocab) -> Doc:
+        """The document as spaCy's; needs spaCy (`pip install 'palmette[spacy]'`)."""
+        from palmette.integrations.spacy.document import spacy_doc
+
+        return spacy_doc(self, vocab)
+
+    def __len__(self) -> int:
+        return self.split.n_sentences
+
+    def __iter__(self) -> Iterator[Sentence]:
+        return iter(self.sentences)
+
+    def __repr__(self) -> str:
+        short = self.text if len(self.text) <= 40 else f"{self.text[:40]}..."
+        return f"Document({short!r}, {self.split.n_sentences} sentences, {self.split.n_words} words)"
+
+    # What words and tokens look up
+
+    @cached_property
+    def token_of(self) -> np.ndarray:
+        """i64[N]: the token of each word."""
+        return np.repeat(np.arange(self.split.n_tokens), np.diff(self.split.first_word))
+
+    def cell(self, field: str, word: int) -> str:
+        """The cell of a word in one of FIELDS."""
+        column = self.treebank.column(field)
+        return column.types[column.ids[word]]
+
+
+class Sentence:
+    """A sentence of a document."""
+
+    def __init__(self, document: Document, index: int) -> None:
+        self.document = document
+        self.index = index  # in its document, from 0
+
+    @property
+    def _tokens(self) -> tuple[int, int]:
+        marks = self.document.split.sentence
+        return int(marks[self.index]), int(marks[self.index + 1])
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """The tokens as the text has them."""
+        first, last = self._tokens
+        return [Token(self, t) for t in range(first, last)]
+
+    @cached_property
+    def words(self) -> list[Word]:
+        """The words: those of tokens, and the parts of multi-word tokens."""
+        marks = self.document.split.first_word
+        first, last = (int(marks[t]) for t in self._tokens)
+        return [Word(self, i, i - first + 1) for i in range(first, last)]
+
+    @property
+    def start(self) -> int:
+        return int(self.document.split.start[self._tokens[0]])
+
+    @property
+    def end(self) -> int:
+        return int(self.document.split.end[self._tokens[1] - 1])
+
+    @property
+    def text(self) -> str:
+        return self.document.text[self.start : self.end]
+
+    @property
+    def paragraph(self) -> bool:
+        """Whether it begins a paragraph."""
+        return bool(self.document.split.paragraph[self.index])
+
+    @property
+    def root(self) -> Word | None:
+        """The word that depends on none; None without a tree."""
+        return next((word for word in self.words if word.head == 0), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sentence as plain data that JSON can hold; what is not known is left out."""
+        found = plain_sentences(self.document.split, self.document.treebank, self.index, self.index + 1)
+        return next(found)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __iter__(self) -> Iterator[Word]:
+        return iter(self.words)
+
+    def __repr__(self) -> str:
+        return f"Sentence({self.text!r})"
+
+
+class Token:
+    """A token of the text: one word, or several (French `du`, Spanish `dámelo`)."""
+
+    def __init__(self, sentence: Sentence, index: int) -> None:
+        self.sentence = sentence
+        self.index = index  # in its document, from 0
+
+    @property
+    def start(self) -> int:
+        return int(self.sentence.document.split.start[self.index])
+
+    @property
+    def end(self) -> int:
+        return int(self.sentence.document.split.end[self.index])
+
+    @property
+    def text(self) -> str:
+        return self.sentence.document.text[self.start : self.end]
+
+    @property
+    def space_after(self) -> bool:
+        """Whether white space, or the end of the text, follows."""
+        text = self.sentence.document.text
+        return self.end >= len(text) or text[self.end].isspace()
+
+    @property
+    def words(self) -> list[Word]:
+        split = self.sentence.document.split
+        before = int(split.first_word[self.sentence._tokens[0]])
+        first, last = int(split.first_word[self.index]), int(split.first_word[self.index + 1])
+        return self.sentence.words[first - before : last - before]
+
+    @property
+    def is_multiword(self) -> bool:
+        return len(self.words) > 1
+
+    def __repr__(self) -> str:
+        return f"Token({self.text!r})"
+
+
+class Word:
+    """A word with its annotations."""
+
+    def __init__(self, sentence: Sentence, index: int, number: int) -> None:
+        self.sentence = sentence
+        self.index = index  # in its document, from 0
+        self.id = number  # in its sentence, from 1, as heads count
+
+    def _cell(self, field: str) -> str:
+        return self.sentence.document.cell(field, self.index)
+
+    @property
+    def form(self) -> str:
+        return self._cell("form")
+
+    @property
+    def lemma(self) -> str:
+        return self._cell("lemma")
+
+    @property
+    def upos(self) -> str:
+        return self._cell("upos")
+
+    @property
+    def xpos(self) -> str:
+        return self._cell("xpos")
+
+    @property
+    def feats_text(self) -> str:
+        """The morphological features as CoNLL-U has them: `Number=Sing|Tense=Pres`."""
+        return self._cell("feats")
+
+    @property
+    def feats(self) -> dict[str, str]:
+        """The morphological features by category."""
+        return features(self.feats_text)
+
+    @property
+    def head(self) -> int | None:
+        """The number of the word that it depends on; 0: none, it is the root; None without a tree."""
+        head = int(self.sentence.document.treebank.heads[self.index])
+        return None if head < 0 else head
+
+    @property
+    def head_word(self) -> Word | None:
+        """The word that it depends on."""
+        head = self.head
+        return self.sentence.words[head - 1] if head else None
+
+    @property
+    def deprel(self) -> str:
+        relations = self.sentence.document.treebank.relations
+        return relations.types[relations.ids[self.index]]
+
+    @property
+    def token(self) -> Token:
+        """The token that it is, or is a part of."""
+        document = self.sentence.document
+        return self.sentence.tokens[int(document.token_of[self.index]) - self.sentence._tokens[0]]
+
+    @property
+    def start(self) -> int:
+        """Where its token begins."""
+        return self.token.start
+
+    @property
+    def end(self) -> int:
+        """Where its token ends."""
+        return self.token.end
+
+    @property
+    def space_after(self) -> bool:
+        """Whether white space follows: False inside of a multi-word token."""
+        token = self.token
+        return token.space_after and token.words[-1] is self
+
+    def __repr__(self) -> str:
+        return f"Word({self.id}, {self.form!r})"

@@ -1,0 +1,40 @@
+"""Scores of a pipeline on a gold treebank, from its raw text or from its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from palmette.data.files import FilePath, shown
+from palmette.data.formats.conllu import parse_treebank, treebank_bytes
+from palmette.data.split_text import gold_split
+from palmette.data.stream import map_in_order
+from palmette.data.text import PLAIN, TextSpec, read_text
+from palmette.data.treebank import Treebank
+from palmette.evaluation.conll18 import Scores, evaluate
+from palmette.pipeline.model import ANNOTATIONS, PipelineModel, annotated, words_only
+from palmette.pipeline.run import Job, Part, make_job, written
+from palmette.pipeline.text_parts import text_parts
+
+
+def evaluate_pipeline(
+    model: PipelineModel, gold: FilePath | Treebank, input: str = "text", beam: int | None = None, threads: int = 1,
+    spec: TextSpec = PLAIN,
+) -> Scores:  # fmt: skip
+    """The metrics of the CoNLL 2018 shared task. input: text, or gold-tokens."""
+    if isinstance(gold, Treebank):
+        treebank, right = gold, treebank_bytes(gold, fields=())
+    else:
+        right = read_text(gold, spec)
+        treebank = parse_treebank(right, shown(gold), labelled=False)
+    if input == "gold-tokens":
+        guess = treebank_bytes(annotated(model, words_only(treebank), beam=beam, threads=threads), fields=ANNOTATIONS)
+    else:
+        job = make_job(model, "text", "conllu", None, beam)
+        parts = map_in_order(job.work, _parts(job, gold_split(treebank).text), threads)
+        guess = b"".join(data for data, _ in written(job, parts))
+    return evaluate(right, guess)
+
+
+def _parts(job: Job, text: str) -> Iterator[Part]:
+    for part, continues in text_parts([text], job.model.split):
+        yield Part(None, text=part, continues=continues)

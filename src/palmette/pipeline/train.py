@@ -1,0 +1,164 @@
+"""From a treebank to a pipeline: what is trained on what, and in which order.
+
+The splitter learns from the text, the tags from the words, the lemmas from words and tags. The parser learns from trees
+whose other columns are jackknifed: predicted by models that have not seen the sentence, as in use.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from palmette.data.corpus import column_of_types
+from palmette.data.treebank import FIELDS, NOTHING, Treebank
+from palmette.errors import DataError
+from palmette.options.pipeline import PipelineOptions
+from palmette.pipeline.components import METRICS, component_class, in_order
+from palmette.pipeline.evaluate import evaluate_pipeline
+from palmette.pipeline.file import TASK, PipelineMeta, StoredComponent, TrainedOn
+from palmette.pipeline.model import FIELDS_OF, PipelineModel, words_only
+from palmette.pipeline.stages import Stage, StageReport, run_stages
+from palmette.training.result import Progress
+
+logger = logging.getLogger(__name__)
+
+JACKKNIFE, SCORES = "jackknife", "dev scores"
+SHARES = {"tok": 0.0, "tag": 0.25, "lemma": 0.25, "parse": 0.5}  # of the points that may be lost in all
+
+
+class PipelineOutcome(NamedTuple):
+    """What is told about a training, and not stored."""
+
+    seconds: dict[str, float]  # by step
+    signal: int  # that has interrupted it; 0: none
+    scores: dict[str, float]  # on development data, in percent
+
+    @property
+    def interrupted(self) -> bool:
+        return self.signal != 0
+
+
+def train_pipeline(
+    treebank: Treebank,
+    dev: Treebank | None,
+    options: PipelineOptions,
+    *,
+    threads: int = 2,
+    report: StageReport | None = None,
+) -> tuple[PipelineModel, PipelineOutcome]:
+    """Train the components that the options name. If it is interrupted, the pipeline has those that were finished;
+    KeyboardInterrupt if there is none."""
+    if not treebank.n_tokens:
+        raise DataError("the training data has no sentences", file=treebank.corpus.source)
+    if dev is not None and not dev.n_tokens:
+        raise DataError("the development data has no sentences", file=dev.corpus.source)
+    names = in_order(options.components)
+    plan = _Plan(treebank, dev, options, names)
+    found = run_stages(plan.stages(), threads=threads, report=report)
+    finished = {name: found.results[name] for name in names if name in found.results}
+    if not finished:
+        raise KeyboardInterrupt
+    scores = found.results.get(SCORES, {})
+    about = {
+        name: StoredComponent({}, {metric: scores[metric] for metric in METRICS[name] if metric in scores})
+        for name in finished
+    }
+    sizes = TrainedOn(
+        treebank.n_sentences, treebank.n_tokens, dev.n_sentences if dev else 0, dev.n_tokens if dev else 0
+    )
+    meta = PipelineMeta(task=TASK, components=about, settings=_settings(options), trained_on=sizes)
+    return PipelineModel(finished, meta), PipelineOutcome(found.seconds, found.signal, scores)
+
+
+def _settings(options: PipelineOptions) -> dict[str, Any]:
+    values = {name: getattr(options, name) for name in PipelineOptions.__options__}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+class _Plan:
+    """The steps of one training."""
+
+    def __init__(
+        self, treebank: Treebank, dev: Treebank | None, options: PipelineOptions, names: tuple[str, ...]
+    ) -> None:
+        self.treebank, self.dev, self.options, self.names = treebank, dev, options, names
+        self.before = tuple(name for name in ("tag", "lemma") if name in names)  # what the parser reads
+
+    def stages(self) -> list[Stage]:
+        """Those that others wait for come first."""
+        made = [Stage(JACKKNIFE, self.jackknife)] if self.jackknifed else []
+        made += [Stage(name, self.work(name)) for name in self.names if name != "parse"]
+        if "parse" in self.names:
+            needs = (*((JACKKNIFE,) if self.jackknifed else ()), *(self.before if self.dev is not None else ()))
+            made.append(Stage("parse", self.parse, needs))
+        if self.dev is not None:
+            made.append(Stage(SCORES, self.scores, self.names, _noted))
+        return made
+
+    @property
+    def jackknifed(self) -> bool:
+        return bool(self.options.jackknife and "parse" in self.names and self.before)
+
+    def new(self, name: str) -> Any:
+        """A component that is not trained yet."""
+        return component_class(name)(passes=self.options.passes, seed=self.options.seed)
+
+    def work(self, name: str) -> Any:
+        def fit(results: Mapping[str, Any], progress: Progress) -> Any:
+            return self.smaller(name, self.new(name).fit(self.treebank, self.dev, progress=progress), self.dev)
+
+        return fit
+
+    def smaller(self, name: str, component: Any, dev: Treebank | None) -> Any:
+        """The component in its compact form, unless all weights are asked for."""
+        if not self.options.full and SHARES[name]:
+            component.compact(dev, SHARES[name] * self.options.most_loss)
+        return component
+
+    def jackknife(self, results: Mapping[str, Any], progress: Progress) -> Treebank:
+        raise NotImplementedError
+
+    def parse(self, results: Mapping[str, Any], progress: Progress) -> Any:
+        """Train the parser on what it will read: predicted columns, and nothing where nothing is predicted."""
+        train, dev = results.get(JACKKNIFE, self.treebank), self.dev
+        if dev is not None:
+            words = words_only(dev) if self.before else dev
+            for name in self.before:
+                words = results[name].apply(words)
+            dev = words.with_trees(dev.heads, dev.relations)
+        made = component_class("parse")(beam=self.options.beam, passes=self.options.passes, seed=self.options.seed).fit(
+            self.visible(train), dev, progress=progress
+        )
+        return self.smaller("parse", made, dev)
+
+    def visible(self, treebank: Treebank) -> Treebank:
+        """The treebank without columns that the pipeline will not have; all of them if it has none itself."""
+        if not self.before:
+            return treebank
+        kept = {field for name in self.before for field in FIELDS_OF[name]}
+        nothing = column_of_types(np.zeros(treebank.n_tokens, np.int32), [NOTHING])
+        for field in FIELDS[1:]:
+            if field not in kept:
+                treebank = treebank.with_column(field, nothing)
+        return treebank
+
+    def scores(self, results: Mapping[str, Any], progress: Progress) -> dict[str, float]:
+        """The figures of METRICS on development data."""
+        assert self.dev is not None
+        about = {name: StoredComponent({}) for name in self.names}
+        model = PipelineModel({name: results[name] for name in self.names}, PipelineMeta(task=TASK, components=about))
+        found: dict[str, float] = {}
+        for source, names in (("text", ("tok",)), ("gold-tokens", ("tag", "lemma", "parse"))):
+            wanted = [metric for name in names if name in self.names for metric in METRICS[name]]
+            if wanted:
+                part = model if source == "gold-tokens" else model.only(["tok"])
+                made = evaluate_pipeline(part, self.dev, source)
+                found |= {metric: round(100 * made[metric].f1, 2) for metric in wanted if metric in made.metrics}
+        return found
+
+
+def _noted(scores: dict[str, float]) -> str:
+    return "  ".join(f"{metric} {value:.2f}" for metric, value in scores.items())
