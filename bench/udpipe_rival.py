@@ -13,8 +13,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import ufal.udpipe as udpipe
-
 from bench.measure import HERE, data_folder, process
 from bench.word_vectors import skip_gram, write_vectors
 
@@ -22,7 +20,7 @@ OUT = HERE / "out" / "udpipe"
 FILES = {"vi": "ud-vi/vi_vtb-ud", "tr": "ud-tr/tr_imst-ud", "ewt": "ud-ewt/en_ewt-ud"}
 PARTS = ("words", "tokenizer")  # tagger, lemmatizer and parser; the parser learns from what the tagger finds
 EPOCHS = 100  # of the tokenizer
-NONE = udpipe.Trainer.NONE
+NONE = "none"
 # What differs between treebanks; the rest is in `options`.
 TOKENIZER = {
     "vi": "dimension=64;segment_size=200;initialization_range=0.2;learning_rate=0.005;dropout=0.3",
@@ -109,10 +107,13 @@ def train(part: str, name: str, data: Path, epochs: int) -> None:
 def _joined(name: str) -> None:
     """One model of the parts."""
     tokenizer, words = (f"from_model=file:{_file(name, part)}" for part in reversed(PARTS))
-    _save(_file(name), udpipe.Sentences(), udpipe.Sentences(), tokenizer, words, words)
+    _save(_file(name), None, None, tokenizer, words, words)
 
 
-def _save(path: Path, learnt: udpipe.Sentences, heldout: udpipe.Sentences, *settings: str) -> None:
+def _save(path: Path, learnt: Any, heldout: Any, *settings: str) -> None:
+    from ufal import udpipe
+
+    learnt, heldout = learnt or udpipe.Sentences(), heldout or udpipe.Sentences()
     complaint = udpipe.ProcessingError()
     model = udpipe.Trainer.train("morphodita_parsito", learnt, heldout, *settings, complaint)
     if complaint.occurred():
@@ -120,7 +121,9 @@ def _save(path: Path, learnt: udpipe.Sentences, heldout: udpipe.Sentences, *sett
     path.write_bytes(model)
 
 
-def _sentences(path: Path) -> udpipe.Sentences:
+def _sentences(path: Path) -> Any:
+    from ufal import udpipe
+
     read, reader, sentence = udpipe.Sentences(), udpipe.InputFormat.newConlluInputFormat(), udpipe.Sentence()
     reader.setText(path.read_text(encoding="utf-8"))
     complaint = udpipe.ProcessingError()
@@ -132,8 +135,10 @@ def _sentences(path: Path) -> udpipe.Sentences:
     return read
 
 
-def pipeline(name: str, source: str) -> udpipe.Pipeline:
+def pipeline(name: str, source: str) -> Any:
     """Plain text (source "tokenize") or CoNLL-U (source "conllu") to CoNLL-U."""
+    from ufal import udpipe
+
     model = udpipe.Model.load(str(OUT / f"{name}.udpipe"))
     made = udpipe.Pipeline(model, source, udpipe.Pipeline.DEFAULT, udpipe.Pipeline.DEFAULT, "conllu")
     made.model = model  # it is not kept by the pipeline itself
