@@ -26,9 +26,11 @@ from palmette import (
     MaxEnt,
     Mira,
     Parser,
+    Pipeline,
     Tagger,
 )
 from palmette.data import model_file
+from palmette.data.formats.conllu import parse_treebank
 from palmette.features.templates import parse
 from palmette.structures.chain.imported.crfpp import read_crfpp
 
@@ -49,6 +51,25 @@ TREEBANK: list[list[dict[str, str | int]]] = [
     [{"form": form, "upos": tag, "head": head, "deprel": name} for form, tag, head, name in tree] for tree in TREES
 ]
 TREE_TEMPLATES = "s0.w\ns1.wu\nq0.u\ns0.u s1.u\ns0.l.rel s0.u\ns0.vl\ns1.sr\ndistance"
+TEXT_TREES = """\
+# text = The boat stopped, didn't it?
+1	The	the	DET	DT	PronType=Art	2	det	_	_
+2	boat	boat	NOUN	NN	Number=Sing	3	nsubj	_	_
+3	stopped	stop	VERB	VBD	Tense=Past	0	root	_	SpaceAfter=No
+4	,	,	PUNCT	,	_	5	punct	_	_
+5-6	didn't	_	_	_	_	_	_	_	_
+5	did	do	AUX	VBD	Tense=Past	3	parataxis	_	_
+6	n't	not	PART	RB	_	5	advmod	_	_
+7	it	it	PRON	PRP	_	5	nsubj	_	SpaceAfter=No
+8	?	?	PUNCT	.	_	3	punct	_	_
+
+# newpar
+# text = We sing.
+1	We	we	PRON	PRP	Case=Nom	2	nsubj	_	_
+2	sing	sing	VERB	VBP	Tense=Pres	0	root	_	SpaceAfter=No
+3	.	.	PUNCT	.	_	2	punct	_	_
+
+"""
 ROWS, CLASSES = [[0.3, 1.0], [0.9, -1.0], [0.1, 0.5], [1.2, 0.0]], ["a", "b", "a", "b"]
 CLASSIFIED = [*SENTENCES, SENTENCES[0][::-1]], ["yes", "yes", "no", "no"]
 TEXT = ["the boat stopped", "rain fell on the lake", "the rain stopped", "we sing on the lake"]
@@ -195,5 +216,9 @@ def _others(folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
         made = Classifier(template=parse(CLASSIFIER), types=1, passes=2, **options)  # type: ignore[arg-type]
         yield f"classifier, {name}", made.fit(*CLASSIFIED).save
         yield f"classifier, {name}, checkpoint", made.fit(*CLASSIFIED, checkpoint=True).save
+    for full in (False, True):
+        trees = parse_treebank(TEXT_TREES.encode(), "trees")
+        made_pipeline = Pipeline(passes=2, folds=2, beam=2, full=full).fit(trees, threads=1)
+        yield f"pipeline{', full' if full else ''}", made_pipeline.save
     for order in (1, 2.5, 3):
         yield f"language model {order}", LanguageModel(order).fit(TEXT).save

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from bench.fuzz.models import ATTRIBUTES, CLASSIFIED, LABELS, ROWS, SENTENCES, TEXT, TREEBANK
 from bench.fuzz.run import REFUSED, USED, refusal
-from palmette import HMM, Classifier, LanguageModel, LinearClassifier, Parser, Tagger
+from palmette import HMM, Classifier, LanguageModel, LinearClassifier, Parser, Pipeline, Tagger
 from palmette.data.items import corpus_from_items
 from palmette.data.treebank import treebank_from_sentences
 from palmette.errors import ModelError, PalmetteError
@@ -22,6 +22,7 @@ from palmette.reports.console import OutputConsole
 from palmette.reports.explanation import explanation, print_explanation
 from palmette.reports.inspection import inspection, print_inspection
 from palmette.reports.parser_inspection import parser_inspection, print_parser_inspection
+from palmette.reports.pipeline_inspection import pipeline_inspection, print_pipeline_inspection
 from palmette.structures.chain.explain import explain
 
 Step = Callable[[], object]
@@ -187,6 +188,42 @@ def _resumed_classifier(classifier: Classifier) -> None:
     classifier.fit(*CLASSIFIED, resume=classifier.model_)
 
 
+TYPED = "The boat stopped, didn't it?  We si\u0301ng.\n\nUnseen: 日本語 \U0001f600!"
+
+
+def _pipeline_steps(path: Path, console: Console | None) -> Iterator[Step]:
+    pipeline = Pipeline.load(path)
+    for name in pipeline.components_:
+        pipeline.component(name)
+    yield lambda: pipeline(TYPED).to_conllu()
+    yield lambda: [doc.to_dict() for doc in pipeline.pipe([TYPED, "", "We"], beam=1)]
+    yield lambda: pipeline.annotate(INPUT)
+    yield lambda: json.dumps(pipeline_inspection(pipeline))
+    yield lambda: (repr(pipeline), pipeline.get_params())
+    if console is not None:
+        yield lambda: print_pipeline_inspection(pipeline_inspection(pipeline), console)
+        yield lambda: _run_pipeline(pipeline, path)
+        yield lambda: _resaved_pipeline(pipeline, path.with_suffix(".saved"))
+
+
+def _run_pipeline(pipeline: Pipeline, path: Path) -> None:
+    text = path.with_suffix(".txt")
+    text.write_text(TYPED, encoding="utf-8")
+    for output in ("conllu", "jsonl", "columns"):
+        pipeline.run_file(text, path.with_suffix(".out"), output=output)
+
+
+def _resaved_pipeline(pipeline: Pipeline, path: Path) -> None:
+    """What is saved from a loaded pipeline can be loaded and used again: an error here is a fault."""
+    pipeline.save(path)
+    try:
+        again = Pipeline.load(path)
+        for name in again.components_:
+            again.component(name)
+    except PalmetteError as error:
+        raise NotNamed(f"saved, and not loaded again: {error}") from error
+
+
 def _lm_steps(path: Path, console: Console | None) -> Iterator[Step]:
     model = LanguageModel.load(path)
     yield lambda: model.evaluate([*TEXT, "unseen words"])
@@ -201,4 +238,5 @@ STEPS: dict[str, Callable[[Path, Console | None], Iterator[Step]]] = {
     "parse": _parser_steps,
     "classify": _classifier_steps,
     "lm": _lm_steps,
+    "pipeline": _pipeline_steps,
 }

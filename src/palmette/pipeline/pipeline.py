@@ -59,9 +59,10 @@ class Pipeline(PipelineOptions, Estimator):
     ) -> Pipeline:  # fmt: skip
         """Learn from a CoNLL-U file; `options` as for `fit`. skip_bad: leave out sentences that are not trees."""
         self.check()
-        treebank = read_treebank(path, skip_bad=skip_bad, spec=spec)
-        held_out = None if dev is None else read_treebank(dev, skip_bad=skip_bad, spec=spec)
-        return self.fit(treebank, held_out, **options)
+        trees = "parse" in self.components
+        files = [path] if dev is None else [path, dev]
+        banks = [read_treebank(file, labelled=trees, skip_bad=skip_bad and trees, spec=spec) for file in files]
+        return self.fit(*banks, **options)
 
     # Using
 

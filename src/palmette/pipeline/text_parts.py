@@ -20,6 +20,7 @@ BLOCK = 1 << 18
 """Bytes that are read at a time, and characters of a part, about."""
 
 TAIL = 1 << 13  # characters in which the end of a sentence is looked for
+MARGIN = 1 << 10  # characters before the end of a block that tell too little about sentences
 _LONGEST_LINE = 1 << 40
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 _JOINERS = "\u200c\u200d\ufe0e\ufe0f"  # which hold characters together
@@ -86,7 +87,9 @@ def sentence_end(text: str, split: Callable[[str], SplitText]) -> int:
     low = max(0, len(text) - TAIL)
     found = split(text[low:])
     if found.n_sentences > 1:
-        return low + int(found.start[found.sentence[-2]])
+        starts = found.start[found.sentence[1:-1]]
+        early = starts[starts <= len(text) - low - MARGIN]
+        return low + int(early[-1] if early.size else starts[-1])
     for wanted in (r".*\n", r".*\s"):
         match = re.compile(wanted, re.DOTALL).match(text, low)
         if match and text[: match.end()].strip():

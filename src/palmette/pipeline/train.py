@@ -55,7 +55,7 @@ def train_pipeline(
         raise DataError("the training data has no sentences", file=treebank.corpus.source)
     if dev is not None and not dev.n_tokens:
         raise DataError("the development data has no sentences", file=dev.corpus.source)
-    names = in_order(options.components)
+    names = _trainable(treebank, in_order(options.components))
     plan = _Plan(treebank, dev, options, names)
     found = run_stages(plan.stages(), threads=threads, report=report)
     finished = {name: found.results[name] for name in names if name in found.results}
@@ -76,6 +76,21 @@ def train_pipeline(
 def _settings(options: PipelineOptions) -> dict[str, Any]:
     values = {name: getattr(options, name) for name in PipelineOptions.__options__}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def _trainable(treebank: Treebank, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The components that the treebank has something to learn for; others are reported."""
+    empty = {
+        "tag": all(treebank.column(field).types == [NOTHING] for field in FIELDS_OF["tag"]),
+        "lemma": treebank.column("lemma").types == [NOTHING],
+    }
+    for name in names:
+        if empty.get(name):
+            logger.warning("%s: there is nothing to learn for %s, which is left out", treebank.corpus.source, name)
+    found = tuple(name for name in names if not empty.get(name))
+    if not found:
+        raise DataError(f"there is nothing to learn for {', '.join(names)}", file=treebank.corpus.source)
+    return found
 
 
 class _Plan:

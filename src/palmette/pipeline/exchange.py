@@ -1,0 +1,81 @@
+"""Components out of a pipeline into files of their own, and models of one's own into a pipeline."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from dataclasses import replace
+
+from palmette.data.files import FilePath
+from palmette.data.model_file import peek_task
+from palmette.errors import UsageError
+from palmette.estimators.parser import Parser
+from palmette.estimators.tagger import Tagger
+from palmette.options.pipeline import COMPONENTS, components_from_text
+from palmette.pipeline.file import TASK
+from palmette.pipeline.model import PipelineModel
+from palmette.pipeline.tags import Tags
+from palmette.pipeline.trees import Trees
+from palmette.structures.chain.model import ChainModel
+
+TAGGERS = ("upos", "xpos")
+_READING = {"format": "conllu", "columns": ["form"]}  # what a tagger of a pipeline was trained on
+
+
+def extract(model: PipelineModel, what: str, path: FilePath) -> str:
+    """Write a parser (`parse`), a tagger (`upos`, `xpos`) or a pipeline of the named components to a file; returns what
+    it is."""
+    if what == "parse":
+        model.component("parse").parser.save(path)
+        return "a parser"
+    if what in TAGGERS:
+        _tagger(model, what).save(str(path))
+        return f"a tagger of {what.upper()}"
+    names = components_from_text(what)
+    unknown = [name for name in names if name not in COMPONENTS]
+    if unknown or not names:
+        known = ", ".join((*COMPONENTS, *TAGGERS))
+        raise UsageError(
+            f"there is no {unknown[0]!r} to take out: choose from {known}" if unknown else "name something"
+        )
+    model.only(names).save(path)
+    return f"a pipeline of {', '.join(names)}"
+
+
+def _tagger(model: PipelineModel, field: str) -> ChainModel:
+    found: dict[str, ChainModel] = model.component("tag").models_
+    if field not in found:
+        raise UsageError(f"the pipeline does not tag {field.upper()}; it tags {', '.join(map(str.upper, found))}")
+    chain = found[field]
+    return replace(chain, meta=chain.meta | {"reading": _READING | {"label": field}})
+
+
+def replaced(model: PipelineModel, name: str, path: str) -> PipelineModel:
+    """The pipeline with a component from a file: a parser as `parse`, a tagger as `upos` or `xpos`, or a component of
+    another pipeline under its own name."""
+    if name not in (*COMPONENTS, *TAGGERS):
+        raise UsageError(f"there is no component {name!r}: choose from {', '.join((*COMPONENTS, *TAGGERS))}")
+    component = _with_tagger(model, name, path) if name in TAGGERS else _from_file(name, path)
+    return model.with_component("tag" if name in TAGGERS else name, component, os.path.basename(path))
+
+
+def _from_file(name: str, path: str) -> Any:
+    task = peek_task(path)
+    if name == "parse" and task != TASK:
+        return Trees(Parser.load(path))
+    if task not in (TASK, None):
+        raise UsageError(f"{path} is a model for the task {task!r}: {name} comes from another pipeline")
+    return PipelineModel.load(path).component(name)
+
+
+def _with_tagger(model: PipelineModel, field: str, path: str) -> Tags:
+    """The tags of a pipeline with another model for one field, which reads the words alone."""
+    tagger = Tagger.load(path)
+    encoder = tagger.model_.encoder
+    if encoder is None or encoder.n_columns > 1:
+        raise UsageError(f"{path} reads more than the words; a pipeline's tagger is trained with --columns form")
+    made = Tags()
+    made.models_ = dict(model.component("tag").models_ if "tag" in model.names else {})
+    made.models_[field] = tagger.model_
+    return made
