@@ -6,8 +6,8 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from palmette.errors import counted
@@ -52,13 +52,23 @@ class Meter(Ticker):
             self.tell(counted(done, self.unit))
 
 
-@contextmanager
-def library_muted() -> Iterator[None]:
+def library_muted() -> AbstractContextManager[None]:
     """Without the messages of trainings on tiny data that only compile kernels; the command's own are shown."""
-    loggers = [logging.getLogger(f"palmette.{name}") for name in ("training", "structures", "estimators")]
+    return _muted(("training", "structures", "estimators"), logging.CRITICAL)
+
+
+def details_muted() -> AbstractContextManager[None]:
+    """Without what each of many trainings tells about itself; warnings are shown."""
+    return _muted(("training", "structures", "estimators", "features", "pipeline"), logging.WARNING)
+
+
+@contextmanager
+def _muted(packages: Sequence[str], level: int) -> Iterator[None]:
+    """Without the messages of some packages below a level."""
+    loggers = [logging.getLogger(f"palmette.{name}") for name in packages]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
+        logger.setLevel(max(level, logger.level))
     try:
         yield
     finally:

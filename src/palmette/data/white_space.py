@@ -1,8 +1,8 @@
 r"""White space between tokens, and how the MISC field of CoNLL-U writes it.
 
 White space is what `str.isspace` says, as for the validator of Universal Dependencies: blanks, TAB, line ends, no-break
-and other Unicode spaces. UDPipe writes it in MISC as `SpacesAfter`, `SpacesBefore` and `SpacesInToken`, with the escapes
-\s \t \r \n \p (a bar) and \\. We add \uXXXX for all other white space, which would not be valid there as it is.
+and other Unicode spaces. UDPipe writes it in MISC as `SpacesAfter`, `SpacesBefore` and `SpacesInToken`, with the
+escapes \s \t \r \n \p (a bar) and \\. We add \uXXXX for all other white space, which would not be valid there as it is.
 """
 
 from __future__ import annotations

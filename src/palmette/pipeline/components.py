@@ -23,7 +23,7 @@ _CLASSES = {
     "parse": "palmette.pipeline.trees:Trees",
 }
 ABOUT = {
-    "tok": "sentences, tokens, words",
+    "tok": "sentences, words",
     "tag": "UPOS, XPOS, FEATS",
     "lemma": "lemmas",
     "parse": "heads, relations",

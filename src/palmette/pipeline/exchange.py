@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
-
 from dataclasses import replace
+from typing import Any
 
 from palmette.data.files import FilePath
 from palmette.data.model_file import peek_task

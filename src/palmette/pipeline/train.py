@@ -7,7 +7,8 @@ whose other columns are jackknifed: predicted by models that have not seen the s
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +20,15 @@ from palmette.options.pipeline import PipelineOptions
 from palmette.pipeline.components import METRICS, component_class, in_order
 from palmette.pipeline.evaluate import evaluate_pipeline
 from palmette.pipeline.file import TASK, PipelineMeta, StoredComponent, TrainedOn
+from palmette.pipeline.folds import Fold, annotated_fold, folds_of, joined_folds
 from palmette.pipeline.model import FIELDS_OF, PipelineModel, words_only
 from palmette.pipeline.stages import Stage, StageReport, run_stages
+from palmette.pipeline.trees import Trees
 from palmette.training.result import Progress
 
 logger = logging.getLogger(__name__)
 
-JACKKNIFE, SCORES = "jackknife", "dev scores"
+SCORES = "dev scores"
 SHARES = {"tok": 0.0, "tag": 0.25, "lemma": 0.25, "parse": 0.5}  # of the points that may be lost in all
 
 
@@ -101,21 +104,26 @@ class _Plan:
     ) -> None:
         self.treebank, self.dev, self.options, self.names = treebank, dev, options, names
         self.before = tuple(name for name in ("tag", "lemma") if name in names)  # what the parser reads
+        self.fold_of = folds_of(treebank, options.folds, options.seed)
 
     def stages(self) -> list[Stage]:
         """Those that others wait for come first."""
-        made = [Stage(JACKKNIFE, self.jackknife)] if self.jackknifed else []
+        n = int(self.fold_of.max()) + 1 if self.jackknifed else 0
+        folds = tuple(f"fold {k + 1} of {n}" for k in range(n))
+        made = [Stage(name, self.fold(k)) for k, name in enumerate(folds)]
         made += [Stage(name, self.work(name)) for name in self.names if name != "parse"]
         if "parse" in self.names:
-            needs = (*((JACKKNIFE,) if self.jackknifed else ()), *(self.before if self.dev is not None else ()))
-            made.append(Stage("parse", self.parse, needs))
+            needs = (*folds, *(self.before if self.dev is not None else ()))
+            made.append(Stage("parse", self.parse(folds), needs))
         if self.dev is not None:
-            made.append(Stage(SCORES, self.scores, self.names, _noted))
+            made.append(Stage(SCORES, self.scores, self.names))
         return made
 
     @property
     def jackknifed(self) -> bool:
-        return bool(self.options.jackknife and "parse" in self.names and self.before)
+        """Whether the parser learns from predicted columns."""
+        wanted = self.options.jackknife and "parse" in self.names and self.before
+        return bool(wanted and self.fold_of.any())
 
     def new(self, name: str) -> Any:
         """A component that is not trained yet."""
@@ -133,21 +141,31 @@ class _Plan:
             component.compact(dev, SHARES[name] * self.options.most_loss)
         return component
 
-    def jackknife(self, results: Mapping[str, Any], progress: Progress) -> Treebank:
-        raise NotImplementedError
+    def fold(self, k: int) -> Any:
+        """A step that annotates fold k."""
 
-    def parse(self, results: Mapping[str, Any], progress: Progress) -> Any:
-        """Train the parser on what it will read: predicted columns, and nothing where nothing is predicted."""
-        train, dev = results.get(JACKKNIFE, self.treebank), self.dev
-        if dev is not None:
-            words = words_only(dev) if self.before else dev
-            for name in self.before:
-                words = results[name].apply(words)
-            dev = words.with_trees(dev.heads, dev.relations)
-        made = component_class("parse")(beam=self.options.beam, passes=self.options.passes, seed=self.options.seed).fit(
-            self.visible(train), dev, progress=progress
-        )
-        return self.smaller("parse", made, dev)
+        def work(results: Mapping[str, Any], progress: Progress) -> Fold:
+            makers = [partial(self.new, name) for name in self.before]
+            return annotated_fold(self.treebank, self.fold_of, k, makers, progress)
+
+        return work
+
+    def parse(self, folds: Sequence[str]) -> Any:
+        """A step that trains the parser on what it will read: predicted columns, and nothing where nothing is."""
+
+        def work(results: Mapping[str, Any], progress: Progress) -> Any:
+            train, dev = self.treebank, self.dev
+            if folds:
+                train = joined_folds(train, (results[name] for name in folds))
+            if dev is not None and self.before:
+                words = words_only(dev)
+                for name in self.before:
+                    words = results[name].apply(words)
+                dev = words.with_trees(dev.heads, dev.relations)
+            made = Trees(beam=self.options.beam, passes=self.options.passes, seed=self.options.seed)
+            return self.smaller("parse", made.fit(self.visible(train), dev, progress=progress), dev)
+
+        return work
 
     def visible(self, treebank: Treebank) -> Treebank:
         """The treebank without columns that the pipeline will not have; all of them if it has none itself."""
@@ -173,7 +191,3 @@ class _Plan:
                 made = evaluate_pipeline(part, self.dev, source)
                 found |= {metric: round(100 * made[metric].f1, 2) for metric in wanted if metric in made.metrics}
         return found
-
-
-def _noted(scores: dict[str, float]) -> str:
-    return "  ".join(f"{metric} {value:.2f}" for metric, value in scores.items())

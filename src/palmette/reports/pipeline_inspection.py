@@ -39,6 +39,20 @@ def pipeline_inspection(pipeline: Pipeline) -> dict[str, Any]:
 def print_pipeline_inspection(about: dict[str, Any], console: Console | None = None) -> None:
     """A table of components, then data and settings."""
     console = console or OutputConsole(80)
+    print_components(about, console)
+    trained = about["trained_on"]
+    if trained["sentences"]:
+        sizes = [counted(trained[f"{part}sentences"], "sentence") + ", " + counted(trained[f"{part}words"], "word")
+                 for part in ("", "dev_")]  # fmt: skip
+        console.print(f"trained on {sizes[0]}" + (f"; dev: {sizes[1]}" if trained["dev_sentences"] else ""))
+    settings = "  ".join(f"{name} {_shown(value)}" for name, value in about["settings"].items())
+    if settings:
+        console.print(escape(settings))
+
+
+def print_components(about: dict[str, Any], console: Console | None = None) -> None:
+    """The components with their sizes and scores."""
+    console = console or OutputConsole(80)
     table = plain_table(["", "MB", "finds", "dev"], 0)
     for name, own in about["components"].items():
         dev = [f"{metric} {own['dev'][metric]:.2f}" for metric in METRICS[name] if metric in own["dev"]]
@@ -48,14 +62,6 @@ def print_pipeline_inspection(about: dict[str, Any], console: Console | None = N
         column.justify = "left"
     table.columns[-1].no_wrap = False
     console.print(table)
-    trained = about["trained_on"]
-    if trained["sentences"]:
-        sizes = [counted(trained[f"{part}sentences"], "sentence") + ", " + counted(trained[f"{part}words"], "word")
-                 for part in ("", "dev_")]  # fmt: skip
-        console.print(f"trained on {sizes[0]}" + (f"; dev: {sizes[1]}" if trained["dev_sentences"] else ""))
-    settings = "  ".join(f"{name} {_shown(value)}" for name, value in about["settings"].items())
-    if settings:
-        console.print(escape(settings))
 
 
 def _shown(value: Any) -> str:

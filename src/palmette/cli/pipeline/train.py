@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
 from palmette.cli.common import text_spec
-from palmette.cli.output import print_json
+from palmette.cli.output import details_muted, print_json
 from palmette.data.text import TextSpec
 from palmette.options.declare import option
 from palmette.options.pipeline import PipelineOptions
@@ -46,7 +46,7 @@ class TrainPipeline(JsonOptions, Command):
         stop_on_sigterm()
         begun = time.perf_counter()
         pipeline = Pipeline(**self.params(PipelineOptions))
-        with PipelineDisplay(self.quiet or self.json) as display:
+        with details_muted(), PipelineDisplay(self.quiet or self.json) as display:
             pipeline.fit_file(
                 self.data, self.dev, skip_bad=self.skip_bad, spec=text_spec(self), threads=self.threads,
                 progress=display,
@@ -63,10 +63,12 @@ class TrainPipeline(JsonOptions, Command):
         if self.json:
             print_json(self._about(pipeline, seconds, size))
         elif not self.quiet:
-            done = ", ".join(pipeline.components_)
-            state = "interrupted; finished" if pipeline.outcome_.interrupted else "trained"
+            from palmette.reports.pipeline_inspection import pipeline_inspection, print_components
+
+            print_components(pipeline_inspection(pipeline))
+            state = "interrupted; " if pipeline.outcome_.interrupted else ""
             shown = "" if size is None else f", {size / 1e6:.1f} MB"
-            print(f"{state} {done}; {seconds:.1f} s in all; saved {self.output}{shown}")
+            print(f"{state}{seconds:.1f} s in all; saved {self.output}{shown}")
 
     def _about(self, pipeline: Pipeline, seconds: float, size: int | None) -> dict[str, Any]:
         from palmette.reports.pipeline_inspection import pipeline_inspection

@@ -1,0 +1,139 @@
+"""Tokens and sentences of a text of any length, block by block.
+
+A block ends after a blank line, which nothing looks across. Where a whole block has none, it is decided up to the last
+sentence that ends well before its end, and the next block begins there, with the sentence before it as context, so
+that the same sentences come out wherever blocks happen to end. A sentence of more than MOST_TOKENS tokens, or a token
+of more than MOST_CHARACTERS, is no such thing, and is cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.pipeline.unit_columns import UnitText
+
+INSIDE, TOKEN, SENTENCE = range(3)  # what ends at the end of a unit
+MOST_TOKENS = 1000
+MOST_CHARACTERS = 1000
+BLOCK = 1 << 19  # characters
+MARGIN = 1 << 10  # characters before the end of a block in which nothing is decided, and most of the context
+_BLANK_LINE = re.compile(r"(?:\r\n|\n|\r)[^\S\r\n]*(?:\r\n|\n|\r)\s*")
+
+
+class Tokens(NamedTuple):
+    """Tokens of a text."""
+
+    start: np.ndarray  # i64[T]
+    end: np.ndarray  # i64[T]
+    last: np.ndarray  # bool[T]  whether a sentence ends
+    first: np.ndarray  # bool[T]  whether a paragraph begins
+
+    def kept(self, which: np.ndarray) -> Tokens:
+        return Tokens(*(array[which] for array in self))
+
+
+class Reader(NamedTuple):
+    """How a block becomes units, and units get one of INSIDE, TOKEN, SENTENCE, i64[M]."""
+
+    units: Callable[[str], UnitText]
+    marks: Callable[[UnitText], np.ndarray]
+    block: int = BLOCK
+
+
+def tokens_of(text: str, reader: Reader) -> Iterator[Tokens]:
+    """The tokens of a text in parts; all white space and nothing else is between them."""
+    at = context = 0
+    while at < len(text):
+        stop = _block_end(text, at, reader.block)
+        found = _tokens(reader, text[context:stop], at - context)
+        found = Tokens(found.start + context, found.end + context, found.last, found.first)
+        found = found.kept(found.start >= at)
+        certain = stop == len(text) or _is_after_blank_line(text, stop)
+        if not certain and found.start.size:
+            found = found.kept(np.arange(found.start.size) < _decided(found, stop))
+            found.last[-1] = True
+            found.first[0] &= at == context
+            stop = int(found.end[-1])
+        elif found.start.size:
+            found.first[0] &= at == context
+        yield found
+        at = stop
+        context = at if certain or not found.start.size else _context(found)
+
+
+def _block_end(text: str, at: int, block: int) -> int:
+    """Where the block that begins at a place ends: the text's end, after the last blank line, or anywhere."""
+    stop = at + block
+    if stop >= len(text):
+        return len(text)
+    low = stop
+    while low > at:
+        low = max(at, low - MARGIN)
+        found = [match.end() for match in _BLANK_LINE.finditer(text, low, stop) if match.end() < stop]
+        if found:
+            return found[-1]
+    return stop
+
+
+def _is_after_blank_line(text: str, stop: int) -> bool:
+    low = stop
+    while low and text[low - 1].isspace():
+        low -= 1
+    return low > 0 and low < stop and _BLANK_LINE.search(text, low, stop) is not None
+
+
+def _decided(found: Tokens, stop: int) -> int:
+    """How many tokens of a block that ends anywhere are certain: at least one."""
+    early = int(np.searchsorted(found.end, stop - MARGIN, side="right"))
+    ends = np.flatnonzero(found.last[:early])
+    return int(ends[-1]) + 1 if ends.size else max(1, early)
+
+
+def _context(found: Tokens) -> int:
+    """Where the last sentence begins, or a token of it that is near enough."""
+    ends = np.flatnonzero(found.last[:-1])
+    first = int(ends[-1]) + 1 if ends.size else 0
+    near = int(np.searchsorted(found.start, int(found.end[-1]) - MARGIN))
+    return int(found.start[min(max(first, near), found.start.size - 1)])
+
+
+def _tokens(reader: Reader, text: str, known: int) -> Tokens:
+    """The tokens of a block. After `known` characters a sentence is known to end."""
+    read = reader.units(text)
+    start, end, offset = read.units.start, read.units.end, read.corpus.offset
+    if not start.size:
+        none, no = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        return Tokens(none, none, no, no)
+    marks = reader.marks(read)
+    marks[offset[1:] - 1] = SENTENCE
+    if known:
+        marks[np.searchsorted(end, known, side="right") - 1] = SENTENCE
+    _cut_long_tokens(marks, start, end)
+    ends = np.flatnonzero(marks)
+    begins = np.append(0, ends[:-1] + 1)
+    last = marks[ends] == SENTENCE
+    _cut_long_sentences(last)
+    first = np.zeros(start.size, np.bool_)
+    first[offset[:-1]] = True
+    return Tokens(start[begins], end[ends], last, first[begins])
+
+
+def _cut_long_tokens(marks: np.ndarray, start: np.ndarray, end: np.ndarray) -> None:
+    ends = np.flatnonzero(marks)
+    begins = np.append(0, ends[:-1] + 1)
+    for token in np.flatnonzero(end[ends] - start[begins] > MOST_CHARACTERS).tolist():
+        low = int(start[begins[token]])
+        for unit in range(int(begins[token]), int(ends[token])):
+            if int(end[unit + 1]) - low > MOST_CHARACTERS:
+                marks[unit], low = TOKEN, int(start[unit + 1])
+
+
+def _cut_long_sentences(last: np.ndarray) -> None:
+    ends = np.flatnonzero(last) + 1
+    begins = np.append(0, ends[:-1])
+    for sentence in np.flatnonzero(ends - begins > MOST_TOKENS).tolist():
+        last[int(begins[sentence]) + MOST_TOKENS - 1 : int(ends[sentence]) : MOST_TOKENS] = True

@@ -1,0 +1,84 @@
+"""The chain model of a splitter: its templates, and its training from the text of a treebank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+
+from palmette.data.corpus import Corpus, column_of_types
+from palmette.data.split_text import SplitText
+from palmette.estimators.tagger import Tagger
+from palmette.features.templates import parse
+from palmette.options.learners import Mira
+from palmette.pipeline.layouts import several_layouts
+from palmette.pipeline.split_blocks import INSIDE, SENTENCE, TOKEN
+from palmette.pipeline.unit_columns import read_units
+from palmette.pipeline.units import UnitRule
+from palmette.structures.chain.model import ChainModel
+
+if TYPE_CHECKING:
+    from palmette.training.result import Progress
+
+LABELS = ["inside", "token", "sentence"]  # by the numbers INSIDE, TOKEN, SENTENCE
+_PASSES = 8
+_SEQUENCE = 60  # units of a training sequence, about
+
+# Columns: the unit, the white space after it, the word around it, its place there
+TEMPLATES = """\
+U00:%x[0,0]/%x[0,1]
+U01:%x[0,0,lower]/%x[0,1]/%x[1,0,lower]
+U02:%x[-1,0,lower]/%x[-1,1]/%x[0,0]/%x[0,1]
+U03:%x[0,1]/%x[1,0]
+U04:%x[0,1]/%x[1,0,lower]
+U05:%x[0,1]/%x[1,0,short_shape]
+U06:%x[0,0,short_shape]/%x[0,1]/%x[1,0,short_shape]
+U07:%x[-1,0,short_shape]/%x[-1,1]/%x[0,0,short_shape]/%x[0,1]/%x[1,0,short_shape]
+U08:%x[-1,0,short_shape]/%x[-1,1]/%x[0,0,short_shape]/%x[0,1]/%x[1,0,short_shape]/%x[1,1]/%x[2,0,short_shape]
+U09:%x[-1,0,short_shape]/%x[-1,1]/%x[0,0]/%x[0,1]/%x[1,0,short_shape]
+U10:%x[-1,0,lower]/%x[-1,1]/%x[0,0]/%x[0,1]/%x[1,0,short_shape]
+U11:%x[0,0]/%x[0,1]/%x[1,0,lower]
+U12:%x[0,0]/%x[0,1]/%x[1,0,short_shape]/%x[1,1]/%x[2,0,short_shape]
+U13:%x[0,0]/%x[0,1]/%x[1,0]/%x[1,1]/%x[2,0,short_shape]
+U14:%x[-2,0,lower]/%x[-2,1]/%x[-1,0,lower]/%x[-1,1]/%x[0,0]/%x[0,1]
+U15:%x[0,2]/%x[0,3]
+U16:%x[0,2]/%x[0,3]/%x[0,1]/%x[1,0,short_shape]
+U17:%x[0,2,short_shape]/%x[0,3]/%x[0,1]
+U18:%x[0,0,lower.suffix3]/%x[0,1]
+U19:%x[-1,0,length]/%x[-1,1]/%x[0,0]/%x[0,1]/%x[1,0,short_shape]
+U20:%x[2,0,lower]/%x[0,1]
+U21:%x[-1,0,lower]/%x[0,1]
+U22:%x[0,1]/%x[1,0]/%x[1,1]/%x[2,0]
+U23:%x[0,0]/%x[0,1]/%x[1,0]/%x[1,1]/%x[2,0]
+U24:%x[-1,0]/%x[-1,1]/%x[0,0]/%x[0,1]/%x[1,0]
+U25:%x[-1,0]/%x[0,1]/%x[1,0]
+B
+"""
+
+
+def learn_marks(
+    split: SplitText, rule: UnitRule, progress: Progress | None = None, *, passes: int | None = None, seed: int = 1
+) -> ChainModel:
+    """The model that tells what ends after each unit, from a text in several layouts."""
+    corpus = marked_corpus(several_layouts(split, seed), rule)
+    learner = Mira(nbest=3, aggressiveness=0.02)
+    tagger = Tagger(
+        template=parse(TEMPLATES), learner=learner, passes=passes or _PASSES, seed=seed, ends=False, constraints="none"
+    )
+    tagger.fit_corpus(corpus, None, names=False, progress=progress)
+    return tagger.model_
+
+
+def marked_corpus(split: SplitText, rule: UnitRule) -> Corpus:
+    """The units of a text with what ends after them, in short sequences, so that learners look at many of them."""
+    read = read_units(split.text, rule)
+    marks = np.full(len(split.text) + 1, INSIDE, np.int32)
+    marks[split.end] = TOKEN
+    marks[split.end[split.sentence[1:] - 1]] = SENTENCE
+    size = np.diff(read.corpus.offset)
+    pieces = np.maximum(1, np.rint(size / _SEQUENCE)).astype(np.int64)
+    number = np.arange(1, pieces.sum() + 1) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    ends = np.repeat(read.corpus.offset[:-1], pieces) + np.repeat(size, pieces) * number // np.repeat(pieces, pieces)
+    labels = column_of_types(marks[read.units.end], LABELS)
+    return replace(read.corpus, offset=np.append(0, ends), labels=labels)
