@@ -14,6 +14,7 @@ from palmette.options.chain import TaggerOptions
 from palmette.options.declare import Option, Options
 from palmette.options.latent import ClassifierOptions
 from palmette.options.learners import LEARNERS, STRUCTURES
+from palmette.options.pipeline import PipelineOptions
 from palmette.options.search import TAGGER_SEARCHES
 from palmette.options.states import TAGGER_STATES
 from palmette.options.tree import ParserOptions
@@ -63,8 +64,8 @@ def _section(kind: str, made: type[Options]) -> str:
 def _estimators() -> str:
     parts = [NOTE + "# Options of the estimators\n\nConstructor parameters, and the flags of the `train` commands.\n"]
     owners: Mapping[str, type[Options]] = {
-        "Tagger": TaggerOptions, "Parser": ParserOptions, "Classifier": ClassifierOptions, "FormatSpec": FormatSpec,
-        "TextSpec": TextSpec,
+        "Tagger": TaggerOptions, "Parser": ParserOptions, "Classifier": ClassifierOptions, "Pipeline": PipelineOptions,
+        "FormatSpec": FormatSpec, "TextSpec": TextSpec,
     }  # fmt: skip
     for name, owner in owners.items():
         parts.append(f"## {name}\n\n{_table(owner.__options__.values())}")

@@ -1,7 +1,7 @@
 """Classes of characters: what decides whether two neighbours may belong to different tokens.
 
-Letters have the class of their script, digits are one class, marks and joiners belong to what is before them; every other
-character is a class of its own. White space has the class WHITE.
+Letters have the class of their script, digits are one class, marks and joiners belong to what is before them; every
+other character is a class of its own. White space has the class WHITE.
 """
 
 from __future__ import annotations

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
+from palmette.data import model_file
 from palmette.data.files import FilePath
-from palmette.data.model_file import peek_task
 from palmette.errors import UsageError
 from palmette.estimators.parser import Parser
 from palmette.estimators.tagger import Tagger
@@ -17,6 +16,7 @@ from palmette.pipeline.model import PipelineModel
 from palmette.pipeline.tags import Tags
 from palmette.pipeline.trees import Trees
 from palmette.structures.chain.model import ChainModel
+from palmette.structures.chain.serialise import chain_parts
 
 TAGGERS = ("upos", "xpos")
 _READING = {"format": "conllu", "columns": ["form"]}  # what a tagger of a pipeline was trained on
@@ -29,7 +29,8 @@ def extract(model: PipelineModel, what: str, path: FilePath) -> str:
         model.component("parse").parser.save(path)
         return "a parser"
     if what in TAGGERS:
-        _tagger(model, what).save(str(path))
+        arrays, meta = chain_parts(_tagger(model, what))
+        model_file.save(path, arrays, meta | {"reading": _READING | {"label": what}})
         return f"a tagger of {what.upper()}"
     names = components_from_text(what)
     unknown = [name for name in names if name not in COMPONENTS]
@@ -38,16 +39,16 @@ def extract(model: PipelineModel, what: str, path: FilePath) -> str:
         raise UsageError(
             f"there is no {unknown[0]!r} to take out: choose from {known}" if unknown else "name something"
         )
-    model.only(names).save(path)
-    return f"a pipeline of {', '.join(names)}"
+    made = model.only(names)
+    made.save(path)
+    return f"a pipeline of {', '.join(made.names)}"
 
 
 def _tagger(model: PipelineModel, field: str) -> ChainModel:
     found: dict[str, ChainModel] = model.component("tag").models_
     if field not in found:
         raise UsageError(f"the pipeline does not tag {field.upper()}; it tags {', '.join(map(str.upper, found))}")
-    chain = found[field]
-    return replace(chain, meta=chain.meta | {"reading": _READING | {"label": field}})
+    return found[field]
 
 
 def replaced(model: PipelineModel, name: str, path: str) -> PipelineModel:
@@ -60,7 +61,7 @@ def replaced(model: PipelineModel, name: str, path: str) -> PipelineModel:
 
 
 def _from_file(name: str, path: str) -> Any:
-    task = peek_task(path)
+    task = model_file.peek_task(path)
     if name == "parse" and task != TASK:
         return Trees(Parser.load(path))
     if task not in (TASK, None):

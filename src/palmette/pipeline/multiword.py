@@ -178,7 +178,7 @@ def _as_corpus(tokens: Sequence[str]) -> Corpus:
 # Learning
 
 
-def learn_multiword(split: SplitText) -> Multiword:
+def learn_multiword(split: SplitText, *, seed: int = 1) -> Multiword:
     """The multi-word tokens of a treebank, and the rules that they show."""
     usual = _usual_words(split)
     several = {token: words for token, words in usual.items() if len(words) > 1}
@@ -193,7 +193,9 @@ def learn_multiword(split: SplitText) -> Multiword:
     names = sorted(set(labels))
     corpus.labels = column_of_types(np.array([names.index(label) for label in labels], np.int32), names)
     learner = Mira(nbest=3, aggressiveness=0.02)
-    tagger = Tagger(template=parse(_TEMPLATES), learner=learner, passes=_PASSES, ends=False, constraints="none")
+    tagger = Tagger(
+        template=parse(_TEMPLATES), learner=learner, passes=_PASSES, seed=seed, ends=False, constraints="none"
+    )
     tagger.fit_corpus(corpus, None, names=False)
     return Multiword(several, tagger.model_)
 

@@ -36,7 +36,7 @@ class Tokens(NamedTuple):
         return Tokens(*(array[which] for array in self))
 
 
-class Reader(NamedTuple):
+class BlockReader(NamedTuple):
     """How a block becomes units, and units get one of INSIDE, TOKEN, SENTENCE, i64[M]."""
 
     units: Callable[[str], UnitText]
@@ -44,7 +44,7 @@ class Reader(NamedTuple):
     block: int = BLOCK
 
 
-def tokens_of(text: str, reader: Reader) -> Iterator[Tokens]:
+def tokens_of(text: str, reader: BlockReader) -> Iterator[Tokens]:
     """The tokens of a text in parts; all white space and nothing else is between them."""
     at = context = 0
     while at < len(text):
@@ -101,7 +101,7 @@ def _context(found: Tokens) -> int:
     return int(found.start[min(max(first, near), found.start.size - 1)])
 
 
-def _tokens(reader: Reader, text: str, known: int) -> Tokens:
+def _tokens(reader: BlockReader, text: str, known: int) -> Tokens:
     """The tokens of a block. After `known` characters a sentence is known to end."""
     read = reader.units(text)
     start, end, offset = read.units.start, read.units.end, read.corpus.offset

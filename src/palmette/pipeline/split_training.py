@@ -14,8 +14,7 @@ from palmette.features.templates import parse
 from palmette.options.learners import Mira
 from palmette.pipeline.layouts import several_layouts
 from palmette.pipeline.split_blocks import INSIDE, SENTENCE, TOKEN
-from palmette.pipeline.unit_columns import read_units
-from palmette.pipeline.units import UnitRule
+from palmette.pipeline.unit_columns import UnitReader
 from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ LABELS = ["inside", "token", "sentence"]  # by the numbers INSIDE, TOKEN, SENTEN
 _PASSES = 8
 _SEQUENCE = 60  # units of a training sequence, about
 
-# Columns: the unit, the white space after it, the word around it, its place there
+# Columns: the unit, the white space after it, the word around it, its place there, its capital
 TEMPLATES = """\
 U00:%x[0,0]/%x[0,1]
 U01:%x[0,0,lower]/%x[0,1]/%x[1,0,lower]
@@ -53,15 +52,20 @@ U22:%x[0,1]/%x[1,0]/%x[1,1]/%x[2,0]
 U23:%x[0,0]/%x[0,1]/%x[1,0]/%x[1,1]/%x[2,0]
 U24:%x[-1,0]/%x[-1,1]/%x[0,0]/%x[0,1]/%x[1,0]
 U25:%x[-1,0]/%x[0,1]/%x[1,0]
+U30:%x[0,0]/%x[0,1]/%x[1,4]
+U31:%x[0,0,short_shape]/%x[0,1]/%x[1,4]
+U32:%x[0,4]/%x[0,1]/%x[1,4]
+U33:%x[0,1]/%x[1,4]/%x[2,4]
+U34:%x[-1,4]/%x[0,0]/%x[0,1]/%x[1,4]
 B
 """
 
 
 def learn_marks(
-    split: SplitText, rule: UnitRule, progress: Progress | None = None, *, passes: int | None = None, seed: int = 1
+    split: SplitText, reader: UnitReader, progress: Progress | None = None, *, passes: int | None = None, seed: int = 1
 ) -> ChainModel:
     """The model that tells what ends after each unit, from a text in several layouts."""
-    corpus = marked_corpus(several_layouts(split, seed), rule)
+    corpus = marked_corpus(several_layouts(split, seed), reader)
     learner = Mira(nbest=3, aggressiveness=0.02)
     tagger = Tagger(
         template=parse(TEMPLATES), learner=learner, passes=passes or _PASSES, seed=seed, ends=False, constraints="none"
@@ -70,9 +74,9 @@ def learn_marks(
     return tagger.model_
 
 
-def marked_corpus(split: SplitText, rule: UnitRule) -> Corpus:
+def marked_corpus(split: SplitText, reader: UnitReader) -> Corpus:
     """The units of a text with what ends after them, in short sequences, so that learners look at many of them."""
-    read = read_units(split.text, rule)
+    read = reader(split.text)
     marks = np.full(len(split.text) + 1, INSIDE, np.int32)
     marks[split.end] = TOKEN
     marks[split.end[split.sentence[1:] - 1]] = SENTENCE

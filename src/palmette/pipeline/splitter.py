@@ -21,10 +21,11 @@ from palmette.data.split_text import SplitText, empty_split, gold_split
 from palmette.data.treebank import Treebank
 from palmette.data.white_space import one_blank
 from palmette.errors import DataError, ModelError, not_fitted
+from palmette.pipeline.capitals import Capitals, learn_capitals
 from palmette.pipeline.multiword import Multiword, learn_multiword
-from palmette.pipeline.split_blocks import BLOCK, Reader, Tokens, tokens_of
+from palmette.pipeline.split_blocks import BLOCK, BlockReader, Tokens, tokens_of
 from palmette.pipeline.split_training import LABELS, learn_marks
-from palmette.pipeline.unit_columns import N_COLUMNS, UnitText, read_units
+from palmette.pipeline.unit_columns import N_COLUMNS, UnitReader, UnitText
 from palmette.pipeline.units import UnitRule, cells_of, codes_of, learn_units
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import chain_from_parts, chain_parts
@@ -43,6 +44,8 @@ class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     together: list[tuple[str, str]]
     apart: list[str]
     cuts: dict[str, list[int]]
+    small: list[str]
+    names: list[str]
     marks: dict[str, Any]
     words: dict[str, Any]
 
@@ -50,7 +53,7 @@ class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Splitter:
     """Sentences, tokens and words of plain text."""
 
-    rule: UnitRule
+    reader: UnitReader
     model: ChainModel
     multiword: Multiword
 
@@ -65,9 +68,12 @@ class Splitter:
         if not split.n_sentences:
             raise DataError("no sentence to learn from", file=treebank.corpus.source)
         _report(split, treebank.corpus.source)
-        self.rule = learn_units(split)
-        self.multiword = learn_multiword(split)
-        self.model = learn_marks(split, self.rule, progress, passes=self.passes, seed=self.seed)
+        rule = learn_units(split)
+        codes = codes_of(split.text)
+        units = rule.units(codes, cells_of(split.text, codes))
+        self.reader = UnitReader(rule, learn_capitals(split, units))
+        self.multiword = learn_multiword(split, seed=self.seed)
+        self.model = learn_marks(split, self.reader, progress, passes=self.passes, seed=self.seed)
         return self._ready()
 
     def _ready(self) -> Self:
@@ -79,7 +85,7 @@ class Splitter:
         if not hasattr(self, "_marks"):
             raise not_fitted("Splitter", "Splitter.from_parts")
         try:
-            parts = list(tokens_of(text, Reader(self._units, self._marked, block)))
+            parts = list(tokens_of(text, BlockReader(self.reader, self._marked, block)))
         except UnicodeEncodeError as error:
             raise DataError(
                 f"a text that is not valid Unicode: {text[error.start :][:20]!r}",
@@ -87,9 +93,6 @@ class Splitter:
             ) from None
         found = Tokens(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
         return empty_split(text) if found is None or not found.start.size else self._with_words(text, found)
-
-    def _units(self, text: str) -> UnitText:
-        return read_units(text, self.rule)
 
     def _marked(self, read: UnitText) -> np.ndarray:
         return self._marks[self.model.tag(read.corpus)[0]]
@@ -123,9 +126,11 @@ class Splitter:
         words, words_meta = self.multiword.parts()
         arrays = {f"{MARKS}{name}": array for name, array in marks.items()}
         arrays |= {f"{WORDS}{name}": array for name, array in words.items()}
+        rule, capitals = self.reader
         meta = _Stored(
-            sorted(self.rule.together), sorted(self.rule.apart),
-            {word: list(places) for word, places in sorted(self.rule.cuts.items())}, marks_meta, words_meta,
+            sorted(rule.together), sorted(rule.apart),
+            {word: list(places) for word, places in sorted(rule.cuts.items())},
+            sorted(capitals.small), sorted(capitals.names), marks_meta, words_meta,
         )  # fmt: skip
         return arrays, msgspec.to_builtins(meta)
 
@@ -133,10 +138,11 @@ class Splitter:
     def from_parts(cls, arrays: Mapping[str, np.ndarray], meta: dict[str, Any], source: str) -> Self:
         """The splitter of what `parts` gave; ModelError if that cannot be."""
         stored = read_metadata(meta, _Stored, "splitter", source)
-        names = chain(stored.apart, stored.cuts, chain.from_iterable(stored.together))
+        names = chain(stored.apart, stored.cuts, stored.small, stored.names, chain.from_iterable(stored.together))
         check_text(names, "a class or word of the splitter", source)
         made = cls()
-        made.rule = UnitRule(stored.together, stored.apart, _checked_cuts(stored.cuts, source))
+        rule = UnitRule(stored.together, stored.apart, _checked_cuts(stored.cuts, source))
+        made.reader = UnitReader(rule, Capitals(stored.small, stored.names))
         made.model = chain_from_parts(_with_prefix(arrays, MARKS), stored.marks, source)
         made.multiword = Multiword.from_parts(_with_prefix(arrays, WORDS), stored.words, source)
         _check_model(made.model, source)

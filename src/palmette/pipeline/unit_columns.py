@@ -1,8 +1,8 @@
 """The units of a text as a corpus for a chain model: their strings, what follows them, and the words around them.
 
-A sequence is a paragraph: blank lines end paragraphs, and sentences. A single line break may end a sentence, or the text
-may be wrapped: it is a soft one if the next word would not have fitted into the line, as long as the longest line of
-the paragraph, and a hard one otherwise.
+A sequence is a paragraph: blank lines end paragraphs, and sentences. A single line break may end a sentence, or the
+text may be wrapped: it is a soft one if the next word would not have fitted into the line, as long as the longest line
+of the paragraph, and a hard one otherwise.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Column, Corpus, column_of_types
+from palmette.pipeline.capitals import Capitals
 from palmette.pipeline.units import Cells, UnitRule, Units, cells_of, codes_of
 
-N_COLUMNS = 4  # the unit, the gap after it, the word around it, its place in the word
+N_COLUMNS = 5  # the unit, the gap after it, the word around it, its place there, what is known of its capital
 GAPS = ["-", "_", "=", "n", "N"]
 NONE, BLANK, BLANKS, SOFT, HARD = range(5)
 _BREAKS = np.array([ord(c) for c in "\n\r\v\f\x85\u2028\u2029"], np.uint32)
@@ -33,7 +34,17 @@ class UnitText(NamedTuple):
     corpus: Corpus  # its sentences are the paragraphs
 
 
-def read_units(text: str, rule: UnitRule) -> UnitText:
+class UnitReader(NamedTuple):
+    """Reads texts as units, by what a treebank shows."""
+
+    rule: UnitRule
+    capitals: Capitals
+
+    def __call__(self, text: str) -> UnitText:
+        return read_units(text, self.rule, self.capitals)
+
+
+def read_units(text: str, rule: UnitRule, capitals: Capitals) -> UnitText:
     """The units of a text with their columns."""
     codes = codes_of(text)
     cells = cells_of(text, codes)
@@ -56,12 +67,13 @@ def read_units(text: str, rule: UnitRule) -> UnitText:
         column_of_types(gap, GAPS),
         Column(words.ids[word], words.data, words.start, words.end, words.hash, words.power),
         column_of_types(_places(first, word), _PLACES),
+        capitals.column(units.cells),
     ]
     return UnitText(text, cells, units, Corpus(offset, columns, source="the text"))
 
 
 def _gaps(codes: np.ndarray, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The line breaks after each unit i64[M], and the kind of white space i32[M]. After the last unit nothing counts."""
+    """The line breaks after each unit i64[M], and the kind of white space i32[M]; after the last one nothing counts."""
     broken = np.isin(codes, _BREAKS)
     broken[:-1] &= (codes[:-1] != ord("\r")) | (codes[1:] != ord("\n"))
     total = np.concatenate(([0], np.cumsum(broken)))
