@@ -1,8 +1,8 @@
 """A text file of any size in parts that a pipeline can work on by themselves.
 
-A part has a word, unless the text has none, so that no white space is lost. It ends after a blank line; where there is
-none for a whole block, it ends before the last sentence that a splitter finds near the end of the block, or, if it finds
-only one, at a line end, at white space, or anywhere.
+A part has a word, unless the text has none, so that no white space is lost. It ends after a blank line; where there
+is none for a whole block, it ends before the last sentence that a splitter finds near the end of the block, or, if it
+finds only one, at a line end, at white space, or anywhere.
 """
 
 from __future__ import annotations
