@@ -11,7 +11,6 @@ numbers, so that all comparisons are exact.
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -172,8 +171,8 @@ def value(sentence: Sequence[Word], state: State, node: str, read: str) -> Any:
     if read == "t":
         return cells["xpos"] if cells["xpos"] != "_" else cells["upos"]
     if read.startswith("f:"):
-        named = re.search(rf"(?:^|\|){re.escape(read[2:])}=([^|]*)", cells["feats"])
-        return named[1] if named else "no such feature"
+        own = dict(part.split("=", 1) for part in cells["feats"].split("|") if "=" in part)
+        return tuple(own.get(name) for name in read[2:].split("+"))
     return cells[FIELDS[read]]
 
 

@@ -33,6 +33,7 @@ s1.l2.rel s0.r.rel s2.u
 distance s1.vr s0.vl
 s2.x q3.w q2.u
 s2.r2.t s2.vl s2.sr
+s1.f:Number+Case s0.f:Case+Person
 q0.t
 """
 HIDDEN = """
@@ -101,7 +102,8 @@ class Taught:
             learner=learner(**{name: value for name, value in given.items() if name in learner.__options__}),
             search=Beam(rule.beam, update=rule.update), variants=rule.variants, **options,
         )  # fmt: skip
-        self.actions, self.root = actions_of(self.treebank), root_of(self.treebank)
+        self.root = root_of(self.treebank)
+        self.actions = actions_of(self.treebank, self.root)
         self.relations = relations_of(self.actions, self.root)
         encoded = encode(self.treebank, self.templates, self.relations, "nfc", gold=True)
         grammar = make_grammar(self.templates, self.actions, self.relations, self.settings)

@@ -145,13 +145,6 @@ def test_an_arrow_in_a_relation_is_no_mark_where_nothing_is_lifted() -> None:
     assert parser.training_log_[-1]["dev"] == 1.0
 
 
-def test_all_roots_get_the_relation_that_most_have(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", "palmette"):
-        parser = quick().fit(bank(SEA, GO, [("Well", "INTJ", 0, "frag")]))
-    assert caplog.messages == ["1 of 3 roots have a relation other than root, which the parser assigns to all roots"]
-    assert parser.predict([["Well"]]) == [[(0, "root")]]
-
-
 def test_a_file_is_parsed_into_another(trained: Parser, tmp_path: Path) -> None:
     lines = ["# a comment", "1\tWe\twe\tPRON\t_\t_\t_\t_\t_\tkept", "2\tsaw\tsee\tVERB\t_\t_\t_\t_\t_\t_", "", ""]
     (tmp_path / "in.conllu").write_text("\n".join(lines))

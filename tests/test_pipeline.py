@@ -151,12 +151,19 @@ def test_a_text_becomes_a_document(nlp: Pipeline) -> None:
 
 
 def test_many_texts(nlp: Pipeline) -> None:
-    texts = [TEXT, "", "It rains.", "She baked bread.\n\nNow."] * 3
-    alone = [nlp(text).to_dict() for text in texts]
+    texts = [TEXT, "", "It rains.", " \n", "\n\nShe baked bread.\n\nNow. ", "No end", "e\u0301a"] * 3
+    alone = [nlp(text) for text in texts]
     for threads in (1, 3):
-        assert [doc.to_dict() for doc in nlp.pipe(iter(texts), threads=threads)] == alone
+        found = list(nlp.pipe(iter(texts), threads=threads))
+        assert [doc.text for doc in found] == texts
+        assert [doc.to_dict() for doc in found] == [doc.to_dict() for doc in alone]
+        assert [doc.to_conllu() for doc in found] == [doc.to_conllu() for doc in alone]
+        for doc in found:
+            doc.split.check()
     with pytest.raises(DataError, match="call the pipeline"):
         list(nlp.pipe("a text"))
+    with pytest.raises(DataError, match="a text is a string, and this is int"):
+        list(nlp.pipe(["one", 2]))  # type: ignore[list-item]
 
 
 def test_known_words(nlp: Pipeline, folder: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from palmette.data.formats.conllu import parse_treebank
 from palmette.data.split_text import gold_split
-from palmette.data.treebank import Treebank
-from palmette.pipeline.batches import BATCH, CHARACTERS, batches, documents
+from palmette.pipeline.batches import BATCH, CHARACTERS, batches
 from palmette.pipeline.document import Document
 from palmette.pipeline.plain import column_lines, features, plain_sentences
 
@@ -116,19 +115,6 @@ def test_columns(doc: Document) -> None:
     assert [k for k, line in enumerate(lines) if not line] == [8, 12]
 
 
-def test_texts_annotated_together_are_as_alone(doc: Document) -> None:
-    split, bank = doc.split, doc.treebank
-    lower = [form.lower() for form in bank.forms.cells()]
-
-    def annotate(words: Treebank) -> Treebank:
-        return words.with_column("lemma", words.forms).with_column("upos", words.forms)
-
-    both = documents([split, split], annotate)
-    alone = documents([split], annotate)
-    assert [one.to_dict() for one in both] == [alone[0].to_dict()] * 2
-    assert [word.lemma.lower() for word in both[1].words] == lower
-
-
 def test_batches_are_bounded() -> None:
     sizes = [len(batch) for batch in batches("x" for _ in range(BATCH + 3))]
     assert sizes == [BATCH, 3]
@@ -139,7 +125,9 @@ def test_batches_are_bounded() -> None:
 
 def test_spacy_has_the_text_and_the_tree(doc: Document) -> None:
     spacy = pytest.importorskip("spacy", reason="needs spacy: pip install 'palmette[spacy]'")
-    found = doc.to_spacy(spacy.blank("es").vocab)
+    from palmette.integrations.spacy import spacy_doc
+
+    found = spacy_doc(doc, spacy.blank("es").vocab)
     assert found.text == doc.text
     assert [(token.text, token.pos_, token.lemma_, token.dep_, token.head.text) for token in found][:3] == [
         ("Vámonos", "VERB", "ir", "root", "Vámonos"), ("al", "ADP", "a", "case", "mar"),
@@ -149,6 +137,6 @@ def test_spacy_has_the_text_and_the_tree(doc: Document) -> None:
     assert found[0].morph.to_dict() == {"Mood": "Imp", "Number": "Plur"}
     assert found[0].tag_ == "V"
     bank = parse_treebank(GOLD.encode(), "gold", labelled=False)
-    plain = Document(gold_split(bank), bank).to_spacy(spacy.blank("es").vocab)
+    plain = spacy_doc(Document(gold_split(bank), bank), spacy.blank("es").vocab)
     assert [sent.text.strip() for sent in plain.sents] == [sentence.text for sentence in doc.sentences]
     assert plain.text == doc.text

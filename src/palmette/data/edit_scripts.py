@@ -82,22 +82,23 @@ def applied(script: str, form: str) -> str:
     changes its casing."""
     if script.startswith(WHOLE):
         return script[len(WHOLE) :]
-    parsed = _parsed(script)
-    if parsed is None:
+    steps = parsed(script)
+    if steps is None:
         return form
-    start = CASINGS[parsed.casing](form)
-    if parsed.front + parsed.back >= len(start):
+    start = CASINGS[steps.casing](form)
+    if steps.front + steps.back >= len(start):
         return start
-    return parsed.prefix + start[parsed.front : len(start) - parsed.back] + parsed.suffix
+    return steps.prefix + start[steps.front : len(start) - steps.back] + steps.suffix
 
 
 def is_script(text: str) -> bool:
     """Whether a text is a script."""
-    return text.startswith(WHOLE) or _parsed(text) is not None
+    return text.startswith(WHOLE) or parsed(text) is not None
 
 
 @lru_cache(1 << 14)
-def _parsed(script: str) -> EditScript | None:
+def parsed(script: str) -> EditScript | None:
+    """What a script does; None for a whole lemma, and for what is no script."""
     found = _FORM.fullmatch(script)
     if found is None:
         return None

@@ -28,13 +28,14 @@ from palmette.options.declare import OptionError
 from palmette.options.search import Beam
 from palmette.options.tree import ParserOptions, TreeSettings
 from palmette.structures.tree.compact import ParserCompaction, compact_parser
+from palmette.structures.tree.fitted_templates import AUTO, fitted_templates
 from palmette.structures.tree.model import ParserModel
 from palmette.structures.tree.nbest import best_trees
 from palmette.structures.tree.serialise import load_parser
-from palmette.structures.tree.templates import choose_templates
+from palmette.structures.tree.templates import Templates, choose_templates
 from palmette.training.lines import report_end, reporter
 from palmette.training.result import Progress
-from palmette.training.tree.fit import finished, fit_parser, parsed
+from palmette.training.tree.fit import check_trained_on, finished, fit_parser, parsed
 
 Tree = Sequence[tuple[int, str]]  # (head, relation) per word; heads count from 1, 0 is the root
 Sentences = Treebank | Iterable[Iterable[Word]]
@@ -75,20 +76,29 @@ class Parser(ParserOptions, Estimator):
         checkpoint: keep in the model what `resume` needs to continue exactly. threads: to parse development data
         with. verbose: print a line per pass."""
         settings = self.settings()
-        templates = choose_templates(self.features) if resume is None else resume.templates
         if resume is not None and settings.chosen_learner.kind != resume.settings.chosen_learner.kind:
             raise OptionError("learner", f"training continues with {resume.settings.chosen_learner.kind}")
         if dev is None and self.patience is not None:
             raise OptionError("patience", "needs development data: dev=...")
         held_out = None if dev is None else _labelled(*dev) if isinstance(dev, tuple) else _treebank(dev)
+        treebank = _labelled(sentences, trees)
         self.model_, self.outcome_ = fit_parser(
-            _labelled(sentences, trees), held_out, templates, settings, resume=resume, checkpoint=checkpoint,
-            threads=threads, progress=reporter(progress, verbose),
+            treebank, held_out, self._templates(treebank, held_out, resume), settings, resume=resume,
+            checkpoint=checkpoint, threads=threads, progress=reporter(progress, verbose),
         )  # fmt: skip
         report_end(self.outcome_, verbose)
         if resume is not None:
             self.model_.meta |= {name: resume.meta[name] for name in ("ignored", "tags") if name in resume.meta}
         return self
+
+    def _templates(self, treebank: Treebank, dev: Treebank | None, resume: ParserModel | None) -> Templates:
+        """Those of the model that is trained further, or as the parameter `features` says."""
+        if resume is not None:
+            return resume.templates
+        if self.features != AUTO:
+            return choose_templates(self.features)
+        check_trained_on(treebank)
+        return fitted_templates(treebank, dev)
 
     def partial_fit(self, sentences: Sentences, trees: Iterable[Tree] | None = None) -> Parser:
         """Continue training with more data, which may bring new relations."""

@@ -136,7 +136,7 @@ class Encoder:
                 column_of.append(len(ids))
                 ids.append(matched)
             elif view.atom:
-                hash, power = hash_optional(self._values(view, column))
+                hash, power = self._hashed(view, column)
                 column_of.append(view.column)
             else:
                 hash, power = column.hash, column.power
@@ -165,6 +165,16 @@ class Encoder:
         atom = self._atoms[view]
         assert atom is not None
         return [atom(cell) for cell in column.types]
+
+    def _hashed(self, view: View, column: Column) -> tuple[np.ndarray, np.ndarray]:
+        """Hash and power of each type in a view. The column keeps them where they depend on the type alone: several
+        models may read it, one after the other."""
+        if ":" in view.atom:
+            return hash_optional(self._values(view, column))
+        kept: dict[str, tuple[np.ndarray, np.ndarray]] = column.__dict__.setdefault("atoms", {})
+        if view.atom not in kept:
+            kept[view.atom] = hash_optional(self._values(view, column))
+        return kept[view.atom]
 
     def _matched(self, view: View, corpus: Corpus) -> tuple[np.ndarray, list[str | None]]:
         lexicon = self.resources.lexicons[view.atom.removeprefix(LEXICON)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +20,6 @@ from palmette.data.formats.conllu_text import conllu_bytes
 from palmette.data.split_text import SplitText
 from palmette.data.treebank import Treebank
 from palmette.pipeline.plain import features, plain_sentences
-
-if TYPE_CHECKING:
-    from spacy.tokens import Doc
-    from spacy.vocab import Vocab
 
 
 class Document:
@@ -58,12 +54,6 @@ class Document:
     def to_dict(self) -> dict[str, Any]:
         """The document as plain data that JSON can hold."""
         return {"text": self.text, "sentences": list(plain_sentences(self.split, self.treebank))}
-
-    def to_spacy(self, vocab: Vocab) -> Doc:
-        """The document as spaCy's; needs spaCy (`pip install 'palmette[spacy]'`)."""
-        from palmette.integrations.spacy.document import spacy_doc
-
-        return spacy_doc(self, vocab)
 
     def __len__(self) -> int:
         return self.split.n_sentences

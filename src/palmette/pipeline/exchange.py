@@ -18,24 +18,24 @@ from palmette.pipeline.trees import Trees
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import chain_parts
 
-TAGGERS = ("upos", "xpos")
-_READING = {"format": "conllu", "columns": ["form"]}  # what a tagger of a pipeline was trained on
+TAGGER = "upos"
+_READING = {"format": "conllu", "columns": ["form"], "label": TAGGER}  # what the tagger of a pipeline was trained on
 
 
 def extract(model: PipelineModel, what: str, path: FilePath) -> str:
-    """Write a parser (`parse`), a tagger (`upos`, `xpos`) or a pipeline of the named components to a file; returns what
-    it is."""
+    """Write a parser (`parse`), a tagger (`upos`) or a pipeline of the named components to a file; returns what it
+    is."""
     if what == "parse":
         model.component("parse").parser.save(path)
         return "a parser"
-    if what in TAGGERS:
-        arrays, meta = chain_parts(_tagger(model, what))
-        model_file.save(path, arrays, meta | {"reading": _READING | {"label": what}})
-        return f"a tagger of {what.upper()}"
+    if what == TAGGER:
+        arrays, meta = chain_parts(_tagger(model))
+        model_file.save(path, arrays, meta | {"reading": _READING})
+        return "a tagger of UPOS"
     names = components_from_text(what)
     unknown = [name for name in names if name not in COMPONENTS]
     if unknown or not names:
-        known = ", ".join((*COMPONENTS, *TAGGERS))
+        known = ", ".join((*COMPONENTS, TAGGER))
         raise UsageError(
             f"there is no {unknown[0]!r} to take out: choose from {known}" if unknown else "name something"
         )
@@ -44,20 +44,20 @@ def extract(model: PipelineModel, what: str, path: FilePath) -> str:
     return f"a pipeline of {', '.join(made.names)}"
 
 
-def _tagger(model: PipelineModel, field: str) -> ChainModel:
-    found: dict[str, ChainModel] = model.component("tag").models_
-    if field not in found:
-        raise UsageError(f"the pipeline does not tag {field.upper()}; it tags {', '.join(map(str.upper, found))}")
-    return found[field]
+def _tagger(model: PipelineModel) -> ChainModel:
+    found: ChainModel | None = model.component("tag").upos_
+    if found is None:
+        raise UsageError("the pipeline does not tag UPOS")
+    return found
 
 
 def replaced(model: PipelineModel, name: str, path: str) -> PipelineModel:
-    """The pipeline with a component from a file: a parser as `parse`, a tagger as `upos` or `xpos`, or a component of
-    another pipeline under its own name."""
-    if name not in (*COMPONENTS, *TAGGERS):
-        raise UsageError(f"there is no component {name!r}: choose from {', '.join((*COMPONENTS, *TAGGERS))}")
-    component = _with_tagger(model, name, path) if name in TAGGERS else _from_file(name, path)
-    return model.with_component("tag" if name in TAGGERS else name, component, os.path.basename(path))
+    """The pipeline with a component from a file: a parser as `parse`, a tagger as `upos`, or a component of another
+    pipeline under its own name."""
+    if name not in (*COMPONENTS, TAGGER):
+        raise UsageError(f"there is no component {name!r}: choose from {', '.join((*COMPONENTS, TAGGER))}")
+    component = _with_tagger(model, path) if name == TAGGER else _from_file(name, path)
+    return model.with_component("tag" if name == TAGGER else name, component, os.path.basename(path))
 
 
 def _from_file(name: str, path: str) -> Any:
@@ -69,13 +69,13 @@ def _from_file(name: str, path: str) -> Any:
     return PipelineModel.load(path).component(name)
 
 
-def _with_tagger(model: PipelineModel, field: str, path: str) -> Tags:
-    """The tags of a pipeline with another model for one field, which reads the words alone."""
+def _with_tagger(model: PipelineModel, path: str) -> Tags:
+    """The tags of a pipeline with another model for UPOS, which reads the words alone."""
     tagger = Tagger.load(path)
     encoder = tagger.model_.encoder
     if encoder is None or encoder.n_columns > 1:
         raise UsageError(f"{path} reads more than the words; a pipeline's tagger is trained with --columns form")
     made = Tags()
-    made.models_ = dict(model.component("tag").models_ if "tag" in model.names else {})
-    made.models_[field] = tagger.model_
+    made.upos_ = tagger.model_
+    made.morphology_ = model.component("tag").morphology_ if "tag" in model.names else None
     return made

@@ -1,79 +1,49 @@
 """`Lemmas`: the component of a pipeline that finds lemmas.
 
-A lemma is an edit script of its form (`data/edit_scripts.py`). Pairs of a form and its tags that the treebank has keep
-the script that is most frequent there, in a dictionary of hashes; of other words a classifier of single words chooses
-one by affixes, shape and tags. All is done once for each distinct word and tags of a text.
+A lemma is an edit script of its form (`data/edit_scripts.py`). Pairs of a form and its UPOS that the treebank has keep
+the script that is most frequent there, in a dictionary of hashes; where that depends on FEATS, so does the dictionary.
+Of other words a model of single words chooses the script, by affixes, shape and tags (word_scripts.py). All is done
+once for each distinct word and tags of a text.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import msgspec
 import numpy as np
 
-from palmette.data.array_specs import ArraySpec, RisingWithin, unpack
+from palmette.data.array_specs import ArraySpec, unpack
 from palmette.data.corpus import Column, Corpus, column_of_strings, column_of_types
 from palmette.data.edit_scripts import applied, is_script, lower, script_of
 from palmette.data.model_file import AGAIN, check_text, read_metadata
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import ModelError, UsageError, not_fitted
-from palmette.estimators.tagger import Tagger
 from palmette.features.encode import hash_optional
-from palmette.features.templates import parse
-from palmette.options.learners import Arow
-from palmette.pipeline.chains import accuracy, compacted, packed_chains, trained_chain, unpacked_chains
-from palmette.structures.chain.model import ChainModel
+from palmette.pipeline.chains import accuracy
+from palmette.pipeline.keys import keys_of_cells, looked_up, mixed
+from palmette.pipeline.stored_bundles import BundleMeta, Rising, bundle_from_parts, bundle_parts
+from palmette.pipeline.word_scripts import READ, WordScripts, learn_scripts, numbered_parts
 from palmette.training.result import Progress
 
 logger = logging.getLogger(__name__)
-READ = ("form", "upos", "feats")
-MODEL = "words"
 
-_TEMPLATES = """\
-U00:%x[0,0]
-U01:%x[0,0,lower]
-U02:%x[0,1]
-U03:%x[0,2]
-U04:%x[0,1]/%x[0,2]
-U10:%x[0,1]/%x[0,0,lower.suffix1]
-U11:%x[0,1]/%x[0,0,lower.suffix2]
-U12:%x[0,1]/%x[0,0,lower.suffix3]
-U13:%x[0,1]/%x[0,0,lower.suffix4]
-U14:%x[0,1]/%x[0,0,lower.suffix5]
-U15:%x[0,1]/%x[0,0,lower.prefix1]
-U16:%x[0,1]/%x[0,0,lower.prefix2]
-U17:%x[0,1]/%x[0,0,lower.prefix3]
-U18:%x[0,1]/%x[0,0,lower.prefix4]
-U20:%x[0,2]/%x[0,0,lower.suffix1]
-U21:%x[0,2]/%x[0,0,lower.suffix2]
-U22:%x[0,2]/%x[0,0,lower.suffix3]
-U23:%x[0,2]/%x[0,0,lower.suffix4]
-U30:%x[0,0,lower.suffix1]
-U31:%x[0,0,lower.suffix2]
-U32:%x[0,0,lower.suffix3]
-U33:%x[0,0,lower.suffix4]
-U34:%x[0,0,lower.suffix5]
-U40:%x[0,0,short_shape]
-U41:%x[0,1]/%x[0,0,short_shape]
-U42:%x[0,1]/%x[0,0,length]
-"""
+STORED = (
+    ArraySpec("dictionary.key", np.uint64, ("entries",), rules=(Rising(),)),
+    ArraySpec("dictionary.script", np.int32, ("entries",), low=0, high="scripts"),
+    ArraySpec("lemmas.key", np.uint64, ("lemmas",), rules=(Rising(),)),
+)
 
 
 class LemmasMeta(msgspec.Struct, frozen=True):
     """What is stored beside the arrays."""
 
     scripts: list[str]
-    models: dict[str, Any]
-
-
-DICTIONARY = (
-    ArraySpec("dictionary.key", np.uint64, ("entries",)),
-    ArraySpec("dictionary.script", np.int32, ("entries",), low=0, high="scripts"),
-)
+    upos: list[str]
+    model: BundleMeta
 
 
 class Lemmas:
@@ -86,32 +56,23 @@ class Lemmas:
         self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None, threads: int = 1
     ) -> Self:
         """Learn from the lemmas of a treebank."""
-        if treebank.column("lemma").types in ([], [NOTHING]):
-            raise UsageError("there are no lemmas to learn: every cell is '_'")
-        words = list(zip(*(treebank.column(field).cells() for field in (*READ, "lemma")), strict=True))
-        counts = Counter(words)
-        made = {pair: script_of(*pair) for pair in {(form, lemma) for form, _, _, lemma in counts}}
-        scripts: dict[str, int] = {}
-        for form, _, _, lemma in counts:
-            scripts.setdefault(made[form, lemma], len(scripts))
-        self.scripts_ = list(scripts)
+        if all(cell == NOTHING for cell in treebank.column("lemma").types):
+            raise UsageError(f"there are no lemmas to learn: every cell is {NOTHING!r}")
+        counts = Counter(zip(*(treebank.column(field).cells() for field in (*READ, "lemma")), strict=True))
+        made = {pair: script_of(*pair) for pair in dict.fromkeys((row[0], row[-1]) for row in counts)}
+        scripts = {script: k for k, script in enumerate(dict.fromkeys(made.values()))}
         numbers = {pair: scripts[script] for pair, script in made.items()}
+        self.scripts_ = list(scripts)
         self.keys_, self.numbers_ = _dictionary(counts, numbers)
-        rows = [(form, upos, feats, made[form, lemma]) for form, upos, feats, lemma in counts]
-        self.model_ = self._trained(rows, progress)
+        rows = [(form, upos, feats, numbers[form, lemma]) for form, upos, feats, lemma in counts]
+        lemmas = {(row[-1], row[1]) for row in counts}
+        self.model_ = learn_scripts(rows, self.scripts_, lemmas, passes=self.passes, seed=self.seed, progress=progress)
         if dev is not None and dev.n_tokens:
             found = self.apply(dev).column("lemma")
-            logger.info("lemmas: %.2f on dev", 100 * accuracy(found, dev.column("lemma")))
+            logger.info(
+                "lemmas: on dev %.2f, by their UPOS and FEATS there", 100 * accuracy(found, dev.column("lemma"))
+            )
         return self
-
-    def _trained(self, rows: list[tuple[str, str, str, str]], progress: Progress | None) -> ChainModel:
-        columns = [column_of_strings(cells) for cells in zip(*rows, strict=True)]
-        corpus = Corpus(np.arange(len(rows) + 1, dtype=np.int64), columns[:3], columns[3])
-        templates = parse(_TEMPLATES, "lemmas", "crfpp")
-        tagger = Tagger(
-            template=templates, learner=Arow(), state_features="seen", passes=self.passes or 8, seed=self.seed
-        )
-        return trained_chain(corpus, tagger, progress)
 
     def apply(self, treebank: Treebank) -> Treebank:
         """The treebank with the lemmas of its words, by their forms, UPOS and FEATS."""
@@ -124,49 +85,61 @@ class Lemmas:
         for column in columns[1:]:
             ids = ids * len(column.types) + column.ids
         _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
-        distinct = [column.ids[first] for column in columns]
-        number = self._known(columns, distinct)
-        unknown = np.flatnonzero(number < 0)
-        scripts = [*self.scripts_, *self.model_.labels]
-        if unknown.size:
-            offset = np.arange(unknown.size + 1, dtype=np.int64)
-            parts = [_taken(column, own[unknown]) for column, own in zip(columns, distinct, strict=True)]
-            found, _ = self.model_.tag(Corpus(offset, parts))
-            number[unknown] = found + len(self.scripts_)
-        forms = columns[0].types
-        lemmas = [applied(scripts[k], forms[f]) for k, f in zip(number.tolist(), distinct[0].tolist(), strict=True)]
-        made = column_of_strings(lemmas)
+        distinct = [_taken(column, column.ids[first]) for column in columns]
+        made = column_of_strings(self._lemmas(distinct))
         return treebank.with_column("lemma", column_of_types(made.ids[inverse], made.types))
 
-    def _known(self, columns: Sequence[Column], distinct: Sequence[np.ndarray]) -> np.ndarray:
-        """The script i64[] of each distinct word by the dictionary, -1 if it has none."""
-        form, upos, feats = (column.hash[own] for column, own in zip(columns, distinct, strict=True))
-        small, _ = hash_optional([lower(cell) for cell in columns[0].types])
+    def _lemmas(self, words: Sequence[Column]) -> list[str]:
+        """The lemmas of words, each with its tags."""
+        number = self._known(words)
+        unknown = np.flatnonzero(number < 0)
+        forms, scripts = words[0].types, self.scripts_
+        lemmas = [
+            applied(scripts[k], forms[f]) if k >= 0 else ""
+            for k, f in zip(number.tolist(), words[0].ids.tolist(), strict=True)
+        ]
+        if unknown.size:
+            others = [_taken(column, column.ids[unknown]) for column in words]
+            offset = np.arange(unknown.size + 1, dtype=np.int64)
+            found = self.model_.lemmas(Corpus(offset, others), scripts)
+            for k, lemma in zip(unknown.tolist(), found, strict=True):
+                lemmas[k] = lemma
+        return lemmas
+
+    def _known(self, words: Sequence[Column]) -> np.ndarray:
+        """The script i64[] of each word by the dictionary, -1 if it has none."""
+        form, upos, feats = (column.hash[column.ids] for column in words)
+        small, _ = hash_optional([lower(cell) for cell in words[0].types])
         number = np.full(form.size, -1, np.int64)
-        for key in (_mixed(form, upos, feats), _mixed(form, upos), _mixed(small[distinct[0]], upos)):
-            place = np.minimum(np.searchsorted(self.keys_, key), self.keys_.size - 1)
-            hit = (number < 0) & (self.keys_[place] == key)
+        for key in (mixed(form, upos, feats), mixed(form, upos), mixed(small[words[0].ids], upos)):
+            place = looked_up(self.keys_, key)
+            hit = (number < 0) & (place >= 0)
             number[hit] = self.numbers_[place[hit]]
         return number
 
     def compact(self, dev: Treebank | None, most_loss: float) -> None:
-        """Make the classifier small."""
-        self.model_, _ = compacted(self.model_, None, most_loss)
+        """Nothing to do: what is learnt is small."""
 
     def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays, models = packed_chains({MODEL: self.model_})
-        arrays |= {"dictionary.key": self.keys_, "dictionary.script": self.numbers_}
-        return arrays, {"scripts": self.scripts_, "models": models}
+        arrays, model = bundle_parts(self.model_.model)
+        arrays |= {"dictionary.key": self.keys_, "dictionary.script": self.numbers_, "lemmas.key": self.model_.known}
+        return arrays, {"scripts": self.scripts_, "upos": self.model_.upos, "model": model}
 
     @classmethod
     def from_parts(cls, arrays: Mapping[str, np.ndarray], meta: dict[str, Any], source: str) -> Self:
         stored = read_metadata(meta, LemmasMeta, "metadata", source)
-        found = unpack(arrays, DICTIONARY, {"scripts": len(stored.scripts)}, source)
+        check_text([*stored.scripts, *stored.upos], "a script", source)
+        if not all(map(is_script, stored.scripts)) or any(mark in text for text in stored.scripts for mark in "\t\n\r"):
+            raise ModelError("damaged model: a text that is not a script", file=source, hint=AGAIN)
+        found = unpack(arrays, STORED, {"scripts": len(stored.scripts)}, source)
+        rest = {name: array for name, array in arrays.items() if name not in found}
+        model = bundle_from_parts(rest, stored.model, numbered_parts(stored.scripts), len(READ), source)
+        if model.bundles.begin.size - 1 <= len(stored.upos):
+            raise ModelError("damaged model: a tag has no group of scripts", file=source, hint=AGAIN)
         made = cls()
         made.scripts_ = stored.scripts
-        made.keys_, made.numbers_ = (found[spec.name] for spec in DICTIONARY)
-        rest = {name: array for name, array in arrays.items() if name not in found}
-        made.model_ = unpacked_chains(rest, stored.models, [MODEL], len(READ), source)[MODEL]
+        made.keys_, made.numbers_ = found["dictionary.key"], found["dictionary.script"]
+        made.model_ = WordScripts(model, stored.upos, found["lemmas.key"])
         return made
 
 
@@ -181,27 +154,12 @@ def _dictionary(counts: Counter[tuple[str, ...]], numbers: dict[tuple[str, str],
     best = {key: scripts.most_common(1)[0][0] for key, scripts in by_tag.items()}
     more = {key: scripts.most_common(1)[0][0] for key, scripts in by_all.items()}
     more = {key: script for key, script in more.items() if script != best[key[:2]]}
-    keys = np.concatenate((_keys(best), _keys(more)))
-    order = np.argsort(keys, kind="stable")
-    return keys[order], np.array([*best.values(), *more.values()], np.int32)[order]
-
-
-def _keys(entries: Iterable[tuple[str, ...]]) -> np.ndarray:
-    columns = list(zip(*entries, strict=True))
-    return _mixed(*(hash_optional(cells)[0] for cells in columns)) if columns else np.zeros(0, np.uint64)
-
-
-def _mixed(*hashes: np.ndarray) -> np.ndarray:
-    """One hash u64[] of several."""
-    with np.errstate(over="ignore"):
-        made = np.full(hashes[0].size, len(hashes), np.uint64)
-        for hash in hashes:
-            made = (made ^ hash) * np.uint64(0x9E3779B97F4A7C15)
-            made ^= made >> np.uint64(29)
-    return made
+    keys, first = np.unique(np.concatenate((keys_of_cells(best), keys_of_cells(more))), return_index=True)
+    return keys, np.array([*best.values(), *more.values()], np.int32)[first]
 
 
 def _taken(column: Column, ids: np.ndarray) -> Column:
+    """Cells of a column, which share its types."""
     made = Column(ids, column.data, column.start, column.end, column.hash, column.power)
-    made.__dict__["types"] = column.types
+    made.__dict__["types"] = column.types  # what else is kept about a column, as in NFC, is of all its cells
     return made

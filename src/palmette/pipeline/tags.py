@@ -1,4 +1,8 @@
-"""`Tags`: the component of a pipeline that finds UPOS, XPOS and FEATS of words."""
+"""`Tags`: the component of a pipeline that finds UPOS, XPOS and FEATS of words.
+
+UPOS are found first, by a chain that reads the words; XPOS and FEATS together by a model that reads words and UPOS
+(morphology.py).
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,15 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 
+from palmette.data.corpus import Column, column_of_types
+from palmette.data.model_file import read_metadata
 from palmette.data.treebank import NOTHING, Treebank
-from palmette.errors import UsageError, not_fitted
+from palmette.errors import ModelError, UsageError, counted, not_fitted
 from palmette.estimators.tagger import Tagger
-from palmette.options.learners import Arow, Perceptron
+from palmette.options.learners import Arow
 from palmette.pipeline.chains import (
     accuracy,
     compacted,
@@ -21,15 +28,28 @@ from palmette.pipeline.chains import (
     trained_chain,
     unpacked_chains,
 )
+from palmette.pipeline.morphology import PARTS, Morphology, learn_morphology, with_known_words
+from palmette.pipeline.stored_morphology import morphology_from_parts, morphology_parts
 from palmette.structures.chain.model import ChainModel
 from palmette.training.result import Progress
 
 logger = logging.getLogger(__name__)
 FIELDS = ("upos", "xpos", "feats")
+PASSES = 8
+UPOS = "upos"
+MORPHOLOGY = "morphology."  # before the names of its arrays
+KNOWN: tuple[int | None, ...] = (10, 1, 100, None)  # occurrences from which a word keeps to its labels
+
+
+class TagsMeta(msgspec.Struct, frozen=True):
+    """What is stored beside the arrays."""
+
+    models: dict[str, Any]
+    morphology: dict[str, Any] | None = None
 
 
 class Tags:
-    """Taggers of the words of a treebank."""
+    """Tags of the words of a treebank."""
 
     def __init__(self, *, passes: int | None = None, seed: int = 1) -> None:
         self.passes, self.seed = passes, seed
@@ -37,49 +57,114 @@ class Tags:
     def fit(
         self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None, threads: int = 1
     ) -> Self:
-        """Learn from the fields that the treebank has."""
-        fields = [field for field in FIELDS if treebank.column(field).types not in ([], [NOTHING])]
+        """Learn from the fields that the treebank has; see `_chosen` for what development data chooses."""
+        fields = [field for field in FIELDS if any(cell != NOTHING for cell in treebank.column(field).types)]
         if not fields:
             raise UsageError(f"there are no tags to learn: {', '.join(FIELDS)} are empty")
-        self.models_: dict[str, ChainModel] = {}
         for field in FIELDS:
             if field not in fields:
-                logger.info("tags: the treebank has no %s, and it is left out", field.upper())
-                continue
-            corpus = corpus_of(treebank, ["form"], treebank.column(field))
-            self.models_[field] = trained_chain(corpus, self._tagger(field), progress)
-            if dev is not None and dev.n_tokens:
-                found = predicted(self.models_[field], corpus_of(dev, ["form"]))
-                logger.info("tags: %s: %.2f on dev", field.upper(), 100 * accuracy(found, dev.column(field)))
+                logger.info("tags: the treebank has no %s: it is left out", field.upper())
+        dev = dev if dev is not None and dev.n_tokens else None
+        self.upos_: ChainModel | None = None
+        if UPOS in fields:
+            corpus = corpus_of(treebank, ["form"], treebank.column(UPOS))
+            tagger = Tagger("pos", order=2, learner=Arow(nbest=5), passes=self.passes or PASSES, seed=self.seed)
+            self.upos_ = trained_chain(corpus, tagger, progress)
+        self.morphology_: Morphology | None = None
+        others = [field for field in fields if field != UPOS]
+        if others:
+            given = treebank if self.upos_ is not None else _without_upos(treebank)
+            self.morphology_ = self._chosen(given, dev, others, progress)
+        if dev is not None:
+            self._report(dev, fields)
         return self
 
-    def _tagger(self, field: str) -> Tagger:
-        passes = self.passes or 8
-        if field == "feats":
-            return Tagger("pos", order=1, learner=Perceptron(), state_features="seen", passes=passes, seed=self.seed)
-        return Tagger("pos", order=2 if field == "upos" else 1, learner=Arow(nbest=5), passes=passes, seed=self.seed)
+    def _chosen(
+        self, treebank: Treebank, dev: Treebank | None, fields: list[str], progress: Progress | None
+    ) -> Morphology:
+        """The model of XPOS and FEATS. With development data its parts, and which words keep to the labels that they
+        have in the treebank, are those that are best there; without they are the first ones."""
+        choose = dev is not None
+        tagged = self._with_upos(dev) if dev is not None else treebank
+        best, most, about = None, -1.0, ""
+        for parts in list(PARTS) if choose and "feats" in fields else list(PARTS)[:1]:
+            learnt = learn_morphology(
+                treebank, fields, parts=parts, passes=self.passes, seed=self.seed, progress=progress
+            )  # fmt: skip
+            for known in KNOWN if choose else KNOWN[:1]:
+                made = with_known_words(learnt, treebank, known)
+                right = _right(made.apply(tagged), dev, fields) if dev is not None else 0.0
+                if right > most:
+                    best, most, about = made, right, f"{PARTS[parts]}; {_shown(known)}"
+        assert best is not None
+        logger.info("tags: %s learnt by %s", " and ".join(fields).upper(), about)
+        return best
+
+    def _report(self, dev: Treebank, fields: list[str]) -> None:
+        found = self.apply(dev)
+        figures = [f"{field.upper()} {100 * accuracy(found.column(field), dev.column(field)):.2f}" for field in fields]
+        logger.info("tags: on dev %s", ", ".join(figures))
+
+    def _with_upos(self, treebank: Treebank) -> Treebank:
+        """The treebank with the UPOS that XPOS and FEATS are found by."""
+        if self.upos_ is None:
+            return _without_upos(treebank)
+        return treebank.with_column(UPOS, predicted(self.upos_, corpus_of(treebank, ["form"])))
 
     def apply(self, treebank: Treebank) -> Treebank:
-        """The treebank with the tags that the taggers find."""
-        if not hasattr(self, "models_"):
+        """The treebank with the tags that are found; fields that were not learnt stay as they are."""
+        if not hasattr(self, "morphology_"):
             raise not_fitted("Tags")
-        corpus = corpus_of(treebank, ["form"])
-        for field, model in self.models_.items():
-            treebank = treebank.with_column(field, predicted(model, corpus))
-        return treebank
+        if not treebank.n_tokens:
+            return treebank
+        made = self._with_upos(treebank)
+        if self.morphology_ is not None:
+            made = self.morphology_.apply(made)
+        return made if self.upos_ is not None else made.with_column(UPOS, treebank.column(UPOS))
 
     def compact(self, dev: Treebank | None, most_loss: float) -> None:
-        """Make the models small; at most so many points of a field are lost on `dev`."""
-        for field, model in self.models_.items():
-            corpus = None if dev is None else corpus_of(dev, ["form"], dev.column(field))
-            self.models_[field], _ = compacted(model, corpus, most_loss)
+        """Make the model of UPOS small; at most so many points are lost on `dev`. That of XPOS and FEATS is small."""
+        if self.upos_ is not None:
+            corpus = None if dev is None else corpus_of(dev, ["form"], dev.column(UPOS))
+            self.upos_ = compacted(self.upos_, corpus, most_loss)
 
     def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays, models = packed_chains(self.models_)
-        return arrays, {"models": models}
+        arrays, models = packed_chains({} if self.upos_ is None else {UPOS: self.upos_})
+        meta: dict[str, Any] = {"models": models, "morphology": None}
+        if self.morphology_ is not None:
+            own, meta["morphology"] = morphology_parts(self.morphology_)
+            arrays |= {MORPHOLOGY + name: array for name, array in own.items()}
+        return arrays, meta
 
     @classmethod
     def from_parts(cls, arrays: Mapping[str, np.ndarray], meta: dict[str, Any], source: str) -> Self:
+        stored = read_metadata(meta, TagsMeta, "metadata", source)
+        own = {name.removeprefix(MORPHOLOGY): array for name, array in arrays.items() if name.startswith(MORPHOLOGY)}
+        rest = {name: array for name, array in arrays.items() if not name.startswith(MORPHOLOGY)}
         made = cls()
-        made.models_ = unpacked_chains(arrays, meta["models"], FIELDS, 1, source)
+        made.upos_ = unpacked_chains(rest, stored.models, [UPOS], 1, source).get(UPOS)
+        made.morphology_ = None
+        if stored.morphology is not None:
+            made.morphology_ = morphology_from_parts(own, stored.morphology, source)
+        elif own or made.upos_ is None:
+            raise ModelError("damaged model: it has no tags, or arrays of tags that it does not have", file=source)
         return made
+
+
+def _without_upos(treebank: Treebank) -> Treebank:
+    return treebank.with_column(UPOS, _nothing(treebank.n_tokens))
+
+
+def _nothing(n: int) -> Column:
+    return column_of_types(np.zeros(n, np.int32), [NOTHING])
+
+
+def _shown(known: int | None) -> str:
+    if known is None:
+        return "words may have any label of their UPOS"
+    return f"words that occur {counted(known, 'time')} or more keep to their labels"
+
+
+def _right(found: Treebank, gold: Treebank, fields: list[str]) -> float:
+    """The mean share of cells as in gold."""
+    return sum(accuracy(found.column(field), gold.column(field)) for field in fields) / len(fields)

@@ -40,7 +40,7 @@ class UnitReader(NamedTuple):
     rule: UnitRule
     capitals: Capitals
 
-    def __call__(self, text: str) -> UnitText:
+    def read(self, text: str) -> UnitText:
         return read_units(text, self.rule, self.capitals)
 
 

@@ -34,6 +34,7 @@ def parser_inspection(parser: Parser) -> dict[str, Any]:
         "reads": list(model.templates.columns),
         "relations": parser.relations_,
         "root": model.root,
+        "roots": model.roots,
         "actions": len(model.actions),
         "left_arcs": [name for move, name in model.actions if move == LEFT],
         "right_arcs": [name for move, name in model.actions if move == RIGHT],

@@ -10,13 +10,13 @@ from palmette.options.declare import option
 
 
 class ExtractComponent(OutputOptions, Command):
-    """Take components of a pipeline out. A parser (parse) and a tagger (upos, xpos) become model files of their own
-    kind, for `palmette parser parse` and `palmette tag`; any other choice becomes a smaller pipeline."""
+    """Take components of a pipeline out. A parser (parse) and a tagger (upos) become model files of their own kind, for
+    `palmette parser parse` and `palmette tag`; any other choice becomes a smaller pipeline."""
 
     model: str = option(argument=True, help="The model file of a pipeline.")
     what: str = option(
         argument=True, metavar="NAME,...",
-        help="parse, upos or xpos; or some of tok, tag, lemma and parse, separated by commas.",
+        help="parse or upos; or some of tok, tag, lemma and parse, separated by commas.",
     )  # fmt: skip
     output: str = option(short="o", metavar="FILE", help="The model file to write.")
 

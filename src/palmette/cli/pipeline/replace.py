@@ -9,13 +9,13 @@ from palmette.options.declare import option
 
 class ReplaceComponent(OutputOptions, Command):
     """Put components of other models into a pipeline, in the place of its own or in addition: a parser, a tagger of
-    UPOS or XPOS, or any component of another pipeline. The other components stay as they are, trained with those that
+    UPOS, or any component of another pipeline. The other components stay as they are, trained with those that
     were there: score the new pipeline with `palmette pipeline eval`."""
 
     model: str = option(argument=True, help="The model file of a pipeline.")
     models: list = option(
         argument=True, repeat=True, metavar="NAME=MODEL",
-        help="What is put in: parse=MODEL, upos=MODEL or xpos=MODEL; or tok, tag, lemma or parse of another pipeline.",
+        help="What is put in: parse=MODEL or upos=MODEL; or tok, tag, lemma or parse of another pipeline.",
     )  # fmt: skip
     output: str = option(short="o", metavar="FILE", help="The model file to write.")
 

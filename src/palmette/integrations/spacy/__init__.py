@@ -1,4 +1,4 @@
-"""Palmette in spaCy pipelines: components, and training data from documents.
+"""Palmette in spaCy pipelines: components, training data from documents, and documents of our pipelines as spaCy's.
 
     nlp.add_pipe("palmette_tagger", config={"model": "pos.palm"})
     nlp.add_pipe("palmette_ner", config={"model": "ner.palm"})
@@ -12,11 +12,12 @@ except ImportError as error:
     raise ImportError("this needs spaCy: pip install 'palmette[spacy]'") from error
 
 from palmette.integrations.spacy.chain import PalmetteNER, PalmetteSpans, PalmetteTagger
+from palmette.integrations.spacy.document import spacy_doc
 from palmette.integrations.spacy.factories import make_ner, make_parser, make_spans, make_tagger
 from palmette.integrations.spacy.training import Misaligned, docs_from_offsets, sentences, trees
 from palmette.integrations.spacy.tree import PalmetteParser
 
 __all__ = [
     "Misaligned", "PalmetteNER", "PalmetteParser", "PalmetteSpans", "PalmetteTagger", "docs_from_offsets", "make_ner",
-    "make_parser", "make_spans", "make_tagger", "sentences", "trees",
+    "make_parser", "make_spans", "make_tagger", "sentences", "spacy_doc", "trees",
 ]  # fmt: skip

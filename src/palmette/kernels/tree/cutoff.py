@@ -19,18 +19,19 @@ def count_gold(
     workspace: Workspace, g: Grammar, words: Words, first: int, last: int, table: U64, used: I64
 ) -> int:  # fmt: skip
     """Add the features of the gold states of sentences first..last to the counts of a table of pairs (feature, count),
-    a state before each action; used i64[1]: features in the table. Returns the next sentence: `last`, or one for whose
-    features the table is too small. Trees that no actions make are left out."""
+    a state before each action and before the choice of the root's relation; used i64[1]: features in the table. Returns
+    the next sentence: `last`, or one for whose features the table is too small. Trees that no actions make are left
+    out."""
     keys, z = workspace.keys, workspace.z
     for s in range(first, last):
         steps = 2 * (words.offset[s + 1] - words.offset[s]) - 1
-        if is_full(table, used[0] + steps * keys.size):
+        if is_full(table, used[0] + (steps + g.chooses_root) * keys.size):
             return s
         if not oracle(workspace, g, words, s):
             continue
         begin_search(workspace, g, words, s, steps + 1)
         make_gold(workspace, g, words, s)
-        for i in range(steps):
+        for i in range(steps + g.chooses_root):
             feature_keys(g, z.atoms[i], keys)
             for t in range(keys.size):
                 k = find_key(table, keys[t])

@@ -15,7 +15,7 @@ from palmette.kernels.core.types import F32, F64, F64_2D, I32, I32_2D, I32_3D, I
 from palmette.kernels.core.vector_rows import ROW_STEP
 from palmette.kernels.learning.rule import CandidateList, candidate_list
 
-SHIFT, LEFT, RIGHT = 0, 1, 2
+SHIFT, LEFT, RIGHT, ROOT = range(4)
 
 # Nodes that an atom may read: three of the stack, four of the buffer, four children of each of the three
 S0, S1, S2, Q0, Q1, Q2, Q3 = range(7)
@@ -50,14 +50,15 @@ class Grammar(NamedTuple):
     ptr: I32  # [T+1]
     atom: I32  # []     the atoms of each template
     seed: U64  # [T]
-    move: I32  # [A]      SHIFT, LEFT or RIGHT; action 0 is the shift
-    relation: I32  # [A]  of the arc that it makes
-    action: I32_2D  # [3, R] the number of a move with a relation, -1 if it was never seen
+    move: I32  # [A]      SHIFT, LEFT, RIGHT or ROOT; action 0 is the shift, and no search makes a ROOT (see root.py)
+    relation: I32  # [A]  of the arc that it makes, or of the root
+    action: I32_2D  # [4, R] the number of a move with a relation, -1 if it was never seen
     mark: U64  # [R]      hashes of the relations
     reads_relations: bool  # whether any stack atom reads relations or variants
     variants: int = 1  # hidden variants of each arc: of arc a from 1 on, the actions 1 + (a - 1) * variants ...
     start_seed: int = 0  # of the random numbers that weights of variants start from,
     start_size: float = 0.0  # and their size; see actions.py
+    chooses_root: bool = False  # whether some actions have the move ROOT
 
 
 @struct

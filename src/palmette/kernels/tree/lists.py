@@ -8,6 +8,7 @@ from palmette.kernels.core.compile import kernel, part
 from palmette.kernels.core.types import F64, I32, I32_2D
 from palmette.kernels.tree.forms import SHIFT, WORD, Grammar, SearchOptions, States, Weights, Words, Workspace
 from palmette.kernels.tree.memo import forget
+from palmette.kernels.tree.root import root_relation
 from palmette.kernels.tree.search import score_actions, search_without_gold
 from palmette.kernels.tree.trace import read_arcs, stands_for
 
@@ -28,16 +29,18 @@ def list_parses(
         x = b.items[last, k]
         scores[k] = z.score[x]
         read_arcs(z, g, x, heads[k], relations[k], workspace.waiting)
-        heads[k, z.node[x, WORD]], relations[k, z.node[x, WORD]] = -1, -1
+        root = z.node[x, WORD]
+        heads[k, root], relations[k, root] = -1, root_relation(workspace, g, w, x)
     return int(np.int64(b.size[last]))
 
 
 @kernel
 def forest(
     workspace: Workspace, g: Grammar, w: Weights, words: Words, s: int, how: SearchOptions
-) -> tuple[I32_2D, F64, I32, I32, float]:
+) -> tuple[I32_2D, F64, I32, I32, I32, float]:
     """The forest of a search with merging in sentence s: (edges i32[E, 4] as (state, action, under, over), scores
-    f64[E], word of each state i32[], the last states i32[], score of the first shift). A shifted word is an edge
+    f64[E], word of each state i32[], the last states i32[], the relations of
+    their roots i32[], score of the first shift). A shifted word is an edge
     without under and over (-1)."""
     forget(workspace.memo)
     search_without_gold(workspace, g, w, words, s, how)
@@ -56,8 +59,11 @@ def forest(
                 edges[e, 1] = action
                 scores[e] = z.shift[ways[way, 2]] + out[action] if action != SHIFT else 0.0
                 e += 1
-    last = 2 * n - 1
-    return edges, scores, z.node[: z.counts[0], WORD].copy(), b.items[last, : b.size[last]].copy(), z.shift[0]
+    last = b.items[2 * n - 1, : b.size[2 * n - 1]].copy()
+    roots = np.zeros(last.size, np.int32)
+    for k in range(last.size):
+        roots[k] = root_relation(workspace, g, w, last[k])
+    return edges, scores, z.node[: z.counts[0], WORD].copy(), last, roots, z.shift[0]
 
 
 @part

@@ -23,6 +23,7 @@ from palmette.kernels.learning.violation import stops
 from palmette.kernels.tree.actions import add_start, same_arc
 from palmette.kernels.tree.forms import (
     POPPED,
+    ROOT,
     SHIFT,
     Beam,
     Candidates,
@@ -113,7 +114,7 @@ def _collect(workspace: Workspace, g: Grammar, w: Weights, i: int, n: int, how: 
             under = z.left[x]
             for a in range(1, g.move.size):
                 score = before + out[a]
-                if count < width or score > c.score[width - 1]:
+                if (count < width or score > c.score[width - 1]) and g.move[a] != ROOT:
                     count = offer(c, count, width, score, x, a, under)
     return count, gold_step
 
@@ -156,7 +157,7 @@ def _collect_all(workspace: Workspace, g: Grammar, w: Weights, i: int, n: int, c
             count += 1
         if depth(z, x) < 2:
             continue
-        best = np.full(3, -1)
+        best = np.full(4, -1)
         if not g.reads_relations:
             for a in range(1, g.move.size):
                 if best[g.move[a]] < 0 or out[a] > out[best[g.move[a]]]:
@@ -166,7 +167,7 @@ def _collect_all(workspace: Workspace, g: Grammar, w: Weights, i: int, n: int, c
             p = z.link[link, 0]
             since = z.shift[p] + z.inside[x]
             for a in range(1, g.move.size):
-                if g.reads_relations or best[g.move[a]] == a:
+                if g.move[a] != ROOT and (g.reads_relations or best[g.move[a]] == a):
                     c.score[count] = z.score[p] + since + out[a]
                     c.inside[count] = z.inside[p] + since + out[a]
                     c.item[count], c.action[count], c.under[count] = x, a, p

@@ -10,6 +10,7 @@ from palmette.kernels.learning.violation import continues, cut
 from palmette.kernels.tree.forms import WORD, Grammar, SearchOptions, Weights, Words, Workspace
 from palmette.kernels.tree.gold import force_gold, make_gold, oracle
 from palmette.kernels.tree.memo import forget
+from palmette.kernels.tree.root import learn_root, root_relation
 from palmette.kernels.tree.search import begin_search, search, search_without_gold
 from palmette.kernels.tree.trace import read_arcs
 from palmette.kernels.tree.update import NOTHING, lacking, learn
@@ -78,7 +79,7 @@ def train_tree(
         s = examples[k]
         n = words.offset[s + 1] - words.offset[s]
         steps = 2 * n - 1
-        lacks = lacking(w, 2 * rule.candidates * steps * g.seed.size, g.move.size)
+        lacks = lacking(w, 2 * (rule.candidates * steps + g.chooses_root) * g.seed.size, g.move.size)
         if lacks != NOTHING:
             return k, lacks
         if not oracle(workspace, g, words, s):
@@ -111,6 +112,8 @@ def train_tree(
                 break
             if at < steps:
                 _continue_from_gold(workspace, at, 2 * n)
+        if g.chooses_root and learn_root(workspace, g, w, words, s, counts[CLOCK]):
+            missed = min(n, missed + 1)
         counts[WRONG] += missed
         counts[CLOCK] += 1
     return examples.size, NOTHING
@@ -122,7 +125,7 @@ def parse(
     heads: I32, relations: I32, scores: F64,
 ) -> int:  # fmt: skip
     """The best tree of each of the sentences i64[]: heads i32[N] within the sentence, from 0, -1 for the root;
-    relations i32[N], -1 for the root; scores f64[S]. Returns the number of merged states."""
+    relations i32[N], -1 for a root whose relation is not chosen; scores f64[S]. Returns the number of merged states."""
     z, b = workspace.z, workspace.b
     merges = 0
     forget(workspace.memo)  # other weights may have been there
@@ -135,5 +138,6 @@ def parse(
         x = b.items[2 * (hi - lo) - 1, 0]
         scores[s] = z.score[x]
         read_arcs(z, g, x, heads[lo:hi], relations[lo:hi], workspace.waiting)
-        heads[lo + z.node[x, WORD]], relations[lo + z.node[x, WORD]] = -1, -1
+        root = lo + z.node[x, WORD]
+        heads[root], relations[root] = -1, root_relation(workspace, g, w, x)
     return merges

@@ -120,7 +120,7 @@ def _add_features(z: States, g: Grammar, w: Weights, x: int, action: int, amount
 
 
 @part
-def _add_step(
+def add_step(
     z: States, g: Grammar, w: Weights, gold: tuple[int, int], guess: tuple[int, int], amount: float, clock: float
 ) -> None:
     """Add amount * (f(gold) - f(guess)) for one step, each a pair (state, action). A feature of both with the same
@@ -144,7 +144,7 @@ def _add_difference(
     for i in range(p.differ[k], cut):
         gold = (np.int64(i), np.int64(b.gold_action[i]))
         guess = (np.int64(p.states[k, i]), np.int64(p.actions[k, i]))
-        _add_step(z, g, w, gold, guess, amount, clock)
+        add_step(z, g, w, gold, guess, amount, clock)
 
 
 @part

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -11,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import bytes_of, column_of_types
+from palmette.data.stream import map_in_order
 from palmette.data.treebank import Treebank
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.learning.violation import STANDARD
 from palmette.kernels.tree.forms import (
+    ROOT,
     SHIFT,
     Grammar,
     SearchOptions,
@@ -33,7 +34,7 @@ from palmette.kernels.tree.weights import CLASSES
 from palmette.options.tree import TreeSettings
 from palmette.structures.tree.templates import Templates, read_cells
 
-Action = tuple[int, str]  # a move and a relation; the shift has none
+Action = tuple[int, str]  # a move and a relation; the shift has none, and a ROOT that of the root
 SHIFTING: Action = (SHIFT, "")
 
 
@@ -43,7 +44,7 @@ class ParserModel:
 
     templates: Templates
     actions: list[Action]  # the shift first
-    root: str  # the relation of the root
+    root: str  # the relation of the root, if no action has the move ROOT
     weights: Weights
     settings: TreeSettings = field(default_factory=TreeSettings)
     meta: dict[str, Any] = field(default_factory=dict)  # training log, tags: plain JSON
@@ -58,6 +59,11 @@ class ParserModel:
     def relations(self) -> list[str]:
         """Relations by number: those of the actions in order of first use, then that of the root."""
         return relations_of(self.actions, self.root)
+
+    @property
+    def roots(self) -> list[str]:
+        """The relations that a root may have."""
+        return [relation for move, relation in self.actions if move == ROOT] or [self.root]
 
     @property
     def is_compact(self) -> bool:
@@ -96,9 +102,7 @@ class ParserModel:
             workspace = make_workspace(grammar, longest(words, *part), how, words=size)
             return int(parse(workspace, grammar, self.weights, words, np.arange(*part), how, heads, relations, scores))
 
-        with ThreadPoolExecutor(threads) as pool:
-            merges = sum(pool.map(work, parts))
-        return Parsed(heads, relations, scores, merges)
+        return Parsed(heads, relations, scores, sum(map_in_order(work, parts, threads)))
 
     def with_trees(self, treebank: Treebank, heads: np.ndarray, relations: np.ndarray) -> Treebank:
         """The treebank with trees that `parse` returned."""
@@ -116,7 +120,7 @@ class ParserModel:
 @dataclass
 class Parsed:
     heads: np.ndarray  # i32[N]  within the sentence, from 0; -1: the root
-    relations: np.ndarray  # i32[N]  into the model's relations; -1: the root
+    relations: np.ndarray  # i32[N]  into the model's relations; -1: that of the root
     scores: np.ndarray  # f64[S]
     merges: int
 
@@ -140,7 +144,7 @@ def make_grammar(
     kind, node, column = (np.array([atom[k] for atom in templates.atoms], np.int32) for k in range(3))
     ptr = np.concatenate(([0], np.cumsum([len(atoms) for atoms in templates.lists]))).astype(np.int32)
     number = {name: k for k, name in enumerate(relations)}
-    action = np.full((3, len(relations)), -1, np.int32)
+    action = np.full((4, len(relations)), -1, np.int32)
     for a, (move, relation) in enumerate(actions[1:]):
         action[move, number[relation]] = 1 + a * k
     marks, _ = hash_pieces(*bytes_of(relations))
@@ -150,6 +154,7 @@ def make_grammar(
         np.array(templates.seeds, np.uint64), np.array([SHIFT, *(move for move, _ in arcs)], np.int32),
         np.array([0, *(number[relation] for _, relation in arcs)], np.int32), action, marks,
         templates.reads_relations, k, settings.seed, settings.init_size if k > 1 else 0.0,
+        any(move == ROOT for move, _ in actions),
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ TRIES = 50  # derivations per tree that are looked at, at most: many make the sa
 class Tree(NamedTuple):
     score: float
     heads: np.ndarray  # i32[n]  from 0, -1: the root
-    relations: np.ndarray  # i32[n]  numbers of the model's relations, -1: the root
+    relations: np.ndarray  # i32[n]  numbers of the model's relations, -1: the root, if its relation is not chosen
 
 
 def best_trees(
@@ -49,12 +49,12 @@ def _all_trees(model: ParserModel, g: Grammar, words: Words, s: int, beam: int, 
         for k in range(list_parses(workspace, g, model.weights, words, s, how, heads, relations, scores)):
             yield Tree(float(scores[k]), heads[k], relations[k])
         return
-    edges, scores, word, last, first_shift = forest(workspace, g, model.weights, words, s, how)
+    edges, scores, word, last, roots, first_shift = forest(workspace, g, model.weights, words, s, how)
     graph = Hypergraph()
     for (x, action, under, over), score in zip(edges.tolist(), scores.tolist(), strict=True):
         graph.add(x, [] if under < 0 else [under, over], score, (action, under, over))
-    for x in last.tolist():
-        graph.add("end", [x], float(first_shift), (0, -1, x))
+    for x, root in zip(last.tolist(), roots.tolist(), strict=True):
+        graph.add("end", [x], float(first_shift), (root, -1, x))
     for found in graph.derivations("end"):
         yield _tree(found, g, word, size)
 
@@ -67,4 +67,6 @@ def _tree(found: Derivation, g: Grammar, word: np.ndarray, n: int) -> Tree:
             s1, s0 = word[under], word[over]
             child, head = (s1, s0) if g.move[action] == LEFT else (s0, s1)
             heads[child], relations[child] = head, g.relation[action]
+        elif over >= 0:
+            relations[word[over]] = action  # of the last edge: the relation of the root
     return Tree(found.score, heads, relations)

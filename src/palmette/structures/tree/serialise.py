@@ -20,7 +20,7 @@ from palmette.data.array_specs import Arrays, ArraySpec, Found
 from palmette.data.files import FilePath, shown
 from palmette.data.treebank import FIELDS
 from palmette.errors import DataError, ModelError, UsageError
-from palmette.kernels.tree.forms import LEFT, RIGHT, Small, action_bytes
+from palmette.kernels.tree.forms import LEFT, RIGHT, ROOT, Small, action_bytes
 from palmette.kernels.tree.small import small_sizes
 from palmette.kernels.tree.weights import MOST_ACTIONS, lists_of
 from palmette.options.tree import TreeOptions, TreeSettings
@@ -45,7 +45,7 @@ class ParserMeta(msgspec.Struct, kw_only=True, frozen=True):
     task: str
     templates: StoredParserTemplates
     actions: list[tuple[int, str]]  # a move and a relation; the shift first
-    root: str  # the relation of the root
+    root: str  # the relation of the root, if no action has the move of one
     # What `ParserModel.meta` holds
     settings: dict[str, Any] = {}
     history: list[Epoch] = []
@@ -237,10 +237,10 @@ def parser_from_parts(arrays: Arrays, meta: dict[str, Any], file: str) -> Parser
 
 def _check_actions(actions: list[Action], settings: TreeSettings, file: str) -> None:
     moves = {move for move, _ in actions[1:]}
-    if not actions or actions[0] != SHIFTING or not moves <= {LEFT, RIGHT} or len(set(actions)) < len(actions):
-        raise ModelError("damaged model: its actions are not one shift and arcs", file=file)
-    if not moves:
-        raise ModelError("damaged model: its only action is to shift, which builds no tree", file=file)
+    if not actions or actions[0] != SHIFTING or not moves <= {LEFT, RIGHT, ROOT} or len(set(actions)) < len(actions):
+        raise ModelError("damaged model: its actions are not one shift, arcs and roots", file=file)
+    if not moves & {LEFT, RIGHT}:
+        raise ModelError("damaged model: no action makes an arc", file=file)
     model_file.check_text((relation for _, relation in actions), "a relation", file)
     if n_actions(actions, settings) > MOST_ACTIONS:
         count = n_actions(actions, settings)

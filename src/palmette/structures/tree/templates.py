@@ -6,15 +6,16 @@
 
 An atom is a node and what is read of it. Nodes: s0, s1, s2 (stack), q0 ... q3 (the words to come), and the outermost
 children of a stack node: s0.l, s0.r, and the ones next to them, s0.l2, s0.r2. What is read: w form, m lemma, u UPOS,
-x XPOS, t tag (XPOS, or UPOS if there is none), f all morphological features, f:Case one of them; of a child also
-`rel`, its relation, and `v`, the hidden variant of its arc; of a stack node vl and vr (how many dependants it has on a
-side) and sl and sr (the set of their relations). Letters may stand together: s0.wt is s0.w s0.t. `distance` is that
-between s0 and s1.
+x XPOS, t tag (XPOS, or UPOS if there is none), f all morphological features, f:Case one of them, f:Case+Number several
+as one; of a child also `rel`, its relation, and `v`, the hidden variant of its arc; of a stack node vl and vr (how many
+dependants it has on a side) and sl and sr (the set of their relations). Letters may stand together: s0.wt is s0.w s0.t.
+`distance` is that between s0 and s1.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,7 +84,7 @@ def choose_templates(features: str | FilePath) -> Templates:
     try:
         data = read_text(features)
     except (PalmetteError, OSError, TypeError, ValueError) as error:  # also of a name that is none
-        names = ", ".join(SETS)
+        names = ", ".join(("auto", *SETS))
         raise UsageError(f"features: {str(features)!r} is neither a named set ({names}) nor a readable file") from error
     check_utf8(data, shown(features), hint=CONVERT)
     return compile_templates(data.decode(), shown(features))
@@ -157,10 +158,17 @@ def _atoms(word: str, columns: dict[str, int], where: str) -> list[Atom]:
         if number > S2:
             raise UsageError(f"{where}: {word!r}: only stack nodes have {read}, as in s0.{read}")
         return [(_COUNTS[read], number, 0)]
-    names = [read] if read.startswith("f:") and len(read) > 2 else list(read)
+    names = [read] if read.startswith("f:") and all(read[2:].split("+")) else list(read)
     if not names or not all(name in _LETTERS or name.startswith("f:") for name in names):
-        raise UsageError(f"{where}: {word!r}: {read!r} is not one of w m u x t f f:NAME rel v vl vr sl sr")
+        raise UsageError(f"{where}: {word!r}: {read!r} is not one of w m u x t f f:NAME f:NAME+NAME rel v vl vr sl sr")
     return [(CELL, number, columns.setdefault(name, len(columns))) for name in names]
+
+
+def chosen_features(cell: str, names: Sequence[str]) -> str:
+    """The parts `Name=Value` of a cell of FEATS that have these names, in the order of the names."""
+    parts = cell.split("|")
+    found = [next((part for part in parts if part.startswith(f"{name}=")), "") for name in names]
+    return "|".join(filter(None, found)) or NOTHING
 
 
 def read_cells(treebank: Treebank, columns: tuple[str, ...], unicode: str) -> np.ndarray:
@@ -176,9 +184,6 @@ def read_cells(treebank: Treebank, columns: tuple[str, ...], unicode: str) -> np
             made[k] = np.where(empty, upos.hash[upos.ids], xpos.hash[xpos.ids])
         else:
             column = treebank.column("feats").in_form(unicode)
-            wanted = name[2:] + "="
-            values = column_of_strings(
-                next((part for part in cell.split("|") if part.startswith(wanted)), NOTHING) for cell in column.types
-            )
+            values = column_of_strings(chosen_features(cell, name[2:].split("+")) for cell in column.types)
             made[k] = values.hash[values.ids][column.ids] if column.types else 0
     return made

@@ -13,7 +13,7 @@ from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError, counted
 from palmette.evaluation.attachment import score_trees
 from palmette.kernels.core.compile import check_compiled
-from palmette.kernels.tree.forms import LEFT, RIGHT, Weights
+from palmette.kernels.tree.forms import LEFT, RIGHT, ROOT, Weights
 from palmette.kernels.tree.weights import MOST_ACTIONS
 from palmette.options.tree import TreeSettings
 from palmette.structures.training_log import Epoch
@@ -57,14 +57,13 @@ def fit_parser(
     resume: a model to continue from, exactly if it has a checkpoint; then `templates` are its own. checkpoint: keep
     what an exact resumption needs."""
     check_compiled("training")
-    if not treebank.n_tokens or (treebank.heads < 0).any():
-        raise DataError("the training data has no trees", file=treebank.corpus.source)
+    check_trained_on(treebank)
     warn_of_strange_trees(treebank)
     projective = made_projective(treebank, settings.non_projective)
     if resume is None and not (projective.heads > 0).any():
         raise DataError("no sentence has an arc between two words: nothing to learn", file=treebank.corpus.source)
-    actions = actions_of(projective, () if resume is None else resume.actions)
     root = root_of(projective) if resume is None else resume.root
+    actions = actions_of(projective, root, () if resume is None else resume.actions)
     _check_variants(templates, settings, len(actions), resume)
     relations = relations_of(actions, root)
     words = encode(projective, templates, relations, settings.unicode, gold=True)
@@ -91,6 +90,12 @@ def fit_parser(
     elif checkpoint:
         model.checkpoint = learning.saved()
     return model, outcome
+
+
+def check_trained_on(treebank: Treebank) -> None:
+    """Raise DataError if some sentence has no tree to learn from."""
+    if not treebank.n_tokens or (treebank.heads < 0).any():
+        raise DataError("the training data has no trees", file=treebank.corpus.source)
 
 
 def _check_variants(templates: Templates, settings: TreeSettings, actions: int, old: ParserModel | None) -> None:
@@ -167,14 +172,18 @@ def made_projective(treebank: Treebank, how: str) -> Treebank:
     return treebank.take(np.flatnonzero(good))
 
 
-def actions_of(treebank: Treebank, known: Sequence[Action] = ()) -> list[Action]:
-    """The shift, and an arc of each direction and relation that the trees have; after those that are known."""
+def actions_of(treebank: Treebank, root: str, known: Sequence[Action] = ()) -> list[Action]:
+    """The shift, an arc of each direction and relation that the trees have, and each relation of roots if there is
+    another one than `root`; after those that are known."""
     place = np.arange(treebank.n_tokens) - np.repeat(treebank.offset[:-1], np.diff(treebank.offset)) + 1
     inner = treebank.heads > 0
     moves = np.where(treebank.heads > place, LEFT, RIGHT)[inner]
     ids, names = treebank.relations.ids[inner], treebank.relations.types
     pairs = np.unique(np.stack((moves, ids)), axis=1).T.tolist()
     found = sorted((int(move), names[relation]) for move, relation in pairs)
+    roots = sorted({root, *(names[k] for k in np.unique(treebank.relations.ids[treebank.heads == 0]).tolist())})
+    if len(roots) > 1:
+        found += [(ROOT, name) for name in roots]
     actions = list(dict.fromkeys([SHIFTING, *known, *found]))
     if len(actions) > MOST_ACTIONS:
         raise DataError(f"the trees have {len(actions) - 1} kinds of arcs; at most {MOST_ACTIONS - 1} are possible")
@@ -182,14 +191,10 @@ def actions_of(treebank: Treebank, known: Sequence[Action] = ()) -> list[Action]
 
 
 def root_of(treebank: Treebank) -> str:
-    """The most frequent relation of roots. The last word on the stack becomes the root without an action, so that all
-    roots get this relation; trees with another one are logged."""
+    """The most frequent relation of roots, which all roots get unless there are others to choose from."""
     types = treebank.relations.types
     counts = Counter(types[k] for k in treebank.relations.ids[treebank.heads == 0].tolist())
     (root, times), total = counts.most_common(1)[0], counts.total()
     if times < total:
-        logger.info(
-            f"{total - times:,} of {total:,} roots have a relation other than {root}, which the parser assigns to all "
-            "roots"
-        )
+        logger.info(f"{total - times:,} of {total:,} roots have a relation other than {root}: the parser learns which")
     return root

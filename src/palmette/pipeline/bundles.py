@@ -1,0 +1,158 @@
+"""A model whose labels are bundles of parts, and how it is learnt; see kernels/bundle/forms.py.
+
+Weights are on pairs of an attribute and a part, so that memory grows with what was seen together and not with labels
+times attributes, and labels that share parts learn from each other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.features.encode import Encoder
+from palmette.features.index import in_order_of_keys, kept_attributes
+from palmette.kernels.bundle.forms import Bundles, PartWeights, SmallWeights
+from palmette.kernels.bundle.tag import list_bundles, tag_bundles
+from palmette.kernels.bundle.train import train_bundles
+from palmette.kernels.chain.forms import Active
+from palmette.kernels.core.index import FeatureIndex
+from palmette.structures.chain.data import ONES, Collected
+from palmette.structures.training_log import Epoch
+from palmette.training.result import Progress
+
+LARGEST = np.iinfo(np.int16).max  # of weights, parts and places of an attribute
+_SLICE = 20_000  # tokens that are learnt from between two looks at signals and progress
+
+
+class BundleModel(NamedTuple):
+    """Attributes, labels and weights."""
+
+    encoder: Encoder
+    index: FeatureIndex
+    bundles: Bundles
+    weights: SmallWeights
+    n_parts: int
+    unit: float  # what 1, the cost of a wrong label in training, is as a score
+
+    def tag(self, corpus: Corpus, group: np.ndarray) -> np.ndarray:
+        """The label i32[N] of each token, among those of its group i32[N]."""
+        found = np.zeros(corpus.n_tokens, np.int32)
+        tag_bundles(self.bundles, self.weights, self._encoded(corpus), group, self.n_parts, found)
+        return found
+
+    def best(self, corpus: Corpus, group: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """The n best labels i32[N, n] of each token, -1 where there are no more, and their scores i32[N, n]."""
+        found, scores = np.zeros((corpus.n_tokens, n), np.int32), np.zeros((corpus.n_tokens, n), np.int32)
+        list_bundles(self.bundles, self.weights, self._encoded(corpus), group, self.n_parts, found, scores)
+        return found, scores
+
+    def _encoded(self, corpus: Corpus) -> Active:
+        cells = self.encoder.cells(corpus)
+        ptr, att, _, _ = self.encoder.encode(1, cells, corpus.offset, self.index, grow=False)
+        return Active(ptr, att, ONES)
+
+
+class Lesson(NamedTuple):
+    """What is learnt: the label of each token, and the group of labels among which it is to be found."""
+
+    bundles: Bundles
+    gold: np.ndarray  # i32[N]
+    group: np.ndarray  # i32[N]
+
+    @property
+    def n_parts(self) -> int:
+        return 1 + int(self.bundles.part.max(initial=-1))
+
+
+class Schedule(NamedTuple):
+    """How it is learnt."""
+
+    passes: int
+    seed: int
+    cap: float  # of a step
+    min_count: int = 1  # of attributes
+
+
+def lists_of(rows: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Lists of numbers as first i64[rows+1] and i32[all of them]."""
+    first = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    return first, np.array([k for row in rows for k in row], np.int32)
+
+
+def learn_bundles(
+    corpus: Corpus, encoder: Encoder, lesson: Lesson, schedule: Schedule, progress: Progress | None = None
+) -> BundleModel:
+    """The model of a corpus. Weights are the mean of those after every token."""
+    collected = Collected(corpus, encoder, None, schedule.min_count)
+    x, n_attributes = collected.actives[1], collected.feature_indexes[1].size
+    first, part = _seen(x, n_attributes, lesson)
+    w = PartWeights(first, part, np.zeros(part.size, np.float32), np.zeros(part.size, np.float64))
+    clock = 1.0
+    for number in range(1, schedule.passes + 1):
+        clock = _one_pass(number, w, x, lesson, schedule, clock, progress)
+    mean = w.w - w.a / clock
+    most = float(np.abs(mean).max(initial=0.0))
+    unit = LARGEST / most if most else 1.0
+    small = np.rint(mean * unit).astype(np.int16)
+    index, weights = _without_zeros(collected.feature_indexes[1], first, part, small)
+    return BundleModel(encoder, index, lesson.bundles, weights, lesson.n_parts, unit)
+
+
+def _one_pass(
+    number: int, w: PartWeights, x: Active, lesson: Lesson, schedule: Schedule, clock: float, progress: Progress | None
+) -> float:
+    n, start, wrong = lesson.gold.size, time.perf_counter(), 0
+    permutation = np.random.default_rng([schedule.seed, number]).permutation(n)
+    for begin in range(0, n, _SLICE):
+        end = min(n, begin + _SLICE)
+        clock, missed = train_bundles(
+            lesson.bundles, w, x, lesson.group, lesson.gold, permutation, begin, end, schedule.cap, clock
+        )  # fmt: skip
+        wrong += missed
+        if progress is not None and end < n:
+            progress(number, end, n, None)
+    if progress is not None:
+        progress(number, n, n, Epoch(number, wrong, wrong, 1.0 - wrong / max(1, n), time.perf_counter() - start))
+    return clock
+
+
+def _seen(x: Active, n_attributes: int, lesson: Lesson) -> tuple[np.ndarray, np.ndarray]:
+    """The parts that each attribute occurs with: first i64[A+1] and part i32[]."""
+    bundles = lesson.bundles
+    n_labels = bundles.first.size - 1
+    label = np.repeat(lesson.gold.astype(np.int64), np.diff(x.ptr))
+    pairs = np.unique(x.att * np.int64(n_labels) + label)
+    att, label = pairs // n_labels, pairs % n_labels
+    size = np.diff(bundles.first)[label]
+    end = np.cumsum(size)
+    place = np.arange(int(size.sum())) - np.repeat(end - size, size) + np.repeat(bundles.first[label], size)
+    pairs = np.unique(np.repeat(att, size) * lesson.n_parts + bundles.part[place])
+    first = np.searchsorted(pairs, np.arange(n_attributes + 1) * np.int64(lesson.n_parts))
+    return first.astype(np.int64), (pairs % lesson.n_parts).astype(np.int32)
+
+
+def _without_zeros(
+    index: FeatureIndex, first: np.ndarray, part: np.ndarray, w: np.ndarray
+) -> tuple[FeatureIndex, SmallWeights]:
+    """The attributes that have weights, in the order of their keys, and these weights."""
+    size = np.diff(np.concatenate(([0], np.cumsum(w != 0)))[first])
+    kept = kept_attributes(index, size > 0)
+    part, w, size = part[w != 0], w[w != 0], size[size > 0]
+    made = in_order_of_keys(kept)
+    if made is None:  # two keys share the bits that sorted ones compare: a hash table has them all
+        return kept, SmallWeights(starts(size), part.astype(np.int16), w)
+    kept, order = made
+    end = np.cumsum(size)
+    place = np.repeat((end - size)[order], size[order])
+    size = size[order]
+    place += np.arange(place.size) - np.repeat(np.cumsum(size) - size, size)
+    return kept, SmallWeights(starts(size), part[place].astype(np.int16), w[place])
+
+
+def starts(sizes: np.ndarray) -> np.ndarray:
+    """Where pieces of these sizes begin, and the end: i64[pieces+1]."""
+    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
