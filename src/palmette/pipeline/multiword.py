@@ -210,7 +210,7 @@ def learn_multiword(split: SplitText, *, seed: int = 1) -> Multiword:
     corpus.labels = column_of_types(np.array([names.index(label) for label in labels], np.int32), names)
     learner = Mira(nbest=3, aggressiveness=0.02)
     tagger = Tagger(template=parse(_TEMPLATES), learner=learner, passes=_PASSES, seed=seed, ends=False)
-    return Multiword(several, compacted(trained_chain(corpus, tagger), None, 0.0)[0])
+    return Multiword(several, compacted(trained_chain(corpus, tagger), None, 0.0))
 
 
 def _common_rules(several: Mapping[str, Sequence[str]]) -> dict[str, Rule]:

@@ -77,7 +77,7 @@ class Splitter:
         model = learn_marks(split, self.reader, progress, passes=self.passes, seed=self.seed)
         held_out = None if dev is None else gold_split(dev)
         measured = None if held_out is None else marked_corpus(held_out, self.reader)
-        self.model = compacted(model, measured, MOST_LOSS)[0]
+        self.model = compacted(model, measured, MOST_LOSS)
         return self._ready()
 
     def _ready(self) -> Self:
