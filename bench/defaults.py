@@ -37,7 +37,6 @@ TRIED: dict[str, Settings] = {
     "5-best arow": {"learner": Arow(nbest=5)},
     "probperc": {"learner": ProbPerc()},
     "pa": {"learner": PassiveAggressive()},
-    "5-best mira, order 2": {"learner": Mira(nbest=5), "order": 2},
     DEFAULT: {},
 }
 TRIED_SMALL: dict[str, Settings] = {

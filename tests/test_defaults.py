@@ -15,7 +15,7 @@ from palmette import Beam, Crf, LabelHistory, Latent, Mira, Perceptron, Tagger, 
 from palmette.cli import main
 from palmette.data.items import corpus_from_items
 from palmette.data.subset import held_out
-from palmette.options.automatic import LEAST_SENTENCES, MOST_HELD_OUT, MOST_LABELS, Auto, n_held_out
+from palmette.options.automatic import HELD_OUT, LEAST_SENTENCES, MOST_LABELS, Auto, n_held_out
 from palmette.training.chain.dev_share import without_dev
 
 X = [["the", "old", "man"], ["a", "boat"], ["the", "man", "sings"]]
@@ -144,8 +144,7 @@ def test_unread_columns_are_reported(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_how_many_sentences_are_held_out() -> None:
     assert [n_held_out(n) for n in (0, 1, MANY - 1)] == [0, 0, 0]
-    assert n_held_out(MANY) == MANY // 10
-    assert n_held_out(10**6) == MOST_HELD_OUT
+    assert n_held_out(MANY) == n_held_out(10**6) == HELD_OUT <= MANY / 10
 
 
 @given(st.lists(st.lists(st.sampled_from("ABCDEFG"), min_size=1, max_size=4), min_size=1, max_size=12), st.data())
@@ -165,9 +164,9 @@ def test_enough_data_has_a_part_held_out(caplog: pytest.LogCaptureFixture) -> No
     labels = [[f"L{k % 7}"] for k in range(MANY)]
     with caplog.at_level(logging.INFO, "palmette"):
         tagger = Tagger(passes=2).fit(sentences, labels)
-    assert f"{MANY // 10:,} sentences are held out" in caplog.text
+    assert f"{HELD_OUT:,} sentences are held out" in caplog.text
     assert tagger.training_log_[0]["dev"] is not None
-    assert tagger.training_log_[0]["updates"] <= MANY - MANY // 10
+    assert tagger.training_log_[0]["updates"] <= MANY - HELD_OUT
     assert same_weights(tagger, Tagger(passes=2).fit(sentences, labels))  # drawn by the seed
     for other in (Tagger(passes=2, dev_share=0), Tagger(passes=2, learner=Mira(nbest=5))):
         assert other.fit(sentences, labels).training_log_[0]["dev"] is None

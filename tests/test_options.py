@@ -273,7 +273,7 @@ def test_options_of_a_learner_are_set_by_their_paths() -> None:
 def test_learners_that_do_not_apply() -> None:
     with pytest.raises(ValueError, match=r"crf does not apply to a .*; choose one of perceptron"):
         Parser(learner=Crf()).settings()
-    with pytest.raises(ValueError, match="choose one of perceptron"):
+    with pytest.raises(ValueError, match="choose one of auto, perceptron"):
         Tagger(learner="lclr").settings()
     assert Tagger(learner=Perceptron).settings().learner == Perceptron()  # a class stands for its defaults
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from palmette.options.learners import BEAM, CHAIN, Learner, Mira, Perceptron
 
 MOST_LABELS = 500  # from more on, lists of paths take long
-LEAST_SENTENCES = 5_000  # from which on some are held out
-HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 1_000
+LEAST_SENTENCES, HELD_OUT = 10_000, 1_000  # so many are held out of so many or more
 
 
 class Auto(Learner):
@@ -28,4 +27,4 @@ class Auto(Learner):
 
 def n_held_out(n_sentences: int) -> int:
     """How many of the training sentences become development data if none is given."""
-    return 0 if n_sentences < LEAST_SENTENCES else min(round(HELD_OUT_SHARE * n_sentences), MOST_HELD_OUT)
+    return 0 if n_sentences < LEAST_SENTENCES else HELD_OUT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from palmette.errors import counted
-from palmette.options.automatic import LEAST_SENTENCES, MOST_HELD_OUT, Auto
+from palmette.options.automatic import HELD_OUT, LEAST_SENTENCES, Auto
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import (
     BEAM,
@@ -140,9 +140,9 @@ class TaggerOptions(ChainOptions):
     ends: bool = option(default=True, group="model", help="Weights for the first and last label of a sentence.")
     dev_share: float | None = option(
         default=None, low=0.0, high=1.0, group="training",
-        help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: a "
-        f"tenth, at most {MOST_HELD_OUT:,}, if there are at least {LEAST_SENTENCES:,} and neither development data nor "
-        "a learner is given).",
+        help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: "
+        f"{HELD_OUT:,} sentences if there are {LEAST_SENTENCES:,} or more, and neither development data nor a learner is "
+        "given).",
     )  # fmt: skip
 
 
