@@ -74,6 +74,7 @@ class Tagger(PythonData, Confidences, Views, Compacting, TaggerOptions, Estimato
         verbose: bool = False,
     ) -> Tagger:
         """Learn from sentences X and their labels y; `dev` is a pair (X, y) of development data that chooses the pass.
+        Without it, 1,000 of 10,000 or more sentences are held out, unless `dev_share` is 0 or a learner is named.
 
         labels: the names of labels that are whole numbers, in a list, or as a `ClassLabel` of Hugging Face has them.
         sample_weight: a number per sentence that scales its updates. verbose: print a line per pass (of L-BFGS: per
