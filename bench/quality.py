@@ -64,7 +64,8 @@ def bench_np(data: Path) -> None:
         passes: dict[int, list[float]] = {1: [], 2: []}
         for seed in SEEDS:
             for order, name in ((1, "np.txt"), (2, "np2.txt")):
-                tagger = Tagger(template=TEMPLATES / name, learner="perceptron", passes=12, seed=seed, constraints="none", ends=False)
+                own = {"template": TEMPLATES / name, "constraints": "none", "ends": False}
+                tagger = Tagger(learner="perceptron", passes=12, seed=seed, **own)
                 tagger.fit_file(train)
                 figures[order].append(_f1(tagger.evaluate(gold)))
                 passes[order] += [row["seconds"] for row in tagger.training_log_[1:]]
@@ -104,7 +105,8 @@ def bench_jnlpba(data: Path) -> None:
     gold = read_corpus(files["test"], FormatSpec())
     figures, began = [], time.perf_counter()
     for seed in SEEDS[:3]:
-        tagger = Tagger("ner", learner="perceptron", passes=30, patience=3, seed=seed).fit_file(files["train"], files["dev"])
+        tagger = Tagger("ner", learner="perceptron", passes=30, patience=3, seed=seed)
+        tagger.fit_file(files["train"], files["dev"])
         figures.append(_f1(tagger.evaluate(gold)))
     took = (time.perf_counter() - began) / len(figures)
     keep("jnlpba", {"seeds": SEEDS[:3], "f1": figures, "seconds": took})

@@ -372,11 +372,12 @@ def ablation(cli: Cli, options: str = "") -> dict:
 def test_runs_are_what_train_and_eval_give(cli: Cli) -> None:
     found = ablation(cli, "--seeds 2 --dev dev.txt")
     wanted = {"perceptron": "", "perceptron:estimator=last": "--estimator last", "perceptron:order=0": "--order 0"}
+    wanted = {name: f"--learner perceptron {options}" for name, options in wanted.items()}
     assert [learner["name"] for learner in found["learners"]] == list(wanted)
     for learner in found["learners"]:
         assert [run["seed"] for run in learner["runs"]] == [1, 2]
         for run in learner["runs"]:
-            options = f"--learner perceptron --features chunk --passes 3 --dev dev.txt --seed {run['seed']} {wanted[learner['name']]}"
+            options = f"--features chunk --passes 3 --dev dev.txt --seed {run['seed']} {wanted[learner['name']]}"
             trained = json.loads(cli.fine(f"train train.txt -o run.palm --json {options}"))
             told = json.loads(cli.fine("eval run.palm test.txt --json"))
             assert (run["best_pass"], run["dev"]) == (trained["best_pass"], trained["dev"])

@@ -16,7 +16,7 @@ from palmette.cli import main
 from palmette.data.items import corpus_from_items
 from palmette.data.subset import held_out
 from palmette.options.automatic import HELD_OUT, LEAST_SENTENCES, MOST_LABELS, Auto, n_held_out
-from palmette.training.chain.dev_share import without_dev
+from palmette.training.chain.dev_share import n_to_hold_out
 
 X = [["the", "old", "man"], ["a", "boat"], ["the", "man", "sings"]]
 Y = [["D", "A", "N"], ["D", "N"], ["D", "N", "V"]]
@@ -49,6 +49,20 @@ def test_nothing_said_is_mira_and_the_model_says_so(caplog: pytest.LogCaptureFix
     assert tagger.model_.settings.learner == Mira(nbest=5)
     assert same_weights(tagger, Tagger(learner=Mira(nbest=5), passes=3).fit(X, Y))
     assert same_weights(tagger, Tagger(learner="auto", passes=3).fit(X, Y))
+
+
+def test_confidences_of_the_default_are_of_a_useful_size(tmp_path: Path) -> None:
+    """Margins are small numbers; other learners, and mira if it is named, keep their own scale."""
+    X, y = load_demo("train")
+    some, gold = load_demo("dev")
+    tagger = Tagger(passes=5).fit(X, y)
+    pairs = zip(tagger.predict_marginals(some), gold, strict=True)
+    of_gold = [row.get(label, 0.0) for rows, labels in pairs for row, label in zip(rows, labels, strict=True)]
+    assert tagger.score(some, gold) - 0.05 < np.mean(of_gold)
+    assert tagger.model_.temperature == 0.2
+    assert Tagger(learner=Mira(nbest=5), passes=1).fit(X, y).model_.temperature == 1.0
+    tagger.save(tmp_path / "m.palm")
+    assert Tagger.load(tmp_path / "m.palm").model_.temperature == 0.2
 
 
 @pytest.mark.parametrize(
@@ -144,7 +158,8 @@ def test_unread_columns_are_reported(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_how_many_sentences_are_held_out() -> None:
     assert [n_held_out(n) for n in (0, 1, MANY - 1)] == [0, 0, 0]
-    assert n_held_out(MANY) == n_held_out(10**6) == HELD_OUT <= MANY / 10
+    assert n_held_out(MANY) == MANY // 10
+    assert n_held_out(10**6) == HELD_OUT
 
 
 @given(st.lists(st.lists(st.sampled_from("ABCDEFG"), min_size=1, max_size=4), min_size=1, max_size=12), st.data())
@@ -159,18 +174,36 @@ def test_every_label_can_still_be_learnt(y: list[list[str]], data: st.DataObject
     assert sorted(word for own in words for word in own) == sorted(f"w{k}" for k in range(len(y)))
 
 
-def test_enough_data_has_a_part_held_out(caplog: pytest.LogCaptureFixture) -> None:
-    sentences = [[f"w{k % 7}"] for k in range(MANY)]
-    labels = [[f"L{k % 7}"] for k in range(MANY)]
+def test_enough_data_chooses_the_number_of_passes(caplog: pytest.LogCaptureFixture) -> None:
+    """As by hand: sentences held out, the best pass found on them, then all sentences in as many passes."""
+    rng = np.random.default_rng(0)
+    sentences = [[f"w{k}" for k in rng.integers(0, 40, 2)] for _ in range(MANY)]
+    labels = [[f"L{int(word[1:]) % 5 if rng.random() < 0.8 else 0}" for word in words] for words in sentences]
+    seen: list[Any] = []
     with caplog.at_level(logging.INFO, "palmette"):
-        tagger = Tagger(passes=2).fit(sentences, labels)
-    assert f"{HELD_OUT:,} sentences are held out" in caplog.text
-    assert tagger.training_log_[0]["dev"] is not None
-    assert tagger.training_log_[0]["updates"] <= MANY - HELD_OUT
-    assert same_weights(tagger, Tagger(passes=2).fit(sentences, labels))  # drawn by the seed
-    for other in (Tagger(passes=2, dev_share=0), Tagger(passes=2, learner=Mira(nbest=5))):
-        assert other.fit(sentences, labels).training_log_[0]["dev"] is None
-    assert Tagger(passes=2).partial_fit(sentences, labels).training_log_[0]["dev"] is None
+        tagger = Tagger(passes=4).fit(sentences, labels, progress=lambda *told: seen.append(told[3]))
+    assert f"{MANY // 10:,} sentences are held out" in caplog.text
+    named: dict[str, Any] = {"learner": Mira(nbest=5)}
+    rest, dev = held_out(corpus_from_items(sentences, labels).corpus, MANY // 10, 1)
+    first = Tagger(**named, passes=4).fit_corpus(rest, dev)
+    best = first.outcome_.best_epoch
+    assert same_weights(tagger, Tagger(**named, passes=best).fit(sentences, labels))
+    assert [row.dev for row in seen if row is not None] == [row["dev"] for row in first.training_log_] + [None] * best
+    assert tagger.model_.temperature == 0.2
+
+
+def test_when_nothing_is_held_out() -> None:
+    corpus = corpus_from_items([["w"]] * MANY, [["A"], ["B"]] * (MANY // 2)).corpus
+    assert n_to_hold_out(corpus, Tagger().settings()) == MANY // 10
+    for params in (
+        {"learner": Mira(nbest=5)}, {"learner": "perceptron"}, {"patience": 2}, {"tune_bias": True},
+        {"states": Latent(2)},
+    ):  # fmt: skip
+        assert n_to_hold_out(corpus, Tagger(**params).settings()) == 0
+    seen: list[Any] = []
+    Tagger(passes=1, dev_share=0).fit_corpus(corpus, None, progress=lambda *told: seen.append(told[3]))
+    Tagger(passes=1).fit_corpus(corpus, None, checkpoint=True, progress=lambda *told: seen.append(told[3]))
+    assert [row.dev for row in seen if row is not None] == [None, None]
 
 
 @pytest.mark.parametrize("odd", [None, {"L1", "L2"}])
@@ -178,7 +211,7 @@ def test_partly_known_labels_are_not_held_out(odd: Any) -> None:
     labels: list[Any] = [[f"L{k % 7}"] for k in range(MANY)]
     labels[0] = [odd]
     corpus = corpus_from_items([["w"]] * MANY, labels).corpus
-    assert without_dev(corpus, None, Tagger().settings(), growing=False) == (corpus, None)
+    assert n_to_hold_out(corpus, Tagger().settings()) == 0
 
 
 def test_a_share_of_nothing_is_no_development_data(tmp_path: Path) -> None:

@@ -140,9 +140,9 @@ class TaggerOptions(ChainOptions):
     ends: bool = option(default=True, group="model", help="Weights for the first and last label of a sentence.")
     dev_share: float | None = option(
         default=None, low=0.0, high=1.0, group="training",
-        help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: "
-        f"{HELD_OUT:,} sentences if there are {LEAST_SENTENCES:,} or more, and neither development data nor a learner is "
-        "given).",
+        help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: if "
+        f"there are {LEAST_SENTENCES:,} sentences or more, and neither development data nor a learner is given, a "
+        f"tenth, at most {HELD_OUT:,}, chooses the number of passes; then a model is trained on all sentences).",
     )  # fmt: skip
 
 

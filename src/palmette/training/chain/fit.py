@@ -16,6 +16,8 @@ from palmette.data.corpus import Corpus
 from palmette.errors import DataError, UsageError, counted
 from palmette.kernels.chain.forms import Data
 from palmette.kernels.core.compile import check_compiled
+from palmette.options.automatic import TEMPERATURE, Auto
+from palmette.options.learners import Mira
 from palmette.structures.chain.data import Collected
 from palmette.structures.chain.label_context import drop_unmoved_contexts
 from palmette.structures.chain.model import ChainModel
@@ -69,6 +71,8 @@ def finished(
         "best_pass": outcome.best_epoch,
         "ended": outcome.ended,
     }
+    if isinstance(request.settings.learner, Auto) and isinstance(settings.learner, Mira):
+        model.meta["temperature"] = TEMPERATURE
     if request.checkpoint and outcome.interrupted:
         logger.info("no checkpoint is kept: training was interrupted in the middle of a pass")
     elif request.checkpoint:

@@ -65,7 +65,8 @@ def _named(name: str | None, order: int | None, corpus: Corpus, resources: Resou
     n_columns = len(corpus.columns)
     if name is None:
         name, n_columns = _chosen(corpus)
-        unread = "" if n_columns == len(corpus.columns) else f", which reads {n_columns} of {len(corpus.columns)} columns"
+        every = len(corpus.columns)
+        unread = "" if n_columns == every else f", which reads {n_columns} of {every} columns"
         logger.info(f"no features were chosen: using the named set `{name}`{unread} (see `palmette features {name}`)")
     return named_set(name, 1 if order is None else order, n_columns, resources)
 
