@@ -16,6 +16,7 @@ from palmette.cli import main
 from palmette.data.items import corpus_from_items
 from palmette.data.subset import held_out
 from palmette.options.automatic import HELD_OUT, LEAST_SENTENCES, MOST_LABELS, Auto, n_held_out
+from palmette.structures.chain.attribute_names import attribute_words
 from palmette.training.chain.dev_share import n_to_hold_out
 
 X = [["the", "old", "man"], ["a", "boat"], ["the", "man", "sings"]]
@@ -145,6 +146,16 @@ def test_the_labels_choose_the_templates(token: tuple[str, ...], labels: list[st
     model = Tagger(passes=1).fit([[token] * len(labels)], [labels]).model_
     assert model.encoder is not None
     assert model.encoder.templates.name == name
+
+
+def test_a_set_that_was_chosen_is_one_that_was_named(tmp_path: Path) -> None:
+    X, y = load_demo("dev")
+    chosen, named = (Tagger(name, passes=1).fit(X, y) for name in (None, "chunk"))
+    assert attribute_words(chosen.model_)("U42:DT") == attribute_words(named.model_)("U42:DT") == "tag[0]=DT"
+    chosen.save(tmp_path / "m.palm")
+    loaded = Tagger.load(tmp_path / "m.palm")
+    assert (chosen.features, loaded.features) == (None, "chunk")
+    assert loaded.predict(X) == named.predict(X)
 
 
 def test_unread_columns_are_reported(caplog: pytest.LogCaptureFixture) -> None:

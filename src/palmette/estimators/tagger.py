@@ -178,7 +178,7 @@ class Tagger(PythonData, Confidences, Views, Compacting, TaggerOptions, Estimato
             self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, request)
         report_end(self.outcome_, verbose)
         if resume is None:
-            self.model_.meta["features"] = self.features
+            self.model_.meta["features"] = None if templates is None or self.template is not None else templates.name
         else:
             self.model_.meta |= {name: value for name, value in resume.meta.items() if name in KEPT}
         if given.vectors is not None:
