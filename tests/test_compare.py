@@ -372,6 +372,7 @@ def ablation(cli: Cli, options: str = "") -> dict:
 def test_runs_are_what_train_and_eval_give(cli: Cli) -> None:
     found = ablation(cli, "--seeds 2 --dev dev.txt")
     wanted = {"perceptron": "", "perceptron:estimator=last": "--estimator last", "perceptron:order=0": "--order 0"}
+    wanted = {name: f"--learner perceptron {options}" for name, options in wanted.items()}
     assert [learner["name"] for learner in found["learners"]] == list(wanted)
     for learner in found["learners"]:
         assert [run["seed"] for run in learner["runs"]] == [1, 2]
@@ -404,7 +405,7 @@ def test_learners_are_tested_over_their_seeds(cli: Cli) -> None:
 def test_one_seed_is_a_comparison_of_two_models(cli: Cli) -> None:
     found = ablation(cli, "--seeds 1")
     for name, options in (("one", ""), ("two", "--estimator last")):
-        cli.fine(f"train train.txt -o {name}.palm --features chunk --passes 3 -q {options}")
+        cli.fine(f"train train.txt -o {name}.palm --learner perceptron --features chunk --passes 3 -q {options}")
     models = compared(cli, "one.palm two.palm test.txt")
     for metric in ("accuracy", "f1"):
         ours, theirs = found["pairs"][0][metric], models["pairs"][0][metric]

@@ -144,7 +144,7 @@ def test_the_exact_search_and_the_confidence_of_its_labels_agree(tagger: Tagger)
 def test_a_perceptron_has_probabilities_after_calibration_only() -> None:
     X, y = load_demo("train")
     dev = load_demo("dev")
-    tagger = Tagger("chunk", passes=3).fit(X, y)
+    tagger = Tagger("chunk", learner="perceptron", passes=3).fit(X, y)
     sentence = dev[0][:2]
     assert not tagger.calibrated_
     assert tagger.temperature_ == 1.0

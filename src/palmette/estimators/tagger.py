@@ -42,7 +42,13 @@ if TYPE_CHECKING:  # tagging a file does not wait for training, scoring and the 
     from palmette.structures.chain.session import Session
     from palmette.training.result import Progress
 
-KEPT = ("features", "reading", "label_numbers", "vectors")  # what is known about a model that learns more
+KEPT = (
+    "features",
+    "reading",
+    "label_numbers",
+    "vectors",
+    "temperature",
+)  # what is known about a model that learns more
 FEW = 4  # sentences that are tagged one by one
 
 
@@ -74,6 +80,8 @@ class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOpti
         verbose: bool = False,
     ) -> Tagger:
         """Learn from sentences X and their labels y; `dev` is a pair (X, y) of development data that chooses the pass.
+        Without it, sentences are held out to choose the number of passes if there are at least 5,000, unless
+        `dev_share` is 0 or a learner is named; then a model is trained on all of them.
 
         labels: the names of labels that are whole numbers, in a list, or as a `ClassLabel` of Hugging Face has them.
         sample_weight: a number per sentence that scales its updates. verbose: print a line per pass (of L-BFGS: per
@@ -137,6 +145,7 @@ class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOpti
             raise UsageError("a model of another tool cannot be trained further: train a new one on its data")
         from palmette.data.subset import split
         from palmette.training.chain.dev import check_labelled
+        from palmette.training.chain.dev_share import fit_after_holding_out, n_to_hold_out
         from palmette.training.chain.fit import fit_chain
         from palmette.training.chain.request import TrainRequest
         from palmette.training.chain.templates import choose_templates
@@ -146,7 +155,8 @@ class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOpti
 
         check_labelled(corpus, "training")
         given = corpus
-        if dev is None and self.dev_share is not None:
+        by_rule = dev is None and self.dev_share is None and resume is None and not checkpoint
+        if dev is None and self.dev_share:
             corpus, dev = split(corpus, self.dev_share, self.seed)
         counted = isinstance(settings.learner, HiddenMarkov)
         if counted:
@@ -161,10 +171,14 @@ class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOpti
             templates, settings, 1 if self.order is None else self.order, resources,
             tuple(self.forbidden), resume, checkpoint, names, self.ends, reporter(progress, verbose), threads,
         )  # fmt: skip
-        self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, request)
+        n = n_to_hold_out(corpus, settings) if by_rule else 0
+        if n:
+            self.model_, self.outcome_ = fit_after_holding_out(corpus, n, request)
+        else:
+            self.model_, self.outcome_ = (fit_hmm if counted else fit_chain)(corpus, dev, request)
         report_end(self.outcome_, verbose)
         if resume is None:
-            self.model_.meta["features"] = self.features
+            self.model_.meta["features"] = None if templates is None or self.template is not None else templates.name
         else:
             self.model_.meta |= {name: value for name, value in resume.meta.items() if name in KEPT}
         if given.vectors is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, cast
 
 from palmette.errors import counted
+from palmette.options.automatic import HELD_OUT, LEAST_SENTENCES, Auto
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import (
     BEAM,
-    TAGGER_LEARNERS,
+    CHAIN,
     Crf,
     Dplvm,
     HiddenMarkov,
@@ -31,6 +32,8 @@ ESTIMATORS = {
 COMBINATIONS = {"all": "every combination has a weight", "seen": "only combinations that occur in the training data"}
 
 
+# By name, the choice among them included
+TAGGER_LEARNERS: dict[str, type[Learner]] = {Auto.kind: Auto, **learners_of(CHAIN, BEAM)}
 NAMED_FEATURES = ("pos", "chunk", "ner", "char", "ngrams")
 
 
@@ -45,7 +48,10 @@ def _named_file(text: str) -> tuple[str, str]:
 class ChainOptions(TrainingOptions, UnicodeOptions):
     """Options that a chain model is trained with and remembers."""
 
-    learner: Learner | str = option(default="perceptron", variants=TAGGER_LEARNERS, help="How weights are learnt.")
+    learner: Learner | str = option(
+        default="auto", variants=TAGGER_LEARNERS,
+        help="How weights are learnt (auto: 5-best mira, or the perceptron where lists of paths do not serve).",
+    )  # fmt: skip
     search: Search | str = option(
         default="viterbi", variants=TAGGER_SEARCHES, group="model", help="How label sequences are searched."
     )
@@ -134,8 +140,10 @@ class TaggerOptions(ChainOptions):
     )  # fmt: skip
     ends: bool = option(default=True, group="model", help="Weights for the first and last label of a sentence.")
     dev_share: float | None = option(
-        default=None, above=0.0, high=1.0, group="training",
-        help="Hold out this share of the training sentences as development data, such as 0.1.",
+        default=None, low=0.0, high=1.0, group="training",
+        help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: if "
+        f"there are {LEAST_SENTENCES:,} sentences or more, and neither development data nor a learner is given, a "
+        f"tenth, at most {HELD_OUT:,}, chooses the number of passes; then a model is trained on all sentences).",
     )  # fmt: skip
 
 
@@ -170,6 +178,14 @@ class ChainSettings(ChainOptions, Value):
         """Whether attributes have weights only for the label n-grams of this arity that they occur with in training."""
         which = self.state_features if arity == 1 else self.edge_features
         return which == "seen" or self.min_feature_count > 1
+
+    def with_learner_for(self, n_labels: int, valued: bool) -> ChainSettings:
+        """The settings with the learner that `auto` stands for with so many labels; valued: attributes have values."""
+        if not isinstance(self.learner, Auto):
+            return self
+        several = isinstance(self.states, SeveralStates)
+        plain = self.beam is None and not several and self.transition_features == "all" and not valued
+        return self.replace(learner=self.learner.chosen(plain, n_labels))
 
     def resolved(self) -> ChainSettings:
         """The settings with the defaults of the search and the penalty filled in, as a model stores them."""
@@ -275,7 +291,7 @@ def _check_transitions(settings: ChainSettings) -> None:
     if settings.transition_features == "all":
         return
     kind, several = settings.chosen_learner.kind, isinstance(settings.states, SeveralStates)
-    if settings.beam is not None or several or kind not in ("crf", "perceptron"):
+    if settings.beam is not None or several or kind not in ("auto", "crf", "perceptron"):
         how = "a beam" if settings.beam is not None else "several states of a label" if several else kind
         raise OptionError("transition_features", f"seen is for crf and perceptron with exact search, not for {how}")
 
@@ -296,7 +312,7 @@ def _check_beam(settings: ChainSettings) -> None:
         raise OptionError(
             "tune_bias", f"needs exact search; leave the beam out, or use {argument('bias')} when tagging"
         )
-    if learner.kind != "perceptron" and beam.update not in LIST_UPDATES:
+    if learner.kind not in ("auto", "perceptron") and beam.update not in LIST_UPDATES:
         raise OptionError(
             "update", f"{beam.update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}"
         )

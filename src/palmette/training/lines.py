@@ -7,17 +7,17 @@ from palmette.training.result import Progress, TrainResult
 
 
 class EpochLines:
-    """Makes the lines, which have the columns of the first record; a better score on development data has a mark."""
+    """Makes the lines, below a heading whenever columns change; a better score on development data has a mark."""
 
     def __init__(self, metric: str = "score") -> None:
         self.metric = metric  # how the heading calls the score on development data
         self.best: float | None = None
-        self._head = False
+        self._head = ""
 
     def of(self, row: Epoch) -> list[str]:
-        """The line of a record, after the heading if it is the first."""
-        lines = [] if self._head else [_heading(self.metric, row)]
-        self._head = True
+        """The line of a record, after a heading if it is the first one with its columns."""
+        before, self._head = self._head, _heading(self.metric, row)
+        lines = [] if self._head == before else [self._head]
         if row.number == 1:  # another start, or the second of two stages
             self.best = None
         better = row.dev is not None and (self.best is None or row.dev > self.best)

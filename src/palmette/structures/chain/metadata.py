@@ -11,7 +11,7 @@ from palmette.data.labels.automaton import LabelAutomaton
 from palmette.data.labels.numbers import LabelNumbers
 from palmette.features.resources import Resources
 from palmette.options.states import MOST_STATES
-from palmette.structures.chain.temperature import Calibration
+from palmette.structures.chain.temperature import COLDEST, HOTTEST, Calibration
 from palmette.structures.stored_features import Count, Name, StoredTemplates
 from palmette.structures.training_log import Epoch
 
@@ -80,6 +80,7 @@ class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
     features: str | UnsetType | None = UNSET
     reading: dict[str, Any] | UnsetType | None = UNSET  # a FormatSpec
     calibration: Calibration | UnsetType = UNSET
+    temperature: Annotated[float, msgspec.Meta(ge=COLDEST, le=HOTTEST)] | UnsetType = UNSET  # before calibration
     rows: StoredRows | UnsetType = UNSET
     counting: StoredCounting | UnsetType = UNSET
     imported: Imported | UnsetType = UNSET
@@ -88,6 +89,6 @@ class ChainMeta(msgspec.Struct, kw_only=True, frozen=True):
 
 
 ABOUT_TRAINING = (
-    "history", "forbidden", "best_pass", "ended", "features", "reading", "calibration", "rows", "counting",
-    "imported", "label_numbers", "vectors",
+    "history", "forbidden", "best_pass", "ended", "features", "reading", "calibration", "temperature", "rows",
+    "counting", "imported", "label_numbers", "vectors",
 )  # fmt: skip

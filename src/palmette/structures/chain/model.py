@@ -88,7 +88,8 @@ class ChainModel(Searching):
     @property
     def temperature(self) -> float:
         """What scores are divided by to get posteriors; see temperature.py."""
-        return float(self.meta.get("calibration", {}).get("temperature", 1.0))
+        fitted = self.meta.get("calibration", self.meta)
+        return float(fitted.get("temperature", 1.0))
 
     def scoring(self, bias: dict[str, float] | None = None, temperature: float | None = None) -> Scoring:
         """Sums over paths and lists of them with the model's own bias and temperature, or with others."""

@@ -16,7 +16,9 @@ from palmette.data.corpus import Corpus
 from palmette.errors import DataError, UsageError, counted
 from palmette.kernels.chain.forms import Data
 from palmette.kernels.core.compile import check_compiled
+from palmette.options.automatic import TEMPERATURE, Auto
 from palmette.options.chain import ChainOptions, TaggerOptions, development_data
+from palmette.options.learners import Mira
 from palmette.options.spelling import named
 from palmette.options.states import Latent
 from palmette.structures.chain.data import Collected
@@ -72,6 +74,8 @@ def finished(
         "best_pass": outcome.best_epoch,
         "ended": outcome.ended,
     }
+    if isinstance(request.settings.learner, Auto) and isinstance(settings.learner, Mira):
+        model.meta["temperature"] = TEMPERATURE
     if request.checkpoint and outcome.interrupted:
         logger.info("no checkpoint is kept: training was interrupted in the middle of a pass")
     elif request.checkpoint:

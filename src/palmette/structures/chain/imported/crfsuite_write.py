@@ -128,7 +128,7 @@ def _faults(model: ChainModel) -> list[str]:
         faults.append(f"forbidden transitions: train with {spelt(TaggerOptions, 'constraints', 'none')}")
     if any(model.bias.values()):
         faults.append("a bias of labels")
-    if model.temperature != 1.0:
+    if "calibration" in model.meta:
         faults.append("the temperature of a calibration")
     if 1 in model.feature_indexes and 1 not in model.names:
         faults.append("attributes whose names are not stored (a stripped model)")
