@@ -45,7 +45,7 @@ def same_weights(one: Tagger, other: Tagger) -> bool:
 def test_nothing_said_is_mira_and_the_model_says_so(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "palmette"):
         tagger = Tagger(passes=3).fit(X, Y)
-    assert "no learner was chosen: using `--learner mira --nbest 5`" in caplog.text
+    assert "no learner was chosen: using `Mira(nbest=5)`" in caplog.text
     assert tagger.learner == "auto"  # parameters stay as they were given
     assert tagger.model_.settings.learner == Mira(nbest=5)
     assert same_weights(tagger, Tagger(learner=Mira(nbest=5), passes=3).fit(X, Y))
