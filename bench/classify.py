@@ -71,7 +71,7 @@ def _data(folder: Path) -> tuple[list[Any], list[Any]]:
     text = (folder / "sentences" / "reviews.txt").read_text(encoding="utf-8")
     lines = [line.split() for line in text.splitlines()]
     real = [line for line in lines if 0 < len(line) <= LONGEST][: SENTENCES + HELD_OUT]
-    tagger = Tagger("pos", passes=5)
+    tagger = Tagger("pos", learner="perceptron", passes=5)
     blocks = (folder / "conll2000" / "train.txt").read_text(encoding="utf-8").strip().split("\n\n")
     rows = [[line.split() for line in block.split("\n")] for block in blocks]
     tagger.fit([[word.lower() for word, *_ in row] for row in rows], [[pos for _, pos, _ in row] for row in rows])

@@ -28,7 +28,7 @@ def bench_decode(data: Path, times: int) -> None:
     """CoNLL-2000, the 19 templates, averaged perceptron."""
     train, test = data / "conll2000" / "train.txt", data / "conll2000" / "test.txt"
     corpus = read_corpus(test, FormatSpec())
-    model: Any = Tagger(template=TEMPLATES / "crfpp.txt", passes=10, seed=1).fit_file(train).model_
+    model: Any = Tagger(template=TEMPLATES / "crfpp.txt", learner="perceptron", passes=10, seed=1).fit_file(train).model_
     small = compact_model(model)
     encoded, chain = model.encode(corpus), model.with_bias(model.bias)
     bare = small.bare._replace(bias=small.bias_row(None))

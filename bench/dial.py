@@ -22,7 +22,7 @@ def _tagger(folder: Path) -> Tagger:
     blocks = (folder / "conll2000" / "train.txt").read_text(encoding="utf-8").strip().split("\n\n")
     rows = [[line.split() for line in block.split("\n")] for block in blocks]
     X = [[word.lower() for word, *_ in row] for row in rows]
-    return Tagger("pos", passes=5).fit(X, [[pos for _, pos, _ in row] for row in rows])
+    return Tagger("pos", learner="perceptron", passes=5).fit(X, [[pos for _, pos, _ in row] for row in rows])
 
 
 def _drawn(model: LanguageModel, like: list[str], seed: int, **wishes: Any) -> list[list[str]]:

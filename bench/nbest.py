@@ -36,7 +36,7 @@ def by_astar(m: Chain, x: Data, T: Trellis, workspace: Candidates, paths: np.nda
 def bench_nbest(data: Path, times: int) -> None:
     """Milliseconds for all sentences, scoring included."""
     corpus = read_corpus(data / "conll2000" / "train.txt", FormatSpec())
-    tagger = Tagger(template=TEMPLATES / "crfpp.txt", passes=4).fit_corpus(corpus, None)
+    tagger = Tagger(template=TEMPLATES / "crfpp.txt", learner="perceptron", passes=4).fit_corpus(corpus, None)
     model = tagger.model_
     encoded, chain = model.encode(corpus), model.chain
     states, scores = np.empty(corpus.n_tokens, np.int32), np.empty(corpus.n_sentences)

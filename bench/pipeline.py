@@ -28,7 +28,7 @@ def bench_spacy(data: Path, times: int) -> None:
 
     import palmette.integrations.spacy  # noqa: F401  (registers the components also where palmette is not installed)
 
-    tagger = Tagger("pos", passes=5).fit(*_words_and_tags(data / "conll2000" / "train.txt", TRAINED))
+    tagger = Tagger("pos", learner="perceptron", passes=5).fit(*_words_and_tags(data / "conll2000" / "train.txt", TRAINED))
     X, _ = _words_and_tags(data / "conll2000" / "test.txt")
     nlp = spacy.blank("en")
     component: Any = nlp.add_pipe("palmette_tagger")

@@ -31,7 +31,7 @@ def bench_chunking(data: Path) -> None:
     gold = read_corpus(test, FormatSpec())
     found = []
     for seed in SEEDS:
-        tagger = Tagger(template=TEMPLATES / "crfpp.txt", passes=10, seed=seed).fit_file(train)
+        tagger = Tagger(template=TEMPLATES / "crfpp.txt", learner="perceptron", passes=10, seed=seed).fit_file(train)
         found.append(_f1(tagger.evaluate(gold)))
     keep("chunking", {"seeds": SEEDS, "f1": found})
     print(f"CoNLL-2000, all chunks, averaged perceptron, 10 passes: F1 {_mean(found)}")
@@ -64,7 +64,7 @@ def bench_np(data: Path) -> None:
         passes: dict[int, list[float]] = {1: [], 2: []}
         for seed in SEEDS:
             for order, name in ((1, "np.txt"), (2, "np2.txt")):
-                tagger = Tagger(template=TEMPLATES / name, passes=12, seed=seed, constraints="none", ends=False)
+                tagger = Tagger(template=TEMPLATES / name, learner="perceptron", passes=12, seed=seed, constraints="none", ends=False)
                 tagger.fit_file(train)
                 figures[order].append(_f1(tagger.evaluate(gold)))
                 passes[order] += [row["seconds"] for row in tagger.training_log_[1:]]
@@ -87,7 +87,7 @@ def bench_ewt(data: Path) -> None:
         scores, began = [], time.perf_counter()
         for seed in SEEDS[:3]:
             # Order 2 and the passes were chosen on dev: UPOS 95.31 against 95.13 of order 1, XPOS 94.82 against 94.71.
-            tagger = Tagger("pos", order=2, passes=30, patience=3, seed=seed)
+            tagger = Tagger("pos", order=2, learner="perceptron", passes=30, patience=3, seed=seed)
             tagger.fit_file(files["train"], files["dev"], spec=spec)
             scores.append(tagger.evaluate(gold))
         accuracy = [s.accuracy for s in scores]
@@ -104,7 +104,7 @@ def bench_jnlpba(data: Path) -> None:
     gold = read_corpus(files["test"], FormatSpec())
     figures, began = [], time.perf_counter()
     for seed in SEEDS[:3]:
-        tagger = Tagger("ner", passes=30, patience=3, seed=seed).fit_file(files["train"], files["dev"])
+        tagger = Tagger("ner", learner="perceptron", passes=30, patience=3, seed=seed).fit_file(files["train"], files["dev"])
         figures.append(_f1(tagger.evaluate(gold)))
     took = (time.perf_counter() - began) / len(figures)
     keep("jnlpba", {"seeds": SEEDS[:3], "f1": figures, "seconds": took})

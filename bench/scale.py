@@ -19,7 +19,7 @@ PROGRAM = """
 import sys, statistics
 from palmette import Tagger
 source, template, passes = sys.argv[1:4]
-tagger = Tagger(template=template, passes=int(passes), constraints="none").fit_file(source)
+tagger = Tagger(template=template, learner="perceptron", passes=int(passes), constraints="none").fit_file(source)
 open(sys.argv[4], "w").write(str(statistics.median(row.seconds for row in tagger.outcome_.training_log)))
 """
 

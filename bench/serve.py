@@ -93,7 +93,7 @@ def _fits(train: list[Any], folder: Path, times: int) -> tuple[dict[str, Any], d
         X, seconds = given[name].mine, {side: {"read": [], "all": []} for side in BATCH_SIDES}
         for _ in range(times):
             seconds["predict"]["read"].append(_cpu(lambda X=X: corpus_from_items(X, y)))
-            tagger = Tagger(passes=PASSES, seed=1)
+            tagger = Tagger(learner="perceptron", passes=PASSES, seed=1)
             seconds["predict"]["all"].append(_cpu(lambda X=X, tagger=tagger: tagger.fit(X, y)))
             trainer = _trainer()
             read = _cpu(lambda X=X, trainer=trainer: _append(trainer, X, y))
@@ -102,10 +102,10 @@ def _fits(train: list[Any], folder: Path, times: int) -> tuple[dict[str, Any], d
             seconds["python-crfsuite"]["all"].append(read + learn)
         found[name] = {side: {what: median(own) for what, own in both.items()} for side, both in seconds.items()}
         taggers["attributes"] = tagger
-    taggers["columns"] = Tagger(template=CRFPP, passes=PASSES, seed=1).fit(given["columns"].mine, y)
+    taggers["columns"] = Tagger(template=CRFPP, learner="perceptron", passes=PASSES, seed=1).fit(given["columns"].mine, y)
     lines = CRFPP.read_text(encoding="utf-8").splitlines()
     own = [line for line in lines if line.startswith("U")][:N_WORD]
-    taggers["words"] = Tagger(template=parse("\n".join([*own, "B"])), passes=PASSES, seed=1).fit(given["words"].mine, y)
+    taggers["words"] = Tagger(template=parse("\n".join([*own, "B"])), learner="perceptron", passes=PASSES, seed=1).fit(given["words"].mine, y)
     trainer = _trainer()
     _append(trainer, [word_attributes(s) for s in given["words"].mine], y)
     trainer.train(str(folder / "words"))

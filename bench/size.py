@@ -34,7 +34,7 @@ def bench_size(data: Path, times: int) -> None:
         train = read_corpus(data / "conll2000" / "train.txt", FormatSpec())
         test = read_corpus(data / "conll2000" / "test.txt", FormatSpec())
         rest, dev = split(train, 0.1, 1)
-        perceptron = Tagger(template=TEMPLATES / "crfpp.txt", passes=10, seed=1)
+        perceptron = Tagger(template=TEMPLATES / "crfpp.txt", learner="perceptron", passes=10, seed=1)
         found["CoNLL-2000, perceptron"] = _mine(perceptron, rest, dev, test, folder) | _theirs(
             {"algorithm": "ap", "max_iterations": 10}, rest, test, folder
         )
@@ -44,9 +44,9 @@ def bench_size(data: Path, times: int) -> None:
         )
         ewt = [read_corpus(data / "ud-ewt" / f"en_ewt-ud-{part}.conllu", FormatSpec(label="xpos"))
                for part in ("train", "dev", "test")]  # fmt: skip
-        found["EWT XPOS"] = _mine(Tagger("pos", order=2, passes=8, seed=1), *ewt, folder)
+        found["EWT XPOS"] = _mine(Tagger("pos", order=2, learner="perceptron", passes=8, seed=1), *ewt, folder)
         jnlpba = [read_corpus(data / "jnlpba" / f"{part}.txt", FormatSpec()) for part in ("train", "dev", "test")]
-        found["JNLPBA"] = _mine(Tagger("ner", passes=8, seed=1), *jnlpba, folder)
+        found["JNLPBA"] = _mine(Tagger("ner", learner="perceptron", passes=8, seed=1), *jnlpba, folder)
     keep("size", found)
     _print(found)
 

@@ -31,7 +31,7 @@ def bench_start(data: Path, times: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         mine, theirs = folder / "mine.palm", folder / "theirs.crfsuite"
-        Tagger(template=CRFPP, passes=10, seed=1).fit_file(train).save(mine)
+        Tagger(template=CRFPP, learner="perceptron", passes=10, seed=1).fit_file(train).save(mine)
         rival.train(train, theirs)
         files = {"one sentence": folder / "one.txt", "the test file": test, "ten test files": folder / "ten.txt"}
         files["one sentence"].write_text(SENTENCE, encoding="utf-8")
@@ -66,7 +66,7 @@ def _sides(mine: list[str], theirs: list[str], times: int, keep_bytecode: bool =
 
 def _call() -> float:
     """A kernel with almost no work, on a model and a corpus that it has seen before."""
-    tagger = Tagger("pos", passes=1).fit([["a"]], [["X"]])
+    tagger = Tagger("pos", learner="perceptron", passes=1).fit([["a"]], [["X"]])
     model: Any = tagger.model_
     from palmette.data.items import corpus_from_items
 

@@ -10,6 +10,7 @@ from palmette.cli import COMMANDS, GROUPS, load_command
 from palmette.cli.help import group_titles
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.text import TextSpec
+from palmette.options.automatic import Auto
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import Option, Options
 from palmette.options.latent import ClassifierOptions
@@ -40,14 +41,15 @@ def _learners() -> str:
         'short for its defaults (`learner="mira"`), and `set_params(learner__nbest=5)` sets one option. On the\n'
         "command line the same options are flags: `--learner mira --nbest 5 --beam 8`.\n"
     ]
+    learners = {Auto.kind: Auto, **LEARNERS}
     head = "| learner | " + " | ".join(STRUCTURES.values()) + " |\n|---|" + ":--:|" * len(STRUCTURES) + "\n"
     rows = [
         f"| [`{kind}`](#{kind}) | " + " | ".join("yes" if s in made.structures else "" for s in STRUCTURES) + " |\n"
-        for kind, made in LEARNERS.items()
+        for kind, made in learners.items()
     ]
     parts.append("## Which learner applies to which structure\n\n" + head + "".join(rows))
     parts.append("## Learners\n")
-    parts += [_section(kind, made) for kind, made in LEARNERS.items()]
+    parts += [_section(kind, made) for kind, made in learners.items()]
     parts.append("## Searches of taggers\n")
     parts += [_section(kind, made) for kind, made in TAGGER_SEARCHES.items()]
     parts.append("## States of taggers\n")
@@ -56,7 +58,8 @@ def _learners() -> str:
 
 
 def _section(kind: str, made: type[Options]) -> str:
-    about = f"### {kind}\n\n`{made.__name__}`: {_sentence(made)}\n"
+    name = '"auto"' if made is Auto else made.__name__  # a choice of a learner, which has no class of its own
+    about = f"### {kind}\n\n`{name}`: {_sentence(made)}\n"
     return about + ("\n" + _table(made.__options__.values()) if made.__options__ else "")
 
 

@@ -32,8 +32,10 @@ _Made = TypeVar("_Made", bound=Estimator)
 
 
 def estimator_from(kind: type[_Made], settings: Mapping[str, Any]) -> _Made:
-    """An estimator from flat names of options (those of flags), as records have them."""
-    return kind(**assemble(kind, {RENAMED.get(name, name): value for name, value in settings.items()}))
+    """An estimator from flat names of options (those of flags), as records have them: who names no learner means the
+    perceptron."""
+    learner = {"learner": "perceptron"} if kind.__options__["learner"].default == "auto" else {}
+    return kind(**assemble(kind, learner | {RENAMED.get(name, name): value for name, value in settings.items()}))
 
 
 class Record:

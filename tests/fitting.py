@@ -40,9 +40,9 @@ def flat_tagger(features: str | None = None, **flat: Any) -> Tagger:
 
 
 def fit(corpus: Corpus, templates: str | None, dev: Corpus | None = None, **options) -> tuple[ChainModel, TrainResult]:
-    """Train without constraints unless they are asked for; options by their flat names."""
+    """Train a perceptron without constraints unless others are asked for; options by their flat names."""
     wishes = {k: options.pop(k) for k in ("order", "ends", "forbidden", "resume", "checkpoint") if k in options}
-    settings = ChainSettings(**assemble(ChainOptions, {"constraints": "none", **options}))
+    settings = ChainSettings(**assemble(ChainOptions, {"learner": "perceptron", "constraints": "none", **options}))
     return fit_chain(corpus, dev, TrainRequest(None if templates is None else parse(templates), settings, **wishes))
 
 

@@ -376,7 +376,7 @@ def test_runs_are_what_train_and_eval_give(cli: Cli) -> None:
     for learner in found["learners"]:
         assert [run["seed"] for run in learner["runs"]] == [1, 2]
         for run in learner["runs"]:
-            options = f"--features chunk --passes 3 --dev dev.txt --seed {run['seed']} {wanted[learner['name']]}"
+            options = f"--learner perceptron --features chunk --passes 3 --dev dev.txt --seed {run['seed']} {wanted[learner['name']]}"
             trained = json.loads(cli.fine(f"train train.txt -o run.palm --json {options}"))
             told = json.loads(cli.fine("eval run.palm test.txt --json"))
             assert (run["best_pass"], run["dev"]) == (trained["best_pass"], trained["dev"])
@@ -404,7 +404,7 @@ def test_learners_are_tested_over_their_seeds(cli: Cli) -> None:
 def test_one_seed_is_a_comparison_of_two_models(cli: Cli) -> None:
     found = ablation(cli, "--seeds 1")
     for name, options in (("one", ""), ("two", "--estimator last")):
-        cli.fine(f"train train.txt -o {name}.palm --features chunk --passes 3 -q {options}")
+        cli.fine(f"train train.txt -o {name}.palm --learner perceptron --features chunk --passes 3 -q {options}")
     models = compared(cli, "one.palm two.palm test.txt")
     for metric in ("accuracy", "f1"):
         ours, theirs = found["pairs"][0][metric], models["pairs"][0][metric]

@@ -32,10 +32,10 @@ from palmette.cli.command import Command
 from palmette.cli.help import command_help
 from palmette.errors import UsageError
 from palmette.options.assemble import assemble, flat_name, flat_options, variant_options
-from palmette.options.chain import ChainOptions, TaggerOptions
+from palmette.options.chain import TAGGER_LEARNERS, ChainOptions, TaggerOptions
 from palmette.options.declare import Option, OptionError, Options, UnknownOption, Value, option
 from palmette.options.latent import ClassifierOptions
-from palmette.options.learners import LEARNERS, TAGGER_LEARNERS
+from palmette.options.learners import LEARNERS
 from palmette.options.search import TAGGER_SEARCHES
 from palmette.options.states import TAGGER_STATES
 from palmette.options.tree import ParserOptions, TreeOptions
@@ -145,7 +145,7 @@ def test_settings_are_stored_with_their_variants() -> None:
         "kind": "mira", "candidates": "beam", "nbest": 5, "aggressiveness": 0.1, "step_cap": "each", "cost": "hamming",
     }  # fmt: skip
     assert type(settings).from_dict(stored) == settings
-    with pytest.raises(OptionError, match=r"learner: .* is none of perceptron, "):
+    with pytest.raises(OptionError, match=r"learner: .* is none of auto, perceptron, "):
         type(settings).from_dict(stored | {"learner": {"kind": "magic"}})
 
 
@@ -180,7 +180,7 @@ def test_flat_names_of_taggers(flat: dict, params: dict) -> None:
 
 
 def test_options_of_other_learners_name_their_owner() -> None:
-    with pytest.raises(OptionError, match=r"nbest: is an option of probperc and mira.*; the learner is perceptron"):
+    with pytest.raises(OptionError, match=r"nbest: is an option of probperc and mira.*; the learner is auto"):
         assemble(TaggerOptions, {"nbest": 5})
     with pytest.raises(UsageError, match=r"'nbest'.*option of probperc and mira.*learner=ProbPerc\(nbest=\.\.\.\)"):
         Tagger(nbest=5)  # type: ignore[call-arg]
@@ -194,13 +194,13 @@ def test_settings_of_version_1() -> None:
     idle = {"l2": None, "rate": None, "latent": 1, "share": 1.0, "init_size": 0.01, "label_history": None,
             "beam": None, "update": None, "pa_type": "PA-I", "aggressiveness": 0.1, "cost": "hamming"}  # fmt: skip
     for old, expected in (
-        ({"learner": "perceptron", "search": "viterbi"}, {}),
+        ({"learner": "perceptron", "search": "viterbi"}, {"learner": "perceptron"}),
         ({"learner": "mira", "candidates": 5, "search": "viterbi", "cost": "span"},
          {"learner": Mira(nbest=5, cost="span")}),
         ({"learner": "pa", "pa_type": "PA-II", "search": "beam", "beam": 4},
          {"learner": PassiveAggressive(pa_type="PA-II"), "search": Beam(4)}),
         ({"learner": "perceptron", "latent": {"N": 2}, "share": 0.5, "search": "viterbi"},
-         {"states": Latent({"N": 2}, tied_update=0.5)}),
+         {"learner": "perceptron", "states": Latent({"N": 2}, tied_update=0.5)}),
         ({"learner": "probperc", "update": "errors"},
          {"learner": ProbPerc(rate=0.2, rate_schedule="falling", when="errors")}),  # the defaults of that time
     ):  # fmt: skip
@@ -273,7 +273,7 @@ def test_options_of_a_learner_are_set_by_their_paths() -> None:
 def test_learners_that_do_not_apply() -> None:
     with pytest.raises(ValueError, match=r"crf does not apply to a .*; choose one of perceptron"):
         Parser(learner=Crf()).settings()
-    with pytest.raises(ValueError, match="choose one of perceptron"):
+    with pytest.raises(ValueError, match="choose one of auto, perceptron"):
         Tagger(learner="lclr").settings()
     assert Tagger(learner=Perceptron).settings().learner == Perceptron()  # a class stands for its defaults
 
@@ -368,7 +368,7 @@ def test_a_value_may_look_like_an_option() -> None:
 
 
 def test_all_tagger_learners_can_be_named() -> None:
-    assert set(TAGGER_LEARNERS) <= set(LEARNERS)
+    assert set(TAGGER_LEARNERS) - {"auto"} <= set(LEARNERS)
     for kind in TAGGER_LEARNERS:
         assert assemble(TaggerOptions, {"learner": kind}) in ({"learner": kind}, {})
 

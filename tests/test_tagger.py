@@ -88,13 +88,13 @@ def test_a_new_fit_forgets_the_old_one() -> None:
 
 
 def test_sample_weights() -> None:
-    """A weight of 0 is a sentence that teaches nothing; equal weights only scale the scores."""
+    """A weight of 0 is a sentence that teaches nothing; equal weights only scale the scores of a perceptron."""
     other = [["O"] * len(s) for s in SMALL]
     mixed = chunker(order=0).fit(SMALL + SMALL, SMALL_Y + other, sample_weight=[1.0] * 60 + [0.0] * 60)
     assert mixed.score(SMALL, SMALL_Y) > 0.95
     assert mixed.score(SMALL, other) < 0.3
-    twice = chunker().fit(SMALL, SMALL_Y, sample_weight=[2.0] * 60).predict_scored(X_TEST)
-    once = chunker().fit(SMALL, SMALL_Y).predict_scored(X_TEST)
+    twice = chunker(learner="perceptron").fit(SMALL, SMALL_Y, sample_weight=[2.0] * 60).predict_scored(X_TEST)
+    once = chunker(learner="perceptron").fit(SMALL, SMALL_Y).predict_scored(X_TEST)
     assert twice[0] == once[0]
     assert twice[1] == pytest.approx([2 * score for score in once[1]])
 

@@ -30,7 +30,7 @@ QUOTED = 98.26  # Wapiti's F1 on this split
 FOLDS = 9
 # Wapiti's defaults are rho1 0.5 and rho2 0.0001, half of which is our l2.
 SETTINGS: dict[str, dict[str, Any]] = {
-    "perceptron": {"passes": 10},
+    "perceptron": {"learner": "perceptron", "passes": 10},
     "crf, l2 1": {"learner": Crf(l2=1.0)},
     "crf, l1 0.5, l2 0.00005": {"learner": Crf(l1=0.5, l2=0.00005)},
     "crf, l1 0.5, l2 0.00005, stop window 5": {"learner": Crf(l1=0.5, l2=0.00005), "stop_window": 5},

@@ -73,7 +73,7 @@ def _compile_first() -> None:
 
     X, y = load_demo("dev")
     with library_muted():
-        tagger = Tagger("chunk", passes=1).fit(X[:2], y[:2], dev=(X[:1], y[:1]))
+        tagger = Tagger(passes=1).fit(X[:2], y[:2])
     tagger.predict(X[:1])
 
 
@@ -105,13 +105,12 @@ def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) ->
 
     console.print(f"\n[bold]{TITLES[kind]}[/bold]")
     spec = FormatSpec(label="1", columns=("0",)) if kind == "pos" else FormatSpec()
-    tagger = Tagger(kind, passes=15, patience=4, seed=1)
-    command = f"palmette train train.txt -o {kind}.palm --features {kind} --dev dev.txt --passes 15 --patience 4"
-    command += " --label 1 --columns 0" if kind == "pos" else ""
+    tagger = Tagger()
+    command = f"palmette train train.txt -o {kind}.palm" + (" --label 1 --columns 0" if kind == "pos" else "")
     _print_command(console, command)
     sys.stdout.flush()
-    with TrainingDisplay(15, "F1" if kind == "chunk" else "accuracy", quiet) as display:
-        tagger.fit_file(data / "train.txt", data / "dev.txt", spec=spec, progress=display)
+    with TrainingDisplay(tagger.settings().n_passes(), None, quiet) as display:
+        tagger.fit_file(data / "train.txt", spec=spec, progress=display)
     tagger.save(target)
     history = tagger.outcome_.training_log
     seconds = sum(p.seconds for p in history)
@@ -119,8 +118,7 @@ def _train(console: Console, kind: str, data: Path, target: str, quiet: bool) ->
     n = sum(feature_index.size for feature_index in model.feature_indexes.values())
     console.print(
         f"{counted(len(model.labels), 'label')}, {counted(n, 'attribute')}, "
-        f"{counted(len(history), 'pass', 'passes')} in {seconds:.2f} s; "
-        f"pass {tagger.outcome_.best_epoch} is best on dev and kept: {target}"
+        f"{counted(len(history), 'pass', 'passes')} in {seconds:.2f} s: {target}"
     )
     return tagger
 
@@ -173,7 +171,7 @@ def _what_next(console: Console, targets: dict[str, str]) -> None:
         f'palmette tag {chunk} --with pos={pos} --text "Your own sentence here."',
         f"palmette inspect {chunk}",
         f'palmette explain {chunk} "Time flies like an arrow." --with pos={pos}',
-        "palmette train your-file.txt -o my.palm --dev your-dev.txt",
+        "palmette train your-file.txt -o my.palm",
     ):
         _print_command(console, command, "  ")
 

@@ -86,7 +86,7 @@ class Train(JsonOptions, Command):
         if old is not None:
             spec = old.spec_for(self.data, spec, labelled=True)
         silent = self.quiet or self.json
-        with _display(tagger, self.dev, silent) as display:
+        with _display(tagger, silent) as display:
             tagger.fit_file(
                 self.data, self.dev, spec=spec, resume=None if old is None else old.model_,
                 checkpoint=self.checkpoint, names=not self.strip, threads=self.threads, progress=display,
@@ -104,7 +104,7 @@ class Train(JsonOptions, Command):
         exit_if_interrupted(tagger.outcome_)
 
     def _check(self) -> None:
-        held_out = self.dev is not None or self.given("dev_share")
+        held_out = self.dev is not None or bool(self.flat.get(TaggerOptions, {}).get("dev_share"))
         if self.dev is not None and self.given("dev_share"):
             raise UsageError("give --dev or --dev-share, not both")
         if not held_out and self.given("patience", "tune_bias"):
@@ -149,10 +149,10 @@ def _unique(given: list[tuple[str, str]], name: str) -> dict[str, str]:
     return found
 
 
-def _display(tagger: Tagger, dev: str | None, quiet: bool) -> Any:
+def _display(tagger: Tagger, quiet: bool) -> Any:
     from palmette.reports.progress import TrainingDisplay
 
-    metric = None if dev is None and tagger.dev_share is None else tagger.metric.replace("auto", "score")
+    metric = tagger.metric.replace("auto", "score")
     return TrainingDisplay(tagger.settings().n_passes(), metric, quiet)
 
 

@@ -74,6 +74,7 @@ class Tagger(PythonData, Confidences, Views, Compacting, TaggerOptions, Estimato
         verbose: bool = False,
     ) -> Tagger:
         """Learn from sentences X and their labels y; `dev` is a pair (X, y) of development data that chooses the pass.
+        Without it, 1,000 of 10,000 or more sentences are held out, unless `dev_share` is 0 or a learner is named.
 
         labels: the names of labels that are whole numbers, in a list, or as a `ClassLabel` of Hugging Face has them.
         sample_weight: a number per sentence that scales its updates. verbose: print a line per pass (of L-BFGS: per
@@ -135,8 +136,8 @@ class Tagger(PythonData, Confidences, Views, Compacting, TaggerOptions, Estimato
             raise UsageError("a compact model cannot be trained further: use the full model")
         if resume is not None and resume.exact is not None:
             raise UsageError("a model of another tool cannot be trained further: train a new one on its data")
-        from palmette.data.subset import split
         from palmette.training.chain.dev import check_labelled
+        from palmette.training.chain.dev_share import without_dev
         from palmette.training.chain.fit import fit_chain
         from palmette.training.chain.request import TrainRequest
         from palmette.training.chain.templates import choose_templates
@@ -146,8 +147,8 @@ class Tagger(PythonData, Confidences, Views, Compacting, TaggerOptions, Estimato
 
         check_labelled(corpus, "training")
         given = corpus
-        if dev is None and self.dev_share is not None:
-            corpus, dev = split(corpus, self.dev_share, self.seed)
+        if dev is None:
+            corpus, dev = without_dev(corpus, self.dev_share, settings, checkpoint or resume is not None)
         counted = isinstance(settings.learner, HiddenMarkov)
         if counted:
             check_no_features({name: getattr(self, name) for name in ("features", "template", "lexicons", "clusters")})

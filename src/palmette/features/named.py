@@ -65,36 +65,6 @@ U47:%x[0,0,number]
 U48:%x[0,0,date]
 """
 
-# The 19 templates that CRF++ ships for CoNLL-2000, then templates for rare words.
-_CHUNK_POS_TEXT = """\
-U00:%x[-2,0]
-U01:%x[-1,0]
-U02:%x[0,0]
-U03:%x[1,0]
-U04:%x[2,0]
-U05:%x[-1,0]/%x[0,0]
-U06:%x[0,0]/%x[1,0]
-U10:%x[-2,1]
-U11:%x[-1,1]
-U12:%x[0,1]
-U13:%x[1,1]
-U14:%x[2,1]
-U15:%x[-2,1]/%x[-1,1]
-U16:%x[-1,1]/%x[0,1]
-U17:%x[0,1]/%x[1,1]
-U18:%x[1,1]/%x[2,1]
-U20:%x[-2,1]/%x[-1,1]/%x[0,1]
-U21:%x[-1,1]/%x[0,1]/%x[1,1]
-U22:%x[0,1]/%x[1,1]/%x[2,1]
-"""
-
-_CHUNK_TEXT = """\
-U30:%x[0,0,lower]
-U31:%x[0,0,lower.suffix2]
-U32:%x[0,0,lower.suffix3]
-U33:%x[0,0,short_shape]
-"""
-
 _NER_TEXT = """\
 # the word as it is written; lower case with digits as 0
 U00:%x[0,0]
@@ -148,6 +118,16 @@ U50:%x[-2,1]/%x[-1,1]/%x[0,1]
 U51:%x[-1,1]/%x[0,1]/%x[1,1]
 U52:%x[0,1]/%x[1,1]/%x[2,1]
 """
+
+# As for entities, but for full shapes, which say little about phrases, and with words beside the tags of neighbours
+_CHUNK_TEXT = "".join(line for line in _NER_TEXT.splitlines(keepends=True) if ",shape]" not in line)
+_CHUNK_POS_TEXT = (
+    _NER_POS_TEXT
+    + """\
+U53:%x[-1,1]/%x[0,0,lower.normal]
+U54:%x[0,0,lower.normal]/%x[1,1]
+"""
+)
 
 _CHAR_TEXT = """\
 # characters around the current one

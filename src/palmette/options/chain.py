@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, cast
 
 from palmette.errors import counted
+from palmette.options.automatic import HELD_OUT, LEAST_SENTENCES, Auto
 from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import (
     BEAM,
-    TAGGER_LEARNERS,
+    CHAIN,
     Crf,
     Dplvm,
     HiddenMarkov,
@@ -30,6 +31,8 @@ ESTIMATORS = {
 COMBINATIONS = {"all": "every combination has a weight", "seen": "only combinations that occur in the training data"}
 
 
+# By name, the choice among them included
+TAGGER_LEARNERS: dict[str, type[Learner]] = {Auto.kind: Auto, **learners_of(CHAIN, BEAM)}
 NAMED_FEATURES = ("pos", "chunk", "ner", "char", "ngrams")
 
 
@@ -44,7 +47,10 @@ def _named_file(text: str) -> tuple[str, str]:
 class ChainOptions(TrainingOptions, UnicodeOptions):
     """Options that a chain model is trained with and remembers."""
 
-    learner: Learner | str = option(default="perceptron", variants=TAGGER_LEARNERS, help="How weights are learnt.")
+    learner: Learner | str = option(
+        default="auto", variants=TAGGER_LEARNERS,
+        help="How weights are learnt (auto: 5-best mira, or the perceptron where lists of paths do not serve).",
+    )  # fmt: skip
     search: Search | str = option(
         default="viterbi", variants=TAGGER_SEARCHES, group="model", help="How label sequences are searched."
     )
@@ -133,8 +139,10 @@ class TaggerOptions(ChainOptions):
     )  # fmt: skip
     ends: bool = option(default=True, group="model", help="Weights for the first and last label of a sentence.")
     dev_share: float | None = option(
-        default=None, above=0.0, high=1.0, group="training",
-        help="Hold out this share of the training sentences as development data, such as 0.1.",
+        default=None, low=0.0, high=1.0, group="training",
+        help="Hold out this share of the training sentences as development data, such as 0.1; 0: none (default: "
+        f"{HELD_OUT:,} sentences if there are {LEAST_SENTENCES:,} or more, and neither development data nor a learner is "
+        "given).",
     )  # fmt: skip
 
 
@@ -169,6 +177,14 @@ class ChainSettings(ChainOptions, Value):
         """Whether attributes have weights only for the label n-grams of this arity that they occur with in training."""
         which = self.state_features if arity == 1 else self.edge_features
         return which == "seen" or self.min_feature_count > 1
+
+    def with_learner_for(self, n_labels: int, valued: bool) -> ChainSettings:
+        """The settings with the learner that `auto` stands for with so many labels; valued: attributes have values."""
+        if not isinstance(self.learner, Auto):
+            return self
+        several = isinstance(self.states, SeveralStates)
+        plain = self.beam is None and not several and self.transition_features == "all" and not valued
+        return self.replace(learner=self.learner.chosen(plain, n_labels))
 
     def resolved(self) -> ChainSettings:
         """The settings with the defaults of the search and the penalty filled in, as a model stores them."""
@@ -269,7 +285,7 @@ def _check_transitions(settings: ChainSettings) -> None:
     if settings.transition_features == "all":
         return
     kind, several = settings.chosen_learner.kind, isinstance(settings.states, SeveralStates)
-    if settings.beam is not None or several or kind not in ("crf", "perceptron"):
+    if settings.beam is not None or several or kind not in ("auto", "crf", "perceptron"):
         how = "a beam" if settings.beam is not None else "several states of a label" if several else kind
         raise OptionError("transition_features", f"seen is for crf and perceptron with exact search, not for {how}")
 
@@ -288,7 +304,7 @@ def _check_beam(settings: ChainSettings) -> None:
         raise OptionError("split_after", "needs exact search; leave the beam out")
     if settings.tune_bias:
         raise OptionError("tune_bias", "needs exact search; leave the beam out, or use --bias when tagging")
-    if learner.kind != "perceptron" and beam.update not in LIST_UPDATES:
+    if learner.kind not in ("auto", "perceptron") and beam.update not in LIST_UPDATES:
         raise OptionError(
             "update", f"{beam.update} is for the perceptron; {learner.kind} has {', '.join(LIST_UPDATES)}"
         )

@@ -391,7 +391,6 @@ def learners_of(*structures: str) -> dict[str, type[Learner]]:
     return {kind: made for kind, made in LEARNERS.items() if set(structures) & set(made.structures)}
 
 
-TAGGER_LEARNERS = learners_of(CHAIN, BEAM)
 PARSER_LEARNERS = learners_of(TREE)
 CLASSIFIER_LEARNERS = learners_of(LATENT)
 ROW_LEARNERS = learners_of(ROW)

@@ -15,7 +15,7 @@ from palmette.data.labels.schemes import scheme_shown
 from palmette.errors import UsageError, counted
 from palmette.features.templates import LABEL_CONTEXT, to_text
 from palmette.kernels.chain.forms import FeatureWeights
-from palmette.options.learners import LEARNERS
+from palmette.options.chain import TAGGER_LEARNERS
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import described, not_zero
 from palmette.structures.chain.array_specs import PARTS
@@ -224,7 +224,7 @@ def print_inspection(about: dict[str, Any], all_labels: bool, console: Console |
     if about["search"] != "exact":
         console.print(f"  searched with a {about['search']}")
     console.print(f"  {_calibration_said(about)}", markup=False)
-    unused = LEARNERS[settings["learner"]["kind"]].unused
+    unused = TAGGER_LEARNERS[settings["learner"]["kind"]].unused
     values = {name: described(value) if isinstance(value, dict) else value for name, value in settings.items()}
     chosen = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None and name not in unused)
     if about["imported"] is None:
@@ -278,7 +278,7 @@ def _calibration_said(about: dict[str, Any]) -> str:
 
 def _weights_said(settings: dict[str, Any]) -> str:
     """Which weights came out, if there was a choice."""
-    learner = LEARNERS[settings["learner"]["kind"]].from_dict(settings["learner"])
+    learner = TAGGER_LEARNERS[settings["learner"]["kind"]].from_dict(settings["learner"])
     one = learner.kind == "hmm" or learner.full_batch
     return "" if one else f"{settings['estimator']} weights, "
 

@@ -14,6 +14,7 @@ from palmette.data.labels.schemes import scheme_shown
 from palmette.errors import DataError, UsageError, counted
 from palmette.features.encode import Encoder
 from palmette.features.templates import LABEL_CONTEXT
+from palmette.options.automatic import Auto
 from palmette.options.chain import ChainSettings
 from palmette.options.learners import MaxEnt
 from palmette.options.states import MOST_STATES, LabelHistory, Latent
@@ -44,6 +45,7 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     before = ((), None) if old is None else (old.labels, old.scheme)
     corpus, scheme = settle_scheme(corpus, settings.constraints, *before)
     labels = _labels(corpus, old)
+    settings = _with_learner(settings, corpus, old, len(labels))
     known = training_mask(corpus, labels)
     if isinstance(settings.learner, MaxEnt):
         check_fully_known(known, corpus, len(labels))
@@ -65,6 +67,19 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
         beam = BeamSearch(settings.beam.width, bool(settings.beam.recombine))
         problem = problem._replace(dev=for_beam(on_dev, dev, beam, collected))
     return problem, scheme
+
+
+def _with_learner(settings: ChainSettings, corpus: Corpus, old: ChainModel | None, n_labels: int) -> ChainSettings:
+    """The settings with a learner in place of `auto`: that of the model to resume, else the rule's, which is logged."""
+    if not isinstance(settings.learner, Auto):
+        return settings
+    if old is not None and not isinstance(old.settings.learner, Auto):
+        return settings.replace(learner=old.settings.chosen_learner.without_limit())
+    chosen = settings.with_learner_for(n_labels, corpus.attributes is not None and corpus.attributes.val.size > 0)
+    learner = chosen.chosen_learner
+    options = "".join(f" --{name} {value}" for name, value in learner.changed().items())
+    logger.info(f"no learner was chosen: using `--learner {learner.kind}{options}`")
+    return chosen
 
 
 def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:

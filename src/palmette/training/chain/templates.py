@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+import numpy as np
+
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
 from palmette.data.labels.schemes import are_chunk_labels
@@ -14,6 +16,7 @@ from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet, read_templates
 
 logger = logging.getLogger(__name__)
+OUTSIDE, MOST_OUTSIDE = "O", 0.5  # the share of tokens outside of all spans up to which these are chunks
 _CURE = {0: "drop B and T lines", 1: "have a line `B` and none with T", 2: "add a line `T`"}
 
 
@@ -59,11 +62,23 @@ def choose_templates(
 
 
 def _named(name: str | None, order: int | None, corpus: Corpus, resources: Resources) -> TemplateSet:
+    n_columns = len(corpus.columns)
     if name is None:
-        assert corpus.labels is not None
-        name = "ner" if are_chunk_labels(corpus.labels.types) else "pos"
-        logger.info(f"no features were chosen: using the named set `{name}` (see `palmette features {name}`)")
-    return named_set(name, 1 if order is None else order, len(corpus.columns), resources)
+        name, n_columns = _chosen(corpus)
+        unread = "" if n_columns == len(corpus.columns) else f", which reads {n_columns} of {len(corpus.columns)} columns"
+        logger.info(f"no features were chosen: using the named set `{name}`{unread} (see `palmette features {name}`)")
+    return named_set(name, 1 if order is None else order, n_columns, resources)
+
+
+def _chosen(corpus: Corpus) -> tuple[str, int]:
+    """The named set for a labelled corpus, and the number of columns that it reads: `pos` for labels that are no spans;
+    for spans `chunk` if most tokens are in one and there is a second column, and otherwise `ner`."""
+    labels, n_columns = corpus.labels, min(2, len(corpus.columns))
+    assert labels is not None
+    if not are_chunk_labels(labels.types):
+        return "pos", 1
+    outside = OUTSIDE in labels.types and float(np.mean(labels.ids == labels.types.index(OUTSIDE)))
+    return "ner" if n_columns < 2 or outside > MOST_OUTSIDE else "chunk", n_columns
 
 
 def _warn_of_label_columns(corpus: Corpus) -> None:

@@ -1,0 +1,30 @@
+"""What a tagger does that is told nothing: which learner it has, and how many sentences it holds out.
+
+The figures that the rules rest on are in docs/learners.md; `python -m bench defaults` makes them.
+"""
+
+from __future__ import annotations
+
+from palmette.options.learners import BEAM, CHAIN, Learner, Mira, Perceptron
+
+MOST_LABELS = 500  # from more on, lists of paths take long
+LEAST_SENTENCES, HELD_OUT = 10_000, 1_000  # so many are held out of so many or more
+
+
+class Auto(Learner):
+    """The learner that wins on average over tasks, chosen when training begins: mira with the 5 best paths; the
+    perceptron with a beam, hidden states, label histories, transition features seen, attributes that have values, or
+    more than 500 labels. A model stores the learner that was chosen."""
+
+    kind = "auto"
+    structures = (CHAIN, BEAM)
+
+    def chosen(self, plain: bool, n_labels: int) -> Learner:
+        """plain: exact search over one state per label, with weights for all pairs of labels, and attributes that are
+        there or not: the steps of mira depend on the size of values."""
+        return Mira(nbest=5) if plain and n_labels <= MOST_LABELS else Perceptron()
+
+
+def n_held_out(n_sentences: int) -> int:
+    """How many of the training sentences become development data if none is given."""
+    return 0 if n_sentences < LEAST_SENTENCES else HELD_OUT
