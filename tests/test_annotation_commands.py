@@ -91,8 +91,9 @@ def test_what_annotators_have_no_place_for(trained: Cli) -> None:
     cli.write("t.txt", "Bob")
     for flags, message in {
         "--to doccano --confidence": "doccano has no place for confidences",
-        "--to prodigy --scores": "no place for --scores",
-        "--to brat --marginals -o x": "no place for --marginals", "--to brat": "give -o NAME.ann, or a new folder",
+        "--to prodigy --scores": "--scores: formats of annotators have no place",
+        "--to brat --marginals -o x": "--marginals: formats of annotators have no place",
+        "--to brat": "give -o NAME.ann, or a new folder",
         "--to spacy": "from text one can write columns, jsonl, prodigy, labelstudio, doccano, brat, not spacy",
     }.items():  # fmt: skip
         ran = cli(f"tag ner.palm t.txt --format text {flags}")

@@ -149,7 +149,7 @@ def test_a_perceptron_has_probabilities_after_calibration_only() -> None:
     assert not tagger.calibrated_
     assert tagger.temperature_ == 1.0
     for ask in (lambda: tagger.predict_proba(sentence), lambda: tagger.probability(*dev)):
-        with pytest.raises(UsageError, match=r"not calibrated.*palmette calibrate"):
+        with pytest.raises(UsageError, match=r"not calibrated.*calibrate\(X, y\)"):
             ask()
     before = tagger.predict(dev[0])
     found = tagger.calibrate(*dev)

@@ -109,7 +109,9 @@ def test_standard_input_and_pipes_are_read_from_their_beginning(
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         with caplog.at_level(logging.INFO):
             assert read_corpus("-").columns[0].cells() == expected
-    assert "<stdin> is read as conllu, by its first lines (--format columns if it is not)" in caplog.text
+    assert (
+        "<stdin> is read as conllu, by its first lines (spec=FormatSpec(format='columns') if it is not)" in caplog.text
+    )
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_text(CONLLU * 3000))

@@ -144,7 +144,7 @@ def test_many_violations_are_no_scheme_and_reported(scheme: str, logged: list[st
     (warning,) = [message for message in logged if "no tag scheme" in message]
     assert warning.count("token") == 3  # of twenty or more, three places are named
     assert " more)" in warning
-    assert "palmette convert" in warning
+    assert "convert_labels rewrites ill-formed chunks" in warning
 
 
 def test_two_schemes_at_once_are_none() -> None:

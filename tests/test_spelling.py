@@ -272,8 +272,8 @@ CASES: dict[str, Case] = {
     ),
     "half of a stop rule": (
         lambda: Tagger(stop_error=1.0).fit(X, Y), f"{TRAIN} --stop-error 1",
-        "stop_error: belongs to a window: give both, such as stop_window=5",
-        "--stop-error: belongs to a window: give both, such as --stop-window 5",
+        "stop_error: belongs to stop_window: give both, such as stop_window=5",
+        "--stop-error: belongs to --stop-window: give both, such as --stop-window 5",
     ),
     "tuning with a beam": (
         lambda: Tagger(search=Beam(4), tune_bias=True).fit(X, Y, dev=(X, Y)),

@@ -251,7 +251,7 @@ def test_undecodable_bytes_name_the_option(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"x.txt:2: not ascii: byte 0xe0.*\n.*encoding="):
         read_corpus(path, FormatSpec(encoding="ascii"))
     path.write_bytes("a B\n".encode("utf-16"))
-    with pytest.raises(DataError, match="--encoding utf-16"):
+    with pytest.raises(DataError, match="encoding='utf-16'"):
         read_corpus(path)
     path.write_bytes("a B\n".encode("utf-16")[:-1])
     with pytest.raises(DataError, match="not utf-16"):

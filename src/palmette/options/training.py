@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from palmette.options.declare import OptionError, Options, option
-from palmette.options.spelling import spelt
+from palmette.options.spelling import named, spelt
 
 PASSES = 10
 MOST_PASSES = 100  # with patience or an error window, if the number of passes is left open
@@ -60,9 +60,8 @@ class TrainingOptions(Options):
     def check_stop_rule(self) -> None:
         """OptionError if half of the rule is missing."""
         if self.stop_error is not None and self.stop_window is None:
-            raise OptionError(
-                "stop_error", f"belongs to a window: give both, such as {spelt(TrainingOptions, 'stop_window', 5)}"
-            )
+            window, such_as = named(TrainingOptions, "stop_window"), spelt(TrainingOptions, "stop_window", 5)
+            raise OptionError("stop_error", f"belongs to {window}: give both, such as {such_as}")
 
     def n_passes(self) -> int:
         """The number of passes in effect."""

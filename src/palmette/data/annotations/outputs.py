@@ -12,7 +12,7 @@ from palmette.data.formats.labelling import Labelling
 from palmette.data.formats.spec import ANNOTATORS
 
 _MARGINALS = "formats of annotators have no place for marginals: write jsonl"
-_SCORES = "formats of annotators have no place for scores of sentences: write jsonl, or confidences"
+_SCORES = "formats of annotators have no place for scores of sentences, but for confidences; write jsonl"
 _CONFIDENCE = "doccano has no place for confidences: write prodigy, labelstudio, brat or jsonl"
 
 

@@ -49,7 +49,7 @@ class Writer:
         wanted = {**confidence._asdict(), "scores": scores}
         for name, message in output.refuses.items():
             if wanted[name]:
-                raise UsageError(f"{message} ({argument('output')})")
+                raise UsageError(f"{argument(name)}: {message} ({argument('output')})")
         self.labels, self.scores, self.confidence = list(labels), scores, confidence
         self._write = output.write
         self.opened = output.opened
