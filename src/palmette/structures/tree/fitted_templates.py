@@ -2,8 +2,7 @@
 
 A rule makes them from what the training data has (see categories.py):
 
-- the set is `rich` without the templates that were not missed on development data (NOT_MISSED), and with more that
-  read UPOS (COARSE).
+- the set is LEAN: of `rich` what is worth its time, and more templates that read UPOS.
 - the tag is XPOS if it tells relations apart better than UPOS alone, else UPOS. Templates that would then be the same
   are there once, and those that read a column without content (no lemmas, no FEATS) are left out.
 - if the categories of a word tell much about its relation, those that tell most (Case, VerbForm) become part of its
@@ -23,7 +22,7 @@ import numpy as np
 from palmette.data.corpus import column_of_types
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.structures.tree.categories import Morphology, morphology
-from palmette.structures.tree.named_templates import SETS
+from palmette.structures.tree.named_templates import LEAN
 from palmette.structures.tree.templates import FIELDS, Templates, compile_templates
 
 logger = logging.getLogger(__name__)
@@ -32,53 +31,6 @@ AUTO = "auto"
 WHOLE = ("rel", "v", "vl", "vr", "sl", "sr")  # what is read of a node and is not a letter
 OTHER_LEMMAS = 0.02  # share of the words whose lemma is not the form, case aside
 UNKNOWN_TAGS = 0.05  # share of the words of development data whose XPOS training data does not know: another tag set
-
-# Of `rich`; without them parsers of English and Turkish were as good, smaller and faster
-NOT_MISSED = """
-s0.wt
-s1.wt
-q0.wt
-q1.w
-q1.wt
-q2.wt
-s2.w
-s0.w s1.wt
-s0.wt s1.w
-s0.w s0.vl
-s0.w s0.vr
-s1.w s1.vl
-s1.w s1.vr
-s0.w s0.sl
-s0.w s0.sr
-s1.w s1.sl
-s1.w s1.sr
-s0.l2.t
-s0.l2.rel
-s0.r2.t
-s0.r2.rel
-s1.l2.t
-s1.l2.rel
-s1.r2.t
-s1.r2.rel
-"""
-
-# UPOS where `rich` reads finer tags
-COARSE = """
-s0.u
-s1.u
-q0.u
-s0.u s1.u
-s0.u q0.u
-s1.u q0.u
-s0.u s1.u q0.u
-s0.wu s1.u
-s0.u s1.wu
-s0.u s1.u s0.l.u
-s0.u s1.u s0.r.u
-s0.u s1.u s1.l.u
-s0.u s1.u s1.r.u
-s0.u s1.u distance
-"""
 
 # With morphology ($D: tag and categories of a dependant, $H: UPOS and categories of a head)
 PAIRS = """
@@ -144,15 +96,14 @@ def fitted_text(treebank: Treebank, found: Morphology) -> str:
     tag = "t" if found.reads_xpos else "u"
     own = [tag, *_joined(found.dependant)]
     head = ["u", *_joined(found.head)]
-    lines = [line for line in SETS["rich"].splitlines() if line not in NOT_MISSED.splitlines()]
-    lines += [*COARSE.splitlines(), *(PAIRS.splitlines() if found.dependant else ())]
+    lines = LEAN + (PAIRS if found.dependant else "")
     empty = {letter for letter, field in FIELDS.items() if set(treebank.column(field).types) <= {NOTHING}}
     if {"u", "x"} <= empty:
         empty.add("t")
     if not has_lemmas(treebank):
         empty.add("m")
     kept: dict[frozenset[str], list[str]] = {}
-    for line in lines:
+    for line in lines.splitlines():
         atoms = [atom for word in line.split() for atom in _expanded(word, own, head)]
         seen = [atom for atom in atoms if _letter(atom) not in empty]
         if seen and not {_letter(atom) for atom in atoms} & empty & {"m", "f"}:
