@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import naive_bundles as naive
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import naive_bundles as naive
 from palmette.kernels.bundle.forms import Bundles, PartWeights, SmallWeights
 from palmette.kernels.bundle.tag import list_bundles, tag_bundles
 from palmette.kernels.bundle.train import train_bundles
@@ -68,7 +68,7 @@ def test_best_labels(
 @given(
     labels_strategy,
     st.lists(st.tuples(token_strategy, group_strategy), min_size=1, max_size=6),
-    st.sampled_from([0.1, 0.25, 10.0]),
+    st.sampled_from([0.125, 0.25, 16.0]),
     st.data(),
 )
 def test_learning(
@@ -77,7 +77,8 @@ def test_learning(
     tokens, groups = [token for token, _ in words], [group for _, group in words]
     gold = [data.draw(st.sampled_from(group)) for group in groups]
     order = data.draw(st.lists(st.integers(0, len(words) - 1), min_size=1, max_size=12))
-    last, mean, updates = naive.learnt(tokens, gold, groups, labels, order, cap)
+    last, mean, updates, doubtful = naive.learnt(tokens, gold, groups, labels, order, cap)
+    assume(not doubtful)
 
     b, x = bundles_of(labels, groups), active(tokens)
     own = np.arange(len(words), dtype=np.int32)

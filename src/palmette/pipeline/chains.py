@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,13 +11,14 @@ import numpy as np
 from palmette.data.corpus import Column, Corpus, column_of_types
 from palmette.data.model_file import AGAIN
 from palmette.data.treebank import Treebank
-from palmette.errors import ModelError
+from palmette.errors import ModelError, UsageError
 from palmette.estimators.tagger import Tagger
-from palmette.structures.chain.compact import CompactReport, Found, compact_chain
+from palmette.structures.chain.compact import Found, compact_chain
 from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.serialise import chain_from_parts, chain_parts
 from palmette.training.result import Progress
 
+logger = logging.getLogger(__name__)
 _MARK = "/"  # between the name of a model and those of its arrays
 
 
@@ -45,8 +47,8 @@ def accuracy(found: Column, gold: Column) -> float:
     return float(same.mean()) if same.size else 1.0
 
 
-def compacted(model: ChainModel, dev: Corpus | None, most_loss: float) -> tuple[ChainModel, CompactReport]:
-    """The model made small, with at most so many points lost on the labelled corpus."""
+def compacted(model: ChainModel, dev: Corpus | None, most_loss: float) -> ChainModel:
+    """The model made small, with at most so many points lost on the labelled corpus; as it is if that cannot be."""
 
     def trial(one: ChainModel) -> Found:
         assert dev is not None
@@ -54,7 +56,11 @@ def compacted(model: ChainModel, dev: Corpus | None, most_loss: float) -> tuple[
         ids, _ = one.tag(dev)
         return Found(accuracy(column_of_types(ids, one.labels), dev.labels), ids, dev.n_tokens)
 
-    return compact_chain(model, None if dev is None else trial, most_loss)
+    try:
+        return compact_chain(model, None if dev is None else trial, most_loss)[0]
+    except UsageError as error:  # weights of 8 bits lose more
+        logger.info("a model keeps all its weights: %s", error)
+        return model
 
 
 def packed_chains(models: Mapping[str, ChainModel]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -9,9 +10,12 @@ import numpy as np
 
 from palmette.data.corpus import column_of_strings
 from palmette.data.subset import dealt
-from palmette.data.treebank import FIELDS, Treebank, tokens_of
+from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of
+from palmette.pipeline.chains import accuracy
 from palmette.pipeline.model import words_only
 from palmette.training.result import Progress
+
+logger = logging.getLogger(__name__)
 
 
 class Fold(NamedTuple):
@@ -28,7 +32,7 @@ def folds_of(treebank: Treebank, most: int, seed: int) -> np.ndarray:
 
 
 def annotated_fold(
-    treebank: Treebank, fold: np.ndarray, k: int, components: Sequence[Callable[[], Any]], progress: Progress
+    treebank: Treebank, fold: np.ndarray, k: int, components: Sequence[Callable[[], Any]], progress: Progress | None
 ) -> Fold:
     """Fold k annotated by components that are trained on the other folds, one after the other."""
     own, rest = np.flatnonzero(fold == k), treebank.take(np.flatnonzero(fold != k))
@@ -46,5 +50,9 @@ def joined_folds(treebank: Treebank, folds: Iterable[Fold]) -> Treebank:
         for column, found in zip(cells, words.corpus.columns, strict=True):
             column[tokens] = found.cells()
     for field, column in zip(FIELDS[1:], cells[1:], strict=True):
-        treebank = treebank.with_column(field, column_of_strings(column.tolist()))
+        made = column_of_strings(column.tolist())
+        if made.types != [NOTHING]:
+            right = 100 * accuracy(made, treebank.column(field))
+            logger.info("jackknife: %s: %.2f%% as in the treebank", field.upper(), right)
+        treebank = treebank.with_column(field, made)
     return treebank

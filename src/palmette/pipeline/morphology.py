@@ -1,26 +1,28 @@
 """XPOS and FEATS of words that have UPOS: bundles of parts.
 
 A label is what a word has in both fields. Its parts are its XPOS, each of its categories (`Case=Gen`) and its FEATS as
-a whole. A word gets a label that the treebank has with its UPOS; a word that the treebank has with this UPOS gets one
-of those that it has there.
+a whole. A word gets a label that the treebank has with its UPOS; a word that the treebank has often with this UPOS gets
+one of those that it has there.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from palmette.data.corpus import column_of_strings, column_of_types
+from palmette.data.edit_scripts import lower
 from palmette.data.treebank import NOTHING, Treebank
-from palmette.features.encode import Encoder
+from palmette.errors import DataError
+from palmette.features.encode import Encoder, hash_optional
 from palmette.features.named import named_text
 from palmette.features.resources import Resources
 from palmette.features.templates import parse
 from palmette.kernels.bundle.forms import Bundles
-from palmette.pipeline.bundles import BundleModel, Lesson, Schedule, learn_bundles, lists_of
+from palmette.pipeline.bundles import LARGEST, BundleModel, Lesson, Schedule, learn_bundles, lists_of
 from palmette.pipeline.chains import corpus_of
 from palmette.pipeline.keys import keys_of_cells, looked_up, mixed
 from palmette.training.result import Progress
@@ -32,7 +34,6 @@ PARTS = {
     "categories": "categories alone",
     "whole": "FEATS as a whole alone",
 }
-KNOWN = 3  # occurrences from which a word keeps to the labels that it has in the treebank
 PASSES = 8
 CAP = 0.1
 
@@ -98,10 +99,14 @@ class Morphology:
         form, upos = (treebank.column(field) for field in READ)
         number = {tag: k for k, tag in enumerate(self.upos)}
         group = np.array([number.get(tag, len(number)) for tag in upos.types], np.int32)[upos.ids]
+        if not self.words.key.size:
+            return group
         pairs, inverse = np.unique(form.ids * np.int64(len(upos.types)) + upos.ids, return_inverse=True)
         forms, tags = pairs // len(upos.types), pairs % len(upos.types)
-        place = looked_up(self.words.key, mixed(form.hash[forms], upos.hash[tags]))[inverse]
-        return np.where(place >= 0, self.words.group[place], group) if self.words.key.size else group
+        place = looked_up(self.words.key, mixed(form.hash[forms], upos.hash[tags]))
+        small, _ = hash_optional([lower(cell) for cell in form.types])
+        place = np.where(place < 0, looked_up(self.words.key, mixed(small[forms], upos.hash[tags])), place)[inverse]
+        return np.where(place < 0, group, self.words.group[place])
 
 
 def parts_of(label: Sequence[str], fields: Sequence[str], which: str) -> list[str]:
@@ -123,39 +128,62 @@ def numbered_parts(labels: Iterable[Sequence[str]], fields: Sequence[str], which
 
 def learn_morphology(
     treebank: Treebank, fields: Sequence[str], *, parts: str = "both", passes: int | None = None, seed: int = 1,
-    progress: Progress | None = None, known: int = KNOWN, cap: float = CAP, min_count: int = 1, text: str | None = None,
+    progress: Progress | None = None,
 ) -> Morphology:  # fmt: skip
-    """The model of a treebank with gold UPOS."""
-    numbers: dict[tuple[str, ...], int] = {}
-    cells = zip(*(treebank.column(field).cells() for field in fields), strict=True)
-    gold = np.array([numbers.setdefault(label, len(numbers)) for label in cells], np.int32)
-    rows = numbered_parts(numbers, fields, parts)
+    """The model of a treebank with gold UPOS. No word keeps to labels yet; see `with_known_words`."""
+    labels = list(dict.fromkeys(_cells(treebank, fields)))
+    gold = _numbers(treebank, fields, labels)
     upos = treebank.column("upos")
-    tags = upos.types
-    lists = [np.unique(gold[upos.ids == k]).tolist() for k in range(len(tags))]
-    lists.append(list(range(len(numbers))))
-    lesson = Lesson(Bundles(*lists_of(rows), *lists_of(lists)), gold, upos.ids)
-    encoder = Encoder(parse(text or templates_text(), "morphology", "crfpp"), Resources())
-    schedule = Schedule(passes or PASSES, seed, cap, min_count)
+    groups = [np.unique(gold[upos.ids == k]).tolist() for k in range(len(upos.types))]
+    groups.append(list(range(len(labels))))
+    rows = numbered_parts(labels, fields, parts)
+    if max(map(max, rows)) > LARGEST:
+        raise DataError(
+            f"{len(labels):,} different pairs of XPOS and FEATS are too many", file=treebank.corpus.source,
+            hint="are these columns XPOS and FEATS?",
+        )  # fmt: skip
+    lesson = Lesson(Bundles(*lists_of(rows), *lists_of(groups)), gold, upos.ids)
+    encoder = Encoder(parse(templates_text(), "morphology", "crfpp"), Resources())
+    schedule = Schedule(passes or PASSES, seed, CAP)
     model = learn_bundles(corpus_of(treebank, READ), encoder, lesson, schedule, progress)
-    words, lists = _words(treebank, gold, lists, known)
-    bundles = model.bundles._replace(**dict(zip(("begin", "member"), lists_of(lists), strict=True)))
-    return Morphology(fields, list(numbers), tags, words, model._replace(bundles=bundles), parts)
+    none = Words(np.zeros(0, np.uint64), np.zeros(0, np.int32))
+    return Morphology(fields, labels, upos.types, none, model, parts)
 
 
-def _words(treebank: Treebank, gold: np.ndarray, lists: list[list[int]], known: int) -> tuple[Words, list[list[int]]]:
-    """The words that occur often enough, and the groups with theirs added."""
+def with_known_words(made: Morphology, treebank: Treebank, known: int | None) -> Morphology:
+    """The model with words that keep to the labels that they have in its treebank: those that occur so often with their
+    UPOS; None: no word does."""
+    if known is None:
+        return made
     form, upos = (treebank.column(field) for field in READ)
+    gold = _numbers(treebank, made.fields, made.labels)
     seen: dict[tuple[int, int], Counter[int]] = {}
     for f, u, y in zip(form.ids.tolist(), upos.ids.tolist(), gold.tolist(), strict=True):
         seen.setdefault((f, u), Counter())[y] += 1
+    bundles = made.model.bundles
+    before = bundles.begin.size - 1
     sets: dict[tuple[int, ...], int] = {}
     entries: dict[tuple[str, str], int] = {}
     for (f, u), counts in seen.items():
         if counts.total() >= known:
-            own = tuple(sorted(counts))
-            entries[form.types[f], upos.types[u]] = sets.setdefault(own, len(lists) + len(sets))
-    key = keys_of_cells(entries)
-    order = np.argsort(key, kind="stable")
-    group = np.array(list(entries.values()), np.int32)
-    return Words(key[order], group[order]), [*lists, *map(list, sets)]
+            entries[form.types[f], upos.types[u]] = sets.setdefault(tuple(sorted(counts)), before + len(sets))
+    key, first = np.unique(keys_of_cells(entries), return_index=True)
+    group = np.array(list(entries.values()), np.int32)[first]
+    begin, member = lists_of(list(sets))
+    more = bundles._replace(
+        begin=np.concatenate((bundles.begin, bundles.begin[-1] + begin[1:])),
+        member=np.concatenate((bundles.member, member)),
+    )
+    return Morphology(
+        made.fields, made.labels, made.upos, Words(key, group), made.model._replace(bundles=more), made.parts
+    )
+
+
+def _cells(treebank: Treebank, fields: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(treebank.column(field).cells() for field in fields), strict=True)
+
+
+def _numbers(treebank: Treebank, fields: Sequence[str], labels: Sequence[tuple[str, ...]]) -> np.ndarray:
+    """The number i32[N] of the label of each word."""
+    number = {label: k for k, label in enumerate(labels)}
+    return np.array([number[label] for label in _cells(treebank, fields)], np.int32)

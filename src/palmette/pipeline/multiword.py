@@ -158,7 +158,7 @@ class Multiword:
 
     def compact(self) -> Multiword:
         """The same with weights of 8 bits."""
-        return self if self.model is None else Multiword(self.words, compacted(self.model, None, 0.0)[0])
+        return self if self.model is None else Multiword(self.words, compacted(self.model, None, 0.0))
 
     @property
     def stored(self) -> dict[str, list[str]]:

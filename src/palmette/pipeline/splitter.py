@@ -84,7 +84,7 @@ class Splitter:
         """Make the models small, with at most so many points lost in the accuracy of units on development data; without
         it no attribute is dropped."""
         measured = None if dev is None else marked_corpus(gold_split(dev), self.reader)
-        self.model = compacted(self.model, measured, most_loss)[0]
+        self.model = compacted(self.model, measured, most_loss)
         self.multiword = self.multiword.compact()
         self._ready()
 

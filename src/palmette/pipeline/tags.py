@@ -16,7 +16,7 @@ import numpy as np
 from palmette.data.corpus import Column, column_of_types
 from palmette.data.model_file import read_metadata
 from palmette.data.treebank import NOTHING, Treebank
-from palmette.errors import ModelError, UsageError, not_fitted
+from palmette.errors import ModelError, UsageError, counted, not_fitted
 from palmette.estimators.tagger import Tagger
 from palmette.options.learners import Arow
 from palmette.pipeline.chains import (
@@ -28,7 +28,7 @@ from palmette.pipeline.chains import (
     trained_chain,
     unpacked_chains,
 )
-from palmette.pipeline.morphology import PARTS, Morphology, learn_morphology
+from palmette.pipeline.morphology import PARTS, Morphology, learn_morphology, with_known_words
 from palmette.pipeline.stored_morphology import morphology_from_parts, morphology_parts
 from palmette.structures.chain.model import ChainModel
 from palmette.training.result import Progress
@@ -38,6 +38,7 @@ FIELDS = ("upos", "xpos", "feats")
 PASSES = 8
 UPOS = "upos"
 MORPHOLOGY = "morphology."  # before the names of its arrays
+KNOWN: tuple[int | None, ...] = (10, 1, 100, None)  # occurrences from which a word keeps to its labels
 
 
 class TagsMeta(msgspec.Struct, frozen=True):
@@ -56,8 +57,7 @@ class Tags:
     def fit(
         self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None, threads: int = 1
     ) -> Self:
-        """Learn from the fields that the treebank has. With development data it is tried which parts of FEATS are best
-        learnt from: categories, the whole, or both; without, it is both."""
+        """Learn from the fields that the treebank has; see `_chosen` for what development data chooses."""
         fields = [field for field in FIELDS if any(cell != NOTHING for cell in treebank.column(field).types)]
         if not fields:
             raise UsageError(f"there are no tags to learn: {', '.join(FIELDS)} are empty")
@@ -82,22 +82,22 @@ class Tags:
     def _chosen(
         self, treebank: Treebank, dev: Treebank | None, fields: list[str], progress: Progress | None
     ) -> Morphology:
-        """The model of XPOS and FEATS with the parts that are best on development data."""
-        ways = list(PARTS) if dev is not None and "feats" in fields else list(PARTS)[:1]
-        tagged = None if dev is None else self._with_upos(dev)
-        best, most = None, -1.0
-        for parts in ways:
-            made = learn_morphology(
+        """The model of XPOS and FEATS. With development data its parts, and which words keep to the labels that they
+        have in the treebank, are those that are best there; without they are the first ones."""
+        choose = dev is not None
+        tagged = self._with_upos(dev) if dev is not None else treebank
+        best, most, about = None, -1.0, ""
+        for parts in list(PARTS) if choose and "feats" in fields else list(PARTS)[:1]:
+            learnt = learn_morphology(
                 treebank, fields, parts=parts, passes=self.passes, seed=self.seed, progress=progress
             )  # fmt: skip
-            if tagged is None or len(ways) == 1:
-                return made
-            right = _right(made.apply(tagged), tagged, fields)
-            logger.info("tags: %s by %s: %.2f on dev", " and ".join(fields).upper(), PARTS[parts], 100 * right)
-            if right > most:
-                best, most = made, right
+            for known in KNOWN if choose else KNOWN[:1]:
+                made = with_known_words(learnt, treebank, known)
+                right = _right(made.apply(tagged), dev, fields) if dev is not None else 0.0
+                if right > most:
+                    best, most, about = made, right, f"{PARTS[parts]}; {_shown(known)}"
         assert best is not None
-        logger.info("tags: chosen: %s", PARTS[best.parts])
+        logger.info("tags: %s learnt by %s", " and ".join(fields).upper(), about)
         return best
 
     def _report(self, dev: Treebank, fields: list[str]) -> None:
@@ -126,7 +126,7 @@ class Tags:
         """Make the model of UPOS small; at most so many points are lost on `dev`. That of XPOS and FEATS is small."""
         if self.upos_ is not None:
             corpus = None if dev is None else corpus_of(dev, ["form"], dev.column(UPOS))
-            self.upos_, _ = compacted(self.upos_, corpus, most_loss)
+            self.upos_ = compacted(self.upos_, corpus, most_loss)
 
     def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, models = packed_chains({} if self.upos_ is None else {UPOS: self.upos_})
@@ -157,6 +157,12 @@ def _without_upos(treebank: Treebank) -> Treebank:
 
 def _nothing(n: int) -> Column:
     return column_of_types(np.zeros(n, np.int32), [NOTHING])
+
+
+def _shown(known: int | None) -> str:
+    if known is None:
+        return "words may have any label of their UPOS"
+    return f"words that occur {counted(known, 'time')} or more keep to their labels"
 
 
 def _right(found: Treebank, gold: Treebank, fields: list[str]) -> float:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_strings
-from palmette.data.edit_scripts import applied, parsed
+from palmette.data.edit_scripts import WHOLE, applied, parsed
 from palmette.features.encode import Encoder, hash_optional
 from palmette.features.resources import Resources
 from palmette.features.templates import parse
@@ -24,7 +24,7 @@ from palmette.pipeline.keys import keys_of_cells, looked_up, mixed
 from palmette.training.result import Progress
 
 READ = ("form", "upos", "feats")
-PASSES = 8
+PASSES = 5
 CAP = 0.1
 SEVERAL = 2  # forms that a script must have to be one for other words
 CHOICES = 8  # scripts that are looked at
@@ -66,7 +66,10 @@ class WordScripts(NamedTuple):
         ]
         hash, _ = hash_optional([lemma for row in made for lemma in row])
         tags = np.repeat(upos.hash[upos.ids], CHOICES)
-        seen = looked_up(self.known, mixed(hash, tags)).reshape(found.shape) >= 0
+        edits = np.array([not script.startswith(WHOLE) for script in scripts], np.bool_)[
+            found
+        ]  # others are always known
+        seen = edits & (looked_up(self.known, mixed(hash, tags)).reshape(found.shape) >= 0)
         total = np.where(found >= 0, scores + BONUS * self.model.unit * seen, -np.inf)
         return [row[k] for row, k in zip(made, total.argmax(axis=1).tolist(), strict=True)]
 
