@@ -74,7 +74,7 @@ def l1_path() -> dict[str, Any]:
     paths: dict[str, list[float]] = {}
     left, scores = [], []
     for k, l1 in enumerate(PENALTIES):
-        tagger = Tagger("chunk", learner=Crf(l1=l1, l2=0.0, iterations=400)).fit(X, y)
+        tagger = Tagger("chunk", learner=Crf(l1=l1, l2=0.0, iterations=400, tolerance=5e-5)).fit(X, y)
         rows = inspection(tagger.model_, 10**6, None)["top"]
         for row in rows["B-VP"]:
             paths.setdefault(row["name"], [0.0] * len(PENALTIES))[k] = row["weight"]
