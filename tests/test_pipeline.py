@@ -104,7 +104,7 @@ def test_jackknifed_columns_are_predicted_ones(folder: Path, monkeypatch: pytest
     """The parser sees no gold tag: with tags that nothing predicts it would learn from them."""
     seen = []
     monkeypatch.setattr(training.Trees, "fit", lambda self, bank, dev=None, **rest: seen.append((bank, dev)) or self)
-    monkeypatch.setattr(training.Trees, "compact", lambda self, dev, loss: None)
+    monkeypatch.setattr(training.Trees, "compact", lambda self, dev, loss, **rest: None)
     gold = load_trees("test")
     for jackknife, components in ((True, ("tag", "parse")), (False, ("tag", "parse")), (True, ("parse",))):
         Pipeline(passes=1, folds=3, jackknife=jackknife, components=components).fit(gold)
@@ -296,6 +296,10 @@ def test_gold_annotations_are_not_read(nlp: Pipeline, folder: Path) -> None:
     assert found["UPOS"].correct == nlp.evaluate(folder / TEST, input="gold-tokens")["UPOS"].correct
     assert found["Lemmas"].correct == 0
     assert "LAS" not in list(found)
+    only.model_ = nlp.model_.only(["parse"])
+    alone = nlp.component("parse").parser.evaluate(bank)
+    assert only.evaluate(bank, input="gold-tokens")["LAS"].f1 == pytest.approx(alone.las)
+    assert only.evaluate(bank, input="gold-tokens")["UPOS"].correct == 0
     with pytest.raises(UsageError, match="none of text, gold-tokens"):
         nlp.evaluate(bank, input="words")
 

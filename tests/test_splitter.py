@@ -390,6 +390,19 @@ def test_parts_make_the_same_splitter(splitter: Splitter) -> None:
     assert again.parts()[1] == meta
 
 
+def test_a_compact_splitter_splits_as_well() -> None:
+    made, dev = Splitter().fit(treebank(english(200, 11))), treebank(english(100, 12))
+    size = sum(array.nbytes for array in made.parts()[0].values())
+    gold = gold_split(treebank(english(100, 13)))
+    for data in (None, dev):
+        made.compact(data, 0.1)
+        arrays, meta = made.parts()
+        assert sum(array.nbytes for array in arrays.values()) < size
+        found = Splitter.from_parts(arrays, meta, "t").split(gold.text)
+        assert f1(found, gold, "tokens") > 0.99
+        assert f1(found, gold, "sentences") > 0.98
+
+
 def test_the_same_seed_makes_the_same_splitter() -> None:
     bank = treebank(english(60, 10))
     one, two = (Splitter(seed=3).fit(bank).parts() for _ in range(2))

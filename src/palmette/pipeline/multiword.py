@@ -156,6 +156,10 @@ class Multiword:
             found.append(None if words is None else tuple(words))
         return found
 
+    def compact(self) -> Multiword:
+        """The same with weights of 8 bits."""
+        return self if self.model is None else Multiword(self.words, compacted(self.model, None, 0.0))
+
     @property
     def stored(self) -> dict[str, list[str]]:
         """The dictionary as a file has it."""
@@ -210,7 +214,7 @@ def learn_multiword(split: SplitText, *, seed: int = 1) -> Multiword:
     corpus.labels = column_of_types(np.array([names.index(label) for label in labels], np.int32), names)
     learner = Mira(nbest=3, aggressiveness=0.02)
     tagger = Tagger(template=parse(_TEMPLATES), learner=learner, passes=_PASSES, seed=seed, ends=False)
-    return Multiword(several, compacted(trained_chain(corpus, tagger), None, 0.0))
+    return Multiword(several, trained_chain(corpus, tagger))
 
 
 def _common_rules(several: Mapping[str, Sequence[str]]) -> dict[str, Rule]:

@@ -137,10 +137,12 @@ def _cut_long_tokens(marks: np.ndarray, start: np.ndarray, end: np.ndarray) -> N
     ends = np.flatnonzero(marks)
     begins = np.append(0, ends[:-1] + 1)
     for token in np.flatnonzero(end[ends] - start[begins] > MOST_CHARACTERS).tolist():
-        low = int(start[begins[token]])
-        for unit in range(int(begins[token]), int(ends[token])):
-            if int(end[unit + 1]) - low > MOST_CHARACTERS:
-                marks[unit], low = TOKEN, int(start[unit + 1])
+        first, last = int(begins[token]), int(ends[token])
+        firsts, lasts = start[first : last + 1].tolist(), end[first : last + 1].tolist()
+        low = firsts[0]
+        for unit in range(last - first):
+            if lasts[unit + 1] - low > MOST_CHARACTERS:
+                marks[first + unit], low = TOKEN, firsts[unit + 1]
 
 
 def _cut_long_sentences(last: np.ndarray) -> None:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MARKS, WORDS = "marks", "words"  # the two models
-MOST_LOSS = 0.02  # points of accuracy of units on development data that making the model small may cost
 
 
 class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,7 +63,7 @@ class Splitter:
     def fit(
         self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None, threads: int = 1
     ) -> Self:
-        """Learn from a treebank with its text. `dev` tells how much can be left out of the model."""
+        """Learn from a treebank with its text. Development data does not change what is learnt."""
         split = gold_split(treebank)
         if not split.n_sentences:
             raise DataError("no sentence to learn from", file=treebank.corpus.source)
@@ -74,15 +73,20 @@ class Splitter:
         units = rule.units(codes, cells_of(split.text, codes))
         self.reader = UnitReader(rule, learn_capitals(split, units))
         self.multiword = learn_multiword(split, seed=self.seed)
-        model = learn_marks(split, self.reader, progress, passes=self.passes, seed=self.seed)
-        held_out = None if dev is None else gold_split(dev)
-        measured = None if held_out is None else marked_corpus(held_out, self.reader)
-        self.model = compacted(model, measured, MOST_LOSS)
+        self.model = learn_marks(split, self.reader, progress, passes=self.passes, seed=self.seed)
         return self._ready()
 
     def _ready(self) -> Self:
         self._marks = np.array([LABELS.index(label) for label in self.model.labels])
         return self
+
+    def compact(self, dev: Treebank | None, most_loss: float) -> None:
+        """Make the models small, with at most so many points lost in the accuracy of units on development data; without
+        it no attribute is dropped."""
+        measured = None if dev is None else marked_corpus(gold_split(dev), self.reader)
+        self.model = compacted(self.model, measured, most_loss)
+        self.multiword = self.multiword.compact()
+        self._ready()
 
     def split(self, text: str, *, block: int = BLOCK) -> SplitText:
         """The sentences, tokens and words of a text. About `block` characters are looked at at a time."""

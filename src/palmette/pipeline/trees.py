@@ -35,10 +35,10 @@ class Trees:
         self.parser.fit(treebank, dev=dev, progress=progress, threads=threads)
         return self
 
-    def compact(self, dev: Treebank | None, most_loss: float) -> None:
-        """Make the model small; at most so many points of LAS are lost on `dev`. It stays as it is if that cannot be."""
+    def compact(self, dev: Treebank | None, most_loss: float, *, threads: int = 1) -> None:
+        """Make the model small; at most so many points of LAS are lost on `dev`. It stays as it is if not."""
         try:
-            self.parser.compact(dev, most_loss=most_loss)
+            self.parser.compact(dev, most_loss=most_loss, threads=threads)
         except UsageError as error:  # rounded weights lose more
             logger.info("the parser keeps all its weights: %s", error)
 
