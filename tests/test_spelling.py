@@ -73,7 +73,7 @@ def test_both_spellings() -> None:
         (spelt, (Parser, "merge", True), "merge=True", "--merge"),
         (spelt, (Tagger, "ends", False), "ends=False", "--no-ends"),
         (spelt, (Tagger, "lexicons", {"a": "FILE"}), "lexicons={'a': 'FILE'}", "--lexicons a=FILE"),
-        (spelt, (TextSpec, "max_line"), "spec=TextSpec(max_line=...)", "--max-line BYTES"),
+        (spelt, (TextSpec, "max_line"), "spec=FormatSpec(max_line=...)", "--max-line BYTES"),
         (named, (FormatSpec, "label"), "FormatSpec(label=...)", "--label"),
         (named, (Tagger, "min_count"), "min_count", "--min-count"),
         (named, (Beam, "width"), "width", "--beam"),
@@ -326,7 +326,7 @@ CASES: dict[str, Case] = {
     ),
     "encoding": (
         lambda: Tagger().fit_file("latin.txt"), "train latin.txt -o m.palm -q",
-        "For example: spec=TextSpec(encoding='latin-1')", "For example: --encoding latin-1",
+        "For example: spec=FormatSpec(encoding='latin-1')", "For example: --encoding latin-1",
     ),
     "ragged lines": (
         lambda: Tagger().fit_file("ragged.txt"), "train ragged.txt -o m.palm -q",

@@ -49,6 +49,7 @@ class TextSpec(Value):
     """How the bytes of a text file become lines and cells."""
 
     parameter = "spec"
+    called = "FormatSpec"  # which has these options too, and which every function takes
     encoding: str = option(
         default=UTF8, group="data", metavar="NAME", check=check_encoding,
         help="Encoding of the data, by its name in Python: utf-8, latin-1, cp1252, utf-16, ... What is made from the "

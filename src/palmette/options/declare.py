@@ -316,6 +316,7 @@ class Value(Options):
 
     kind: ClassVar[str] = ""  # its name among the variants
     parameter: ClassVar[str] = ""  # what estimators and functions call it: learner, search, states, spec
+    called: ClassVar[str] = ""  # the class that messages name, if that is another one with the same options
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

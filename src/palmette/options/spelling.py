@@ -60,8 +60,10 @@ def named(owner: type[Options], name: str) -> str:
     option = owner.__options__[name]
     if on_command_line():
         return f"--{option.flag_name}"
-    of_files = issubclass(owner, Value) and owner.parameter == "spec"
-    return f"{owner.__name__}({name}=...)" if of_files else name
+    if not issubclass(owner, Value):
+        return name
+    of_files = owner.parameter == "spec"
+    return f"{_class(owner)}({name}=...)" if of_files else name
 
 
 def spelt(owner: type[Options], name: str, value: Any = ...) -> str:
@@ -79,7 +81,11 @@ def _given(owner: type[Options], option: Option, value: str) -> str:
     if not issubclass(owner, Value) or not owner.parameter:
         return f"{option.name}={value}"
     inside = f"{option.name}={value}" if option.kw_only else value
-    return f"{owner.parameter}={owner.__name__}({inside})"
+    return f"{owner.parameter}={_class(owner)}({inside})"
+
+
+def _class(owner: type[Value]) -> str:
+    return owner.called or owner.__name__
 
 
 def _typed(value: Any) -> str:
