@@ -207,10 +207,10 @@ def test_named_sets(name: str, n_columns: int, order: int) -> None:
             atom_function(macro.atom)
 
 
-def test_chunk_holds_the_19_templates_of_crfpp() -> None:
+def test_chunk_reads_words_and_tags_at_the_places_of_the_19_templates_of_crfpp() -> None:
     words: list[tuple[int, ...]] = [(-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1)]
     tags = [*words, (-2, -1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2)]
-    expected = {tuple(Macro(row, 0) for row in rows) for rows in words}
+    expected = {tuple(Macro(row, 0, "lower.normal") for row in rows) for rows in words}
     expected |= {tuple(Macro(row, 1) for row in rows) for rows in tags}
     assert len(expected) == 19
     assert expected <= {template.macros for template in named_set("chunk").templates}

@@ -32,7 +32,9 @@ def averaged() -> dict[str, Any]:
     for estimator, name, colour in (("avg", "average of all weights", "blue"), ("last", "last weights", "orange")):
         runs = []
         for seed in SEEDS:
-            tagger = Tagger("pos", estimator=estimator, passes=PASSES, seed=seed).fit(*train, dev=dev)
+            tagger = Tagger("pos", learner="perceptron", estimator=estimator, passes=PASSES, seed=seed).fit(
+                *train, dev=dev
+            )
             runs.append(_to([100 * row["dev"] for row in tagger.training_log_], PASSES))
         by_pass = list(zip(*runs, strict=True))
         lines.append(

@@ -74,7 +74,7 @@ def _with_tagger(model: PipelineModel, path: str) -> Tags:
     tagger = Tagger.load(path)
     encoder = tagger.model_.encoder
     if encoder is None or encoder.n_columns > 1:
-        raise UsageError(f"{path} reads more than the words; a pipeline's tagger is trained with --columns form")
+        raise UsageError(f"{path} reads more than the words; a pipeline's tagger is trained on forms alone")
     made = Tags()
     made.upos_ = tagger.model_
     made.morphology_ = model.component("tag").morphology_ if "tag" in model.names else None

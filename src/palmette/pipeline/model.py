@@ -14,7 +14,7 @@ from palmette.data.files import FilePath
 from palmette.data.split_text import SplitText
 from palmette.data.stream import map_in_order
 from palmette.data.treebank import FIELDS, NOTHING, Treebank, without_trees
-from palmette.errors import UsageError
+from palmette.errors import UsageError, either
 from palmette.options.pipeline import SPLITTER
 from palmette.pipeline.components import Annotates, Parts, Splits, component_class, in_order
 from palmette.pipeline.file import PipelineFile, PipelineMeta, StoredComponent, load_pipeline, save_pipeline
@@ -79,8 +79,8 @@ class PipelineModel:
         """Sentences, tokens and words of a text."""
         if SPLITTER not in self.meta.components:
             raise UsageError(
-                "the pipeline has no component 'tok', so it does not read plain text: give it words (--input conllu or "
-                "tokens; in Python annotate)"
+                "the pipeline has no component 'tok', so it does not read plain text: give it words, "
+                + either("by annotate(sentences)", "by --input conllu or --input tokens")
             )
         return cast(Splits, self.component(SPLITTER)).split(text)
 

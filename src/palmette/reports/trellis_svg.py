@@ -19,7 +19,7 @@ from palmette.structures.chain.trellis import TrellisRecord
 _SIZE, _SMALL = 14, 10
 _RADIUS, _ROW, _TOP, _EDGE, _GAP = 9, 44, 46, 16, 26
 _CHARACTER = 0.58  # of the size: about the mean width of a letter
-_SCALE = 6.0  # how far behind a state is a third as dark
+_SHARE = 0.2  # of how far states are behind in the mean: so far behind, a state is a third as dark
 # Every rule begins with the picture's own class: notebooks put the picture into their page, where others would see it.
 _STYLE = f"""
 {palette("palmette-trellis")}
@@ -142,8 +142,15 @@ def _thin(record: TrellisRecord, row: dict[int, int], x: Sequence[float], y: Seq
     return lines
 
 
+def _scale(record: TrellisRecord, states: Sequence[int]) -> float:
+    """How far behind a state is a third as dark: models have scores of different sizes."""
+    found = [row[state] for row in record.behind for state in states]
+    shown = [behind for behind in found if behind is not None and 0.0 < behind < math.inf]
+    return _SHARE * sum(shown) / len(shown) if shown else 1.0
+
+
 def _nodes(record: TrellisRecord, states: Sequence[int], x: Sequence[float], y: Sequence[float]) -> list[str]:
-    parts = []
+    parts, scale = [], _scale(record, states)
     for i, at in enumerate(x):
         for k, state in enumerate(states):
             behind = record.behind[i][state]
@@ -151,7 +158,7 @@ def _nodes(record: TrellisRecord, states: Sequence[int], x: Sequence[float], y: 
             if behind is None:
                 parts.append(f'<circle class="forbidden" {place} r="{_RADIUS - 4}"/>')
                 continue
-            shade = max(0.04, math.exp(-max(0.0, behind) / _SCALE))
+            shade = max(0.04, math.exp(-max(0.0, behind) / scale))
             parts.append(f'<circle class="paper" {place} r="{_RADIUS}"/>')
             parts.append(f'<circle class="node" {place} r="{_RADIUS}" fill-opacity="{shade:.3f}"/>')
             if record.best[i] != state:
