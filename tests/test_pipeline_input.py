@@ -123,7 +123,9 @@ def test_what_is_not_a_string(nlp: Pipeline, text: Any) -> None:
 
 def test_documents_are_the_same_one_by_one_and_together(nlp: Pipeline) -> None:
     texts = [text for text in TEXTS.values() if len(text) < 1000]
-    assert [d.to_conllu() for d in nlp.pipe(texts, threads=2)] == [nlp(text).to_conllu() for text in texts]
+    alone = [nlp(text).to_conllu() for text in texts]
+    assert [doc.to_conllu() for doc in nlp.pipe(texts, threads=2)] == alone
+    assert [doc.to_conllu() for doc in nlp.pipe(texts[::-1])] == alone[::-1]
 
 
 # Files

@@ -61,7 +61,7 @@ def read_units(text: str, rule: UnitRule, capitals: Capitals) -> UnitText:
     word_start = start[first]
     word_end = end[np.append(np.flatnonzero(first)[1:], start.size) - 1]
     gap = _with_breaks(gap, breaks, offset, (start, end), (word_end - word_start)[word])
-    gap[offset[1:] - 1] = HARD  # whatever follows a paragraph: the end of the text, or another one
+    gap[offset[1:] - 1] = HARD  # whatever follows, or nothing: a paragraph is the same by itself and within a text
     words = cells.column(word_start, np.minimum(word_end, word_start + _LONGEST_WORD))
     columns = [
         units.cells,
