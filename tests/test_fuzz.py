@@ -99,7 +99,7 @@ def test_every_kind_of_model_is_changed_in_every_way(models: list[Model]) -> Non
     drawn = Counter((case.model.name, case.way) for case in map(cases.case, range(20_000)))
     assert set(drawn) == {(model.name, way) for model in models for way in WAYS}
     tasks = {model.task for model in models}
-    assert tasks == {"chain", "parse", "classify", "lm"}
+    assert tasks == {"chain", "parse", "classify", "lm", "pipeline"}
 
 
 def test_models_that_are_not_changed_are_used_without_any_refusal(models: list[Model], tmp_path: Path) -> None:
