@@ -29,7 +29,11 @@ from palmette.training.result import Progress
 logger = logging.getLogger(__name__)
 
 SCORES = "dev scores"
-SHARES = {"tok": 0.1, "tag": 0.2, "parse": 0.5}  # of the points that may be lost; lost tags cost the parser, too
+SHARES = {
+    "tok": 0.1,
+    "tag": 0.2,
+    "parse": 0.5,
+}  # of the points that may be lost in all; tags that are lost cost the parser, too
 
 
 class PipelineOutcome(NamedTuple):

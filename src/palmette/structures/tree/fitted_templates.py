@@ -88,7 +88,7 @@ def described(found: Morphology) -> str:
     for whose, gains in (("its own", found.dependant), ("its head's", found.head)):
         if gains:
             parts.append(f"of {whose} features " + ", ".join(f"{name} ({bits:.2f})" for name, bits in gains.items()))
-    return "; ".join(parts) if len(parts) > 1 else f"{tag}; no morphological category tells more than tags do"
+    return "; ".join(parts) if len(parts) > 1 else f"{tag}; no morphological category tells much more"
 
 
 def fitted_text(treebank: Treebank, found: Morphology) -> str:
