@@ -27,6 +27,7 @@ from bench import (
     sparse,
     speed,
     start,
+    udpipe,
 )
 from bench.downstream.command import bench_downstream
 from bench.downstream.grobid import bench_grobid
@@ -59,6 +60,8 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "pick": lambda data, times: pick.bench_pick(data),
     "downstream": bench_downstream,
     "scale": lambda data, times: scale.bench_scale(data),
+    "udpipe": udpipe.bench_udpipe,
+    "udpipe-ewt": udpipe.bench_udpipe_ewt,
     "report": lambda data, times: write_report(),
 }
 

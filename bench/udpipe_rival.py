@@ -1,24 +1,26 @@
 """UDPipe 1 as its authors trained it: the settings that they published with the models of UD 2.5, treebank by treebank.
 
-`python -m bench.udpipe_rival [--data FOLDER] vi tr ewt` trains models ahead of `python -m bench udpipe`. A model that
-is in bench/out/udpipe with its record is not trained again.
+`python -m bench.udpipe_rival vi tr ewt` trains models ahead of `python -m bench udpipe`. What is in bench/out/udpipe
+with its record is not trained again.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
-import ufal.udpipe as udpipe
-
 from bench.measure import HERE, data_folder, process
 from bench.word_vectors import skip_gram, write_vectors
 
 OUT = HERE / "out" / "udpipe"
 FILES = {"vi": "ud-vi/vi_vtb-ud", "tr": "ud-tr/tr_imst-ud", "ewt": "ud-ewt/en_ewt-ud"}
+PARTS = ("words", "tokenizer")  # tagger, lemmatizer and parser; the parser learns from what the tagger finds
+EPOCHS = 100  # of the tokenizer
+NONE = "none"
 # What differs between treebanks; the rest is in `options`.
 TOKENIZER = {
     "vi": "dimension=64;segment_size=200;initialization_range=0.2;learning_rate=0.005;dropout=0.3",
@@ -34,10 +36,10 @@ PARSER = {"vi": "l2=0.3;structured_interval=10", "tr": "l2=0.5;structured_interv
           "ewt": "l2=0.3;structured_interval=10"}  # fmt: skip
 
 
-def options(name: str, vectors: Path) -> tuple[str, str, str]:
+def options(name: str, vectors: Path, epochs: int = EPOCHS) -> tuple[str, str, str]:
     """Settings of tokenizer, tagger and parser: `models-ud-2.5/params_*` of the authors."""
     t: Any = TAGGER[name]
-    tokenizer = f"{TOKENIZER[name]};epochs=100;batch_size=50;learning_rate_final=0;early_stopping=1"
+    tokenizer = f"{TOKENIZER[name]};epochs={epochs};batch_size=50;learning_rate_final=0;early_stopping=1"
     tagger = (
         f"models=2;templates_1=tagger;guesser_suffix_rules_1={t['rules'][0]};guesser_enrich_dictionary_1={t['enrich'][0]};"
         f"guesser_prefixes_max_1=0;use_lemma_1={t['lemma']};use_xpostag_1=1;use_feats_1=1;provide_lemma_1=0;"
@@ -55,37 +57,73 @@ def options(name: str, vectors: Path) -> tuple[str, str, str]:
     return tokenizer, tagger, parser
 
 
-def trained(name: str, data: Path) -> dict[str, Any]:
-    """The record of a model, which is trained in a process of its own unless it is there already."""
-    record = OUT / f"{name}.json"
-    if record.exists() and (OUT / f"{name}.udpipe").exists():
-        found: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
-        return found
+def trained(name: str, data: Path, epochs: int = EPOCHS) -> dict[str, Any]:
+    """The record of a model, whose parts are trained and joined unless they are there already."""
+    found = {part: trained_part(name, part, data, epochs) for part in PARTS}
+    if not _file(name).exists():
+        _joined(name)
+    return {
+        "parts": found,
+        "cpu": sum(part["cpu"] for part in found.values()),
+        "megabytes": max(part["megabytes"] for part in found.values()),
+        "model_megabytes": _file(name).stat().st_size / 1e6,
+    }
+
+
+def trained_part(name: str, part: str, data: Path, epochs: int = EPOCHS) -> dict[str, float]:
+    """The record of one of PARTS, which is trained in a process of its own unless there is one."""
     OUT.mkdir(parents=True, exist_ok=True)
-    print(f"training UDPipe on {FILES[name]}: log in {OUT / name}.log", file=sys.stderr, flush=True)
-    took, cpu, peak = process([sys.executable, "-m", "bench.udpipe_rival", "train", name, str(data)])
-    size = (OUT / f"{name}.udpipe").stat().st_size / 1e6
-    found = {"seconds": took, "cpu": cpu, "megabytes": peak, "model_megabytes": size}
-    record.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    record = _file(name, part, "json")
+    if not record.exists():
+        print(f"training UDPipe: {name}, {part}; its log is {_file(name, part, 'log')}", file=sys.stderr, flush=True)
+        told = [sys.executable, "-m", "bench.udpipe_rival", "train", part, name, str(data), str(epochs)]
+        took, cpu, peak = process(told)
+        figures = {"seconds": took, "cpu": cpu, "megabytes": peak}
+        if part == "tokenizer":
+            figures["epochs"] = epochs
+        record.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    found: dict[str, float] = json.loads(record.read_text(encoding="utf-8"))
     return found
 
 
-def train(name: str, data: Path) -> None:
-    """Files to a saved model; the program reports to a log."""
-    log = os.open(OUT / f"{name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+def _file(name: str, part: str = "", kind: str = "udpipe") -> Path:
+    return OUT / f"{name}{part and '-'}{part}.{kind}"
+
+
+def train(part: str, name: str, data: Path, epochs: int) -> None:
+    """Files to a saved model with some components; the program reports to a log."""
+    log = os.open(_file(name, part, "log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(log, sys.stderr.fileno())
-    parts = [_sentences(data / f"{FILES[name]}-{part}.conllu") for part in ("train", "dev")]
-    vectors = OUT / f"{name}.vectors"
-    forms = [[word.form.replace(" ", "\u00a0") for word in list(s.words)[1:]] for s in parts[0]]
-    write_vectors(vectors, *skip_gram(forms))
+    learnt, heldout = (_sentences(data / f"{FILES[name]}-{half}.conllu") for half in ("train", "dev"))
+    vectors = _file(name, "forms", "vectors")
+    if part == "words":
+        forms = [[word.form.replace(" ", "\u00a0") for word in list(s.words)[1:]] for s in learnt]
+        write_vectors(vectors, *skip_gram(forms))
+    tokenizer, tagger, parser = options(name, vectors, epochs)
+    chosen = (NONE, tagger, parser) if part == "words" else (tokenizer, NONE, NONE)
+    _save(_file(name, part), learnt, heldout, *chosen)
+
+
+def _joined(name: str) -> None:
+    """One model of the parts."""
+    tokenizer, words = (f"from_model=file:{_file(name, part)}" for part in reversed(PARTS))
+    _save(_file(name), None, None, tokenizer, words, words)
+
+
+def _save(path: Path, learnt: Any, heldout: Any, *settings: str) -> None:
+    from ufal import udpipe
+
+    learnt, heldout = learnt or udpipe.Sentences(), heldout or udpipe.Sentences()
     complaint = udpipe.ProcessingError()
-    model = udpipe.Trainer.train("morphodita_parsito", parts[0], parts[1], *options(name, vectors), complaint)
+    model = udpipe.Trainer.train("morphodita_parsito", learnt, heldout, *settings, complaint)
     if complaint.occurred():
         sys.exit(complaint.message)
-    (OUT / f"{name}.udpipe").write_bytes(model)
+    path.write_bytes(model)
 
 
-def _sentences(path: Path) -> udpipe.Sentences:
+def _sentences(path: Path) -> Any:
+    from ufal import udpipe
+
     read, reader, sentence = udpipe.Sentences(), udpipe.InputFormat.newConlluInputFormat(), udpipe.Sentence()
     reader.setText(path.read_text(encoding="utf-8"))
     complaint = udpipe.ProcessingError()
@@ -97,18 +135,28 @@ def _sentences(path: Path) -> udpipe.Sentences:
     return read
 
 
-def pipeline(name: str, source: str) -> udpipe.Pipeline:
+def pipeline(name: str, source: str) -> Any:
     """Plain text (source "tokenize") or CoNLL-U (source "conllu") to CoNLL-U."""
+    from ufal import udpipe
+
     model = udpipe.Model.load(str(OUT / f"{name}.udpipe"))
     made = udpipe.Pipeline(model, source, udpipe.Pipeline.DEFAULT, udpipe.Pipeline.DEFAULT, "conllu")
     made.model = model  # it is not kept by the pipeline itself
     return made
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.udpipe_rival", description=__doc__)
+    parser.add_argument("names", nargs="+", choices=list(FILES))
+    parser.add_argument("--data", help="folder of the corpora (default ../shared/data)")
+    parser.add_argument("--epochs", type=int, default=EPOCHS, help="of the tokenizer; its authors trained 100")
+    given = parser.parse_args()
+    for name in given.names:
+        print(name, trained(name, data_folder(given.data), given.epochs), flush=True)
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["train"]:
-        train(sys.argv[2], Path(sys.argv[3]))
+        train(sys.argv[2], sys.argv[3], Path(sys.argv[4]), int(sys.argv[5]))
     else:
-        at = 3 if sys.argv[1:2] == ["--data"] else 1
-        for treebank in sys.argv[at:]:
-            print(treebank, trained(treebank, data_folder(sys.argv[2] if at == 3 else None)))
+        main()

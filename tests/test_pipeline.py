@@ -104,7 +104,7 @@ def test_jackknifed_columns_are_predicted_ones(folder: Path, monkeypatch: pytest
     """The parser sees no gold tag: with tags that nothing predicts it would learn from them."""
     seen = []
     monkeypatch.setattr(training.Trees, "fit", lambda self, bank, dev=None, **rest: seen.append((bank, dev)) or self)
-    monkeypatch.setattr(training.Trees, "compact", lambda self, dev, loss: None)
+    monkeypatch.setattr(training.Trees, "compact", lambda self, dev, loss, **rest: None)
     gold = load_trees("test")
     for jackknife, components in ((True, ("tag", "parse")), (False, ("tag", "parse")), (True, ("parse",))):
         Pipeline(passes=1, folds=3, jackknife=jackknife, components=components).fit(gold)
@@ -151,12 +151,19 @@ def test_a_text_becomes_a_document(nlp: Pipeline) -> None:
 
 
 def test_many_texts(nlp: Pipeline) -> None:
-    texts = [TEXT, "", "It rains.", "She baked bread.\n\nNow."] * 3
-    alone = [nlp(text).to_dict() for text in texts]
+    texts = [TEXT, "", "It rains.", " \n", "\n\nShe baked bread.\n\nNow. ", "No end", "e\u0301a"] * 3
+    alone = [nlp(text) for text in texts]
     for threads in (1, 3):
-        assert [doc.to_dict() for doc in nlp.pipe(iter(texts), threads=threads)] == alone
+        found = list(nlp.pipe(iter(texts), threads=threads))
+        assert [doc.text for doc in found] == texts
+        assert [doc.to_dict() for doc in found] == [doc.to_dict() for doc in alone]
+        assert [doc.to_conllu() for doc in found] == [doc.to_conllu() for doc in alone]
+        for doc in found:
+            doc.split.check()
     with pytest.raises(DataError, match="call the pipeline"):
         list(nlp.pipe("a text"))
+    with pytest.raises(DataError, match="a text is a string, and this is int"):
+        list(nlp.pipe(["one", 2]))  # type: ignore[list-item]
 
 
 def test_known_words(nlp: Pipeline, folder: Path) -> None:
@@ -289,6 +296,10 @@ def test_gold_annotations_are_not_read(nlp: Pipeline, folder: Path) -> None:
     assert found["UPOS"].correct == nlp.evaluate(folder / TEST, input="gold-tokens")["UPOS"].correct
     assert found["Lemmas"].correct == 0
     assert "LAS" not in list(found)
+    only.model_ = nlp.model_.only(["parse"])
+    alone = nlp.component("parse").parser.evaluate(bank)
+    assert only.evaluate(bank, input="gold-tokens")["LAS"].f1 == pytest.approx(alone.las)
+    assert only.evaluate(bank, input="gold-tokens")["UPOS"].correct == 0
     with pytest.raises(UsageError, match="none of text, gold-tokens"):
         nlp.evaluate(bank, input="words")
 

@@ -8,8 +8,7 @@ import pytest
 
 from palmette.data.formats.conllu import parse_treebank
 from palmette.data.split_text import gold_split
-from palmette.data.treebank import Treebank
-from palmette.pipeline.batches import BATCH, CHARACTERS, batches, documents
+from palmette.pipeline.batches import BATCH, CHARACTERS, batches
 from palmette.pipeline.document import Document
 from palmette.pipeline.plain import column_lines, features, plain_sentences
 
@@ -114,19 +113,6 @@ def test_columns(doc: Document) -> None:
     lines = list(column_lines(doc.treebank))
     assert lines[1] == "nos\tnosotros\tPRON\tP\tCase=Acc\t1\tobj"
     assert [k for k, line in enumerate(lines) if not line] == [8, 12]
-
-
-def test_texts_annotated_together_are_as_alone(doc: Document) -> None:
-    split, bank = doc.split, doc.treebank
-    lower = [form.lower() for form in bank.forms.cells()]
-
-    def annotate(words: Treebank) -> Treebank:
-        return words.with_column("lemma", words.forms).with_column("upos", words.forms)
-
-    both = documents([split, split], annotate)
-    alone = documents([split], annotate)
-    assert [one.to_dict() for one in both] == [alone[0].to_dict()] * 2
-    assert [word.lemma.lower() for word in both[1].words] == lower
 
 
 def test_batches_are_bounded() -> None:

@@ -60,6 +60,22 @@ FLAGS = {
         "w": "it is --stop-window N here",
         "heldout": "it is --dev FILE here",
     },
+    "pipeline run": {
+        "tokenize": "plain text is what is read, unless --input says otherwise",
+        "tokenizer": "plain text is what is read, unless --input says otherwise",
+        "tag": "all components run; --components tok,tag,lemma stops before the parser",
+        "tagger": "all components run; --components tok,tag,lemma stops before the parser",
+        "parse": "all components run",
+        "parser": "all components run",
+        "outfile": "it is -o FILE here",
+        "format": "it is --input for what is read and --to for what is written",
+    },
+    "pipeline train": {
+        "heldout": "it is --dev FILE here",
+        "tokenizer": "--components NAME,... chooses what is trained",
+        "tagger": "--components NAME,... chooses what is trained",
+        "parser": "--components NAME,... chooses what is trained",
+    },
     "tag": {
         "m": "the model is the first argument here",
         "model": "the model is the first argument here",

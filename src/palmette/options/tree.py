@@ -17,8 +17,8 @@ HIDDEN_UPDATES = ("standard", "max-violation", "latest")  # with hidden variants
 
 
 # Of the parser of a pipeline, which learns from jackknifed tags, features and lemmas; chosen on development data.
-# The update is laso, that of a perceptron with a beam. Features of one state only take half of the memory.
-PIPELINE_SETTINGS: dict[str, Any] = {"features": "auto", "search": Beam(8), "passes": 10, "min_count": 2}
+# The update is laso, that of a perceptron with a beam. Features of fewer than three states are not missed.
+PIPELINE_SETTINGS: dict[str, Any] = {"features": "auto", "search": Beam(8), "passes": 10, "min_count": 3}
 
 
 class TreeOptions(TrainingOptions, UnicodeOptions):

@@ -1,15 +1,18 @@
-"""Many texts annotated together: a call for each short one would cost more than its words."""
+"""Many texts annotated together: a call for each short one would cost more than its words.
+
+They become one text with blank lines between them, which no component looks across, and what is found is cut again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice, pairwise
+from itertools import islice
 
 import numpy as np
 
-from palmette.data.corpus import Column, Corpus, column_of_strings, column_of_types
-from palmette.data.split_text import SplitText
-from palmette.data.treebank import FIELDS, NOTHING, Treebank, without_trees
+from palmette.data.corpus import Column, Corpus
+from palmette.data.split_text import BETWEEN_PARAGRAPHS, SplitText, empty_split
+from palmette.data.treebank import Treebank
 from palmette.errors import DataError
 from palmette.pipeline.document import Document
 
@@ -23,38 +26,55 @@ def batches(texts: Iterable[str]) -> Iterator[list[str]]:
         raise DataError("a list of texts is expected, and this is a string", hint="call the pipeline: nlp(text)")
     rest = iter(texts)
     while batch := list(islice(rest, 1)):
-        size = len(batch[0])
+        size = _length(batch[0])
         while len(batch) < BATCH and size < CHARACTERS and (more := list(islice(rest, 1))):
             batch += more
-            size += len(more[0])
+            size += _length(more[0])
         yield batch
 
 
-def documents(splits: list[SplitText], annotate: Callable[[Treebank], Treebank]) -> list[Document]:
-    """Texts annotated together, as documents of their own."""
-    if len(splits) == 1:
-        return [Document(splits[0], annotate(splits[0].treebank()))]
-    words = np.concatenate(([0], np.cumsum([split.n_words for split in splits]))).tolist()
-    parts = [split.offset[1:] + first for split, first in zip(splits, words, strict=False)]
-    offset = np.concatenate(([0], *parts)).astype(np.int64)
-    forms = column_of_strings(cell for split in splits for cell in split.forms.cells())
-    nothing = column_of_types(np.zeros(words[-1], np.int32), [NOTHING])
-    corpus = Corpus(offset, [forms, *(nothing for _ in FIELDS[1:])], source="the texts")
-    found = annotate(without_trees(corpus))
+def _length(text: str) -> int:
+    if not isinstance(text, str):
+        raise DataError(f"a text is a string, and this is {type(text).__name__}", hint="pipe() takes several texts")
+    return len(text)
+
+
+def documents(
+    texts: list[str], split: Callable[[str], SplitText], annotate: Callable[[Treebank], Treebank]
+) -> list[Document]:
+    """Texts split and annotated together, as documents of their own."""
+    whole = split(BETWEEN_PARAGRAPHS.join(texts))
+    found = annotate(whole.treebank())
+    if len(texts) == 1:
+        return [Document(whole, found)]
+    start = np.cumsum([0, *(len(text) + len(BETWEEN_PARAGRAPHS) for text in texts)])
+    tokens = np.searchsorted(whole.start, start)
+    sentences = np.searchsorted(whole.sentence, tokens)
+    words = whole.first_word[tokens]
     return [
-        Document(split, _words(found, split.offset, lo, hi))
-        for split, (lo, hi) in zip(splits, pairwise(words), strict=True)
+        Document(*_part(whole, found, text, int(start[k]), (tokens[k : k + 2], sentences[k : k + 2], words[k : k + 2])))
+        for k, text in enumerate(texts)
     ]
 
 
-def _words(treebank: Treebank, offset: np.ndarray, lo: int, hi: int) -> Treebank:
-    """Some of the words, which share their types with all."""
-    columns = [_cells(column, lo, hi) for column in treebank.corpus.columns]
-    corpus = Corpus(offset, columns, source=treebank.corpus.source)
-    return Treebank(corpus, treebank.heads[lo:hi], _cells(treebank.relations, lo, hi))
+def _part(
+    whole: SplitText, found: Treebank, text: str, start: int, bounds: tuple[np.ndarray, ...]
+) -> tuple[SplitText, Treebank]:
+    """One of the texts: its tokens, sentences and words by their bounds. Types of cells are shared by all."""
+    token, sentence, word = (slice(int(lo), int(hi)) for lo, hi in bounds)
+    forms = _cells(whole.forms, word)
+    split = SplitText(
+        text, whole.start[token] - start, whole.end[token] - start,
+        whole.sentence[sentence.start : sentence.stop + 1] - token.start,
+        whole.first_word[token.start : token.stop + 1] - word.start, forms, whole.paragraph[sentence],
+    )  # fmt: skip
+    split = split if split.n_tokens else empty_split(text)
+    columns = [_cells(column, word) for column in found.corpus.columns]
+    corpus = Corpus(split.offset, columns, source=found.corpus.source)
+    return split, Treebank(corpus, found.heads[word], _cells(found.relations, word))
 
 
-def _cells(column: Column, lo: int, hi: int) -> Column:
-    made = Column(column.ids[lo:hi], column.data, column.start, column.end, column.hash, column.power)
+def _cells(column: Column, which: slice) -> Column:
+    made = Column(column.ids[which], column.data, column.start, column.end, column.hash, column.power)
     made.__dict__["types"] = column.types
     return made

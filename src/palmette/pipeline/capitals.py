@@ -1,7 +1,7 @@
 """What a treebank tells about capitalised words: whether they are also written small, and whether they are names.
 
-After a full stop `The` begins a sentence, since the treebank has `the`; `Smith`, which has a capital within sentences too
-and is never small, may be a name after an abbreviation.
+After a full stop `The` begins a sentence, since the treebank has `the`; `Smith`, which has a capital within sentences
+too and is never small, may be a name after an abbreviation.
 """
 
 from __future__ import annotations

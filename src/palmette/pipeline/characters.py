@@ -58,6 +58,13 @@ class Classes:
         return found
 
 
+def bases(classes: np.ndarray) -> np.ndarray:
+    """The classes with that of the character before them in place of JOINER; JOINER where there is none."""
+    at = np.maximum.accumulate(np.where(classes == 1, -1, np.arange(classes.size)))
+    found = np.where(at < 0, 1, classes[np.maximum(at, 0)])
+    return np.where((classes == 1) & (found == 0), 1, found)
+
+
 def holds(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Whether a character and the next one are never apart, whatever their classes: bool[n-1]."""
     return ((classes[1:] == 1) | (codes[:-1] == ord(_AFTER_JOINER))) & (classes[:-1] > 0) & (classes[1:] > 0)

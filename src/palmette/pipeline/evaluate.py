@@ -27,12 +27,21 @@ def evaluate_pipeline(
         right = read_text(gold, spec)
         treebank = parse_treebank(right, shown(gold), labelled=False)
     if input == "gold-tokens":
-        guess = treebank_bytes(annotated(model, words_only(treebank), beam=beam, threads=threads), fields=ANNOTATIONS)
+        guess = treebank_bytes(_annotated(model, treebank, beam, threads), fields=ANNOTATIONS)
     else:
         job = make_job(model, "text", "conllu", None, beam)
         parts = map_in_order(job.work, _parts(job, gold_split(treebank).text), threads)
         guess = b"".join(data for data, _ in written(job, parts))
     return evaluate(right, guess)
+
+
+def _annotated(model: PipelineModel, gold: Treebank, beam: int | None, threads: int) -> Treebank:
+    """The words of gold with what the pipeline finds, and nothing else. A parser alone reads gold's tags and lemmas."""
+    words = words_only(gold)
+    if not {"tag", "lemma"} & set(model.names):
+        found = annotated(model, gold, ["parse"], beam, threads) if "parse" in model.names else words
+        return words.with_trees(found.heads, found.relations)
+    return annotated(model, words, beam=beam, threads=threads)
 
 
 def _parts(job: Job, text: str) -> Iterator[Part]:

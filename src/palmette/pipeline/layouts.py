@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from palmette.data.split_text import BETWEEN_PARAGRAPHS, SplitText
 
 _WIDTHS = 60, 100  # of wrapped lines
-_SHARES = (0.5, 0.2, 0.15, 0.15)  # of paragraphs: as they are, wrapped, sentences per line, paragraphs per line
-_PART = 30  # sentences of a paragraph that are laid out alike
+_SHARES = (0.3, 0.3, 0.2, 0.2)  # of paragraphs: as they are, wrapped, sentences per line, paragraphs per line
+_PART = 30  # sentences: longer paragraphs are several in the copy
 
 
 def relaid(split: SplitText, between: list[str]) -> SplitText:
@@ -51,16 +51,22 @@ def _joined_offsets(offsets: list[np.ndarray], shifts: list[int]) -> np.ndarray:
 
 
 def several_layouts(split: SplitText, seed: int) -> SplitText:
-    """The text as it is, and once more with each paragraph in one of the layouts. Long ones are laid out in parts."""
+    """The text as it is, and a copy with each paragraph in one of the layouts."""
     rng = np.random.default_rng(seed)
-    ways = [split.between(), wrapped(split, rng), sentence_lines(split), paragraph_lines(split)]
     begins = split.paragraph.copy()
     begins[::_PART] = True
-    first = [*split.sentence[:-1][begins].tolist(), split.n_tokens]
-    mixed = ways[0][:1]
-    for (a, b), way in zip(pairwise(first), rng.choice(len(ways), len(first) - 1, p=_SHARES).tolist(), strict=True):
+    copy = replace(split, paragraph=begins)
+    first = split.sentence[:-1][begins].tolist()
+    plain = split.between()
+    for t in first[1:]:
+        plain[t] = BETWEEN_PARAGRAPHS
+    copy = relaid(copy, plain)
+    ways = [plain, wrapped(copy, rng), sentence_lines(copy), paragraph_lines(copy)]
+    mixed = plain[:1]
+    bounds = pairwise([*first, split.n_tokens])
+    for (a, b), way in zip(bounds, rng.choice(len(ways), len(first), p=_SHARES).tolist(), strict=True):
         mixed += ways[way][a + 1 : b + 1]
-    return joined([split, relaid(split, mixed)])
+    return joined([split, relaid(copy, mixed)])
 
 
 # The white space between tokens, T+1 strings

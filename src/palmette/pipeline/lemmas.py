@@ -117,9 +117,6 @@ class Lemmas:
             number[hit] = self.numbers_[place[hit]]
         return number
 
-    def compact(self, dev: Treebank | None, most_loss: float) -> None:
-        """Nothing to do: what is learnt is small."""
-
     def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays, model = bundle_parts(self.model_.model)
         arrays |= {"dictionary.key": self.keys_, "dictionary.script": self.numbers_, "lemmas.key": self.model_.known}

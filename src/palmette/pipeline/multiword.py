@@ -7,24 +7,25 @@ Those of the treebank are in a dictionary. Others are cut by a rule: it takes an
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus, column_of_strings, column_of_types
-from palmette.data.model_file import check_text, read_metadata
+from palmette.data.model_file import AGAIN, check_text
 from palmette.data.split_text import SplitText
 from palmette.errors import ModelError
 from palmette.estimators.tagger import Tagger
 from palmette.features.templates import parse
 from palmette.options.learners import Mira
+from palmette.pipeline.chains import compacted, trained_chain
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.serialise import chain_from_parts, chain_parts
 
 NO_RULE = "-"
 _OFTEN = 2  # tokens that a rule must explain
+_USUAL = 0.1  # and their share among those that have its affix
 _PASSES = 8
 _TEMPLATES = "\n".join(
     [
@@ -64,13 +65,33 @@ class Rule(NamedTuple):
         return msgspec.json.encode(self).decode()
 
 
-def rule_of(token: str, words: Sequence[str]) -> Rule:
-    """The rule with the shortest affix that makes these words."""
+class _Affixes:
+    """The affixes of rules, to find the tokens that have one."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._known = {(rule.at_end, rule.affix) for rule in rules}
+        self._sizes = sorted({(at_end, len(affix)) for at_end, affix in self._known})
+
+    def of(self, token: str) -> list[tuple[bool, str]]:
+        """The affixes that a token has beside something else."""
+        found = [
+            (at_end, token[len(token) - n :] if at_end else token[:n]) for at_end, n in self._sizes if n < len(token)
+        ]
+        return [affix for affix in found if affix in self._known]
+
+    def candidates(self, tokens: Iterable[str]) -> list[str]:
+        """The tokens that have one."""
+        return [token for token in tokens if self.of(token)]
+
+
+def rules_of(token: str, words: Sequence[str]) -> tuple[Rule, Rule]:
+    """The rules with the shortest affixes that make these words: at the end, and at the beginning."""
     front = _common(token, words[0])
     back = _common(token[::-1], words[-1][::-1])
-    if front >= back:
-        return Rule(True, token[front:], (words[0][front:], *words[1:]))
-    return Rule(False, token[: len(token) - back], (*words[:-1], words[-1][: len(words[-1]) - back]))
+    return (
+        Rule(True, token[front:], (words[0][front:], *words[1:])),
+        Rule(False, token[: len(token) - back], (*words[:-1], words[-1][: len(words[-1]) - back])),
+    )
 
 
 def _common(a: str, b: str) -> int:
@@ -79,11 +100,6 @@ def _common(a: str, b: str) -> int:
     while n < min(len(a) - 1, len(b)) and a[n] == b[n]:
         n += 1
     return n
-
-
-class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    words: dict[str, list[str]]
-    model: dict[str, Any] | None = None
 
 
 class Multiword:
@@ -97,6 +113,7 @@ class Multiword:
         }
         names = [] if model is None else model.labels
         self._rules = [None if name == NO_RULE else msgspec.json.decode(name, type=Rule) for name in names]
+        self._affixes = _Affixes(rule for rule in self._rules if rule is not None)
 
     def apart(self, tokens: Sequence[str]) -> dict[int, tuple[str, ...]]:
         """The words of those tokens, by number, that are several."""
@@ -108,7 +125,7 @@ class Multiword:
             found = self.words.get(token) or self._other_case(token)
             if found is not None:
                 made[k] = found
-            elif len(token) > 1:
+            elif self._affixes.of(token):
                 unknown.append(k)
         if self.model is not None and unknown:
             for k, words in zip(unknown, self._by_rule([tokens[k] for k in unknown]), strict=True):
@@ -139,25 +156,27 @@ class Multiword:
             found.append(None if words is None else tuple(words))
         return found
 
-    def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        arrays, meta = ({}, None) if self.model is None else chain_parts(self.model)
-        return arrays, {"words": {token: list(words) for token, words in self.words.items()}, "model": meta}
+    def compact(self) -> Multiword:
+        """The same with weights of 8 bits."""
+        return self if self.model is None else Multiword(self.words, compacted(self.model, None, 0.0))
+
+    @property
+    def stored(self) -> dict[str, list[str]]:
+        """The dictionary as a file has it."""
+        return {token: list(words) for token, words in self.words.items()}
 
     @classmethod
-    def from_parts(cls, arrays: Mapping[str, np.ndarray], meta: dict[str, Any], source: str) -> Multiword:
-        stored = read_metadata(meta, _Stored, "multi-word tokens", source)
-        check_text((text for token, words in stored.words.items() for text in (token, *words)), "a word", source)
-        if any(len(words) < 2 or not all(map(_is_word, words)) for words in stored.words.values()):
-            raise ModelError("damaged model: a multi-word token without words", file=source)
-        if stored.model is None:
-            return cls(stored.words, None)
-        model = chain_from_parts(dict(arrays), stored.model, source)
+    def from_stored(cls, words: dict[str, list[str]], model: ChainModel | None, source: str) -> Multiword:
+        """What `stored` gave, with the model; ModelError if that cannot be."""
+        check_text((text for token, parts in words.items() for text in (token, *parts)), "a word", source)
+        if any(len(parts) < 2 or not all(map(_is_word, parts)) for parts in words.values()):
+            raise ModelError("damaged model: a multi-word token without words", file=source, hint=AGAIN)
         try:
-            made = cls(stored.words, model)
+            made = cls(words, model)
         except msgspec.DecodeError:
-            raise ModelError("damaged model: a label that is no rule for multi-word tokens", file=source) from None
-        if not all(rule is None or (len(rule.words) > 1 and _is_clean(rule)) for rule in made._rules):
-            raise ModelError("damaged model: a rule for multi-word tokens that makes no words", file=source)
+            raise ModelError("damaged model: a label that is no rule for words", file=source, hint=AGAIN) from None
+        if not all(rule is None or _is_clean(rule) for rule in made._rules):
+            raise ModelError("damaged model: a rule that makes no words", file=source, hint=AGAIN)
         return made
 
 
@@ -166,8 +185,8 @@ def _is_word(text: str) -> bool:
 
 
 def _is_clean(rule: Rule) -> bool:
-    """Whether a rule makes words without white space, if the token has none."""
-    return not any(c.isspace() for word in rule.words for c in word)
+    """Whether a rule makes several words without white space, if the token has none."""
+    return len(rule.words) > 1 and not any(c.isspace() for word in rule.words for c in word)
 
 
 def _as_corpus(tokens: Sequence[str]) -> Corpus:
@@ -184,20 +203,33 @@ def learn_multiword(split: SplitText, *, seed: int = 1) -> Multiword:
     several = {token: words for token, words in usual.items() if len(words) > 1}
     if not several:
         return Multiword({}, None)
-    rules = {token: rule_of(token, words).name() for token, words in several.items()}
-    often = {name for name, n in Counter(rules.values()).items() if n >= _OFTEN}
+    rules = _common_rules(several)
+    often = _good_rules(list(rules.values()), list(usual))
     if not often:
         return Multiword(several, None)
-    labels = [rules[token] if rules.get(token) in often else NO_RULE for token in usual]
-    corpus = _as_corpus(list(usual))
+    candidates = _Affixes(often).candidates(list(usual))
+    labels = [rules[token].name() if rules.get(token) in often else NO_RULE for token in candidates]
+    corpus = _as_corpus(candidates)
     names = sorted(set(labels))
     corpus.labels = column_of_types(np.array([names.index(label) for label in labels], np.int32), names)
     learner = Mira(nbest=3, aggressiveness=0.02)
-    tagger = Tagger(
-        template=parse(_TEMPLATES), learner=learner, passes=_PASSES, seed=seed, ends=False, constraints="none"
-    )
-    tagger.fit_corpus(corpus, None, names=False)
-    return Multiword(several, tagger.model_)
+    tagger = Tagger(template=parse(_TEMPLATES), learner=learner, passes=_PASSES, seed=seed, ends=False)
+    return Multiword(several, trained_chain(corpus, tagger))
+
+
+def _common_rules(several: Mapping[str, Sequence[str]]) -> dict[str, Rule]:
+    """For each token that one of its two rules that more tokens share."""
+    both = {token: rules_of(token, words) for token, words in several.items()}
+    count = Counter(rule for rules in both.values() for rule in rules)
+    return {token: max(rules, key=lambda rule: (count[rule], -len(rule.affix))) for token, rules in both.items()}
+
+
+def _good_rules(rules: Sequence[Rule], tokens: Sequence[str]) -> set[Rule]:
+    """The rules that explain several tokens, and a good share of those that have their affix."""
+    often = {rule: n for rule, n in Counter(rules).items() if n >= _OFTEN}
+    affixes = _Affixes(often)
+    having = Counter(affix for token in tokens for affix in affixes.of(token))
+    return {rule for rule, n in often.items() if n >= _USUAL * having[rule.at_end, rule.affix]}
 
 
 def _usual_words(split: SplitText) -> dict[str, tuple[str, ...]]:

@@ -75,7 +75,7 @@ class Pipeline(PipelineOptions, Estimator):
         """Annotate many texts, several at a time, which is faster than one after the other."""
 
         def work(batch: list[str]) -> list[Document]:
-            return documents([self._split(text) for text in batch], lambda bank: model.annotate(bank, beam=beam))
+            return documents(batch, model.split, lambda bank: model.annotate(bank, beam=beam))
 
         model = self._fitted()
         for made in map_in_order(work, batches(texts), threads):

@@ -20,7 +20,7 @@ INSIDE, TOKEN, SENTENCE = range(3)  # what ends at the end of a unit
 MOST_TOKENS = 1000
 MOST_CHARACTERS = 1000
 BLOCK = 1 << 19  # characters
-MARGIN = 1 << 10  # characters before the end of a block in which nothing is decided, and most of the context
+MARGIN = 1 << 10
 _BLANK_LINE = re.compile(r"(?:\r\n|\n|\r)[^\S\r\n]*(?:\r\n|\n|\r)\s*")
 
 
@@ -43,26 +43,39 @@ class BlockReader(NamedTuple):
     marks: Callable[[UnitText], np.ndarray]
     block: int = BLOCK
 
+    @property
+    def margin(self) -> int:
+        """Characters before the end of a block in which nothing is decided, and most of the context."""
+        return min(MARGIN, self.block // 4)
+
 
 def tokens_of(text: str, reader: BlockReader) -> Iterator[Tokens]:
     """The tokens of a text in parts; all white space and nothing else is between them."""
     at = context = 0
     while at < len(text):
         stop = _block_end(text, at, reader.block)
-        found = _tokens(reader, text[context:stop], at - context)
-        found = Tokens(found.start + context, found.end + context, found.last, found.first)
-        found = found.kept(found.start >= at)
-        certain = stop == len(text) or _is_after_blank_line(text, stop)
+        found = _tokens_from(text, reader, (context, at, stop))
+        certain = stop == len(text) or _ends_paragraph(text[at:stop])
         if not certain and found.start.size:
-            found = found.kept(np.arange(found.start.size) < _decided(found, stop))
+            found = found.kept(np.arange(found.start.size) < _decided(found, stop - reader.margin))
             found.last[-1] = True
-            found.first[0] &= at == context
             stop = int(found.end[-1])
-        elif found.start.size:
-            found.first[0] &= at == context
         yield found
         at = stop
-        context = at if certain or not found.start.size else _context(found)
+        context = at if certain or not found.start.size else _context(found, reader.margin)
+
+
+def _tokens_from(text: str, reader: BlockReader, places: tuple[int, int, int]) -> Tokens:
+    """The tokens of a block between the second place and the third, read with what is before it from the first on."""
+    context, at, stop = places
+    found = _tokens(reader, text[context:stop], at - context)
+    if found is None:  # a word goes on that an earlier block has cut
+        found = _tokens(reader, text[at:stop], 0)
+        assert found is not None
+        found.first[:1] = False
+        context = at
+    moved = Tokens(found.start + context, found.end + context, found.last, found.first)
+    return moved.kept(moved.start >= at)
 
 
 def _block_end(text: str, at: int, block: int) -> int:
@@ -70,48 +83,45 @@ def _block_end(text: str, at: int, block: int) -> int:
     stop = at + block
     if stop >= len(text):
         return len(text)
-    low = stop
-    while low > at:
-        low = max(at, low - MARGIN)
-        found = [match.end() for match in _BLANK_LINE.finditer(text, low, stop) if match.end() < stop]
-        if found:
-            return found[-1]
-    return stop
+    ends = [match.end() for match in _BLANK_LINE.finditer(text, at, stop)]
+    return next((end for end in reversed(ends) if end < stop), stop)
 
 
-def _is_after_blank_line(text: str, stop: int) -> bool:
-    low = stop
-    while low and text[low - 1].isspace():
-        low -= 1
-    return low > 0 and low < stop and _BLANK_LINE.search(text, low, stop) is not None
+def _ends_paragraph(block: str) -> bool:
+    """Whether a block ends with a blank line."""
+    solid = len(block.rstrip())
+    return 0 < solid < len(block) and _BLANK_LINE.search(block, solid) is not None
 
 
-def _decided(found: Tokens, stop: int) -> int:
-    """How many tokens of a block that ends anywhere are certain: at least one."""
-    early = int(np.searchsorted(found.end, stop - MARGIN, side="right"))
+def _decided(found: Tokens, limit: int) -> int:
+    """How many tokens of a block that ends anywhere are certain: those of sentences that end up to a place, or at
+    least one token."""
+    early = int(np.searchsorted(found.end, limit, side="right"))
     ends = np.flatnonzero(found.last[:early])
     return int(ends[-1]) + 1 if ends.size else max(1, early)
 
 
-def _context(found: Tokens) -> int:
+def _context(found: Tokens, margin: int) -> int:
     """Where the last sentence begins, or a token of it that is near enough."""
     ends = np.flatnonzero(found.last[:-1])
     first = int(ends[-1]) + 1 if ends.size else 0
-    near = int(np.searchsorted(found.start, int(found.end[-1]) - MARGIN))
+    near = int(np.searchsorted(found.start, int(found.end[-1]) - margin))
     return int(found.start[min(max(first, near), found.start.size - 1)])
 
 
-def _tokens(reader: BlockReader, text: str, known: int) -> Tokens:
-    """The tokens of a block. After `known` characters a sentence is known to end."""
+def _tokens(reader: BlockReader, text: str, known: int) -> Tokens | None:
+    """The tokens of a block. After `known` characters a sentence is known to end; None if no unit does."""
     read = reader.units(text)
     start, end, offset = read.units.start, read.units.end, read.corpus.offset
+    if known and known not in end:
+        return None
     if not start.size:
         none, no = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         return Tokens(none, none, no, no)
     marks = reader.marks(read)
     marks[offset[1:] - 1] = SENTENCE
     if known:
-        marks[np.searchsorted(end, known, side="right") - 1] = SENTENCE
+        marks[np.searchsorted(end, known)] = SENTENCE
     _cut_long_tokens(marks, start, end)
     ends = np.flatnonzero(marks)
     begins = np.append(0, ends[:-1] + 1)
@@ -126,10 +136,12 @@ def _cut_long_tokens(marks: np.ndarray, start: np.ndarray, end: np.ndarray) -> N
     ends = np.flatnonzero(marks)
     begins = np.append(0, ends[:-1] + 1)
     for token in np.flatnonzero(end[ends] - start[begins] > MOST_CHARACTERS).tolist():
-        low = int(start[begins[token]])
-        for unit in range(int(begins[token]), int(ends[token])):
-            if int(end[unit + 1]) - low > MOST_CHARACTERS:
-                marks[unit], low = TOKEN, int(start[unit + 1])
+        first, last = int(begins[token]), int(ends[token])
+        firsts, lasts = start[first : last + 1].tolist(), end[first : last + 1].tolist()
+        low = firsts[0]
+        for unit in range(last - first):
+            if lasts[unit + 1] - low > MOST_CHARACTERS:
+                marks[first + unit], low = TOKEN, firsts[unit + 1]
 
 
 def _cut_long_sentences(last: np.ndarray) -> None:

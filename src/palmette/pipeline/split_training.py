@@ -12,6 +12,7 @@ from palmette.data.split_text import SplitText
 from palmette.estimators.tagger import Tagger
 from palmette.features.templates import parse
 from palmette.options.learners import Mira
+from palmette.pipeline.chains import trained_chain
 from palmette.pipeline.layouts import several_layouts
 from palmette.pipeline.split_blocks import INSIDE, SENTENCE, TOKEN
 from palmette.pipeline.unit_columns import UnitReader
@@ -65,18 +66,14 @@ def learn_marks(
     split: SplitText, reader: UnitReader, progress: Progress | None = None, *, passes: int | None = None, seed: int = 1
 ) -> ChainModel:
     """The model that tells what ends after each unit, from a text in several layouts."""
-    corpus = marked_corpus(several_layouts(split, seed), reader)
     learner = Mira(nbest=3, aggressiveness=0.02)
-    tagger = Tagger(
-        template=parse(TEMPLATES), learner=learner, passes=passes or _PASSES, seed=seed, ends=False, constraints="none"
-    )
-    tagger.fit_corpus(corpus, None, names=False, progress=progress)
-    return tagger.model_
+    tagger = Tagger(template=parse(TEMPLATES), learner=learner, passes=passes or _PASSES, seed=seed, ends=False)
+    return trained_chain(marked_corpus(several_layouts(split, seed), reader), tagger, progress)
 
 
 def marked_corpus(split: SplitText, reader: UnitReader) -> Corpus:
     """The units of a text with what ends after them, in short sequences, so that learners look at many of them."""
-    read = reader(split.text)
+    read = reader.read(split.text)
     marks = np.full(len(split.text) + 1, INSIDE, np.int32)
     marks[split.end] = TOKEN
     marks[split.end[split.sentence[1:] - 1]] = SENTENCE

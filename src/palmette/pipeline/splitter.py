@@ -16,26 +16,26 @@ import msgspec
 import numpy as np
 
 from palmette.data.corpus import Column, column_of_types
-from palmette.data.model_file import check_text, read_metadata
+from palmette.data.model_file import AGAIN, check_text, read_metadata
 from palmette.data.split_text import SplitText, empty_split, gold_split
 from palmette.data.treebank import Treebank
 from palmette.data.white_space import one_blank
 from palmette.errors import DataError, ModelError, not_fitted
 from palmette.pipeline.capitals import Capitals, learn_capitals
+from palmette.pipeline.chains import compacted, packed_chains, unpacked_chains
 from palmette.pipeline.multiword import Multiword, learn_multiword
 from palmette.pipeline.split_blocks import BLOCK, BlockReader, Tokens, tokens_of
-from palmette.pipeline.split_training import LABELS, learn_marks
+from palmette.pipeline.split_training import LABELS, learn_marks, marked_corpus
 from palmette.pipeline.unit_columns import N_COLUMNS, UnitReader, UnitText
 from palmette.pipeline.units import UnitRule, cells_of, codes_of, learn_units
 from palmette.structures.chain.model import ChainModel
-from palmette.structures.chain.serialise import chain_from_parts, chain_parts
 
 if TYPE_CHECKING:
     from palmette.training.result import Progress
 
 logger = logging.getLogger(__name__)
 
-MARKS, WORDS = "marks/", "words/"  # before the names of the arrays of the two models
+MARKS, WORDS = "marks", "words"  # the two models
 
 
 class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,8 +46,8 @@ class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cuts: dict[str, list[int]]
     small: list[str]
     names: list[str]
-    marks: dict[str, Any]
-    words: dict[str, Any]
+    multiword: dict[str, list[str]]
+    models: dict[str, Any]
 
 
 class Splitter:
@@ -63,7 +63,7 @@ class Splitter:
     def fit(
         self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None, threads: int = 1
     ) -> Self:
-        """Learn from a treebank with its text."""
+        """Learn from a treebank with its text. Development data does not change what is learnt."""
         split = gold_split(treebank)
         if not split.n_sentences:
             raise DataError("no sentence to learn from", file=treebank.corpus.source)
@@ -80,12 +80,20 @@ class Splitter:
         self._marks = np.array([LABELS.index(label) for label in self.model.labels])
         return self
 
+    def compact(self, dev: Treebank | None, most_loss: float) -> None:
+        """Make the models small, with at most so many points lost in the accuracy of units on development data; without
+        it no attribute is dropped."""
+        measured = None if dev is None else marked_corpus(gold_split(dev), self.reader)
+        self.model = compacted(self.model, measured, most_loss)
+        self.multiword = self.multiword.compact()
+        self._ready()
+
     def split(self, text: str, *, block: int = BLOCK) -> SplitText:
         """The sentences, tokens and words of a text. About `block` characters are looked at at a time."""
         if not hasattr(self, "_marks"):
             raise not_fitted("Splitter", "Splitter.from_parts")
         try:
-            parts = list(tokens_of(text, BlockReader(self.reader, self._marked, block)))
+            parts = list(tokens_of(text, BlockReader(self.reader.read, self._marked, block)))
         except UnicodeEncodeError as error:
             raise DataError(
                 f"a text that is not valid Unicode: {text[error.start :][:20]!r}",
@@ -122,15 +130,15 @@ class Splitter:
 
     def parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Arrays and metadata to store."""
-        marks, marks_meta = chain_parts(self.model)
-        words, words_meta = self.multiword.parts()
-        arrays = {f"{MARKS}{name}": array for name, array in marks.items()}
-        arrays |= {f"{WORDS}{name}": array for name, array in words.items()}
+        models = {MARKS: self.model}
+        if self.multiword.model is not None:
+            models[WORDS] = self.multiword.model
+        arrays, about = packed_chains(models)
         rule, capitals = self.reader
+        cuts = {word: list(places) for word, places in sorted(rule.cuts.items())}
         meta = _Stored(
-            sorted(rule.together), sorted(rule.apart),
-            {word: list(places) for word, places in sorted(rule.cuts.items())},
-            sorted(capitals.small), sorted(capitals.names), marks_meta, words_meta,
+            sorted(rule.together), sorted(rule.apart), cuts, sorted(capitals.small), sorted(capitals.names),
+            self.multiword.stored, about,
         )  # fmt: skip
         return arrays, msgspec.to_builtins(meta)
 
@@ -143,9 +151,14 @@ class Splitter:
         made = cls()
         rule = UnitRule(stored.together, stored.apart, _checked_cuts(stored.cuts, source))
         made.reader = UnitReader(rule, Capitals(stored.small, stored.names))
-        made.model = chain_from_parts(_with_prefix(arrays, MARKS), stored.marks, source)
-        made.multiword = Multiword.from_parts(_with_prefix(arrays, WORDS), stored.words, source)
-        _check_model(made.model, source)
+        models = unpacked_chains(arrays, stored.models, (MARKS, WORDS), N_COLUMNS, source)
+        words = models.get(WORDS)
+        if MARKS not in models or not set(models[MARKS].labels) <= set(LABELS):
+            raise ModelError("damaged model: the splitter has no model", file=source, hint=AGAIN)
+        if words is not None and (words.encoder is None or words.encoder.n_columns > 1):
+            raise ModelError("damaged model: multi-word tokens by other columns", file=source, hint=AGAIN)
+        made.model = models[MARKS]
+        made.multiword = Multiword.from_stored(stored.multiword, words, source)
         return made._ready()
 
 
@@ -173,18 +186,8 @@ def _replaced(column: Column, words: Mapping[int, tuple[str, ...]], sizes: np.nd
     return column_of_types(flat[np.repeat(begin[column.ids], n) + number], list(numbers))
 
 
-def _with_prefix(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
 def _checked_cuts(cuts: Mapping[str, list[int]], source: str) -> dict[str, tuple[int, ...]]:
     for word, places in cuts.items():
         if places != sorted(set(places)) or not all(0 < place < len(word) for place in places):
-            raise ModelError("damaged model: a word of the splitter is cut outside", file=source)
+            raise ModelError("damaged model: a word of the splitter is cut outside", file=source, hint=AGAIN)
     return {word: tuple(places) for word, places in cuts.items()}
-
-
-def _check_model(model: ChainModel, source: str) -> None:
-    encoder = model.encoder
-    if not set(model.labels) <= set(LABELS) or encoder is None or encoder.n_columns > N_COLUMNS:
-        raise ModelError("damaged model: the model of the splitter is another one", file=source)

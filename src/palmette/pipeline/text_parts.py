@@ -1,7 +1,8 @@
 """A text file of any size in parts that a pipeline can work on by themselves.
 
-A part ends after a blank line. Where there is none for a whole block, it ends before the last sentence that a splitter
-finds near the end of the block, or, if it finds only one, at a line end, at white space, or anywhere.
+A part has a word, unless the text has none, so that no white space is lost. It ends after a blank line; where there
+is none for a whole block, it ends before the last sentence that a splitter finds near the end of the block, or, if it
+finds only one, at a line end, at white space, or anywhere.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ def text_parts(pieces: Iterable[str], split: Callable[[str], SplitText], block: 
         rest += piece
         while True:
             cut, paragraph = paragraph_end(rest), True
-            if not cut and len(rest) > block:
-                cut, paragraph = sentence_end(rest[: block + 1], split), False
+            before = len(rest) - len(rest.lstrip())
+            if not cut and len(rest.rstrip()) - before > block:
+                cut, paragraph = sentence_end(rest[: before + block + 1], split), False
             if not cut:
                 break
             yield TextPart(rest[:cut], continues)
@@ -72,11 +74,11 @@ def text_pieces(path: FilePath, spec: TextSpec = PLAIN, block: int = BLOCK) -> I
 
 
 def paragraph_end(text: str) -> int:
-    """The position after the last blank line that something follows; 0: nowhere."""
-    at = len(text.rstrip())
+    """The position after the last blank line between words; 0: nowhere."""
+    begin, at = len(text) - len(text.lstrip()), len(text.rstrip())
     found = 0
-    low = text.rfind("\n\n", 0, at)
-    for match in _BLANK_LINE.finditer(text, max(low, 0)):
+    low = text.rfind("\n\n", begin, at)
+    for match in _BLANK_LINE.finditer(text, max(low, begin)):
         if match.end() <= at:
             found = match.end()
     return found

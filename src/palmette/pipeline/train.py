@@ -29,7 +29,11 @@ from palmette.training.result import Progress
 logger = logging.getLogger(__name__)
 
 SCORES = "dev scores"
-SHARES = {"tok": 0.0, "tag": 0.25, "lemma": 0.25, "parse": 0.5}  # of the points that may be lost in all
+SHARES = {
+    "tok": 0.1,
+    "tag": 0.2,
+    "parse": 0.5,
+}  # of the points that may be lost in all; tags that are lost cost the parser, too
 
 
 class PipelineOutcome(NamedTuple):
@@ -59,7 +63,7 @@ def train_pipeline(
     if dev is not None and not dev.n_tokens:
         raise DataError("the development data has no sentences", file=dev.corpus.source)
     names = _trainable(treebank, in_order(options.components))
-    plan = _Plan(treebank, dev, options, names)
+    plan = _Plan(treebank, dev, options, names, threads)
     found = run_stages(plan.stages(), threads=threads, report=report)
     finished = {name: found.results[name] for name in names if name in found.results}
     if not finished:
@@ -100,9 +104,9 @@ class _Plan:
     """The steps of one training."""
 
     def __init__(
-        self, treebank: Treebank, dev: Treebank | None, options: PipelineOptions, names: tuple[str, ...]
+        self, treebank: Treebank, dev: Treebank | None, options: PipelineOptions, names: tuple[str, ...], threads: int
     ) -> None:
-        self.treebank, self.dev, self.options, self.names = treebank, dev, options, names
+        self.treebank, self.dev, self.options, self.names, self.threads = treebank, dev, options, names, threads
         self.before = tuple(name for name in ("tag", "lemma") if name in names)  # what the parser reads
         self.fold_of = folds_of(treebank, options.folds, options.seed)
 
@@ -130,16 +134,15 @@ class _Plan:
         return component_class(name)(passes=self.options.passes, seed=self.options.seed)
 
     def work(self, name: str) -> Any:
+        """A step that trains a component."""
+
         def fit(results: Mapping[str, Any], progress: Progress) -> Any:
-            return self.smaller(name, self.new(name).fit(self.treebank, self.dev, progress=progress), self.dev)
+            made = self.new(name).fit(self.treebank, self.dev, progress=progress)
+            if name in SHARES and not self.options.full:
+                made.compact(self.dev, SHARES[name] * self.options.most_loss)
+            return made
 
         return fit
-
-    def smaller(self, name: str, component: Any, dev: Treebank | None) -> Any:
-        """The component in its compact form, unless all weights are asked for."""
-        if not self.options.full and SHARES[name]:
-            component.compact(dev, SHARES[name] * self.options.most_loss)
-        return component
 
     def fold(self, k: int) -> Any:
         """A step that annotates fold k."""
@@ -163,7 +166,10 @@ class _Plan:
                     words = results[name].apply(words)
                 dev = words.with_trees(dev.heads, dev.relations)
             made = Trees(beam=self.options.beam, passes=self.options.passes, seed=self.options.seed)
-            return self.smaller("parse", made.fit(self.visible(train), dev, progress=progress), dev)
+            made.fit(self.visible(train), dev, progress=progress, threads=self.threads)
+            if not self.options.full:
+                made.compact(dev, SHARES["parse"] * self.options.most_loss, threads=self.threads)
+            return made
 
         return work
 

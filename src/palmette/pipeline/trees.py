@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 
 from palmette.data.treebank import Treebank
+from palmette.errors import UsageError
 from palmette.estimators.parser import Parser
 from palmette.options.search import Beam
-from palmette.structures.tree.compact import ParserCompaction
+from palmette.options.tree import PIPELINE_SETTINGS
 from palmette.structures.tree.serialise import parser_from_parts, parser_parts
 from palmette.training.result import Progress
+
+logger = logging.getLogger(__name__)
 
 
 class Trees:
@@ -21,7 +25,8 @@ class Trees:
     def __init__(
         self, parser: Parser | None = None, *, beam: int = 8, passes: int | None = None, seed: int = 1
     ) -> None:
-        self.parser = parser or Parser(search=Beam(beam), passes=passes, seed=seed)
+        given = {"search": Beam(beam), "seed": seed} | ({} if passes is None else {"passes": passes})
+        self.parser = parser or Parser(**(PIPELINE_SETTINGS | given))
 
     def fit(
         self, treebank: Treebank, dev: Treebank | None = None, *, progress: Progress | None = None, threads: int = 1
@@ -30,9 +35,12 @@ class Trees:
         self.parser.fit(treebank, dev=dev, progress=progress, threads=threads)
         return self
 
-    def compact(self, dev: Treebank | None, most_loss: float) -> ParserCompaction:
-        """Make the model small; at most so many points of LAS are lost on `dev`."""
-        return self.parser.compact(dev, most_loss=most_loss)
+    def compact(self, dev: Treebank | None, most_loss: float, *, threads: int = 1) -> None:
+        """Make the model small; at most so many points of LAS are lost on `dev`. It stays as it is if not."""
+        try:
+            self.parser.compact(dev, most_loss=most_loss, threads=threads)
+        except UsageError as error:  # rounded weights lose more
+            logger.info("the parser keeps all its weights: %s", error)
 
     def apply(self, treebank: Treebank, *, beam: int | None = None) -> Treebank:
         """The treebank with the trees that the parser finds, with the beam of training or another one."""

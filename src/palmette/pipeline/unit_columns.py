@@ -40,7 +40,7 @@ class UnitReader(NamedTuple):
     rule: UnitRule
     capitals: Capitals
 
-    def __call__(self, text: str) -> UnitText:
+    def read(self, text: str) -> UnitText:
         return read_units(text, self.rule, self.capitals)
 
 
@@ -61,6 +61,7 @@ def read_units(text: str, rule: UnitRule, capitals: Capitals) -> UnitText:
     word_start = start[first]
     word_end = end[np.append(np.flatnonzero(first)[1:], start.size) - 1]
     gap = _with_breaks(gap, breaks, offset, (start, end), (word_end - word_start)[word])
+    gap[offset[1:] - 1] = HARD  # whatever follows, or nothing: a paragraph is the same by itself and within a text
     words = cells.column(word_start, np.minimum(word_end, word_start + _LONGEST_WORD))
     columns = [
         units.cells,

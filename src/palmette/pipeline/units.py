@@ -17,7 +17,7 @@ import numpy as np
 from palmette.data.corpus import Column
 from palmette.data.split_text import SplitText
 from palmette.kernels.io.columns import intern_cells
-from palmette.pipeline.characters import DIGIT, Classes, holds
+from palmette.pipeline.characters import DIGIT, Classes, bases, holds
 
 MOST_CUT = 0.05  # of the pairs of two classes that stand together, this share may be cut
 ENOUGH = 30  # pairs, to know whether two classes stand together
@@ -95,7 +95,7 @@ class UnitRule:
         """Where units start and end by the classes of their characters, and their length."""
         classes = self.classes(codes)
         table = self._table()
-        joined = table[classes[:-1], classes[1:]] | holds(codes, classes)
+        joined = table[bases(classes)[:-1], classes[1:]] | holds(codes, classes)
         solid = classes > 0
         start = np.flatnonzero(solid & np.append(True, ~joined)[: codes.size])
         end = np.flatnonzero(solid & np.append(~joined, True)[-codes.size :]) + 1 if codes.size else start
@@ -130,7 +130,7 @@ def learn_units(split: SplitText) -> UnitRule:
     C = len(names)
     ends = np.zeros(codes.size + 1, np.bool_)
     ends[split.end] = True
-    pair = numbers[:-1] * C + numbers[1:]
+    pair = bases(numbers)[:-1] * C + numbers[1:]
     seen = np.bincount(pair, minlength=C * C)
     cut = np.bincount(pair[ends[1:-1]], minlength=C * C)
     together, apart = [], []

@@ -53,7 +53,8 @@ def print_pipeline_inspection(about: dict[str, Any], console: Console | None = N
 def print_components(about: dict[str, Any], console: Console | None = None) -> None:
     """The components with their sizes and scores."""
     console = console or OutputConsole(80)
-    table = plain_table(["", "MB", "finds", "dev"], 0)
+    scored = any(own["dev"] for own in about["components"].values())
+    table = plain_table(["", "MB", "finds", "dev" if scored else ""], 0)
     for name, own in about["components"].items():
         dev = [f"{metric} {own['dev'][metric]:.2f}" for metric in METRICS[name] if metric in own["dev"]]
         origin = [] if own["origin"] == TRAINED else [f"from {own['origin']}"]

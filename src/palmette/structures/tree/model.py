@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from palmette.data.corpus import bytes_of, column_of_types
+from palmette.data.stream import map_in_order
 from palmette.data.treebank import Treebank
 from palmette.kernels.core.hashing import hash_pieces
 from palmette.kernels.learning.violation import STANDARD
@@ -102,9 +102,7 @@ class ParserModel:
             workspace = make_workspace(grammar, longest(words, *part), how, words=size)
             return int(parse(workspace, grammar, self.weights, words, np.arange(*part), how, heads, relations, scores))
 
-        with ThreadPoolExecutor(threads) as pool:
-            merges = sum(pool.map(work, parts))
-        return Parsed(heads, relations, scores, merges)
+        return Parsed(heads, relations, scores, sum(map_in_order(work, parts, threads)))
 
     def with_trees(self, treebank: Treebank, heads: np.ndarray, relations: np.ndarray) -> Treebank:
         """The treebank with trees that `parse` returned."""
