@@ -28,7 +28,7 @@ PASSES = 5
 CAP = 0.1
 SEVERAL = 2  # forms that a script must have to be one for other words
 CHOICES = 8  # scripts that are looked at
-BONUS = 1.5  # of a lemma that is known, in units of the cost of a wrong script
+BONUS = 1.0  # of a lemma that is known, in units of the cost of a wrong script
 
 _AFFIXES = [*(f"prefix{n}" for n in (1, 2, 3, 4)), *(f"suffix{n}" for n in (1, 2, 3, 4, 5))]
 
