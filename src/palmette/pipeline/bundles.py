@@ -32,7 +32,7 @@ class BundleModel(NamedTuple):
     """Attributes, labels and weights."""
 
     encoder: Encoder
-    index: FeatureIndex
+    attributes: FeatureIndex
     bundles: Bundles
     weights: SmallWeights
     n_parts: int
@@ -52,7 +52,7 @@ class BundleModel(NamedTuple):
 
     def _encoded(self, corpus: Corpus) -> Active:
         cells = self.encoder.cells(corpus)
-        ptr, att, _, _ = self.encoder.encode(1, cells, corpus.offset, self.index, grow=False)
+        ptr, att, _, _ = self.encoder.encode(1, cells, corpus.offset, self.attributes, grow=False)
         return Active(ptr, att, ONES)
 
 

@@ -61,7 +61,7 @@ def _specs(arrays: Mapping[str, np.ndarray]) -> tuple[ArraySpec, ...]:
 
 def bundle_parts(model: BundleModel) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the metadata of a model."""
-    arrays = pack_index(_INDEX, without_keys(model.index)) | {
+    arrays = pack_index(_INDEX, without_keys(model.attributes)) | {
         "weights.part": model.weights.part,
         "weights.w": model.weights.w,
         "weights.size": np.diff(model.weights.first).astype(np.int16),
@@ -69,7 +69,7 @@ def bundle_parts(model: BundleModel) -> tuple[dict[str, np.ndarray], dict[str, A
         "group.begin": model.bundles.begin,
     }
     templates = pack_encoder(model.encoder)["templates"]
-    return arrays, {"templates": templates, "attributes": model.index.size, "unit": model.unit}
+    return arrays, {"templates": templates, "attributes": model.attributes.size, "unit": model.unit}
 
 
 def bundle_from_parts(

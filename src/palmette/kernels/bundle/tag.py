@@ -34,7 +34,7 @@ def _total(s: np.ndarray, b: Bundles, y: int) -> np.int32:
 
 
 @part
-def _best(s: np.ndarray, b: Bundles, group: int) -> int:
+def _best(s: np.ndarray, b: Bundles, group: int) -> np.int64:
     """The label of a group with the largest score, the smaller one of equal ones."""
     member, best, most = b.member, np.int64(-1), np.int32(0)
     for k in range(b.begin[group], b.begin[group + 1]):

@@ -26,7 +26,7 @@ def _score(s: np.ndarray, w: PartWeights, x: Active, i: int) -> None:
 
 
 @part
-def _guess(s: np.ndarray, b: Bundles, group: int, gold: int) -> tuple[int, np.float32]:
+def _guess(s: np.ndarray, b: Bundles, group: int, gold: int) -> tuple[np.int64, np.float32]:
     """The label of a group with the largest score plus cost, the smaller one of equal ones; and how much larger that is
     than the score of gold."""
     first, parts, member = b.first, b.part, b.member
