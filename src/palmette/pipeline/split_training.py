@@ -10,12 +10,13 @@ from msgspec.structs import replace
 from palmette.data.corpus import Corpus, column_of_types
 from palmette.data.split_text import SplitText
 from palmette.estimators.tagger import Tagger
-from palmette.features.templates import parse
+from palmette.features.templates import TemplateSet, parse
 from palmette.options.learners import Mira
 from palmette.pipeline.chains import trained_chain
 from palmette.pipeline.layouts import several_layouts
 from palmette.pipeline.split_blocks import INSIDE, SENTENCE, TOKEN
 from palmette.pipeline.unit_columns import UnitReader
+from palmette.pipeline.units import UnitRule, is_word_class
 from palmette.structures.chain.model import ChainModel
 
 if TYPE_CHECKING:
@@ -61,13 +62,25 @@ U34:%x[-1,4]/%x[0,0]/%x[0,1]/%x[1,4]
 B
 """
 
+# Where characters are units, a word is several of them: from and to these units, besides
+WIDE = ((-2, 0), (-3, 0), (-4, 0), (1, 2), (1, 3), (1, 4), (1, 5), (-2, 1), (-1, 2), (-3, 1), (0, 3), (-2, 2))
+
+
+def templates_for(rule: UnitRule) -> TemplateSet:
+    """The templates; more of them if the letters of a script are units by themselves."""
+    wide = WIDE if any(map(is_word_class, rule.apart)) else ()
+    lines = ["".join([f"U{40 + k}:", *(f"%x[{n},0]" for n in range(a, b + 1))]) for k, (a, b) in enumerate(wide)]
+    return parse("".join(line + "\n" for line in lines) + TEMPLATES)
+
 
 def learn_marks(
     split: SplitText, reader: UnitReader, progress: Progress | None = None, *, passes: int | None = None, seed: int = 1
 ) -> ChainModel:
     """The model that tells what ends after each unit, from a text in several layouts."""
     learner = Mira(nbest=3, aggressiveness=0.02)
-    tagger = Tagger(template=parse(TEMPLATES), learner=learner, passes=passes or _PASSES, seed=seed, ends=False)
+    tagger = Tagger(
+        template=templates_for(reader.rule), learner=learner, passes=passes or _PASSES, seed=seed, ends=False
+    )
     return trained_chain(marked_corpus(several_layouts(split, seed), reader), tagger, progress)
 
 

@@ -139,13 +139,13 @@ def learn_units(split: SplitText) -> UnitRule:
         usual = cut[k] <= MOST_CUT * seen[k]
         if a == b and not usual:
             apart.append(a)
-        elif a != b and usual and _is_word_class(a) and _is_word_class(b):
+        elif a != b and usual and is_word_class(a) and is_word_class(b):
             together.append((a, b))
     rule = UnitRule(together, apart, {})
     return UnitRule(together, apart, _words_that_are_cut(split, rule, codes, ends))
 
 
-def _is_word_class(name: str) -> bool:
+def is_word_class(name: str) -> bool:
     """Letters and digits."""
     return len(name) > 1 or name == DIGIT
 
