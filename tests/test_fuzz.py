@@ -149,11 +149,11 @@ def edited(meta: dict[str, Any], place: tuple[Any, ...], value: Any) -> dict[str
 
 def test_odd_metadata_is_refused_or_shown(models: list[Model], tmp_path: Path) -> None:
     """At every place of every kind: what looks like markup, as a text and as a name, and a number that no float holds.
-    Reports, explanations and `repr` are made of what loads."""
+    Reports, explanations and `repr` are made of what loads. What components of a pipeline hold are models again."""
     path, done, used = tmp_path / "model.palm", set(), 0
     for model in models:
         for place in places_of(model.meta):
-            if (model.task, place) in done:
+            if (model.task, place) in done or (model.task == "pipeline" and len(place) > 4):
                 continue
             done.add((model.task, place))
             for value in ("[/x]", {"[/x]": 1.0}, 10**400):

@@ -16,6 +16,7 @@ from strategies import few
 
 from palmette import Beam, Parser
 from palmette.kernels.tree.forms import ROOT
+from palmette.reports.parser_inspection import parser_inspection
 from palmette.structures.tree.nbest import best_trees
 
 PASS = 15  # sentences: 1 + 15 is a power of two, so that averages are exact
@@ -108,6 +109,7 @@ def test_a_relation_follows_from_the_word(least: int, tmp_path: Path, caplog: py
     loaded = Parser.load(tmp_path / "p.palm")
     assert loaded.model_.roots == ["frag", "root"]
     assert loaded.predict(WELL + GO) == FRAGMENTS + CLAUSES
+    assert parser_inspection(loaded)["roots"] == ["frag", "root"]
     loaded.compact()
     assert loaded.predict(WELL + GO) == FRAGMENTS + CLAUSES
 

@@ -156,7 +156,8 @@ def _dictionary(counts: Counter[tuple[str, ...]], numbers: dict[tuple[str, str],
 
 
 def _taken(column: Column, ids: np.ndarray) -> Column:
-    """Cells of a column, which share its types."""
+    """Cells of a column, which share its types and the atoms of these."""
     made = Column(ids, column.data, column.start, column.end, column.hash, column.power)
     made.__dict__["types"] = column.types  # what else is kept about a column, as in NFC, is of all its cells
+    made.__dict__["atoms"] = column.__dict__.setdefault("atoms", {})
     return made

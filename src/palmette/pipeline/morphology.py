@@ -36,6 +36,7 @@ PARTS = {
 }
 PASSES = 8
 CAP = 0.1
+MIN_COUNT = 2  # of attributes: those that occur once say more about the treebank than about others
 
 # Column 1 is UPOS
 _TAG_TEXT = """\
@@ -144,7 +145,7 @@ def learn_morphology(
         )  # fmt: skip
     lesson = Lesson(Bundles(*lists_of(rows), *lists_of(groups)), gold, upos.ids)
     encoder = Encoder(parse(templates_text(), "morphology", "crfpp"), Resources())
-    schedule = Schedule(passes or PASSES, seed, CAP)
+    schedule = Schedule(passes or PASSES, seed, CAP, MIN_COUNT)
     model = learn_bundles(corpus_of(treebank, READ), encoder, lesson, schedule, progress)
     none = Words(np.zeros(0, np.uint64), np.zeros(0, np.int32))
     return Morphology(fields, labels, upos.types, none, model, parts)

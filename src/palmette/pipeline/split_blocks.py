@@ -55,7 +55,7 @@ def tokens_of(text: str, reader: BlockReader) -> Iterator[Tokens]:
     while at < len(text):
         stop = _block_end(text, at, reader.block)
         found = _tokens_from(text, reader, (context, at, stop))
-        certain = stop == len(text) or _is_after_blank_line(text, stop)
+        certain = stop == len(text) or _ends_paragraph(text[at:stop])
         if not certain and found.start.size:
             found = found.kept(np.arange(found.start.size) < _decided(found, stop - reader.margin))
             found.last[-1] = True
@@ -87,11 +87,10 @@ def _block_end(text: str, at: int, block: int) -> int:
     return next((end for end in reversed(ends) if end < stop), stop)
 
 
-def _is_after_blank_line(text: str, stop: int) -> bool:
-    low = stop
-    while low and text[low - 1].isspace():
-        low -= 1
-    return low > 0 and low < stop and _BLANK_LINE.search(text, low, stop) is not None
+def _ends_paragraph(block: str) -> bool:
+    """Whether a block ends with a blank line."""
+    solid = len(block.rstrip())
+    return 0 < solid < len(block) and _BLANK_LINE.search(block, solid) is not None
 
 
 def _decided(found: Tokens, limit: int) -> int:

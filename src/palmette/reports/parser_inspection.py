@@ -69,6 +69,7 @@ def print_parser_inspection(about: dict[str, Any], templates: bool, console: Con
         "tags": ", ".join(f"{field}: {how}" for field, how in about["tags"].items()) or "those of the file",
         "ignored": ", ".join(about["ignored"]) or "nothing",
         "relations": f"{plain}{lifted}; {counted(about['actions'], 'action')}{hidden}",
+        **({"roots": ", ".join(about["roots"])} if len(about["roots"]) > 1 else {}),
         "features": f"{about['features']:,}, with {not_zero(about['nonzero_weights'])}",
         "trees that cross": {"pseudo": "arcs lifted, and put back", "skip": "left out"}.get(
             settings["non_projective"], ""

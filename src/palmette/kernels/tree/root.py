@@ -18,7 +18,7 @@ from palmette.kernels.tree.update import add_step
 
 
 @part
-def _best_root(workspace: Workspace, g: Grammar, w: Weights, x: int) -> int:
+def _best_root(workspace: Workspace, g: Grammar, w: Weights, x: int) -> np.int64:
     """The best action with the move ROOT in state x; of equal ones the first. A root has no hidden variants."""
     move, out, best = g.move, workspace.out, np.int64(-1)
     score_actions(workspace, g, w, x)
@@ -29,7 +29,7 @@ def _best_root(workspace: Workspace, g: Grammar, w: Weights, x: int) -> int:
 
 
 @part
-def root_relation(workspace: Workspace, g: Grammar, w: Weights, x: int) -> int:
+def root_relation(workspace: Workspace, g: Grammar, w: Weights, x: int) -> np.int64:
     """The relation of the root in the last state x; -1 if there is nothing to choose from."""
     if not g.chooses_root:
         return np.int64(-1)

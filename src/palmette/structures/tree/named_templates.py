@@ -140,4 +140,80 @@ s0.t s1.t s0.l.rel s0.l.v
 s0.t s1.t s1.r.rel s1.r.v
 """
 
+# What `auto` starts from: of `rich` what was missed on development data when it was left out, and more that reads UPOS
+LEAN = """
+s0.w
+s0.t
+s1.w
+s1.t
+q0.w
+q0.t
+s0.w s1.w
+s0.t s1.t
+s0.t q0.t
+s0.wt s1.t
+s0.t s1.wt
+s0.wt s1.wt
+s0.t q0.t q1.t
+s1.t s0.t q0.t
+s0.w q0.t q1.t
+s1.t s0.w q0.t
+s1.t s1.l.t s0.t
+s1.t s1.r.t s0.t
+s1.t s0.t s0.l.t
+s2.t s1.t s0.t
+q1.t
+q2.t
+s2.t
+s0.w q0.w
+s0.wt q0.t
+s0.t q0.wt
+s0.wt q0.wt
+s1.t q0.t
+s1.w q0.w
+s1.wt q0.t
+q0.t q1.t
+q0.t q1.t q2.t
+s1.t q0.t q1.t
+s0.u s1.u
+s0.u s1.u q0.u
+s0.wu s1.u
+s0.u s1.wu
+s0.f s1.f
+s0.m s1.m
+s0.m s1.u
+s0.u s1.m
+s0.u q0.m
+s0.m q0.u
+s0.t distance
+s1.t distance
+s0.t s1.t distance
+s0.t s1.t s0.vl s1.vr
+s0.l.w
+s0.l.t
+s0.l.rel
+s1.l.w
+s1.l.t
+s1.l.rel
+s1.r.w
+s1.r.t
+s1.r.rel
+s0.t s1.t s1.r.rel
+s0.t s1.t s0.l.rel
+s1.t s0.t s1.r.t s0.l.t
+s0.t s0.sl
+s1.t s1.sl
+s1.t s1.sr
+s0.u
+s1.u
+q0.u
+s0.u q0.u
+s1.u q0.u
+s0.u s1.u s0.l.u
+s0.u s1.u s0.r.u
+s0.u s1.u s1.l.u
+s0.u s1.u s1.r.u
+s0.u s1.u distance
+"""
+
 SETS = {"basic": BASIC, "rich": BASIC + MORE, "latent": BASIC + MORE + VARIANTS}
