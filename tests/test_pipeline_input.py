@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,18 @@ def test_documents_are_the_same_one_by_one_and_together(nlp: Pipeline) -> None:
     alone = [nlp(text).to_conllu() for text in texts]
     assert [doc.to_conllu() for doc in nlp.pipe(texts, threads=2)] == alone
     assert [doc.to_conllu() for doc in nlp.pipe(texts[::-1])] == alone[::-1]
+
+
+def test_memory_does_not_grow_with_the_square_of_the_kinds_of_characters(nlp: Pipeline) -> None:
+    text = "".join(map(chr, range(0xF0000, 0xF0000 + 20_000)))
+    tracemalloc.start()
+    try:
+        found = nlp.model_.split(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    found.check()
+    assert peak < 100e6
 
 
 # Files

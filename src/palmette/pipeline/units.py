@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -66,21 +67,24 @@ class UnitRule:
     ) -> None:
         self.together, self.apart, self.cuts = set(together), set(apart), dict(cuts)
         self.classes = Classes()
-        self._tables: tuple[int, np.ndarray] = (0, np.zeros((0, 0), np.bool_))
+        # Classes that the rule names have rows of small tables; row 0 is of all others, however many a text has.
+        self._rows = {name: k for k, name in enumerate(sorted({*self.apart, *chain(*self.together)}), 1)}
+        self._equal = np.ones(len(self._rows) + 1, np.bool_)  # whether neighbours of one class stand together
+        self._equal[[self._rows[name] for name in self.apart]] = False
+        self._pairs = np.zeros((len(self._rows) + 1, len(self._rows) + 1), np.bool_)
+        for left, right in self.together:
+            self._pairs[self._rows[left], self._rows[right]] = True
+        self._row_of = np.zeros(0, np.int64)  # of each class that was met
 
-    def _table(self) -> np.ndarray:
-        """Which of the classes that were met stand together, bool[C, C]."""
-        names = self.classes.names
-        size, table = self._tables
-        if len(names) != size:
-            table = np.diag([name not in self.apart for name in names])
-            numbers = {name: k for k, name in enumerate(names)}
-            for a, b in self.together:
-                if a in numbers and b in numbers:
-                    table[numbers[a], numbers[b]] = True
-            table[0] = table[:, 0] = False
-            self._tables = len(names), table
-        return table
+    def _joined(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Whether neighbours of these classes stand together; white space stands with nothing."""
+        names, row_of = self.classes.names, self._row_of
+        if len(names) != row_of.size:
+            row_of = self._row_of = np.array([self._rows.get(name, 0) for name in names], np.int64)
+        here, there = row_of[left], row_of[right]
+        found = self._pairs[here, there] | ((left == right) & self._equal[here])
+        joined: np.ndarray = found & (left > 0) & (right > 0)
+        return joined
 
     def units(self, codes: np.ndarray, cells: Cells) -> Units:
         """The units of a text."""
@@ -94,8 +98,7 @@ class UnitRule:
     def _bounds(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where units start and end by the classes of their characters, and their length."""
         classes = self.classes(codes)
-        table = self._table()
-        joined = table[bases(classes)[:-1], classes[1:]] | holds(codes, classes)
+        joined = self._joined(bases(classes)[:-1], classes[1:]) | holds(codes, classes)
         solid = classes > 0
         start = np.flatnonzero(solid & np.append(True, ~joined)[: codes.size])
         end = np.flatnonzero(solid & np.append(~joined, True)[-codes.size :]) + 1 if codes.size else start

@@ -11,6 +11,7 @@ from palmette.cli.common import text_spec
 from palmette.cli.output import Meter, report_rate, report_source
 from palmette.cli.parser.common import DrawingOptions, chosen_sentences, show_trees
 from palmette.cli.pipeline.common import RunningOptions
+from palmette.data.files import shown
 from palmette.data.text import TextSpec
 from palmette.errors import DataError, UsageError
 from palmette.options.declare import option
@@ -99,7 +100,7 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
 
         places = [(part, s) for part in parts for s in range(part.treebank.n_sentences)]
         if not places:
-            raise DataError("there is no word in the text", file=None if self.text is not None else self.data)
+            raise DataError("there is no word in the text", file=None if self.text is not None else shown(self.data))
         drawings = []
         for number in chosen_sentences(self.sentences, len(places)):
             part, s = places[number]
