@@ -208,12 +208,20 @@ def test_named_sets(name: str, n_columns: int, order: int) -> None:
 
 
 def test_chunk_holds_the_19_templates_of_crfpp() -> None:
+    """Its words are in lower case and have 0 for digits."""
     words: list[tuple[int, ...]] = [(-2,), (-1,), (0,), (1,), (2,), (-1, 0), (0, 1)]
     tags = [*words, (-2, -1), (1, 2), (-2, -1, 0), (-1, 0, 1), (0, 1, 2)]
-    expected = {tuple(Macro(row, 0) for row in rows) for rows in words}
+    expected = {tuple(Macro(row, 0, "lower.normal") for row in rows) for rows in words}
     expected |= {tuple(Macro(row, 1) for row in rows) for rows in tags}
     assert len(expected) == 19
     assert expected <= {template.macros for template in named_set("chunk").templates}
+
+
+def test_chunk_has_no_full_shapes_and_words_beside_tags() -> None:
+    chunk, ner = ({template.macros for template in named_set(name).templates} for name in ("chunk", "ner"))
+    assert ner - chunk == {(Macro(row, 0, "shape"),) for row in (-1, 0, 1)}
+    word = Macro(0, 0, "lower.normal")
+    assert chunk - ner == {(Macro(-1, 1), word), (word, Macro(1, 1))}
 
 
 def test_a_named_set_has_lines_for_what_is_given() -> None:
