@@ -33,12 +33,12 @@ def chosen(learner: str) -> dict:
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"nbest": 5}, "nbest: is an option of probperc and mira.*; the learner is perceptron"),
+        ({"nbest": 5}, "nbest: is an option of probperc and mira.*; the learner is auto"),
         ({"learner": "pa", "nbest": 5}, "the learner is pa"),
         ({"learner": "mira", "nbest": 0}, "from 1 to 1,000"),
         ({"learner": "mira", "nbest": 2.5}, "whole number"),
         ({"learner": "probperc", "nbest": 100_000}, "from 1 to 1,000"),
-        ({"rate": 0.5}, "rate: is an option of probperc and crf and dplvm; the learner is perceptron"),
+        ({"rate": 0.5}, "rate: is an option of probperc and crf and dplvm; the learner is auto"),
         ({"learner": "mira", "rate": 0.5}, "rate: is an option of probperc and crf and dplvm; the learner is mira"),
         ({"learner": "probperc", "rate": 0.0}, "rate: 0.0 is not a number above 0"),
         ({"learner": "probperc", "rate": -1.0}, "rate: -1.0 is not a number above 0"),
@@ -47,7 +47,7 @@ def chosen(learner: str) -> dict:
             "rate_schedule: is an option of probperc; the learner is crf",
         ),
         ({"learner": "probperc", "rate_schedule": "rising"}, "choose one of falling, constant"),
-        ({"probability_function": "linear"}, "is an option of probperc; the learner is perceptron"),
+        ({"probability_function": "linear"}, "is an option of probperc; the learner is auto"),
         ({"learner": "probperc", "probability_function": "cubic"}, "softmax, linear, polynomial"),
         ({"learner": "probperc", "degree": 3.0}, "applies to the probability function polynomial, not softmax"),
         ({"learner": "probperc", "probability_function": "polynomial", "degree": -1.0}, "degree: -1.0 is not a number"),
