@@ -216,6 +216,13 @@ def test_chunk_reads_words_and_tags_at_the_places_of_the_19_templates_of_crfpp()
     assert expected <= {template.macros for template in named_set("chunk").templates}
 
 
+def test_chunk_has_no_full_shapes_and_words_beside_tags() -> None:
+    chunk, ner = ({template.macros for template in named_set(name).templates} for name in ("chunk", "ner"))
+    assert ner - chunk == {(Macro(row, 0, "shape"),) for row in (-1, 0, 1)}
+    word = Macro(0, 0, "lower.normal")
+    assert chunk - ner == {(Macro(-1, 1), word), (word, Macro(1, 1))}
+
+
 def test_a_named_set_has_lines_for_what_is_given() -> None:
     resources = Resources(
         {"city": Lexicon("city", {"Rome": "city"})},
