@@ -265,7 +265,8 @@ def test_training_asks_for_a_compiler(tmp_path: Path) -> None:
 
 
 def test_plain_python_learns_the_same_model(tmp_path: Path) -> None:
-    """Bit for bit: machine code does what its source says."""
+    """Bit for bit: machine code does what its source says. The steps of a perceptron are whole numbers, which no
+    compiler rounds otherwise."""
     (tmp_path / "x.txt").write_text(SMALL, encoding="utf-8")
     options = "'--features', 'pos', '--learner', 'perceptron', '--passes', '3', '--seed', '2', '-q'"
     code = f"from palmette.cli import main; main(['train', 'x.txt', '-o', 'p.palm', {options}])"
