@@ -9,7 +9,7 @@ from palmette.errors import UsageError, counted
 from palmette.options.declare import option
 
 ABOUT = {
-    "auto": "the default: made for a treebank, with the tags and categories that tell most there",
+    "auto": "the default: rich, with the tags and categories that tell most in a treebank",
     "basic": "words, tags, outermost children; reads no relations, so that states merge",
     "rich": "those, and distance, valency, second children, relations and sets of them, lemmas, features",
     "latent": "those, and hidden variants of the arcs to children, for parsers with --variants",

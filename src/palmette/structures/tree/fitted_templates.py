@@ -2,12 +2,11 @@
 
 A rule makes them from what the training data has (see categories.py):
 
-- the set is LEAN: of `rich` what is worth its time, and more templates that read UPOS.
 - the tag is XPOS if it tells relations apart better than UPOS alone, else UPOS. Templates that would then be the same
   are there once, and those that read a column without content (no lemmas, no FEATS) are left out.
 - if the categories of a word tell much about its relation, those that tell most (Case, VerbForm) become part of its
-  tag wherever the set reads one, and pairs of a dependant's with a head's categories come with them. Else FEATS are
-  read as in `rich`.
+  tag wherever the set `rich` reads one; with them come templates that read UPOS alone, and pairs of a dependant's with
+  a head's categories. Else FEATS are read as in `rich`.
 
 Development data is used for one thing: an XPOS column in other tags than those of the training data is not read.
 """
@@ -22,7 +21,7 @@ import numpy as np
 from palmette.data.corpus import column_of_types
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.structures.tree.categories import Morphology, morphology
-from palmette.structures.tree.named_templates import LEAN
+from palmette.structures.tree.named_templates import SETS
 from palmette.structures.tree.templates import FIELDS, Templates, compile_templates
 
 logger = logging.getLogger(__name__)
@@ -32,7 +31,23 @@ WHOLE = ("rel", "v", "vl", "vr", "sl", "sr")  # what is read of a node and is no
 OTHER_LEMMAS = 0.02  # share of the words whose lemma is not the form, case aside
 UNKNOWN_TAGS = 0.05  # share of the words of development data whose XPOS training data does not know: another tag set
 
-# With morphology ($D: tag and categories of a dependant, $H: UPOS and categories of a head)
+# With morphology: UPOS where `rich` reads finer tags ($D: tag and categories of a dependant, $H: of a head)
+COARSE = """
+s0.u
+s1.u
+q0.u
+s0.u s1.u
+s0.u q0.u
+s1.u q0.u
+s0.u s1.u q0.u
+s0.wu s1.u
+s0.u s1.wu
+s0.u s1.u s0.l.u
+s0.u s1.u s0.r.u
+s0.u s1.u s1.l.u
+s0.u s1.u s1.r.u
+s0.u s1.u distance
+"""
 PAIRS = """
 s0.$D s1.$H
 s0.$H s1.$D
@@ -92,11 +107,11 @@ def described(found: Morphology) -> str:
 
 
 def fitted_text(treebank: Treebank, found: Morphology) -> str:
-    """The lines of a set: with the chosen tags and categories, and with pairs of them if there is morphology."""
+    """The lines of a set: those of `rich` with the chosen tags and categories, and more if there is morphology."""
     tag = "t" if found.reads_xpos else "u"
     own = [tag, *_joined(found.dependant)]
     head = ["u", *_joined(found.head)]
-    lines = LEAN + (PAIRS if found.dependant else "")
+    lines = SETS["rich"] + (COARSE + PAIRS if found.dependant or found.head else "")
     empty = {letter for letter, field in FIELDS.items() if set(treebank.column(field).types) <= {NOTHING}}
     if {"u", "x"} <= empty:
         empty.add("t")
