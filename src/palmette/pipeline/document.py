@@ -19,6 +19,7 @@ import numpy as np
 from palmette.data.formats.conllu_text import conllu_bytes
 from palmette.data.split_text import SplitText
 from palmette.data.treebank import Treebank
+from palmette.errors import counted
 from palmette.pipeline.plain import features, plain_sentences
 
 
@@ -63,7 +64,8 @@ class Document:
 
     def __repr__(self) -> str:
         short = self.text if len(self.text) <= 40 else f"{self.text[:40]}..."
-        return f"Document({short!r}, {self.split.n_sentences} sentences, {self.split.n_words} words)"
+        size = f"{counted(self.split.n_sentences, 'sentence')}, {counted(self.split.n_words, 'word')}"
+        return f"Document({short!r}, {size})"
 
     # What words and tokens look up
 
