@@ -65,7 +65,7 @@ def small_dev() -> Treebank:
 
 def trained(train: Treebank, dev: Treebank, passes: int, **settings: Any) -> tuple[Parser, Cell]:
     """A parser and what its passes were like."""
-    parser = estimator_from(Parser, {"passes": passes} | settings).fit(train, dev=dev)
+    parser = estimator_from(Parser, {"features": "rich", "passes": passes} | settings).fit(train, dev=dev)
     rows = parser.outcome_.training_log
     return parser, {
         "las": [round(100 * float(row.dev or 0), 3) for row in rows],

@@ -19,7 +19,7 @@ from palmette.data.split_text import SplitText, empty_split, gold_split
 from palmette.data.stream import LINES, cut_blocks, map_in_order
 from palmette.data.text import PLAIN, TextSpec, check_utf8, write_text
 from palmette.data.treebank import Treebank
-from palmette.errors import UsageError
+from palmette.errors import UsageError, either
 from palmette.options.pipeline import INPUTS, OUTPUTS, SPLITTER
 from palmette.pipeline.model import FIELDS_OF, PipelineModel
 from palmette.pipeline.plain import column_lines, plain_sentences
@@ -80,7 +80,8 @@ def make_job(model: PipelineModel, input: str, output: str, components: Iterable
     names = model.chosen(components)
     if input == "text" and SPLITTER not in names:
         if components is not None:
-            raise UsageError("plain text is split by the component tok: add it, or give words (--input conllu)")
+            words = either("input='conllu'", "--input conllu")
+            raise UsageError(f"plain text is split by the component tok: add it, or give words: {words}")
         model.split("")  # raises
     if beam is not None and "parse" not in names:
         raise UsageError("beam: it is of the parser, which does not run")
