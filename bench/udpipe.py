@@ -144,7 +144,7 @@ def official(gold: Path, system: Path) -> dict[str, Any]:
 def print_table(title: str, found: dict[str, Side]) -> None:
     """F1 of every metric, from raw text and from gold tokens; then what it costs."""
     columns = [(what, side) for what in INPUTS for side in found]
-    width = max(10, *(len(side) + 2 for side in found))
+    width = max(13, *(len(side) + 2 for side in found))
     print(f"\n{title}, test data: F1")
     print(f"{'':<12}" + "".join(f"{what:^{width * len(found)}}" for what in INPUTS))
     print(f"{'':<12}" + "".join(f"{side:>{width}}" for _, side in columns))
