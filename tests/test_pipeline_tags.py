@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ from pipeline_words import treebank
 from palmette.data.corpus import column_of_strings
 from palmette.data.treebank import Treebank
 from palmette.errors import ModelError, UsageError
-from palmette.pipeline.jackknife import jackknifed
+from palmette.pipeline.folds import annotated_fold, folds_of, joined_folds
+from palmette.pipeline.lemmas import Lemmas
 from palmette.pipeline.model import words_only
 from palmette.pipeline.morphology import learn_morphology, parts_of, with_known_words
 from palmette.pipeline.tags import Tags
@@ -192,6 +195,14 @@ def test_an_array_too_many(tags: Tags) -> None:
     for name in ("other/weights", "morphology.other", "other"):
         with pytest.raises(ModelError):
             Tags.from_parts(arrays | {name: np.zeros(1)}, meta, "the test")
+
+
+def jackknifed(train: Treebank, folds: int, threads: int, passes: int) -> Treebank:
+    """Tags and lemmas of each fold by components of the other folds, as the training of a pipeline has them."""
+    fold, makers = folds_of(train, folds, 1), [partial(kind, passes=passes) for kind in (Tags, Lemmas)]
+    with ThreadPoolExecutor(threads) as pool:
+        work = partial(annotated_fold, train, fold, components=makers, progress=None)
+        return joined_folds(train, pool.map(work, range(folds)))
 
 
 def test_jackknifed_columns_are_of_models_that_have_not_seen_them(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,9 +12,9 @@ import logging
 import msgspec
 import numpy as np
 
-from palmette.data.corpus import Column, Corpus, column_of_strings, column_of_types
+from palmette.data.corpus import Column, Corpus, column_of_strings
 from palmette.data.gold_tokens import GoldSentence, gold_sentences
-from palmette.data.treebank import FIELDS, NOTHING, Treebank, without_trees
+from palmette.data.treebank import FIELDS, Treebank, no_cells, without_trees
 from palmette.data.white_space import one_blank
 from palmette.errors import DataError, counted
 
@@ -62,7 +62,7 @@ class SplitText(msgspec.Struct, eq=False):
 
     def treebank(self) -> Treebank:
         """The words as sentences, with nothing known but their forms."""
-        nothing = column_of_types(np.zeros(self.n_words, np.int32), [NOTHING])
+        nothing = no_cells(self.n_words)
         columns = [self.forms, *(nothing for _ in FIELDS[1:])]
         return without_trees(Corpus(self.offset, columns, source="the text"))
 

@@ -53,6 +53,13 @@ class Treebank(msgspec.Struct, eq=False):
         columns[FIELDS.index(field)] = column
         return replace(self, corpus=replace(self.corpus, columns=columns))
 
+    def without(self, fields: Iterable[str]) -> Treebank:
+        """This treebank with nothing in some of FIELDS."""
+        nothing, made = no_cells(self.n_tokens), self
+        for field in fields:
+            made = made.with_column(field, nothing)
+        return made
+
     def with_trees(self, heads: np.ndarray, relations: Column) -> Treebank:
         """These sentences with other trees."""
         return replace(self, heads=heads, relations=relations)
@@ -73,7 +80,12 @@ def tokens_of(offset: np.ndarray, sentences: np.ndarray) -> np.ndarray:
 def without_trees(corpus: Corpus) -> Treebank:
     """A corpus with the columns FIELDS and no trees."""
     n = corpus.n_tokens
-    return Treebank(corpus, np.full(n, UNKNOWN, np.int32), column_of_types(np.zeros(n, np.int32), [NOTHING]))
+    return Treebank(corpus, np.full(n, UNKNOWN, np.int32), no_cells(n))
+
+
+def no_cells(n: int) -> Column:
+    """A column of n tokens in which nothing is known."""
+    return column_of_types(np.zeros(n, np.int32), [NOTHING])
 
 
 # From Python

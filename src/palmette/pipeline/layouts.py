@@ -20,7 +20,7 @@ _PART = 30  # sentences: longer paragraphs are several in the copy
 
 
 def relaid(split: SplitText, between: list[str]) -> SplitText:
-    """The same tokens with other white space between them."""
+    """A text with other white space between its tokens, T+1 strings."""
     tokens = split.tokens()
     size = np.array([len(token) for token in tokens], np.int64)
     gap = np.array([len(white) for white in between[:-1]], np.int64)

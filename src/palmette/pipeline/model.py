@@ -9,11 +9,11 @@ from typing import Any, cast
 import msgspec
 import numpy as np
 
-from palmette.data.corpus import Column, column_of_strings, column_of_types
+from palmette.data.corpus import Column, column_of_strings
 from palmette.data.files import FilePath
 from palmette.data.split_text import SplitText
 from palmette.data.stream import map_in_order
-from palmette.data.treebank import FIELDS, NOTHING, Treebank, without_trees
+from palmette.data.treebank import FIELDS, Treebank, without_trees
 from palmette.errors import UsageError, either
 from palmette.options.pipeline import SPLITTER
 from palmette.pipeline.components import Annotates, Parts, Splits, component_class, in_order
@@ -120,9 +120,7 @@ class PipelineModel:
 
 def words_only(treebank: Treebank) -> Treebank:
     """The words of a treebank with nothing known but their forms, in its lines if it has some."""
-    nothing = column_of_types(np.zeros(treebank.n_tokens, np.int32), [NOTHING])
-    columns = [treebank.forms, *(nothing for _ in FIELDS[1:])]
-    return without_trees(msgspec.structs.replace(treebank.corpus, columns=columns))
+    return without_trees(treebank.without(FIELDS[1:]).corpus)
 
 
 def annotated(

@@ -157,7 +157,7 @@ class Multiword:
         return found
 
     def compact(self) -> Multiword:
-        """The same with weights of 8 bits."""
+        """The multi-word tokens with a classifier of 8-bit weights."""
         return self if self.model is None else Multiword(self.words, compacted(self.model, None, 0.0))
 
     @property

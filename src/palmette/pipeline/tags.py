@@ -13,7 +13,6 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from palmette.data.corpus import Column, column_of_types
 from palmette.data.model_file import read_metadata
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import ModelError, UsageError, counted, not_fitted
@@ -153,11 +152,7 @@ class Tags:
 
 
 def _without_upos(treebank: Treebank) -> Treebank:
-    return treebank.with_column(UPOS, _nothing(treebank.n_tokens))
-
-
-def _nothing(n: int) -> Column:
-    return column_of_types(np.zeros(n, np.int32), [NOTHING])
+    return treebank.without([UPOS])
 
 
 def _shown(known: int | None) -> str:

@@ -11,9 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from palmette.data.corpus import column_of_types
 from palmette.data.treebank import FIELDS, NOTHING, Treebank
 from palmette.errors import DataError
 from palmette.options.pipeline import PipelineOptions
@@ -29,11 +26,7 @@ from palmette.training.result import Progress
 logger = logging.getLogger(__name__)
 
 SCORES = "dev scores"
-SHARES = {
-    "tok": 0.1,
-    "tag": 0.2,
-    "parse": 0.5,
-}  # of the points that may be lost in all; tags that are lost cost the parser, too
+SHARES = {"tok": 0.1, "tag": 0.2, "parse": 0.5}  # of the points that may be lost; lost tags cost the parser, too
 
 
 class PipelineOutcome(NamedTuple):
@@ -178,11 +171,7 @@ class _Plan:
         if not self.before:
             return treebank
         kept = {field for name in self.before for field in FIELDS_OF[name]}
-        nothing = column_of_types(np.zeros(treebank.n_tokens, np.int32), [NOTHING])
-        for field in FIELDS[1:]:
-            if field not in kept:
-                treebank = treebank.with_column(field, nothing)
-        return treebank
+        return treebank.without(field for field in FIELDS[1:] if field not in kept)
 
     def scores(self, results: Mapping[str, Any], progress: Progress) -> dict[str, float]:
         """The figures of METRICS on development data."""

@@ -11,8 +11,8 @@ from spacy.attrs import DEP, HEAD
 from spacy.pipeline.dep_parser import parser_score
 from spacy.tokens import Doc
 
-from palmette.data.corpus import Column, Corpus, column_of_types
-from palmette.data.treebank import FIELDS, NOTHING, Treebank, without_trees
+from palmette.data.corpus import Column, Corpus
+from palmette.data.treebank import FIELDS, NOTHING, Treebank, no_cells, without_trees
 from palmette.errors import UsageError
 from palmette.estimators.parser import Parser
 from palmette.integrations.spacy.chain import CONLLU
@@ -64,7 +64,7 @@ class PalmetteParser(Component):
     # What the parser reads
 
     def _treebank(self, words: Words) -> Treebank:
-        nothing = column_of_types(np.zeros(words.n_words, np.int32), [NOTHING])
+        nothing = no_cells(words.n_words)
         read = self._fields_read()
         found = {field: words.column(name, required=False) for field, name in read.items()}
         self._check_tags(words, found)

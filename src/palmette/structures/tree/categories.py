@@ -61,7 +61,7 @@ class _Arcs:
 
 
 def numbered(values: np.ndarray) -> np.ndarray:
-    """The same values as numbers 0, 1, ..."""
+    """Equal values as equal numbers 0, 1, ..., in the order of the values."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 

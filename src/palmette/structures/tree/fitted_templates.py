@@ -18,7 +18,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from palmette.data.corpus import column_of_types
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.structures.tree.categories import Morphology, morphology
 from palmette.structures.tree.named_templates import SETS
@@ -66,7 +65,7 @@ def fitted_templates(treebank: Treebank, dev: Treebank | None = None) -> Templat
             f"templates: XPOS is not read: {share:.0%} of the words of the development data have tags that the "
             "training data does not have"
         )
-        found = morphology(without_xpos(treebank))
+        found = morphology(treebank.without(["xpos"]))
     templates = compile_templates(fitted_text(treebank, found), AUTO)
     logger.info(f"templates: {len(templates.lists)}; {described(found)}")
     return templates
@@ -77,10 +76,6 @@ def unknown_tags(treebank: Treebank, dev: Treebank) -> float:
     column, known = dev.column("xpos"), set(treebank.column("xpos").types)
     new = np.array([tag not in known for tag in column.types], np.bool_)
     return float(new[column.ids].mean()) if column.ids.size else 0.0
-
-
-def without_xpos(treebank: Treebank) -> Treebank:
-    return treebank.with_column("xpos", column_of_types(np.zeros(treebank.n_tokens, np.int32), [NOTHING]))
 
 
 def has_lemmas(treebank: Treebank) -> bool:
