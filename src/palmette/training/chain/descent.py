@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from palmette.errors import DataError
+from palmette.kernels.chain.batches import CLOCK, INFEASIBLE, OBJECTIVE, WRONG, make_batch, new_counts
 from palmette.kernels.chain.forms import Active, FeatureWeights
-from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace
+from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace, make_gradients
 from palmette.options.learners import Crf
 from palmette.structures.chain.weights import norm
 from palmette.training.chain.exact import ChainLearning
@@ -33,7 +34,9 @@ class DescentLearning(ChainLearning):
         one, two, three = (_decay(x, r, self.l2) for x, r in zip(self.data.features, self.chain.weights, strict=True))
         learnt = np.zeros((0, 0), np.bool_) if self.learnt is None else self.learnt
         self.descent = Descent(float(self.step), fall, (one, two, three), 2 * self.l2 / sentences, learnt)
-        self.workspace = make_descent_workspace(self.chain, self.data)
+        self.workspaces = [make_descent_workspace(self.chain, self.data) for _ in self.team.members]
+        self.gradients = make_gradients(self.chain, self.data, self.team.batch)
+        self.batch = make_batch(self.team.batch, self.data)
         self.objective = 0.0
 
     def begin_epoch(self, number: int) -> None:
@@ -41,12 +44,15 @@ class DescentLearning(ChainLearning):
         self.objective = 0.0
 
     def learn(self, examples: np.ndarray) -> Counts:
-        self.clock, objective, wrong, infeasible = descend(
-            self.chain, self.data, self.workspace, examples, 0, examples.size, self.clock, self.descent
+        m, x, own, counts = self.chain, self.data, self.workspaces, new_counts(self.clock)
+        self.team.run(
+            descend,
+            lambda t: (m, x, own[t.number], self.gradients, self.batch, examples, t, counts, self.descent),
         )
-        self.objective += objective
-        self.infeasible += infeasible
-        return Counts(examples.size - infeasible, wrong)
+        self.clock = float(counts[CLOCK])
+        self.objective += float(counts[OBJECTIVE])
+        self.infeasible += int(counts[INFEASIBLE])
+        return Counts(examples.size - int(counts[INFEASIBLE]), int(counts[WRONG]))
 
     def figures(self) -> dict[str, float]:
         """The objective accumulated during the epoch, with the penalty of the weights at its end."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from palmette.kernels.chain.batches import CLOCK, DONE, INFEASIBLE, UPDATES, WRONG, Batch, make_batch, new_counts
 from palmette.kernels.chain.costs import Chunks, no_chunks
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.train import PairWorkspace, make_pair_workspace, train_perceptron
@@ -23,6 +24,7 @@ from palmette.structures.chain.weights import estimated, norm, restart_from_aver
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.resume import saved_state
 from palmette.training.chain.state_roles import StateRoles
+from palmette.training.team import ThreadTeam
 from palmette.training.trainer import Counts, Learning
 
 
@@ -48,6 +50,7 @@ class ChainLearning(Learning):
     start: RandomStart | None = None  # of a latent chain
     latent: bool = False
     learnt: np.ndarray | None = None  # bool[H, W]: label pairs whose weights are learnt; None: all
+    team: ThreadTeam = field(default_factory=ThreadTeam)
     infeasible: int = field(default=0, init=False)  # sentences of this epoch without an allowed gold path
 
     def __post_init__(self) -> None:
@@ -57,6 +60,10 @@ class ChainLearning(Learning):
     def costs(self) -> np.ndarray:
         return np.diff(self.data.offset)
 
+    @property
+    def batch_size(self) -> int:
+        return self.team.batch
+
     def begin_epoch(self, number: int) -> None:
         self.infeasible = 0
         if self.averaging.every is not None and number % self.averaging.every == 0:
@@ -65,10 +72,9 @@ class ChainLearning(Learning):
     def restart_from_average(self) -> None:
         restart_from_average(self.chain, self.clock)
 
-    def make_room(self, sentence: int, paths: int) -> None:
-        """Enlarge the lists of weights for an update of a sentence by so many paths."""
-        lo, hi = (int(at) for at in self.data.offset[sentence : sentence + 2])
-        self.chain = with_room(self.chain, self.data.features[0], lo, hi - lo, paths)
+    def make_room(self, sentences: np.ndarray, paths: int) -> None:
+        """Enlarge the lists of weights for updates of these sentences by so many paths."""
+        self.chain = with_room(self.chain, self.data, sentences, paths)
 
     @property
     def mean_clock(self) -> float | None:
@@ -109,25 +115,35 @@ class PathLearning(ChainLearning):
     chunks: Chunks = field(default_factory=no_chunks)
 
     @cached_property
-    def pair_workspace(self) -> PairWorkspace:
-        return make_pair_workspace(self.chain, self.data, self.learnt)
+    def batch(self) -> Batch:
+        return make_batch(self.team.batch, self.data, self.rule.candidates)
 
     @cached_property
-    def path_workspace(self) -> PathWorkspace:
-        return make_path_workspace(self.chain, self.data, self.rule)
+    def pair_workspaces(self) -> list[PairWorkspace]:
+        return [make_pair_workspace(self.chain, self.data, self.learnt) for _ in self.team.members]
+
+    @cached_property
+    def path_workspaces(self) -> list[PathWorkspace]:
+        return [make_path_workspace(self.chain, self.data, self.rule) for _ in self.team.members]
 
     def learn(self, examples: np.ndarray) -> Counts:
-        total, first, last = Counts(), 0, examples.size
-        while first < last:
-            m, x, begun = self.chain, self.data, self.clock
-            if self.rule.kind == PERCEPTRON:
-                found = train_perceptron(m, x, self.pair_workspace, examples, first, last, begun)
-            else:
-                found = train_paths(m, x, self.path_workspace, examples, first, last, begun, self.rule, self.chunks)
-            self.clock, updates, wrong, infeasible = found
-            self.infeasible += infeasible
-            total = total + Counts(updates, wrong)
-            first += int(self.clock - begun)
-            if first < last:  # too little room in the lists of weights for the next sentence
-                self.make_room(int(examples[first]), max(2, self.rule.candidates + 1))
+        total, first = Counts(), 0
+        while first < examples.size:
+            counts, left = new_counts(self.clock), examples[first:]
+            self._learn(left, counts)
+            self.clock = float(counts[CLOCK])
+            self.infeasible += int(counts[INFEASIBLE])
+            total = total + Counts(int(counts[UPDATES]), int(counts[WRONG]))
+            first += int(counts[DONE])
+            if first < examples.size:  # too little room in the lists of weights for the next batch
+                self.make_room(examples[first : first + self.team.batch], max(2, self.rule.candidates + 1))
         return total
+
+    def _learn(self, examples: np.ndarray, counts: np.ndarray) -> None:
+        m, x, batch = self.chain, self.data, self.batch
+        if self.rule.kind == PERCEPTRON:
+            own = self.pair_workspaces
+            self.team.run(train_perceptron, lambda t: (m, x, own[t.number], batch, examples, t, counts))
+        else:
+            ours, rule, chunks = self.path_workspaces, self.rule, self.chunks
+            self.team.run(train_paths, lambda t: (m, x, ours[t.number], batch, examples, t, counts, rule, chunks))

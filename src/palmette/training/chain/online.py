@@ -20,6 +20,7 @@ from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.seen import learnt_pairs
 from palmette.training.chain.start import random_start, split_states, starting_weights, training_log_of
 from palmette.training.result import EpochLog, TrainResult
+from palmette.training.team import ThreadTeam
 from palmette.training.trainer import train_epochs
 
 logger = logging.getLogger(__name__)
@@ -68,19 +69,21 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     learner, beam = settings.chosen_learner, settings.beam
     if learner.keeps_state:
         chain = with_state(chain)
-    learnt = learnt_pairs(problem)
+    common: dict[str, Any] = {
+        "averaging": averaging, "dev": problem.dev, "clock": clock, "start": start,
+        "team": ThreadTeam(problem.request.n_threads, settings.batch_size or 1),
+    }  # fmt: skip
+    exact = common | {"latent": latent, "learnt": learnt_pairs(problem)}
     if isinstance(learner, Crf):
-        return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learnt, learner), before
+        return DescentLearning(chain, data, **exact, learner=learner), before
     rule = learner.rule(data.offset.size - 1, None if beam is None else beam.width)
     rule = rule if beam is None else beam.rule(rule)
     chunks = chunks_for(learner, problem.labels, unseen_scheme(problem.scheme))
     if beam is None:
-        return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, learnt, rule, chunks), before
+        return PathLearning(chain, data, **exact, rule=rule, chunks=chunks), before
     contexts, seen = starting_contexts(problem, chain, learner.keeps_state)
     numbers = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks, bool(beam.recombine))
-    learning = BeamLearning(
-        chain, data, averaging, problem.dev, clock, start, contexts=contexts, seen=seen, learner=numbers
-    )
+    learning = BeamLearning(chain, data, **common, contexts=contexts, seen=seen, learner=numbers)
     return learning, best_before(problem, before)
 
 
