@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from palmette.errors import counted
 from palmette.kernels.core.compile import MODE, PYTHON, prepared
 from palmette.kernels.core.team import Team, break_up, make_team
@@ -33,11 +35,15 @@ def available_cores() -> int:
 
 
 class ThreadTeam:
-    """Threads that share the sentences of a batch. Kernels that run uncompiled have one."""
+    """Threads that share the sentences of a batch. Kernels that run uncompiled have one.
 
-    def __init__(self, threads: int = 1, batch: int = 1) -> None:
-        self.batch = batch
-        self.members = make_team(1 if MODE == PYTHON else max(1, min(threads, batch)))
+    Free threads do not share batches: each learns from sentences of its own, one by one, and changes the same weights
+    as the others without waiting for them."""
+
+    def __init__(self, threads: int = 1, batch: int = 1, free: bool = False) -> None:
+        self.batch, self.free = batch, free
+        size = 1 if MODE == PYTHON else max(1, threads if free else min(threads, batch))
+        self.members = [Team(k, 1, make_team(1)[0].meeting) for k in range(size)] if free else make_team(size)
         if threads > batch > 1:
             idle = counted(threads - batch, "thread")
             logger.info(f"{idle} will find no work: a batch has {counted(batch, 'sentence')}")
@@ -45,6 +51,10 @@ class ThreadTeam:
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(len(self.members) - 1, "palmette")
+
+    def parts(self, examples: np.ndarray) -> list[np.ndarray]:
+        """The examples of each thread: all of them, or if threads are free a part."""
+        return np.array_split(examples, len(self.members)) if self.free else [examples] * len(self.members)
 
     def run(self, kernel: Callable[..., Any], arguments: Callable[[Team], tuple[Any, ...]]) -> None:
         """Run a kernel that returns nothing on all threads, each with its own arguments. An error of one ends all."""
