@@ -23,10 +23,12 @@ from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
 from palmette.data.subset import split
 from palmette.data.treebank import Treebank
+from palmette.options.training import automatic_batch_size
 
-BATCH, SEEDS, PASSES = 8, (1, 2, 3, 4, 5), 10
+SEEDS, PASSES, SENTENCES = (1, 2, 3, 4, 5), 10, 10_000  # the sizes of batches are those for so many sentences
 LEARNERS: dict[str, Any] = {"perceptron": "perceptron", "mira": Mira(nbest=5), "crf, adagrad": Crf(optimiser="adagrad")}
-SIDES = {"one by one": (1, 1), "1 thread": (1, BATCH), "2 threads": (2, BATCH)}
+BATCH = {name: automatic_batch_size(SENTENCES, name == "mira") or 1 for name in (*LEARNERS, "parser, beam 8")}
+SIDES = ("one by one", "batches on 1 thread", "batches on 2 threads")
 TREES = 4000  # of EWT, in the measurement of passes
 Train = Callable[[int, int], list[float]]  # threads and batch size to seconds of the passes
 
@@ -57,7 +59,7 @@ def bench_threads(data: Path, times: int) -> None:
     for name, work in works.items():
         took: dict[str, list[float]] = {side: [] for side in SIDES}
         for _ in range(times):
-            for side, (threads, batch) in SIDES.items():
+            for side, (threads, batch) in zip(SIDES, ((1, 1), (1, BATCH[name]), (2, BATCH[name])), strict=True):
                 took[side].append(sum(work(threads, batch)))
         found[name] = {side: statistics.median(row) for side, row in took.items()}
         one, alone, two = found[name].values()
@@ -83,7 +85,7 @@ def bench_batches(data: Path) -> None:
     for task, (train, dev, features) in _tasks(data).items():
         for learner in LEARNERS:
             for seed in SEEDS:
-                for batch in (1, BATCH):
+                for batch in (1, BATCH[learner]):
                     name = f"{task} | {learner} | {batch} | {seed}"
                     if name not in cells:
                         tagger = Tagger(features, learner=LEARNERS[learner], passes=PASSES, batch_size=batch, seed=seed)
@@ -95,12 +97,12 @@ def bench_batches(data: Path) -> None:
 
 
 def _line(task: str, learner: str, seed: int, cells: dict[str, list[float]]) -> None:
-    serial, batched = (cells[f"{task} | {learner} | {batch} | {seed}"] for batch in (1, BATCH))
+    serial, batched = (cells[f"{task} | {learner} | {batch} | {seed}"] for batch in (1, BATCH[learner]))
     print(f"{task}, {learner}, seed {seed}: {100 * serial[-1]:.2f} one by one, {100 * batched[-1]:.2f} in batches")
 
 
 def _summary(task: str, learner: str, cells: dict[str, list[float]]) -> None:
-    rows = [[cells[f"{task} | {learner} | {batch} | {seed}"] for seed in SEEDS] for batch in (1, BATCH)]
+    rows = [[cells[f"{task} | {learner} | {batch} | {seed}"] for seed in SEEDS] for batch in (1, BATCH[learner])]
     one, many = (np.mean(side, axis=0) * 100 for side in rows)
     reached = [k + 1 for k in range(PASSES) if many[k] >= one[-1] - 0.005]
     when = f"reached with pass {reached[0]}" if reached else "not reached"

@@ -211,7 +211,7 @@ class ChainSettings(ChainOptions, Value):
         """The settings with a size of batches for so many training sentences; left open if it is 1."""
         if self.batch_size is not None or self.chosen_learner.full_batch or self.learns_one_by_one or self.lock_free:
             return self
-        return self.replace(batch_size=automatic_batch_size(n_sentences))
+        return self.replace(batch_size=automatic_batch_size(n_sentences, self.chosen_learner.fits_margins))
 
     def resolved(self) -> ChainSettings:
         """The settings with the defaults of the search and the penalty filled in, as a model stores them."""
