@@ -18,6 +18,7 @@ from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape
 from palmette.training.chain.dev import Dev
 from palmette.training.result import Progress, TrainResult
+from palmette.training.trainer import ExampleOrder
 
 
 @dataclass
@@ -52,6 +53,7 @@ class TrainingData(NamedTuple):
     settings: ChainSettings  # with defaults filled in
     request: TrainRequest
     scheme: str | None = None  # of the labels
+    order: ExampleOrder | None = None  # of data on disk
 
 
 class TrainedChain(NamedTuple):
