@@ -19,6 +19,9 @@ from palmette.data.scratch import Scratch
 from palmette.data.sources import FileSource, ItemSource
 from palmette.datasets.demo import demo_text
 from palmette.errors import DataError, UsageError
+from palmette.features.encode import Encoder
+from palmette.features.named import named_set
+from palmette.features.resources import Resources
 from palmette.options.learners import Crf
 from palmette.options.search import Beam
 from palmette.options.states import Latent
@@ -311,3 +314,20 @@ def test_blocks_of_generators_are_read_again(tmp_path: Path, monkeypatch: pytest
         again = [source.corpus(piece).labels.cells() for piece in source.pieces()]
     assert first == again
     assert [cell for block in first for cell in block] == [cell for own in islice(y, 30) for cell in own]
+
+
+def test_remembered_types_hash_as_others(train: Path) -> None:
+    corpora = [read_corpus(train)]
+    with Scratch() as scratch:
+        source = FileSource([train], _spec(), scratch, 2000)
+        corpora += [source.corpus(piece) for piece in source.pieces()]
+    plain = Encoder(named_set("ner", 1, 2, Resources()), Resources())
+    remembering = plain.remembering()
+    for memo in remembering._memos.values():
+        memo.most = 700  # then it is full
+    for corpus in corpora[1:] * 2:
+        for mine, theirs in zip(remembering.cells(corpus), plain.cells(corpus), strict=True):
+            assert np.array_equal(mine, theirs)
+        for column in corpus.columns:
+            column.__dict__.clear()
+    assert 0 < max(memo.index.size for memo in remembering._memos.values()) <= 700

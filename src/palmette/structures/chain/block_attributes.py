@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.data.corpus import Corpus
+from palmette.data.subset import take
 from palmette.features.encode import Encoder, new_feature_index
 from palmette.features.index import keys_of
 from palmette.kernels.chain.forms import Active
@@ -44,11 +45,23 @@ class BlockAttributes(NamedTuple):
     def names(self, corpus: Corpus, encoder: Encoder | None, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bytes and offsets of the strings of some attributes i64[]."""
         if encoder is not None:
-            assert self.cells is not None
-            return encoder.spell(self.order, corpus, self.cells, self.first[which])
+            return self._spelt(corpus, encoder, self.first[which])
         assert corpus.attributes is not None
         names = corpus.attributes.names
         return join_types(names.data, names.start[which], names.end[which])
+
+    def _spelt(self, corpus: Corpus, encoder: Encoder, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Strings of attributes that occur at `first`. Of few sentences only the types of these become strings."""
+        assert self.cells is not None
+        T = len(encoder.of_order(self.order))
+        token, template = np.divmod(first, T)
+        owner = np.searchsorted(corpus.offset, token, side="right") - 1
+        sentences = np.unique(owner)
+        if 2 * sentences.size > corpus.n_sentences:
+            return encoder.spell(self.order, corpus, self.cells, first)
+        few = take(corpus, sentences)
+        moved = token + (few.offset[:-1] - corpus.offset[sentences])[np.searchsorted(sentences, owner)]
+        return encoder.spell(self.order, few, encoder.cells(few), moved * T + template)
 
 
 def block_attributes(corpus: Corpus, encoder: Encoder | None) -> Iterator[BlockAttributes]:

@@ -185,7 +185,8 @@ def fit_out_of_core(
     check_compiled("training")
     threads = os.cpu_count() or 1
     settings = request.settings.resolved()
-    survey = Survey(source, encoder_of(request), settings.unicode, scratch)
+    encoder = encoder_of(request)
+    survey = Survey(source, None if encoder is None else encoder.remembering(), settings.unicode, scratch)
     survey.run(chain([begun[0]], begun[1]), threads)
     blocks = LabelBlocks(survey.labels, survey.offset())
     digest = survey.digest.corpus()
@@ -212,7 +213,7 @@ def fit_out_of_core(
     offset, mapped, weight, actives = encoding.mapped.arrays()
     whole.offset = offset
     found = {order: own.found for order, own in kept.items()}
-    collected = CollectedOnDisk(whole, survey.encoder, encoding.indexes, actives, found, encoding.strings)
+    collected = CollectedOnDisk(whole, encoder, encoding.indexes, actives, found, encoding.strings)
     data = _data(offset, mapped, allow_table(len(labels), known.sets), weight, actives)
     report_size(collected, shape, settings, labels_shown(labels, scheme))
     report_partial(int(survey.digest.counts[rows >= len(labels)].sum()), survey.tokens)
