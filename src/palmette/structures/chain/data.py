@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 import numpy as np
@@ -11,7 +10,6 @@ from palmette.data.corpus import Attributes, Corpus, wants_exact_values
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, either
 from palmette.features.encode import Encoder, new_feature_index
-from palmette.features.encode_parts import encode_in_parts, n_parts
 from palmette.features.index import growing, kept_attributes
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
@@ -152,12 +150,7 @@ class Collected:
         old = self.feature_indexes.get(order, empty)
         if old is not empty:  # the kernel adds in place, and the old model may still be in use
             old = growing(old)
-        offset, parts = self.corpus.offset, n_parts(self.corpus.n_tokens, T, os.cpu_count() or 1)
-        if parts > 1:
-            found = encode_in_parts(self.encoder, order, self.cells, offset, old, parts)
-        else:
-            found = self.encoder.encode(order, self.cells, offset, old, grow=True)
-        ptr, att, feature_index, first = found
+        ptr, att, feature_index, first = self.encoder.encode(order, self.cells, self.corpus.offset, old, grow=True)
         self.feature_indexes[order], self.first[order] = feature_index, first
         self.actives[order] = Active(ptr, att, ONES)
 
