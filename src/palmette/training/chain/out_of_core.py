@@ -19,6 +19,7 @@ import numpy as np
 from palmette.data.corpus import Attributes, Column, Corpus
 from palmette.data.labels.mask import check_fully_known, training_mask
 from palmette.data.labels.partial import mark_partial_labels
+from palmette.data.labels.schemes import Transitions
 from palmette.data.scratch import Scratch, shown_size
 from palmette.data.sources import Source
 from palmette.data.stream import map_in_order
@@ -178,22 +179,60 @@ def obstacle(settings: ChainSettings) -> str | None:
     return None
 
 
+class _Settled(NamedTuple):
+    """What the first pass decides."""
+
+    settings: ChainSettings
+    labels: list[str]
+    scheme: str | None
+    rows: np.ndarray  # i32[cells]  the mask row of each label cell of the digest
+    allow: np.ndarray  # bool[G, Y]
+    allowed: Transitions
+    shape: Shape
+
+
 def fit_out_of_core(
     source: Source, begun: tuple[Corpus, Iterable[Any]], dev: Corpus | None, request: TrainRequest, scratch: Scratch
 ) -> tuple[ChainModel, TrainResult]:
     """Train a chain on a source. `begun`: its first block, and the pieces that follow."""
     check_compiled("training")
     threads = os.cpu_count() or 1
-    settings = request.settings.resolved()
     encoder = encoder_of(request)
-    survey = Survey(source, None if encoder is None else encoder.remembering(), settings.unicode, scratch)
+    remembering = None if encoder is None else encoder.remembering()
+    survey = Survey(source, remembering, request.settings.unicode, scratch)
     survey.run(chain([begun[0]], begun[1]), threads)
-    blocks = LabelBlocks(survey.labels, survey.offset())
+    blocks, whole = LabelBlocks(survey.labels, survey.offset()), _stand_in(survey)
+    settled = _settled(survey, blocks, whole, request)
+    kept = _kept(survey, settled)
+    _check_disk(survey, kept)
+    encoding = _Encoding(survey, kept, request)
+    encoding.run(blocks, settled.rows, threads)
+    survey.labels.close()
+    offset, known, weight, actives = encoding.mapped.arrays()
+    found = {order: own.found for order, own in kept.items()}
+    collected = CollectedOnDisk(whole, encoder, encoding.indexes, actives, found, encoding.strings)
+    settings, labels, scheme, rows, allow, allowed, shape = settled
+    report_size(collected, shape, settings, labels_shown(labels, scheme))
+    report_partial(int(survey.digest.counts[rows >= len(labels)].sum()), survey.tokens)
+    on_dev = held_out(dev, encoder, collected.feature_indexes, labels, settings, scheme)
+    if settings.beam is not None:
+        beam = BeamSearch(settings.beam.width, bool(settings.beam.recombine))
+        on_dev = for_beam(on_dev, dev, beam, collected)
+    data = _data(offset, known, allow, weight, actives)
+    order = BlockOrder(encoding.mapped, offset)
+    problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request, scheme, order)
+    trained = trained_chain(problem)._replace(state=dict)  # the sums of the weights are no longer needed
+    extremes = _data(np.array([0, 1]), np.zeros(1, np.int32), allow, weight, encoding.mapped.extremes())
+    return finished(whole, problem._replace(data=extremes), scheme, trained)
+
+
+def _settled(survey: Survey, blocks: LabelBlocks, whole: Corpus, request: TrainRequest) -> _Settled:
+    """Labels, tag scheme, learner and shape, as training in memory finds them."""
+    settings = request.settings.resolved()
     digest = survey.digest.corpus()
     mark_partial_labels(digest, settings.partial)
     digest, scheme = settle_scheme_of_blocks(digest, survey.digest, blocks, settings.constraints)
     labels = labels_of(digest, None)
-    whole = _stand_in(survey)
     settings = with_learner(settings, whole, None, len(labels))
     known = training_mask(digest, labels)
     if isinstance(settings.learner, MaxEnt):
@@ -204,38 +243,18 @@ def fit_out_of_core(
     check_searchable(survey.encoder, settings.search.kind)  # type: ignore[union-attr]
     shape = shape_of(labels, survey.encoder, request)
     check_memory(blocks.offset, shape, survey.encoder)
-    kept = _kept(survey, shape, settings.min_count, settings.max_attributes)
-    _check_disk(survey, kept)
-    encoding = _Encoding(survey, kept, request)
     rows = rows_of_cells(digest, labels, survey.digest)
-    encoding.run(blocks, rows, threads)
-    survey.labels.close()
-    offset, mapped, weight, actives = encoding.mapped.arrays()
-    whole.offset = offset
-    found = {order: own.found for order, own in kept.items()}
-    collected = CollectedOnDisk(whole, encoder, encoding.indexes, actives, found, encoding.strings)
-    data = _data(offset, mapped, allow_table(len(labels), known.sets), weight, actives)
-    report_size(collected, shape, settings, labels_shown(labels, scheme))
-    report_partial(int(survey.digest.counts[rows >= len(labels)].sum()), survey.tokens)
-    on_dev = held_out(dev, survey.encoder, collected.feature_indexes, labels, settings, scheme)
-    if settings.beam is not None:
-        beam = BeamSearch(settings.beam.width, bool(settings.beam.recombine))
-        on_dev = for_beam(on_dev, dev, beam, collected)
-    order = BlockOrder(encoding.mapped, offset)
-    problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request, scheme, order)
-    trained = trained_chain(problem)._replace(state=dict)  # the sums of the weights are no longer needed
-    extremes = _data(np.array([0, 1]), np.zeros(1, np.int32), data.allow, weight, encoding.mapped.extremes())
-    return finished(whole, problem._replace(data=extremes), scheme, trained)
+    return _Settled(settings, labels, scheme, rows, allow_table(len(labels), known.sets), allowed, shape)
 
 
-def _kept(survey: Survey, shape: Shape, min_count: int, most: int | None) -> dict[int, Kept]:
+def _kept(survey: Survey, settled: _Settled) -> dict[int, Kept]:
     """The attributes of each order that are frequent enough, if memory has room for their weights."""
-    free = free_memory()
+    free, settings = free_memory(), settled.settings
     made = {}
     for order, counts in survey.counts.items():
-        width = shape.width(order) if order in ARITIES else 0
+        width = settled.shape.width(order) if order in ARITIES else 0
         room = None if free is None else int(free / (PER_ATTRIBUTE + MOVED * WEIGHT * width))
-        made[order] = counts.kept(min_count, most, room)
+        made[order] = counts.kept(settings.min_count, settings.max_attributes, room)
         counts.clear()
     return made
 
