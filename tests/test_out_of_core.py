@@ -305,6 +305,22 @@ def test_command_line(
     assert cli.fine(f"eval a.palm {train}")
 
 
+@pytest.mark.usefixtures("small_blocks")
+def test_errors_name_the_line_and_leave_nothing_behind(train: Path, tmp_path: Path) -> None:
+    lines = train.read_text().split("\n")
+    number = next(k for k in range(2000, len(lines)) if lines[k])
+    lines[number] = "lonely"
+    train.write_text("\n".join(lines))
+    kept = tmp_path / "scratch"
+    kept.mkdir()
+    with pytest.raises(DataError, match=rf"train.txt:{number + 1}: 1 column where 3 are expected"):
+        Tagger("ngrams", out_of_core=True, scratch=str(kept)).fit_file(train)
+    assert list(kept.iterdir()) == []
+    train.write_text("")
+    with pytest.raises(DataError, match="the training data has no sentences"):
+        Tagger("ngrams", out_of_core=True).fit_file(train)
+
+
 def test_blocks_of_generators_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("palmette.data.sources.SENTENCES", 7)
     X, y = load_demo("train")

@@ -13,7 +13,7 @@ from palmette.data.files import FilePath
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.numbers import LabelNumbers
-from palmette.errors import UsageError
+from palmette.errors import DataError, UsageError
 from palmette.features.resources import Resources
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.spelling import named, spelt
@@ -151,7 +151,7 @@ class LargeData:
         pieces = source.pieces()
         first = next((block for block in map(source.corpus, pieces) if block.n_tokens), None)
         if first is None:
-            raise UsageError(f"{source.name}: the training data has no sentences")
+            raise DataError("the training data has no sentences", file=source.name)
         check_labelled(first, "training")
         resources = self._resources()
         templates = choose_templates(own.features, own.template, own.order, first, resources)
