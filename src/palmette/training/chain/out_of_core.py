@@ -24,7 +24,7 @@ from palmette.data.scratch import Scratch, shown_size
 from palmette.data.sources import Source
 from palmette.data.stream import map_in_order
 from palmette.errors import counted
-from palmette.features.counting import Kept, index_of
+from palmette.features.counting import index_of
 from palmette.features.encode import Encoder
 from palmette.kernels.chain.forms import Active, Data, no_active
 from palmette.kernels.core.compile import check_compiled
@@ -114,10 +114,9 @@ class _Encoded(NamedTuple):
 class _Encoding:
     """The second pass."""
 
-    def __init__(self, survey: Survey, kept: Mapping[int, Kept], request: TrainRequest) -> None:
-        self.survey, self.names = survey, request.names
-        self.indexes = {order: index_of(own.keys) for order, own in kept.items()}
-        self.mapped = MappedCorpus(survey.scratch, list(kept), survey.valued)
+    def __init__(self, survey: Survey, indexes: Mapping[int, FeatureIndex], request: TrainRequest) -> None:
+        self.survey, self.indexes, self.names = survey, indexes, request.names
+        self.mapped = MappedCorpus(survey.scratch, list(indexes), survey.valued)
         self.strings = {
             order: AttributeStrings(survey.scratch, index.size if request.names else 0)
             for order, index in self.indexes.items()
@@ -203,14 +202,12 @@ def fit_out_of_core(
     survey.run(chain([begun[0]], begun[1]), threads)
     blocks, whole = LabelBlocks(survey.labels, survey.offset()), _stand_in(survey)
     settled = _settled(survey, blocks, whole, request)
-    kept = _kept(survey, settled)
-    _check_disk(survey, kept)
-    encoding = _Encoding(survey, kept, request)
+    indexes, found = _indexes(survey, settled)
+    encoding = _Encoding(survey, indexes, request)
     encoding.run(blocks, settled.rows, threads)
     survey.labels.close()
     offset, known, weight, actives = encoding.mapped.arrays()
-    found = {order: own.found for order, own in kept.items()}
-    collected = CollectedOnDisk(whole, encoder, encoding.indexes, actives, found, encoding.strings)
+    collected = CollectedOnDisk(whole, encoder, indexes, actives, found, encoding.strings)
     settings, labels, scheme, rows, allow, allowed, shape = settled
     report_size(collected, shape, settings, labels_shown(labels, scheme))
     report_partial(int(survey.digest.counts[rows >= len(labels)].sum()), survey.tokens)
@@ -247,23 +244,21 @@ def _settled(survey: Survey, blocks: LabelBlocks, whole: Corpus, request: TrainR
     return _Settled(settings, labels, scheme, rows, allow_table(len(labels), known.sets), allowed, shape)
 
 
-def _kept(survey: Survey, settled: _Settled) -> dict[int, Kept]:
-    """The attributes of each order that are frequent enough, if memory has room for their weights."""
+def _indexes(survey: Survey, settled: _Settled) -> tuple[dict[int, FeatureIndex], dict[int, int]]:
+    """The feature indexes of the attributes that are frequent enough, if memory has room for their weights and the disk
+    for the encoded data; and how many attributes of each order there are at all."""
     free, settings = free_memory(), settled.settings
-    made = {}
+    made, found, occurrences = {}, {}, 0
     for order, counts in survey.counts.items():
         width = settled.shape.width(order) if order in ARITIES else 0
         room = None if free is None else int(free / (PER_ATTRIBUTE + MOVED * WEIGHT * width))
-        made[order] = counts.kept(settings.min_count, settings.max_attributes, room)
+        kept = counts.kept(settings.min_count, settings.max_attributes, room)
         counts.clear()
-    return made
-
-
-def _check_disk(survey: Survey, kept: Mapping[int, Kept]) -> None:
-    """DataError if the disk has too little room for the encoded data."""
-    occurrences = sum(int(own.counts.sum()) for own in kept.values())
-    size = (4 + 8 * len(kept)) * survey.tokens + (8 if survey.valued else 4) * occurrences
+        occurrences += int(kept.counts.sum())
+        made[order], found[order] = index_of(kept.keys), kept.found
+    size = (4 + 8 * len(made)) * survey.tokens + (8 if survey.valued else 4) * occurrences
     survey.scratch.check_room(size, f"the attributes of {counted(survey.tokens, 'token')}")
+    return made, found
 
 
 def _stand_in(survey: Survey) -> Corpus:
