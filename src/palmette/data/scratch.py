@@ -112,8 +112,9 @@ class ScratchFile:
         return cast(np.ndarray, out)
 
     def mapped(self) -> mmap.mmap:
-        """The file as memory. Arrays on it may be written to, which does not change the file."""
-        return mmap.mmap(self.file.fileno(), self.size, access=mmap.ACCESS_COPY)
+        """The file as memory, which is shared with it: a private copy that could be written to would count as memory,
+        and files may be larger than that."""
+        return mmap.mmap(self.file.fileno(), self.size, access=mmap.ACCESS_WRITE)
 
     def close(self) -> None:
         """Give the disk its room back."""

@@ -38,7 +38,7 @@ class MappedArray:
         return self.file.size // self.kind.itemsize
 
     def array(self) -> np.ndarray:
-        """All numbers. They may be changed, which the file does not see."""
+        """All numbers, mapped."""
         if not self.size:
             return np.zeros(0, self.kind)
         if self.memory is None:
@@ -108,10 +108,12 @@ class MappedCorpus:
 
     def extremes(self) -> dict[int, Active]:
         """Attributes by order of one token, whose values add up to as much as those of any token."""
-        return {
-            order: Active(np.array([0, 1], np.int64), np.zeros(1, np.int32), np.array([most], np.float32))
-            for order, most in self.most.items()
-        }
+        made = {}
+        for order, most in self.most.items():
+            val = NO_VALUES if self.features[order].val is None else np.array([most], np.float32)
+            n = val.size or int(most)
+            made[order] = Active(np.array([0, n], np.int64), np.zeros(n, np.int32), val)
+        return made
 
 
 def _largest_sum(ptr: np.ndarray, val: np.ndarray) -> float:
