@@ -293,7 +293,7 @@ def test_an_error_in_the_middle_leaves_the_old_file(cli: Cli) -> None:
         ("frobnicate", "there is no command `palmette frobnicate`"),
         ("train", "DATA"),
         ("train train.txt", "--output"),
-        ("train train.txt more.txt -o n.palm", "too many arguments: more.txt"),
+        ("tag m.palm train.txt more.txt", "too many arguments: more.txt"),
         ("train train.txt -o n.palm --wrong", "--wrong"),
         ("tag m.palm --wrong", "--wrong"),
         ("tag m.palm train.txt -o --scores", "--scores"),

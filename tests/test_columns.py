@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palmette.data.corpus import Corpus
+from palmette.data.formats import columns
 from palmette.data.formats.columns import Layout, column_number, parse_columns
 from palmette.data.formats.conllu import parse_conllu
 from palmette.data.formats.registry import read_corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.formats.write import Writer
+from palmette.datasets.demo import demo_text
 from palmette.errors import DataError, UsageError
 
 Sentences = list[list[list[str]]]
@@ -268,3 +270,14 @@ def test_ewt_is_written_back_whole(corpora: Path) -> None:
     )
     out = Writer("conllu", None, corpus.labels.types).write(corpus, corpus.labels.ids)
     assert out == path.read_bytes()
+
+
+def test_columns_of_large_files_are_interned_on_threads(tmp_path, monkeypatch):
+    path = tmp_path / "train.txt"
+    path.write_text(demo_text("train"))
+    whole = read_corpus(path)
+    monkeypatch.setattr(columns, "MANY_TOKENS", 1)
+    parts = read_corpus(path)
+    for mine, theirs in zip((*parts.columns, parts.labels), (*whole.columns, whole.labels), strict=True):
+        assert np.array_equal(mine.ids, theirs.ids)
+        assert mine.types == theirs.types

@@ -112,11 +112,11 @@ class _Parser:
                 self._flag(word, words)
             else:
                 plain.append(word)
-        self._positional(plain)
+        self._positional(list(plain))
         for each in self.command.__options__.values():
             if each.default is REQUIRED and each.name not in self.values:
                 name = each.name.upper() if each.argument else f"--{each.flag_name}"
-                raise UsageError(f"{name} is missing: {each.help}")
+                raise UsageError(f"{name} is missing: {each.help}{self._hint() if len(plain) > 1 else ''}")
         made = self.command(**self.values)
         made.flat = self.flat
         made.check()
@@ -161,10 +161,14 @@ class _Parser:
             elif plain:
                 self.values[each.name] = _typed(each, plain.pop(0))
         if plain:
-            from palmette.options.other_tools import ARGUMENTS
+            raise UsageError(f"too many arguments: {' '.join(plain)}{self._hint()}")
 
-            hint = ARGUMENTS.get(self.command.path)
-            raise UsageError(f"too many arguments: {' '.join(plain)}" + (f"\n  {hint}" if hint else ""))
+    def _hint(self) -> str:
+        """What the arguments of other tools are here, on a line of its own."""
+        from palmette.options.other_tools import ARGUMENTS
+
+        hint = ARGUMENTS.get(self.command.path)
+        return f"\n  {hint}" if hint else ""
 
     def _unknown(self, name: str) -> str:
         import difflib

@@ -37,10 +37,10 @@ class Train(JsonOptions, Command):
         "threads", "resume", "quiet",
     )  # fmt: skip
 
-    data: str = option(
-        argument=True,
-        help="Labelled sentences: columns, CoNLL-U, CRFsuite attributes, JSON lines, or files of annotators; `-` is "
-        "standard input, gzip is fine.",
+    data: list = option(
+        argument=True, repeat=True,
+        help="Labelled sentences in one or more files: columns, CoNLL-U, CRFsuite attributes, JSON lines, or files of "
+        "annotators; `-` is standard input, gzip is fine.",
     )  # fmt: skip
     output: str = option(short="o", metavar="FILE", help="The model file to write.")
     dev: str | None = option(
@@ -86,10 +86,10 @@ class Train(JsonOptions, Command):
         tagger = self._tagger(old)
         spec = format_spec(self.params(FormatSpec))
         if old is not None:
-            spec = old.spec_for(self.data, spec, labelled=True)
+            spec = old.spec_for(self.data[0], spec, labelled=True)
         silent = self.quiet or self.json
         with _display(tagger, silent) as display:
-            tagger.fit_file(
+            tagger.fit_files(
                 self.data, self.dev, spec=spec, resume=None if old is None else old.model_,
                 checkpoint=self.checkpoint, names=not self.strip, threads=self.threads, progress=display,
                 compact=MOST_LOSS if self.compact else None,

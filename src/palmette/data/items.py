@@ -84,8 +84,10 @@ def corpus_from_items(
     index: FeatureIndex | None = None,
     widths: Mapping[str, int] | None = None,
     numbers: LabelNumbers | None = None,
+    first: int = 0,
 ) -> Items:
-    """Sentences X, and their labels y, as a corpus; the module describes X, `Reading` the options."""
+    """Sentences X, and their labels y, as a corpus; the module describes X, `Reading` the options. `first`: the number
+    of the first sentence, in messages, if X is a part of the data."""
     reading = Reading(mode, index, widths, numbers)
     if mode not in MODES:
         raise UsageError(f"unknown mode {mode!r}: choose {', '.join(MODES)}")
@@ -93,7 +95,7 @@ def corpus_from_items(
     builder: Columns | AttributeBlocks | ArrayBlocks | None = None
     labels = None if y is None else Labels(y, numbers)
     places, sizes, size = [], [], 0
-    for s, sentence in enumerate(X):
+    for s, sentence in enumerate(X, first):
         tokens = sentence if type(sentence) is list else _sentence(sentence, f"X[{s}]")
         n = len(tokens) if type(tokens) is list else _size(tokens)
         if labels is not None:
@@ -107,16 +109,16 @@ def corpus_from_items(
             sizes.append(n)
             builder.add(tokens, s)
     if labels is not None:
-        labels.finish(size)
+        labels.finish(first + size)
     where = Places(places, sizes)
     corpus = Corpus(where.offset, source="the data")
-    if size > len(places):
+    if size > len(places) or first:
         corpus.numbers = np.array(places, np.int64)
     if builder is not None:
         builder.finish(corpus, where)
     if labels is not None and places:
         labels.give(corpus, where)
-    return Items(corpus, np.array(places, np.int64), size)
+    return Items(corpus, np.array(places, np.int64) - first, size)
 
 
 def _sentence(sentence: Any, name: str) -> Any:

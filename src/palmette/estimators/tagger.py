@@ -17,8 +17,6 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.data.files import FilePath
-from palmette.data.formats.registry import read_corpus
-from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import known_gold, label_names
 from palmette.data.labels.numbers import label_numbers
 from palmette.data.labels.partial import mark_partial_labels
@@ -29,6 +27,7 @@ from palmette.estimators.tagger_compact import Compacting
 from palmette.estimators.tagger_confidence import Confidences
 from palmette.estimators.tagger_files import TaggedFiles
 from palmette.estimators.tagger_items import PythonData
+from palmette.estimators.tagger_large import LargeData
 from palmette.estimators.tagger_views import Views
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
@@ -52,7 +51,7 @@ KEPT = (
 FEW = 4  # sentences that are tagged one by one
 
 
-class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOptions, Estimator):
+class Tagger(PythonData, LargeData, TaggedFiles, Confidences, Views, Compacting, TaggerOptions, Estimator):
     """A chain model with its features: train it, tag with it, save it, inspect it.
 
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
@@ -86,10 +85,13 @@ class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOpti
 
         labels: the names of labels that are whole numbers, in a list, or as a `ClassLabel` of Hugging Face has them.
         sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same
-        for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended."""
+        for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With `out_of_core` X and y are read once, in blocks, and may be generators of
+        more than fits into memory."""
         from palmette.data.items import corpus_from_items
 
         numbers = label_numbers(labels)
+        if self.out_of_core:
+            return self._fit_items((X, y), dev, numbers, sample_weight, progress=progress, verbose=verbose)
         items = corpus_from_items(X, y, mode=self._wanted(), numbers=numbers)
         corpus = items.corpus
         if sample_weight is not None:
@@ -109,19 +111,6 @@ class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOpti
         exactly = not (counted or learner.full_batch or learner.values().get("optimiser") == "adagrad")
         old = getattr(self, "model_", None)
         return self.fit_corpus(self._corpus(X, y, labels), None, resume=old, checkpoint=exactly)
-
-    def fit_file(
-        self, path: FilePath, dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
-    ) -> Tagger:
-        """Learn from a labelled file; `options` as for `fit_corpus`."""
-        spec = spec or FormatSpec()
-        self.settings()  # wrong parameters are reported before any file is read
-        resolved = spec.resolved(path)
-        corpus = read_corpus(path, resolved)
-        held_out = read_corpus(dev, spec) if dev is not None else None
-        self.fit_corpus(corpus, held_out, **options)
-        self.model_.meta["reading"] = _explicit(resolved, corpus).stored()
-        return self
 
     def fit_corpus(
         self,
@@ -382,14 +371,3 @@ class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOpti
     @property
     def training_log_(self) -> list[dict[str, Any]]:
         return self._fitted().meta["history"]
-
-
-def _explicit(spec: FormatSpec, corpus: Corpus) -> FormatSpec:
-    """Name the feature columns when the label is not the last one: without labels they would shift."""
-    if spec.format != "columns" or spec.columns is not None or spec.label is None:
-        return spec
-    n = len(corpus.columns) + 1
-    label = int(spec.label) % n
-    if label == n - 1:
-        return spec
-    return spec.replace(columns=tuple(str(c) for c in range(n) if c != label))

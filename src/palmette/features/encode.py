@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from palmette.kernels.encode.spell import Pieces, Texts, spell
 from palmette.kernels.io.columns import join_types
 from palmette.options.chain import TaggerOptions
 from palmette.options.spelling import spelt
+
+if TYPE_CHECKING:
+    from palmette.features.type_memo import TypeMemo
 
 LEXICON = "lexicon:"
 ANCHORS = {"here": kernels.HERE, "first": kernels.FIRST, "last": kernels.LAST}
@@ -50,7 +53,19 @@ class Encoder:
         self.unicode = unicode
         self.views = sorted({View(m.column, m.atom) for t in templates.templates for m in t.macros})
         self._atoms = {v: self._atom(v.atom) for v in self.views}
+        self._memos: dict[int, TypeMemo] = {}
         self.programs = {order: self._program(order) for order in (1, 2, 3, LABEL_CONTEXT) if self.of_order(order)}
+
+    def remembering(self) -> Encoder:
+        """An encoder for many blocks, which remembers what atoms make of the types."""
+        from palmette.features.type_memo import TypeMemo
+
+        made = Encoder(self.templates, self.resources, self.unicode)
+        for column in {view.column for view in self.views}:
+            atoms = {v: atom for v, atom in made._atoms.items() if v.column == column and atom is not None}
+            if atoms:
+                made._memos[column] = TypeMemo(atoms)
+        return made
 
     @property
     def n_columns(self) -> int:
@@ -171,6 +186,11 @@ class Encoder:
     def _hashed(self, view: View, column: Column) -> tuple[np.ndarray, np.ndarray]:
         """Hash and power of each type in a view. The column keeps them where they depend on the type alone: several
         models may read it, one after the other."""
+        if view.column in self._memos:
+            own: dict[View, tuple[np.ndarray, np.ndarray]] | None = column.__dict__.get("remembered")
+            if own is None:
+                own = column.__dict__["remembered"] = self._memos[view.column].hashed(column)
+            return own[view]
         if ":" in view.atom:
             return hash_optional(self._values(view, column))
         kept: dict[str, tuple[np.ndarray, np.ndarray]] = column.__dict__.setdefault("atoms", {})

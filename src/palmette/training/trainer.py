@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,8 +30,22 @@ class Counts(NamedTuple):
         return Counts(self.updates + other.updates, self.wrong + other.wrong)
 
 
+class ExampleOrder(Protocol):
+    """In which order examples are visited that are on disk, and when."""
+
+    def permutation(self, seed: int, number: int) -> np.ndarray:
+        """The order of all examples in epoch `number`."""
+        ...
+
+    def visit(self, examples: np.ndarray) -> None:
+        """Called before the next examples of that order are learnt from."""
+        ...
+
+
 class Learning(ABC):
     """The weights of a structure during training, with its training examples."""
+
+    order: ExampleOrder | None = None  # of examples on disk; None: `shuffled`
 
     @property
     @abstractmethod
@@ -51,10 +65,16 @@ class Learning(ABC):
     def learn(self, examples: np.ndarray) -> Counts:
         """Update the weights with the examples i64[], one after the other."""
 
+    def permutation(self, seed: int, number: int) -> np.ndarray:
+        """The order of the examples in epoch `number`."""
+        return shuffled(seed, number, self.costs.size) if self.order is None else self.order.permutation(seed, number)
+
     def train(self, permutation: np.ndarray, monitor: Monitor) -> Counts:
         """Learn from a shard, its examples in this order: the work of one epoch. Ctrl-C ends it early."""
         counts = Counts()
         for examples in monitor.over(self._slices, permutation):
+            if self.order is not None:
+                self.order.visit(examples)
             counts = counts + self.learn(examples)
         return counts
 
@@ -108,7 +128,7 @@ def train_epochs(learning: Learning, seed: int, epochs: int, log: EpochLog) -> T
         for number in range(len(log.epochs) + 1, epochs + 1):
             learning.begin_epoch(number)
             begun = time.perf_counter()
-            permutation = shuffled(seed, number, learning.costs.size)
+            permutation = learning.permutation(seed, number)
             counts = learning.train(permutation, Monitor(interrupt, partial(log.report, number)))
             if interrupt:
                 kept = log.best if log.best is not None else learning.snapshot()

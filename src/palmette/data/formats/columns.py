@@ -6,6 +6,7 @@ same steps; see `conllu`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -25,6 +26,7 @@ from palmette.kernels.io import columns as kernels
 from palmette.kernels.io.splice import splice
 from palmette.options.spelling import spelt
 
+MANY_TOKENS = 200_000  # of a file whose columns are worth threads
 SEPARATORS = {"tab": kernels.TAB, "space": kernels.RUNS, "comma": 44, "semicolon": 59, "bar": 124}
 
 
@@ -181,7 +183,7 @@ def make_corpus(lines: Lines, cells: Cells, layout: Layout, source: str) -> Corp
     """The corpus of the columns that a layout chooses."""
     label, features = chosen_columns(layout, cells.n_columns, source, lines.first_line + int(lines.tokens[0]))
     wanted = label if layout.labelled else None
-    made = {c: cells.column(c) for c in dict.fromkeys(features if wanted is None else [*features, wanted])}
+    made = _columns(cells, list(dict.fromkeys(features if wanted is None else [*features, wanted])))
     return Corpus(
         offsets_from_lines(lines.kind, lines.tokens),
         [made[c] for c in features],
@@ -189,6 +191,16 @@ def make_corpus(lines: Lines, cells: Cells, layout: Layout, source: str) -> Corp
         lines=lines,
         source=source,
     )
+
+
+def _columns(cells: Cells, which: list[int]) -> dict[int, Column]:
+    """Some columns by number; those of large files on a thread each."""
+    if len(which) < 2 or cells.start.shape[1] < MANY_TOKENS:
+        return {c: cells.column(c) for c in which}
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(len(which), os.cpu_count() or 1)) as pool:
+        return dict(zip(which, pool.map(cells.column, which), strict=True))
 
 
 def chosen_columns(layout: Layout, n_columns: int, source: str, line: int) -> tuple[int | None, list[int]]:

@@ -9,7 +9,7 @@ Y is the number of labels, N of tokens; a label number from Y on is a label that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -116,15 +116,22 @@ def nearest(
     it: they are rare, and clearly more in any other scheme. `among`: some schemes; otherwise all that are written as
     the labels are."""
     names = list(among) or schemes_of(labels)
-    found = sorted((violations(labels, ids, offset, name) for name in names), key=lambda each: each.tokens.size)
-    best, *others = found
+    return nearest_of([violations(labels, ids, offset, name) for name in names])
+
+
+def nearest_of(found: Sequence[Violations]) -> tuple[Violations, bool]:
+    """The scheme with the fewest ill-formed chunks of several, as for `nearest`."""
+    best, *others = sorted(found, key=lambda each: each.tokens.size)
     clear = all(other.tokens.size >= CLEARLY * max(1, best.tokens.size) for other in others)
     return best, best.rare and clear
 
 
-def repaired(corpus: Corpus, labels: Sequence[str], ids: np.ndarray, found: Violations) -> tuple[Corpus, int]:
+def repaired(
+    corpus: Corpus, labels: Sequence[str], ids: np.ndarray, found: Violations, cells: Mapping[str, int] | None = None
+) -> tuple[Corpus, int]:
     """The corpus with its ill-formed chunks written in the scheme, and how many these are. A chunk beside an unknown
-    label stays as it is. `ids` are the labels of the corpus as numbers of `labels`."""
+    label stays as it is. `ids` are the labels of the corpus as numbers of `labels`. `cells`: how often each label cell
+    occurs in all the data, if the corpus is a part of it."""
     assert corpus.labels is not None
     if not found.tokens.size:
         return corpus, 0
@@ -133,22 +140,23 @@ def repaired(corpus: Corpus, labels: Sequence[str], ids: np.ndarray, found: Viol
     chunks = read.chunk[found.tokens]
     chunks = chunks[read.known[chunks]]
     written = read.written(found.scheme)
-    spelling = _spelling(corpus, notation) if isinstance(notation, Lettered) else {}
-    cells = corpus.labels.ids.copy()
+    if cells is None:
+        cells = dict(zip(corpus.labels.types, np.bincount(corpus.labels.ids).tolist(), strict=False))
+    spelling = _spelling(cells, notation) if isinstance(notation, Lettered) else {}
+    written_ids = corpus.labels.ids.copy()
     numbers = {cell: k for k, cell in enumerate(corpus.labels.types)}
     for i in np.flatnonzero(np.isin(read.chunk, chunks)).tolist():
         letter, kind = chr(written[i]), notation.split(labels[ids[i]])[1]
         cell = notation.join(spelling.get(letter, letter), kind)
-        cells[i] = numbers.setdefault(cell, len(numbers))
-    return msgspec.structs.replace(corpus, labels=_column(cells, list(numbers))), int(chunks.size)
+        written_ids[i] = numbers.setdefault(cell, len(numbers))
+    return msgspec.structs.replace(corpus, labels=_column(written_ids, list(numbers))), int(chunks.size)
 
 
-def _spelling(corpus: Corpus, notation: Lettered) -> dict[str, str]:
-    """How the corpus writes the letters B, I, E and S: as it mostly does, and where a letter does not occur as the
-    scheme with its other letters does."""
-    assert corpus.labels is not None
+def _spelling(cells: Mapping[str, int], notation: Lettered) -> dict[str, str]:
+    """How the data writes the letters B, I, E and S, by the number of its label cells: as it mostly does, and where a
+    letter does not occur as the scheme with its other letters does."""
     counts: Counter[str] = Counter()
-    for cell, count in zip(corpus.labels.types, np.bincount(corpus.labels.ids).tolist(), strict=False):
+    for cell, count in cells.items():
         if notation.split(cell)[0]:
             counts[cell[0]] += count
     written = {notation.split(letter)[0]: letter for letter, _ in reversed(counts.most_common())}

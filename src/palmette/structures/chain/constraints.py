@@ -53,7 +53,7 @@ def settle_scheme(
         return corpus, scheme
     found, taken = nearest(labels, known, corpus.offset, kept)
     if asked == "strict":
-        raise DataError(_summary(found, corpus), hint=_rewriting(found.scheme))
+        raise DataError(_summary(found, corpus), hint=rewriting(found.scheme))
     mended, done = repaired(corpus, labels, known, found) if taken else (corpus, 0)
     taken = taken and (corpus.label_numbers is None or corpus.label_numbers.have(label_names(mended)))
     if taken and _all_usable(mended, labels, known, old_labels, found.scheme):
@@ -62,7 +62,7 @@ def settle_scheme(
         return mended, found.scheme
     logger.warning(
         "the labels follow no tag scheme, so that any label may follow any: %s; %s",
-        _summary(found, corpus), _rewriting(found.scheme),
+        _summary(found, corpus), rewriting(found.scheme),
     )  # fmt: skip
     return corpus, None
 
@@ -102,7 +102,8 @@ def _outcome(found: Violations, done: int) -> str:
     return f"{done:,} of them repaired, as conlleval reads them" if done else "left as they are"
 
 
-def _rewriting(scheme: str) -> str:
+def rewriting(scheme: str) -> str:
+    """How to have ill-formed chunks rewritten."""
     how = either("convert_labels", f"`palmette convert FILE -o OUT --to {scheme.lower()}`")
     return f"{how} rewrites ill-formed chunks"
 

@@ -10,7 +10,7 @@ from palmette.data.corpus import Attributes, Corpus, wants_exact_values
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import DataError, either
 from palmette.features.encode import Encoder, new_feature_index
-from palmette.features.index import growing
+from palmette.features.index import growing, kept_attributes
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.forms import Active, Chain, Data, no_active
 from palmette.kernels.chain.gather import inverted, seen_labels
@@ -196,11 +196,8 @@ class Collected:
 
     def keep(self, order: int, kept: np.ndarray) -> np.ndarray:
         """Forget all attributes of an order but those in bool[A]; the new number of each i32[A], -1 for none."""
-        feature_index = self.feature_indexes[order]
         new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-        n = int(np.count_nonzero(kept))
-        keys, numbers = renumbered(feature_index.keys, feature_index.numbers, new, n)
-        self.feature_indexes[order] = hash_index(keys, numbers, n)
+        self.feature_indexes[order] = kept_attributes(self.feature_indexes[order], kept)
         self.moved[order], self.first[order] = kept, self.first[order][kept]
         return new
 

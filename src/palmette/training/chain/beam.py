@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from palmette.data.corpus import Corpus
 from palmette.errors import DataError
 from palmette.features.templates import LABEL_CONTEXT
 from palmette.kernels.chain.batches import BAD, CLOCK, CUTS, DONE, INFEASIBLE, UPDATES, WRONG, make_batch, new_counts
@@ -128,12 +129,10 @@ def best_before(problem: TrainingData, best: Chain | None) -> BeamWeights | None
     )
 
 
-def check_beam(problem: TrainingData) -> None:
-    """Raise an error for data and options that beam search does not support."""
-    shape, data = problem.shape, problem.data
-    unsure = np.flatnonzero(data.known >= shape.n_labels)
+def check_beam(known: np.ndarray, corpus: Corpus, n_labels: int) -> None:
+    """Raise an error for labels i32[N] of a corpus that are not fully known: beam search does not support them."""
+    unsure = np.flatnonzero(known >= n_labels)
     if unsure.size:
-        corpus = problem.collected.corpus
         raise DataError(
             "beam search learns from full labels, and this label is partial", file=corpus.source,
             line=corpus.line_of(int(unsure[0])),

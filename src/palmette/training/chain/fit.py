@@ -41,10 +41,14 @@ def fit_chain(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tupl
     """Train a chain on a labelled corpus."""
     check_compiled("training")
     problem, scheme = prepare(corpus, dev, request)
+    return finished(corpus, problem, scheme, trained_chain(problem))
+
+
+def trained_chain(problem: TrainingData) -> TrainedChain:
+    """Train a chain on encoded data."""
     latent = problem.settings.latent
     train = train_by_likelihood if problem.settings.chosen_learner.full_batch else train_by_examples
-    trained = train(problem) if latent is None or latent.restarts == 1 else _best_of_restarts(problem, latent.restarts)
-    return finished(corpus, problem, scheme, trained)
+    return train(problem) if latent is None or latent.restarts == 1 else _best_of_restarts(problem, latent.restarts)
 
 
 def finished(

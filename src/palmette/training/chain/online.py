@@ -44,6 +44,7 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
         if len(choices) > 1:
             logger.info("trying %s", _shown(averaging))
         learning, before = start_learning(problem, averaging, plain)
+        learning.order = problem.order
         if plain is not None and plain.interrupted:
             outcome = TrainResult(learning.snapshot(), 0, [], plain.signal, plain.ended)
         else:
@@ -108,6 +109,7 @@ def _plain_model(problem: TrainingData) -> TrainResult | None:
     logger.info("%s of a plain model, whose labels are then split into states", passes)
     plain = problem._replace(shape=shape._replace(states_per_label=1, states=()), dev=None)
     learning, _ = start_learning(plain, Averaging("avg"), None)
+    learning.order = problem.order
     return train_epochs(learning, settings.seed, epochs, EpochLog(None, problem.request.progress))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.automaton import LabelAutomaton, check_name, make_automaton
-from palmette.data.labels.mask import LabelMask, check_fully_known, label_names, training_mask
+from palmette.data.labels.mask import check_fully_known, label_names, training_mask
 from palmette.data.labels.partial import settle_partial
 from palmette.data.labels.schemes import scheme_shown
 from palmette.errors import DataError, counted, either
@@ -47,32 +47,32 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     settings = settings.replace(partial=settle_partial(corpus, asked, possible, () if old is None else old.labels))
     before = ((), None) if old is None else (old.labels, old.scheme)
     corpus, scheme = settle_scheme(corpus, settings.constraints, *before)
-    labels = _labels(corpus, old)
-    settings = _with_learner(settings, corpus, old, len(labels)).with_batch_size_for(corpus.n_sentences)
+    labels = labels_of(corpus, old)
+    settings = with_learner(settings, corpus, old, len(labels)).with_batch_size_for(corpus.n_sentences)
     known = training_mask(corpus, labels)
     if isinstance(settings.learner, MaxEnt):
         check_fully_known(known, corpus, len(labels))
     allowed = constraints(labels, known.rows, corpus, scheme, settings.constraints, forbidden_pairs(request))
-    encoder = _encoder(request)
+    encoder = encoder_of(request)
     check_searchable(encoder, settings.search.kind)  # type: ignore[union-attr]
-    shape = _shape(labels, encoder, request)
+    shape = shape_of(labels, encoder, request)
     check_memory(corpus.offset, shape, encoder)
     collected = Collected(
         corpus, encoder, old.feature_indexes if old else None, settings.min_count, settings.max_attributes
     )
     data = collected.data(known.rows, allow_table(len(labels), known.sets))
-    _report_size(collected, shape, settings, labels_shown(labels, scheme))
-    _report_partial(known, len(labels))
+    report_size(collected, shape, settings, labels_shown(labels, scheme))
+    report_partial(int(np.count_nonzero(known.rows >= len(labels))), known.rows.size)
     on_dev = held_out(dev, encoder, collected.feature_indexes, labels, settings, scheme)
     problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request, scheme)
     if settings.beam is not None:
-        check_beam(problem)
+        check_beam(data.known, corpus, len(labels))
         beam = BeamSearch(settings.beam.width, bool(settings.beam.recombine))
         problem = problem._replace(dev=for_beam(on_dev, dev, beam, collected))
     return problem, scheme
 
 
-def _with_learner(settings: ChainSettings, corpus: Corpus, old: ChainModel | None, n_labels: int) -> ChainSettings:
+def with_learner(settings: ChainSettings, corpus: Corpus, old: ChainModel | None, n_labels: int) -> ChainSettings:
     """The settings with a learner in place of `auto`: that of the model to resume, else the rule's, which is logged."""
     if not isinstance(settings.learner, Auto):
         return settings
@@ -85,7 +85,8 @@ def _with_learner(settings: ChainSettings, corpus: Corpus, old: ChainModel | Non
     return chosen
 
 
-def _labels(corpus: Corpus, old: ChainModel | None) -> list[str]:
+def labels_of(corpus: Corpus, old: ChainModel | None) -> list[str]:
+    """The labels of the model to resume, then those of the corpus."""
     assert corpus.labels is not None
     labels = list(old.labels) if old else []
     labels += [label for label in label_names(corpus) if label not in set(labels)]
@@ -109,7 +110,8 @@ def forbidden_pairs(request: TrainRequest) -> list[tuple[str, str]]:
     return list(dict.fromkeys((str(a), str(b)) for a, b in (*before, *request.forbidden)))
 
 
-def _encoder(request: TrainRequest) -> Encoder | None:
+def encoder_of(request: TrainRequest) -> Encoder | None:
+    """What encodes columns; None for data with attributes."""
     if request.resume is not None:
         return request.resume.encoder
     return (
@@ -117,7 +119,8 @@ def _encoder(request: TrainRequest) -> Encoder | None:
     )
 
 
-def _shape(labels: list[str], encoder: Encoder | None, request: TrainRequest) -> Shape:
+def shape_of(labels: list[str], encoder: Encoder | None, request: TrainRequest) -> Shape:
+    """The order and the states of a model with these labels."""
     n_labels = len(labels)
     if request.resume is not None:
         old = request.resume.shape
@@ -181,7 +184,7 @@ def labels_shown(labels: list[str], scheme: str | None) -> str:
     return counted(len(labels), "label") + ("" if scheme is None else f" ({scheme_shown(labels, scheme)})")
 
 
-def _report_size(collected: Collected, shape: Shape, settings: ChainSettings, labels: str) -> None:
+def report_size(collected: Collected, shape: Shape, settings: ChainSettings, labels: str) -> None:
     """Report the size of the data and the number of weights, with a warning if they need much memory."""
     sizes = collected.sizes
     every = {k: n * shape.n_states**k for k, n in sizes.items() if k != LABEL_CONTEXT}
@@ -209,7 +212,7 @@ def _report_size(collected: Collected, shape: Shape, settings: ChainSettings, la
         )
 
 
-def _report_partial(known: LabelMask, n_labels: int) -> None:
-    unsure = int(np.count_nonzero(known.rows >= n_labels))
+def report_partial(unsure: int, tokens: int) -> None:
+    """Report how many labels are not fully known."""
     if unsure:
-        logger.info(f"{unsure:,} of {counted(known.rows.size, 'token')} have a label that is not fully known")
+        logger.info(f"{unsure:,} of {counted(tokens, 'token')} have a label that is not fully known")

@@ -19,6 +19,7 @@ from palmette.structures.chain.weights import Shape
 from palmette.training.chain.dev import Dev
 from palmette.training.result import Progress, TrainResult
 from palmette.training.team import available_cores
+from palmette.training.trainer import ExampleOrder
 
 
 @dataclass
@@ -57,6 +58,7 @@ class TrainingData(NamedTuple):
     settings: ChainSettings  # with defaults filled in
     request: TrainRequest
     scheme: str | None = None  # of the labels
+    order: ExampleOrder | None = None  # of data on disk
 
 
 class TrainedChain(NamedTuple):

@@ -45,7 +45,7 @@ def some_sentences(data: Data, most: int) -> Data:
 def _some_tokens(active: Active, tokens: np.ndarray) -> Active:
     if not active.ptr.size:
         return active
-    counts = np.diff(active.ptr)[tokens]
+    counts = active.ptr[tokens + 1] - active.ptr[tokens]
     ptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     places = np.repeat(active.ptr[:-1][tokens] - ptr[:-1], counts) + np.arange(ptr[-1])
     return Active(ptr, active.att[places], active.val[places] if active.val.size else active.val)

@@ -1,0 +1,80 @@
+"""Several corpora as one: the files of a training that is done in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from palmette.data.corpus import Attributes, Column, Corpus
+from palmette.errors import DataError, counted
+from palmette.kernels.io.columns import intern_cells, join_types
+
+
+def joined(corpora: Sequence[Corpus]) -> Corpus:
+    """The sentences of all corpora, one after the other, numbered as if they had been read from one file. The text that
+    they were read from is left out."""
+    some = [corpus for corpus in corpora if corpus.n_tokens] or list(corpora[:1])
+    if len(some) == 1:
+        return some[0]
+    first = some[0]
+    for corpus in some[1:]:
+        _check_alike(first, corpus)
+    attributes = [corpus.attributes for corpus in some if corpus.attributes is not None]
+    labels = [corpus.labels for corpus in some if corpus.labels is not None]
+    sets = {cell: names for corpus in some for cell, names in (corpus.label_sets or {}).items()}
+    return Corpus(
+        _offsets([corpus.offset for corpus in some]),
+        [_column([corpus.columns[c] for corpus in some]) for c in range(len(first.columns))],
+        _column(labels) if labels else None,
+        sets if any(corpus.label_sets is not None for corpus in some) else None,
+        _attributes(attributes) if attributes else None,
+        source=f"{first.source} and {counted(len(some) - 1, 'other')}",
+        vectors=first.vectors,
+        label_numbers=first.label_numbers,
+    )
+
+
+def _check_alike(first: Corpus, other: Corpus) -> None:
+    """DataError if a corpus has other columns than the first one."""
+    n, own = len(first.columns), len(other.columns)
+    if n != own or (first.attributes is None) != (other.attributes is None):
+        raise DataError(
+            f"{counted(own, 'column')} besides the label, and {first.source} has {n}", file=other.source,
+            line=other.line_of(0), hint="files that are learnt from together have the same columns",
+        )  # fmt: skip
+    if (first.labels is None) != (other.labels is None):
+        raise DataError("the file has no labels", file=(other if other.labels is None else first).source)
+
+
+def _offsets(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Offsets that go on where those of the part before end."""
+    sizes = np.concatenate([np.diff(part) for part in parts])
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def _column(parts: Sequence[Column]) -> Column:
+    texts = [join_types(part.data, part.start, part.end) for part in parts]
+    offset = _offsets([own for _, own in texts])
+    data = np.concatenate([*(text for text, _ in texts), np.zeros(1, np.uint8)])
+    new, start, end, hash, power = intern_cells(data, offset[:-1].copy(), offset[1:].copy())
+    before = np.cumsum([0, *(part.start.size for part in parts)])
+    ids = np.concatenate([new[part.ids + at] for part, at in zip(parts, before[:-1].tolist(), strict=True)])
+    return Column(ids, data, start, end, hash, power)
+
+
+def _attributes(parts: Sequence[Attributes]) -> Attributes:
+    return Attributes(
+        _offsets([part.ptr for part in parts]), _column([part.names for part in parts]),
+        _values([part.val for part in parts], parts, 1.0), _values([part.rest for part in parts], parts, 0.0),
+    )  # fmt: skip
+
+
+def _values(given: Sequence[np.ndarray], parts: Sequence[Attributes], usual: float) -> np.ndarray:
+    """Values of all attributes; none if all are as usual."""
+    if not any(values.size for values in given):
+        return given[0]
+    return np.concatenate([
+        values if values.size else np.full(part.names.ids.size, usual, np.float32)
+        for values, part in zip(given, parts, strict=True)
+    ])  # fmt: skip
