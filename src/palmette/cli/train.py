@@ -136,8 +136,8 @@ class Train(JsonOptions, Command):
         learner = tagger.settings().chosen_learner
         if old is not None and learner.kind != old.settings().chosen_learner.kind:
             raise UsageError(f"--resume continues with the learner of the model, {old.settings().chosen_learner.kind}")
-        if self.threads > 1 and not learner.full_batch:
-            raise UsageError("--threads is for crf, dplvm and maxent by lbfgs; other learners train on one thread")
+        if self.threads > 1 and not learner.full_batch and tagger.shards == 1:
+            raise UsageError("--threads is for crf, dplvm and maxent by lbfgs, and for --shards")
         return tagger
 
 

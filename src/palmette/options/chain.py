@@ -29,6 +29,8 @@ ESTIMATORS = {
     "auto": "avg; a latent model with development data: the best of avg and mavg every 2, 4, 8 passes",
     **AVERAGES,
 }
+MIXINGS = {"uniform": "all shards alike", "updates": "by the number of their updates in the pass"}
+MOST_SHARDS = 4096
 COMBINATIONS = {"all": "every combination has a weight", "seen": "only combinations that occur in the training data"}
 
 
@@ -70,6 +72,14 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
         default=None, low=1, choices=("auto",), metavar="K|auto", group="training",
         help="The k of mavg: a number of passes, or auto (2, 4 or 8, by the development data).",
     )  # fmt: skip
+    shards: int = option(
+        default=1, low=1, high=MOST_SHARDS, group="training",
+        help="Learn from this many parts of the data at the same time, and mix their weights after each pass; part of "
+        "the model, whatever the number of threads.",
+    )  # fmt: skip
+    mixing: str = option(
+        default="uniform", choices=MIXINGS, group="training", help="How the weights of --shards are weighed."
+    )
     partial: bool | None = option(
         default=None, group="data",
         help="Labels may be partly known: `?` is any label, `A|B` one of several (off: these are labels).",
@@ -215,6 +225,8 @@ class ChainSettings(ChainOptions, Value):
         if self.mavg_every is not None and self.estimator != "mavg":
             raise OptionError("mavg_every", "applies to the estimator mavg")
         _check_transitions(self)
+        if self.mixing != "uniform" and self.shards == 1:
+            raise OptionError("mixing", f"applies to shards, such as {spelt(ChainOptions, 'shards', 4)}")
         if learner.full_batch:
             _check_full_batch(self)
         if not isinstance(self.constraints, str):

@@ -122,6 +122,11 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
     settings, request = problem.settings, problem.request
     learner = settings.chosen_learner
     assert isinstance(learner, Likelihood)
+    if settings.shards > 1:
+        raise UsageError(
+            f"{named(ChainOptions, 'shards')}: {learner.kind} by lbfgs sums over all sentences, which "
+            f"{argument('threads')} speed up; shards are for passes, and for training from files on a cluster"
+        )
     if request.checkpoint:
         raise UsageError(
             f"{argument('checkpoint')} is for learners that process the data sentence by sentence, not {learner.kind}"

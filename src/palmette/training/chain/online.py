@@ -8,6 +8,7 @@ from typing import Any
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError, counted
 from palmette.kernels.chain.train_beam import BeamLearner
+from palmette.options.chain import ChainSettings
 from palmette.options.learners import Crf
 from palmette.options.search import UPDATE_NUMBERS
 from palmette.options.spelling import argument
@@ -16,6 +17,7 @@ from palmette.training.chain.beam import BeamLearning, best_before, starting_con
 from palmette.training.chain.costs import chunks_for
 from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.exact import Averaging, ChainLearning, PathLearning
+from palmette.training.chain.mixing import MixedLearning, mix_shards
 from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.seen import learnt_pairs
 from palmette.training.chain.start import random_start, split_states, starting_weights, training_log_of
@@ -39,7 +41,8 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
     for averaging in (Averaging(*choice) for choice in choices):
         if len(choices) > 1:
             logger.info("trying %s", _shown(averaging))
-        learning, before = start_learning(problem, averaging, plain)
+        start, before = start_learning(problem, averaging, plain)
+        learning = in_shards(start, settings, request.threads)
         if plain is not None and plain.interrupted:
             outcome = TrainResult(learning.snapshot(), 0, [], plain.signal, plain.ended)
         else:
@@ -82,6 +85,13 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
         chain, data, averaging, problem.dev, clock, start, contexts=contexts, seen=seen, learner=numbers
     )
     return learning, best_before(problem, before)
+
+
+def in_shards(learning: ChainLearning, settings: ChainSettings, threads: int) -> ChainLearning | MixedLearning:
+    """The learning itself, or by shards of its data."""
+    if settings.shards == 1:
+        return learning
+    return mix_shards(learning, settings.shards, settings.seed, threads, settings.mixing)
 
 
 def _plain_model(problem: TrainingData) -> TrainResult | None:
