@@ -125,7 +125,7 @@ def train_by_likelihood(problem: TrainingData) -> TrainedChain:
     if settings.shards > 1:
         raise UsageError(
             f"{named(ChainOptions, 'shards')}: {learner.kind} by lbfgs sums over all sentences, which "
-            f"{argument('threads')} speed up; shards are for passes, and for training from files on a cluster"
+            "threads speed up; shards are for passes, and for training from files on a cluster"
         )
     if request.checkpoint:
         raise UsageError(

@@ -3,7 +3,7 @@
 The sentences are in shards. In a pass every shard learns from its own sentences, from the same weights on; then the
 weights of all shards are mixed, and the next pass begins with the mixture. The shards are part of the model's settings:
 the result depends on their number and not on who works on them, threads of this process or actors elsewhere
-(training/cluster.py). What travels are rows that changed (changes.py); kernels/chain/mix.py says how they are mixed.
+(training/cluster.py). What travels are weights that changed (changes.py); kernels/chain/mix.py says how they are mixed.
 
     ShardWorker      weights, sentences and permutations of one shard
     MixedLearning    the mixed weights with their accumulators, development data and clock; drives the shards
@@ -20,11 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from palmette.errors import UsageError
-from palmette.kernels.chain.forms import no_sums
-from palmette.kernels.chain.mix import add_shard, mix_rows
 from palmette.options.chain import ChainOptions
 from palmette.options.spelling import named
-from palmette.training.chain.changes import Base, Changes, Table, check_tables, copied, everything, tables_of
+from palmette.training.chain.changes import Base, Changes, Mixer, check_tables, copied, everything
 from palmette.training.chain.exact import LAST, ChainLearning
 from palmette.training.cluster import Cluster, Threads, Worker
 from palmette.training.slices import Monitor
@@ -73,6 +71,7 @@ class MixedLearning(Learning):
     def __init__(self, head: ChainLearning, cluster: Cluster, tokens: int, mixing: str = "uniform") -> None:
         """tokens: of all shards; mixing: how shards are weighed."""
         self.head, self.cluster, self.tokens, self.mixing = head, cluster, tokens, mixing
+        self.mixer = Mixer(head.chain)
         self.news: list[Changes] | None = None  # None: all weights are new to the shards
 
     @property
@@ -103,11 +102,8 @@ class MixedLearning(Learning):
         shares = shares_of([one.counts for one in found], self.mixing)
         clocks = [head.clock + one.examples for one in found]
         head.clock += sum(one.examples for one in found)
-        parts = zip(*(one.changes for one in found), strict=True)
-        self.news = [
-            mixed(table, part, shares, clocks, head.clock)
-            for table, part in zip(tables_of(head.chain), parts, strict=True)
-        ]
+        averages = head.averaging.estimator != "last"
+        self.news = self.mixer.mix(head.chain, [one.changes for one in found], shares, clocks, head.clock, averages)
         for name in found[0].tallies:
             total = sum(one.tallies[name] for one in found)
             setattr(head, name, type(getattr(head, name))(total))
@@ -149,29 +145,6 @@ def shares_of(counts: Sequence[Counts], mixing: str) -> list[float]:
     return [one.updates / total for one in counts]
 
 
-def mixed(
-    table: Table, parts: Sequence[Changes], shares: Sequence[float], clocks: Sequence[float], clock: float
-) -> Changes:
-    """Mix what shards have changed of a table, whose clocks and weights in the mixture these are, into it; the rows
-    that changed. `clock`: after the pass."""
-    numbers = np.unique(np.concatenate([part.numbers for part in parts]))
-    rows = table.rows_of(numbers)
-    size = (numbers.size, table.w.shape[1])
-    moved, total, state = np.zeros(size), np.zeros(size), np.zeros(size if table.state.shape[0] else (0, 1))
-    sums = table.a if any(part.a.shape[0] for part in parts) else no_sums()
-    for part, share, own in zip(parts, shares, clocks, strict=True):
-        places = np.searchsorted(numbers, part.numbers)
-        at = rows[places]
-        w, a, s = (np.ascontiguousarray(block) for block in (part.w, part.a, part.state))
-        add_shard(table.w, at, places, w, a, share, own, moved, total)
-        if state.shape[0]:
-            add_shard(table.state, at, places, s, no_sums(), share, own, state, total)
-    mix_rows(table.w, sums, rows, moved, total, clock)
-    if state.shape[0]:
-        mix_rows(table.state, no_sums(), rows, state, total, clock)
-    return Changes(numbers, table.w[rows], no_sums(), table.state[rows] if state.shape[0] else table.state)
-
-
 def shard_sentences(offset: np.ndarray, shards: int) -> list[np.ndarray]:
     """The sentences of each shard, i64[]: neighbours, with about the same number of tokens."""
     n = offset.size - 1
@@ -198,8 +171,8 @@ def mix_shards(head: ChainLearning, shards: int, seed: int, threads: int, mixing
 def check_shards(head: ChainLearning) -> None:
     """UsageError for weights that are not mixed."""
     check_tables(head.chain)
-    contexts = getattr(head, "contexts", None)
-    if contexts is not None and contexts.slot.size:
+    seen = getattr(head, "seen", None)  # attributes of templates that read earlier labels
+    if seen is not None and seen.ptr.size:
         raise UsageError(
             f"{named(ChainOptions, 'shards')}: weights of templates that read earlier labels (%y) are not mixed; use "
             "one shard"
