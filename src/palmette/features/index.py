@@ -35,11 +35,12 @@ def in_order_of_keys(index: FeatureIndex) -> tuple[FeatureIndex, np.ndarray] | N
         return index, np.arange(index.size)
     keys = keys_of(index)
     order = np.argsort(keys, kind="stable")
-    made = _of_sorted(keys[order])
+    made = of_sorted_keys(keys[order])
     return None if made is None else (made, order)
 
 
-def _of_sorted(keys: np.ndarray) -> FeatureIndex | None:
+def of_sorted_keys(keys: np.ndarray) -> FeatureIndex | None:
+    """The index of keys u64[A] in rising order. None where that form cannot be; see `in_order_of_keys`."""
     bits = min(MOST_BITS, max(1, (keys.size // PER_BUCKET).bit_length()))
     compared = keys >> np.uint64(32 - bits)
     if keys.size and (keys[0] == 0 or (compared[1:] == compared[:-1]).any()):
@@ -66,7 +67,7 @@ def kept_attributes(index: FeatureIndex, keep: np.ndarray) -> FeatureIndex:
         kept = int(np.count_nonzero(keep))
         keys, numbers = renumbered(index.keys, index.numbers, new, kept)
         return hash_index(keys, numbers, kept)
-    made = _of_sorted(keys_of(index)[keep]) if index.rest.size else None
+    made = of_sorted_keys(keys_of(index)[keep]) if index.rest.size else None
     if made is not None:
         return made
     before = np.concatenate(([0], np.cumsum(keep)))

@@ -64,6 +64,8 @@ KERNELS = {
     "add_all": "core.table",
     "find_all": "core.index",
     "renumbered": "core.table",
+    "add_counts": "core.counts",
+    "take_counts": "core.counts",
     "keep_attributes": "encode.encode",
     "inverted": "chain.gather",
     "fill_rows": "chain.gather",

@@ -155,6 +155,16 @@ class TaggerOptions(ChainOptions):
         f"there are {LEAST_SENTENCES:,} sentences or more, and neither development data nor a learner is given, a "
         f"tenth, at most {HELD_OUT:,}, chooses the number of passes; then a model is trained on all sentences).",
     )  # fmt: skip
+    out_of_core: bool | None = option(
+        default=None, group="memory",
+        help="Learn from data on disk that need not fit into memory, in blocks (default: if a file would take more "
+        "than half of the memory that is free; off: never).",
+    )  # fmt: skip
+    scratch: str | None = option(
+        default=None, group="memory", metavar="FOLDER",
+        help="Where data is kept on disk while a training out of core lasts (default: the system's folder of temporary "
+        "files).",
+    )  # fmt: skip
 
 
 class ChainSettings(ChainOptions, Value):
