@@ -29,6 +29,7 @@ from palmette.estimators.tagger_compact import Compacting
 from palmette.estimators.tagger_confidence import Confidences
 from palmette.estimators.tagger_files import TaggedFiles
 from palmette.estimators.tagger_items import PythonData
+from palmette.estimators.tagger_shards import ShardedFiles
 from palmette.estimators.tagger_views import Views
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
@@ -52,7 +53,7 @@ KEPT = (
 FEW = 4  # sentences that are tagged one by one
 
 
-class Tagger(PythonData, TaggedFiles, Confidences, Views, Compacting, TaggerOptions, Estimator):
+class Tagger(PythonData, ShardedFiles, TaggedFiles, Confidences, Views, Compacting, TaggerOptions, Estimator):
     """A chain model with its features: train it, tag with it, save it, inspect it.
 
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.

@@ -126,11 +126,11 @@ class Base:
     def put(self, chain: Chain, news: Sequence[Changes]) -> None:
         """Make cells that have come from elsewhere part of the chain and of the base."""
         for table, w, state, new in zip(tables_of(chain), self.w, self.state, news, strict=True):
-            cells, own, states = (_writable(array) for array in (new.cells, new.w, new.state))
+            cells, own, states = (writable(array) for array in (new.cells, new.w, new.state))
             put_cells(table, w, state, cells, own, states)
 
 
-def _writable(array: np.ndarray) -> np.ndarray:
+def writable(array: np.ndarray) -> np.ndarray:
     """The array, or a copy if it lies in memory that others share, which kernels do not take."""
     return array if array.flags.writeable else array.copy()
 
@@ -154,7 +154,7 @@ class Mixer:
             _give_rows(table, [part[k] for part in parts])
             fresh = [np.zeros(0, np.int64)]
             for part, share, own in zip(parts, shares, clocks, strict=True):
-                arrays = (_writable(array) for array in part[k])
+                arrays = (writable(array) for array in part[k])
                 fresh.append(add_cells(table, sums, *arrays, share, own))
             cells = np.concatenate(fresh)
             news.append(Changes(cells, *_mixed(table, sums, cells, clock, averages)))

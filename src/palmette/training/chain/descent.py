@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from palmette.errors import DataError
-from palmette.kernels.chain.forms import Active, FeatureWeights
 from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace
 from palmette.options.learners import Crf
 from palmette.structures.chain.weights import norm
@@ -26,15 +26,23 @@ class DescentLearning(ChainLearning):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.step, self.l2 = self.learner.step_size, self.learner.penalty
-        adaptive = self.learner.optimiser == "adagrad"
-        sentences = max(1, self.data.offset.size - 1)
-        # As in Bottou's SGD the rate is halved after 1 / fall examples.
-        fall = 0.0 if adaptive else self.step * 2 * self.l2 / sentences
-        one, two, three = (_decay(x, r, self.l2) for x, r in zip(self.data.features, self.chain.weights, strict=True))
-        learnt = np.zeros((0, 0), np.bool_) if self.learnt is None else self.learnt
-        self.descent = Descent(float(self.step), fall, (one, two, three), 2 * self.l2 / sentences, learnt)
+        counts = [
+            np.bincount(x.att, minlength=r.slot.size)
+            for x, r in zip(self.data.features, self.chain.weights, strict=True)
+        ]
+        self.be_part_of(self.data.offset.size - 1, counts)
         self.workspace = make_descent_workspace(self.chain, self.data)
         self.objective = 0.0
+
+    def be_part_of(self, sentences: int, counts: Sequence[np.ndarray]) -> None:
+        """Take penalties as for a corpus of so many sentences in which attributes occur so often, by arity i64[A]."""
+        sentences = max(1, sentences)
+        adaptive = self.learner.optimiser == "adagrad"
+        # As in Bottou's SGD the rate is halved after 1 / fall examples.
+        fall = 0.0 if adaptive else self.step * 2 * self.l2 / sentences
+        one, two, three = ((2 * self.l2 / np.maximum(own, 1)).astype(np.float32) for own in counts)
+        learnt = np.zeros((0, 0), np.bool_) if self.learnt is None else self.learnt
+        self.descent = Descent(float(self.step), fall, (one, two, three), 2 * self.l2 / sentences, learnt)
 
     def begin_epoch(self, number: int) -> None:
         super().begin_epoch(number)
@@ -55,8 +63,3 @@ class DescentLearning(ChainLearning):
             raise DataError("the squared gradients of adagrad have overflowed", hint=cure(self.data, self.learner))
         own = {"norm": norm(self.chain), "objective": self.objective + (self.l2 and self.l2 * norm(self.chain) ** 2)}
         return own if self.roles is None else own | self.roles.compared(self.chain)
-
-
-def _decay(active: Active, rows: FeatureWeights, l2: float) -> np.ndarray:
-    counts = np.bincount(active.att, minlength=rows.slot.size)
-    return (2 * l2 / np.maximum(counts, 1)).astype(np.float32)

@@ -74,7 +74,7 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     learnt = learnt_pairs(problem)
     if isinstance(learner, Crf):
         return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learnt, learner), before
-    rule = learner.rule(data.offset.size - 1, None if beam is None else beam.width)
+    rule = learner.rule(problem.n_sentences, None if beam is None else beam.width)
     rule = rule if beam is None else beam.rule(rule)
     chunks = chunks_for(learner, problem.labels, unseen_scheme(problem.scheme))
     if beam is None:

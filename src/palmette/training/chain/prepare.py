@@ -48,14 +48,14 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     before = ((), None) if old is None else (old.labels, old.scheme)
     corpus, scheme = settle_scheme(corpus, settings.constraints, *before)
     labels = _labels(corpus, old)
-    settings = _with_learner(settings, corpus, old, len(labels))
+    settings = settled_learner(settings, corpus, old, len(labels))
     known = training_mask(corpus, labels)
     if isinstance(settings.learner, MaxEnt):
         check_fully_known(known, corpus, len(labels))
     allowed = constraints(labels, known.rows, corpus, scheme, settings.constraints, forbidden_pairs(request))
     encoder = _encoder(request)
     check_searchable(encoder, settings.search.kind)  # type: ignore[union-attr]
-    shape = _shape(labels, encoder, request)
+    shape = shape_of(labels, encoder, request)
     check_memory(corpus.offset, shape, encoder)
     collected = Collected(
         corpus, encoder, old.feature_indexes if old else None, settings.min_count, settings.max_attributes
@@ -72,7 +72,7 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     return problem, scheme
 
 
-def _with_learner(settings: ChainSettings, corpus: Corpus, old: ChainModel | None, n_labels: int) -> ChainSettings:
+def settled_learner(settings: ChainSettings, corpus: Corpus, old: ChainModel | None, n_labels: int) -> ChainSettings:
     """The settings with a learner in place of `auto`: that of the model to resume, else the rule's, which is logged."""
     if not isinstance(settings.learner, Auto):
         return settings
@@ -117,7 +117,7 @@ def _encoder(request: TrainRequest) -> Encoder | None:
     )
 
 
-def _shape(labels: list[str], encoder: Encoder | None, request: TrainRequest) -> Shape:
+def shape_of(labels: list[str], encoder: Encoder | None, request: TrainRequest) -> Shape:
     n_labels = len(labels)
     if request.resume is not None:
         old = request.resume.shape

@@ -52,6 +52,12 @@ class TrainingData(NamedTuple):
     settings: ChainSettings  # with defaults filled in
     request: TrainRequest
     scheme: str | None = None  # of the labels
+    sentences: int | None = None  # of the whole corpus, if the data is a shard of it
+
+    @property
+    def n_sentences(self) -> int:
+        """Sentences of the whole corpus."""
+        return self.data.offset.size - 1 if self.sentences is None else self.sentences
 
 
 class TrainedChain(NamedTuple):
