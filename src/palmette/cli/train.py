@@ -10,6 +10,7 @@ from palmette.cli.common import check_threads, forbidden_pairs, format_spec
 from palmette.cli.compact import log_compact
 from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import exit_if_interrupted, report_training
+from palmette.cli.train_shards import fit_shards, in_shards
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
@@ -34,7 +35,7 @@ class Train(JsonOptions, Command):
     hidden = ("unit", "penn-quotes", "candidates")
     common = (
         "output", "dev", "learner", "features", "template", "latent", "passes", "patience", "format", "label",
-        "threads", "resume", "quiet",
+        "threads", "shards", "ray", "resume", "quiet",
     )  # fmt: skip
 
     data: str = option(
@@ -42,6 +43,9 @@ class Train(JsonOptions, Command):
         help="Labelled sentences: columns, CoNLL-U, CRFsuite attributes, JSON lines, or files of annotators; `-` is "
         "standard input, gzip is fine.",
     )  # fmt: skip
+    more: list | None = option(
+        default=None, argument=True, repeat=True, metavar="FILE", help="Further files, with --shards or --ray."
+    )
     output: str = option(short="o", metavar="FILE", help="The model file to write.")
     dev: str | None = option(
         default=None, metavar="FILE", help="Development file: the pass with the best score on it is kept."
@@ -56,6 +60,11 @@ class Train(JsonOptions, Command):
     threads: int = option(
         default=1, low=1, group="training", help="Threads of lbfgs; the result is the same for any number."
     )
+    ray: str | None = option(
+        default=None, metavar="ADDRESS|auto|local", group="training",
+        help="Train on a Ray cluster, a worker for each of --shards: at an address, the one that is found (auto), or "
+        "one that is started here (local). The model is the same as without; it is written after each pass.",
+    )  # fmt: skip
     compact: bool = option(
         default=False, group="output",
         help="Write a compact model: weights of 8 bits, without the attributes that development data does not miss.",
@@ -88,11 +97,14 @@ class Train(JsonOptions, Command):
             spec = old.spec_for(self.data, spec, labelled=True)
         silent = self.quiet or self.json
         with _display(tagger, silent) as display:
-            tagger.fit_file(
-                self.data, self.dev, spec=spec, resume=None if old is None else old.model_,
-                checkpoint=self.checkpoint, names=not self.strip, threads=self.threads, progress=display,
-                compact=MOST_LOSS if self.compact else None,
-            )  # fmt: skip
+            if in_shards(self):
+                fit_shards(self, tagger, old, spec, display)
+            else:
+                tagger.fit_file(
+                    self.data, self.dev, spec=spec, resume=None if old is None else old.model_,
+                    checkpoint=self.checkpoint, names=not self.strip, threads=self.threads, progress=display,
+                    compact=MOST_LOSS if self.compact else None,
+                )  # fmt: skip
         tagger.save(self.output, prune=self.prune, strip=self.strip)
         seconds = time.perf_counter() - begun
         report_training(tagger.outcome_, self.output, seconds, lambda: about(tagger), self.json, self.quiet)
@@ -105,6 +117,7 @@ class Train(JsonOptions, Command):
         exit_if_interrupted(tagger.outcome_)
 
     def _check(self) -> None:
+        in_shards(self)
         held_out = self.dev is not None or bool(self.flat.get(TaggerOptions, {}).get("dev_share"))
         if self.dev is not None and self.given("dev_share"):
             raise UsageError("give --dev or --dev-share, not both")

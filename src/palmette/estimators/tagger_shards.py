@@ -112,6 +112,11 @@ def make_cluster(
     each = [(pieces, spec, k) for k, pieces in enumerate(divided([os.path.abspath(f) for f in files], shards))]
     if address is None:
         return Threads([FileShard(*own) for own in each], threads)
+    return ray_cluster(FileShard, each, address)
+
+
+def ray_cluster(make: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], address: str) -> Cluster:
+    """Workers on Ray, which is imported now."""
     from palmette.training.ray_cluster import RayCluster
 
-    return RayCluster(FileShard, each, address)
+    return RayCluster(make, arguments, address)

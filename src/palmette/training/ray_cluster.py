@@ -52,12 +52,6 @@ class _Actor:
     def stop(self, signal: int) -> None:
         self.worker.stop(signal)
 
-    def process(self) -> int:
-        """The id of its process, for tests that end it."""
-        import os
-
-        return os.getpid()
-
 
 def load_ray() -> Any:
     """The module; UsageError if it is not installed."""
