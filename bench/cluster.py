@@ -29,6 +29,7 @@ from palmette.training.chain.file_shard import FileShard
 COPIES, PASSES, FILES = 4, 5, 200
 SHARDS = (1, 2, 4, 8, 16, 32, 64)
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+PROBED, WARM = (2, 4, 8, 16), 3  # shards that costs are measured with; passes before and after memory is touched
 NETWORK = 1.25e9  # bytes per second between two machines: 10 Gbit, assumed
 CORPORA = {"CoNLL-2000": 2.12e5, "10 million tokens": 1e7, "1,000 million tokens": 1e9}
 
@@ -170,7 +171,7 @@ def _costs(data: Path) -> dict[str, Any]:
     """Seconds per token of a pass, per changed weight of finding, mixing and putting; and how many weights change in a
     pass over a shard of n tokens: a * n^b, fitted to shards of different sizes, in pass 3."""
     spent: dict[str, float] = {}
-    sizes: list[tuple[float, float, float]] = []
+    sizes: list[tuple[float, float]] = []
 
     def timed(owner: Any, name: str) -> Callable[[], None]:
         real = getattr(owner, name)
@@ -187,32 +188,38 @@ def _costs(data: Path) -> dict[str, Any]:
     undo = [timed(changes.Base, "changes"), timed(changes.Base, "put"), timed(changes.Mixer, "mix"),
             timed(mixing.ShardWorker, "learn_pass")]  # fmt: skip
     corpus = read_corpus(data / "conll2000" / "train.txt")
-    cells = mixed = 0
     real = changes.Mixer.mix
+    counts = {"cells": 0.0, "put": 0.0}  # of the passes that count: changed by shards; put, by all shards together
 
     def counting(self: Any, chain: Any, parts: Any, *rest: Any) -> Any:
-        nonlocal cells, mixed
         news = real(self, chain, parts, *rest)
         own = [sum(part.cells.size for part in shard) for shard in parts]
-        cells, mixed = cells + sum(own), mixed + sum(new.cells.size for new in news)
-        sizes.append((corpus.n_tokens / len(parts), float(np.mean(own)), sum(new.cells.size for new in news)))
+        mixed = sum(new.cells.size for new in news)
+        sizes.append((corpus.n_tokens / len(parts), float(np.mean(own))))
+        if len(sizes) % (2 * WARM) == WARM:  # memory is touched for the first time in the passes before
+            spent.clear()
+        elif len(sizes) % (2 * WARM) > WARM or not len(sizes) % (2 * WARM):
+            counts["cells"] += sum(own)
+        counts["put"] += mixed * len(parts) if WARM <= len(sizes) % (2 * WARM) < 2 * WARM else 0
         return news
 
     changes.Mixer.mix = counting  # type: ignore[method-assign]
-    passes = 0
-    for shards in (2, 4, 8, 16, 32):
-        Tagger("chunk", learner="perceptron", shards=shards, passes=3, dev_share=0.0).fit_corpus(corpus, None)
-        passes += 3
+    totals: dict[str, float] = {}
+    for shards in PROBED:
+        Tagger("chunk", learner="perceptron", shards=shards, passes=2 * WARM, dev_share=0.0).fit_corpus(corpus, None)
+        for name, value in spent.items():
+            totals[name] = totals.get(name, 0.0) + value
+        spent.clear()
     changes.Mixer.mix = real  # type: ignore[method-assign]
     for back in undo:
         back()
-    third = np.log(np.array(sizes[2::3])[:, :2])
+    third = np.log(np.array(sizes[2 :: 2 * WARM]))
     slope, start = np.polyfit(third[:, 0], third[:, 1], 1)
-    shards_put = sum(k * 3 for k in (2, 4, 8, 16, 32)) / 5 / 3
+    learnt = totals["learn_pass"] - totals["changes"] - totals["put"]
     return {
-        "pass_per_token": (spent["learn_pass"] - spent["changes"] - spent["put"]) / (passes * corpus.n_tokens),
-        "find_per_cell": spent["changes"] / cells, "mix_per_cell": spent["mix"] / cells,
-        "put_per_cell": spent["put"] / (mixed * shards_put), "cells_factor": float(np.exp(start)),
+        "pass_per_token": learnt / (WARM * len(PROBED) * corpus.n_tokens),
+        "find_per_cell": totals["changes"] / counts["cells"], "mix_per_cell": totals["mix"] / counts["cells"],
+        "put_per_cell": totals["put"] / counts["put"], "cells_factor": float(np.exp(start)),
         "cells_power": float(slope), "bytes_up": 20, "bytes_down": 12, "network": NETWORK,
     }  # fmt: skip
 

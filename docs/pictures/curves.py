@@ -121,18 +121,11 @@ def cluster() -> dict[str, Any]:
     for name, found in kept.items():
         rows = found["rows"]
         workers = [float(row["workers"]) for row in rows]
-        several = [row for row in rows if row["workers"] > 1]
         best = min(rows, key=lambda row: row["pass"])
         lines = [
             Line("pass", workers, [row["pass"] for row in rows], "blue", points=True),
             Line("learning", workers, [row["learn"] for row in rows], "teal", "dashed"),
-            Line(
-                "mixing",
-                [float(row["workers"]) for row in several],
-                [row["mix"] for row in several],
-                "orange",
-                "dashed",
-            ),
+            Line("mixing", workers[1:], [row["mix"] for row in rows[1:]], "orange", "dashed"),
         ]
         note = Note(float(best["workers"]), best["pass"], f"{best['workers']} workers", "ink", "n")
         panels.append(

@@ -36,6 +36,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
 
     examples = ("tag chunk.palm input.txt -o tagged.txt", 'tag pos.palm --text "Time flies like an arrow."')
     owners = (FormatSpec,)
+    several_with = ("output",)
     hidden = ("label", "tag-names", "split-at-spans", "offsets")
     common = (
         "output", "text", "format", "columns", "nbest", "confidence", "marginals", "known", "to", "with", "threads",

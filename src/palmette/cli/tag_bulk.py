@@ -33,9 +33,9 @@ def tag_bulk(command: Tag, decode: str) -> None:
         raise UsageError("many files: leave --text, --nbest and standard input out")
     if command.output == "-":
         raise UsageError("many files need a folder for their outputs: -o FOLDER/")
-    if command.given("with"):
+    if command.with_:
         raise UsageError("--with does not apply to many files: make the columns in a first run")
-    if command.given(*SearchOptions.__options__):
+    if any(getattr(command, name) is not None for name in SearchOptions.__options__):
         raise UsageError("many files are searched as in training: leave the options of the search out")
     spec = command.params(FormatSpec) if command.given(*OF_FILES) or command.flat.get(FormatSpec) else None
     options: dict[str, Any] = {

@@ -16,11 +16,6 @@ def in_shards(command: Train) -> bool:
     """Whether files are trained from in shards, each read by its own worker. UsageError for what does not go along."""
     if command.ray is None and not command.more:
         return False
-    if command.ray is None and not command.given("shards"):
-        from palmette.options.other_tools import ARGUMENTS
-
-        hint = ARGUMENTS.get(command.path) or "several files are learnt from in shards: --shards N"
-        raise UsageError(f"too many arguments: {' '.join(command.more or ())}\n  {hint}")
     for name in ("dev_share", "compact"):
         if command.given(name) or getattr(command, name, False):
             raise UsageError(f"--{name.replace('_', '-')} does not apply to files in shards: give --dev FILE")
