@@ -64,30 +64,47 @@ def _row_changed(w: np.ndarray, a: np.ndarray, base: np.ndarray) -> bool:
     return not same
 
 
+@inline
+def _differs(one: np.ndarray, other: np.ndarray) -> bool:
+    same = True
+    for j in range(one.size):
+        same = same and one[j] == other[j]
+    return not same
+
+
 @kernel
-def changed_cells(t: Table, owner: I64, base: F32_2D, base_state: F32_2D) -> tuple[I64, F32, F64, F32]:
-    """(cells, weights, accumulators, state) of the weights that differ from those of the base, or whose accumulators
-    are not zero or whose state differs. Sets the accumulators to zero. owner i64[rows]: the number of each row."""
-    w, a, state, width, used = t.w, t.a, t.state, t.w.shape[1], t.used[0]
+def changed_rows(t: Table, base: F32_2D, base_state: F32_2D) -> I64:
+    """The rows in use with weights or state that differ from those of the base, or with accumulators that are not
+    zero."""
+    w, a, state, used = t.w, t.a, t.state, t.used[0]
     keeps_state = state.shape[0] > 0
     rows = np.empty(used, np.int64)
     n = 0
     for r in range(used):
-        if keeps_state or _row_changed(w[r], a[r], base[r]):
+        if _row_changed(w[r], a[r], base[r]) or (keeps_state and _differs(state[r], base_state[r])):
             rows[n] = r
             n += 1
-    most = n * width
+    return rows[:n].copy()
+
+
+@kernel
+def take_cells(t: Table, rows: I64, numbers: I64, base: F32_2D, base_state: F32_2D) -> tuple[I64, F32, F64, F32]:
+    """(cells, weights, accumulators, state) of what has changed in some rows, whose numbers these are. Sets the
+    accumulators to zero."""
+    w, a, state, width = t.w, t.a, t.state, t.w.shape[1]
+    keeps_state = state.shape[0] > 0
+    most = rows.size * width
     cells, own, sums = np.empty(most, np.int64), np.empty(most, np.float32), np.empty(most)
     states = np.empty(most if keeps_state else 0, np.float32)
     m = 0
-    for k in range(n):
+    for k in range(rows.size):
         r = rows[k]
         for j in range(width):
             differs = w[r, j] != base[r, j] or a[r, j] != 0.0
             if keeps_state:
                 differs = differs or state[r, j] != base_state[r, j]
             if differs:
-                cells[m], own[m], sums[m] = owner[r] * width + j, w[r, j], a[r, j]
+                cells[m], own[m], sums[m] = numbers[k] * width + j, w[r, j], a[r, j]
                 if keeps_state:
                     states[m] = state[r, j]
                 a[r, j] = 0.0

@@ -13,7 +13,7 @@ import numpy as np
 
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, FeatureWeights, TransitionWeights
-from palmette.kernels.chain.mix import Sums, Table, add_cells, changed_cells, mix_cells, put_cells
+from palmette.kernels.chain.mix import Sums, Table, add_cells, changed_rows, mix_cells, put_cells, take_cells
 from palmette.kernels.core.aligned import aligned_zeros
 from palmette.options.chain import ChainOptions
 from palmette.options.spelling import named, spelt
@@ -119,7 +119,12 @@ class Base:
         """What has changed since; its accumulators are zero from now on."""
         found = []
         for table, w, state in zip(tables_of(chain), self.w, self.state, strict=True):
-            cells, own, sums, states = changed_cells(table, owners_of(table), w, state)
+            rows = changed_rows(table, w, state)
+            numbers = owners_of(table)[rows]
+            if table.slot.size:  # in the order of numbers, which is that of the rows in which they are mixed
+                order = np.argsort(numbers)
+                rows, numbers = rows[order], numbers[order]
+            cells, own, sums, states = take_cells(table, rows, numbers, w, state)
             found.append(Changes(cells, own, sums if self.averages else NO_DOUBLES, states))
         return found
 
