@@ -158,6 +158,19 @@ def test_a_training_goes_on_from_its_checkpoint(files, tmp_path):
     assert model_bytes(half, tmp_path) == model_bytes(whole, tmp_path)
 
 
+def test_ctrl_c_leaves_a_usable_model(files, tmp_path):
+    def interrupt(number, done, total, finished):
+        if finished is not None and number == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    options = {"learner": "perceptron", "shards": 2}
+    stopped = Tagger("chunk", passes=5, **options).fit_files(files, progress=interrupt, output=tmp_path / "m.palm")
+    assert stopped.outcome_.ended == "stopped: interrupted after pass 2"
+    two = Tagger("chunk", passes=2, **options).fit_files(files)
+    words, _ = load_demo("test")
+    assert stopped.predict(words) == two.predict(words) == Tagger.load(tmp_path / "m.palm").predict(words)
+
+
 def test_what_shards_of_files_do_not_do_is_refused(files, tmp_path):
     with pytest.raises(UsageError, match="all combinations have weights"):
         Tagger(learner="crf", state_features="seen").fit_files(files)

@@ -23,7 +23,9 @@ from palmette.training.chain.mixing import mix_shards, shard_sentences
 from palmette.training.chain.online import start_learning
 from palmette.training.chain.prepare import prepare
 from palmette.training.chain.request import TrainRequest
+from palmette.training.interrupt import Interrupt
 from palmette.training.result import EpochLog
+from palmette.training.slices import Monitor
 from palmette.training.trainer import train_epochs
 
 LEARNERS = [
@@ -131,6 +133,19 @@ def test_a_resumed_training_continues_exactly(tmp_path):
     for one, other in zip(dense(whole.model_.chain), dense(again.model_.chain), strict=True):
         assert np.array_equal(np.sort(one, axis=0), np.sort(other, axis=0))
     assert whole.predict(words) == again.predict(words)
+
+
+def test_an_interrupted_pass_is_mixed_as_far_as_it_went():
+    problem = problem_of(7, 1, learner="perceptron")
+    head, _ = start_learning(problem, Averaging("avg"), None)
+    learning = mix_shards(head, 2, 7, 1, "uniform")
+    learning.begin_epoch(1)
+    interrupt = Interrupt()
+    interrupt.signal = 2
+    learning.train(np.zeros(0, np.int64), Monitor(interrupt))
+    assert 1.0 <= head.clock <= 10.0
+    assert head.clock < 10.0 or any(block.any() for block in dense(head.snapshot()))
+    learning.cluster.close()
 
 
 def test_what_is_not_mixed_is_refused():

@@ -13,6 +13,7 @@ import mmap
 import os
 import shutil
 import tempfile
+from threading import Lock
 from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
@@ -75,6 +76,7 @@ class ScratchFile:
 
     def __init__(self, scratch: Scratch, file: BinaryIO) -> None:
         self.scratch, self.file, self.size = scratch, file, 0
+        self._lock = Lock()  # several threads may read
 
     def append(self, array: np.ndarray | bytes) -> int:
         """Write at the end; returns the place."""
@@ -84,28 +86,30 @@ class ScratchFile:
 
     def write(self, array: np.ndarray | bytes, place: int) -> None:
         """Write at a place, in bytes from the start."""
-        data = memoryview(array if isinstance(array, bytes) else np.ascontiguousarray(array)).cast("B")
+        data = memoryview(array if isinstance(array, bytes) else cast(Any, np.ascontiguousarray(array))).cast("B")
+        self.size = max(self.size, place + len(data))
         try:
-            self.file.seek(place)
-            while len(data):
-                data = data[self.file.write(data) :]
+            with self._lock:
+                self.file.seek(place)
+                while len(data):
+                    data = data[self.file.write(data) :]
         except OSError as error:
             if error.errno not in FULL:
                 raise
             raise DataError("the disk is full", file=self.scratch.folder, hint=_another()) from None
-        self.size = max(self.size, self.file.tell())
         self.scratch.grew()
 
     def read(self, place: int, count: int, kind: Any) -> np.ndarray:
         """`count` numbers of a NumPy type from a place."""
-        out = np.empty(count, kind)
-        self.file.seek(place)
+        out: Any = np.empty(count, kind)
         rest = memoryview(out).cast("B")
-        while len(rest):
-            read = self.file.readinto(rest)  # type: ignore[attr-defined]
-            assert read
-            rest = rest[read:]
-        return out
+        with self._lock:
+            self.file.seek(place)
+            while len(rest):
+                read = self.file.readinto(rest)  # type: ignore[attr-defined]
+                assert read
+                rest = rest[read:]
+        return cast(np.ndarray, out)
 
     def mapped(self) -> mmap.mmap:
         """The file as memory. Arrays on it may be written to, which does not change the file."""

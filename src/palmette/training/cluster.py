@@ -6,14 +6,17 @@ that order, and a worker that is lost is replaced by one that begins the same pi
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
+from palmette.errors import counted
 from palmette.training.interrupt import Interrupt
 from palmette.training.slices import Monitor
 
+logger = logging.getLogger(__name__)
 PAUSE = 0.1  # seconds between two looks at the progress of workers
 
 
@@ -73,6 +76,9 @@ class Threads(Cluster):
 
     def __init__(self, workers: Sequence[Any], threads: int) -> None:
         self.workers = list(workers)
+        if threads > len(self.workers):
+            idle = counted(threads - len(self.workers), "thread finds", "threads find")
+            logger.info("%s no work: there are %s", idle, counted(len(self.workers), "shard"))
         self.pool = ThreadPoolExecutor(max(1, min(threads, len(self.workers))))
 
     @property
@@ -89,6 +95,7 @@ class Threads(Cluster):
         for worker in self.workers:
             worker.report(0, 0)
         running = [self.pool.submit(getattr(worker, method), *arguments) for worker in self.workers]
+        watch(monitor, [], self.stop)
         while wait(running, PAUSE).not_done:
             watch(monitor, [worker.progress() for worker in self.workers], self.stop)
         return [one.result() for one in running]
@@ -112,6 +119,6 @@ def watch(monitor: Monitor | None, progress: Sequence[tuple[int, int]], stop: Ca
         return
     if monitor.interrupt:
         stop(monitor.interrupt.signal)
-    done, total = (sum(column) for column in zip(*progress, strict=True))
+    done, total = sum(done for done, _ in progress), sum(total for _, total in progress)
     if total:
         monitor.report(done, total)

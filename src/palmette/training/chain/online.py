@@ -48,6 +48,8 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
         else:
             log = EpochLog(settings.patience, request.progress, done, before, window=settings.stop_rule())
             outcome = train_epochs(learning, settings.seed, len(done) + settings.n_passes(), log)
+        if isinstance(learning, MixedLearning):
+            learning.cluster.close()
         if best is None or dev_score(outcome) > dev_score(best.outcome):
             settled = settings.replace(estimator=averaging.estimator, mavg_every=averaging.every)
             best, chosen = TrainedChain(outcome, settled, learning.infeasible, learning.saved), averaging
