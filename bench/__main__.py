@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench import (
     classify,
+    cluster,
     crf,
     decode,
     defaults,
@@ -55,6 +56,8 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "latent": lambda data, times: latent.bench_latent(data),
     "nbest": nbest.bench_nbest,
     "parse": parse.bench_parse,
+    "cluster": cluster.bench_cluster,
+    "mixing": lambda data, times: cluster.bench_mixing(data),
     "classify": lambda data, times: classify.bench_classify(data),
     "lm": lm.bench_lm,
     "dial": lambda data, times: dial.bench_dial(data),

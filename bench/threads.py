@@ -81,7 +81,7 @@ def _tasks(data: Path) -> dict[str, tuple[Corpus, Corpus, str]]:
 def bench_batches(data: Path) -> None:
     """Scores after the last pass, and the pass with which batches reach the last score of one-by-one learning."""
     path = RESULTS / "batches.json"
-    cells: dict[str, list[float]] = json.loads(path.read_text())["dev"] if path.is_file() else {}
+    cells: dict[str, list[float]] = json.loads(path.read_text())["result"]["dev"] if path.is_file() else {}
     for task, (train, dev, features) in _tasks(data).items():
         for learner in LEARNERS:
             for seed in SEEDS:

@@ -49,6 +49,7 @@ PICTURES = {
     "ring": Picture(models.ring, graphs.rings_svg),
     "ring_found": Picture(models.ring_found, graphs.rings_svg),
     "crf_objective": Picture(curves.objective, _chart),
+    "cluster": Picture(curves.cluster, _chart),
     "l1_path": Picture(curves.l1_path, _chart),
     "intervals": Picture(models.intervals, tables.intervals_svg),
     "nbest": Picture(models.nbest, tables.nbest_svg),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import statistics
+from pathlib import Path
 from typing import Any
 
 from palmette import Crf, Tagger, load_demo
 from palmette.reports.chart_svg import Chart, Line, Note, Panel
 from palmette.reports.inspection import inspection
 
+RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 SEEDS = range(1, 11)
 PASSES = 10
 PENALTIES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -109,3 +112,27 @@ def _dying(paths: dict[str, list[float]]) -> list[str]:
         own = [name for name, k in lasts.items() if k == last]
         found += sorted(own, key=lambda name: -abs(paths[name][0]))[:1]
     return found
+
+
+def cluster() -> dict[str, Any]:
+    """Seconds per pass by the number of workers, from the costs that `python -m bench cluster` has measured."""
+    kept = json.loads((RESULTS / "cluster.json").read_text(encoding="utf-8"))["result"]["simulation"]
+    panels = []
+    for name, found in kept.items():
+        rows = found["rows"]
+        workers = [float(row["workers"]) for row in rows]
+        best = min(rows, key=lambda row: row["pass"])
+        lines = [
+            Line("pass", workers, [row["pass"] for row in rows], "blue", points=True),
+            Line("learning", workers, [row["learn"] for row in rows], "teal", "dashed"),
+            Line("mixing", workers[1:], [row["mix"] for row in rows[1:]], "orange", "dashed"),
+        ]
+        note = Note(float(best["workers"]), best["pass"], f"{best['workers']} workers", "ink", "n")
+        panels.append(
+            Panel(
+                lines, "workers", "seconds", name, log_x=True, log_y=True, notes=[note],
+                x_ticks=[1.0, 8.0, 64.0, 512.0],
+            )
+        )  # fmt: skip
+    title = "More workers pay until the driver mixes longer than they learn"
+    return Chart(title, panels, len(panels), (330.0, 290.0)).as_dict()

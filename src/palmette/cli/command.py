@@ -41,6 +41,8 @@ class Command(Options):
     hidden: ClassVar[tuple[str, ...]] = ()  # flags of the owners that the command does not have
     common: ClassVar[tuple[str, ...]] = ()  # flags that a short help shows; none: it shows all
     examples: ClassVar[tuple[str, ...]] = ()  # command lines that help shows, without `palmette`
+    # Further arguments are taken with one of these options only; none: always
+    several_with: ClassVar[tuple[str, ...]] = ()
     path: ClassVar[str] = ""  # as typed: `parser train`
 
     flat: dict[type[Options], dict[str, Any]]
@@ -154,6 +156,8 @@ class _Parser:
 
     def _positional(self, plain: list[str]) -> None:
         for each in self.arguments:
+            if each.repeat and not self._takes_several():
+                continue
             if each.repeat:
                 if plain:
                     self.values[each.name] = [_typed(each, word) for word in plain]
@@ -169,6 +173,11 @@ class _Parser:
 
         hint = ARGUMENTS.get(self.command.path)
         return f"\n  {hint}" if hint else ""
+
+    def _takes_several(self) -> bool:
+        """Whether further arguments have a meaning with the options that are given."""
+        given = set(self.values).union(*self.flat.values())
+        return not self.command.several_with or not given.isdisjoint(self.command.several_with)
 
     def _unknown(self, name: str) -> str:
         import difflib

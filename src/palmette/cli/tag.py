@@ -19,6 +19,7 @@ from palmette.cli.common import (
     load_tagger,
 )
 from palmette.cli.output import Meter, report_rate, report_source
+from palmette.cli.tag_bulk import is_bulk, tag_bulk
 from palmette.data.formats.spec import ANNOTATORS, FormatSpec
 from palmette.errors import UsageError, counted
 from palmette.options.declare import option
@@ -35,6 +36,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
 
     examples = ("tag chunk.palm input.txt -o tagged.txt", 'tag pos.palm --text "Time flies like an arrow."')
     owners = (FormatSpec,)
+    several_with = ("output",)
     hidden = ("label", "tag-names", "split-at-spans", "offsets")
     common = (
         "output", "text", "format", "columns", "nbest", "confidence", "marginals", "known", "to", "with", "threads",
@@ -47,13 +49,24 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
         help="What to tag: columns, CoNLL-U, attributes, JSON lines or annotated texts as in training, or raw text; "
         "`-` is standard input.",
     )  # fmt: skip
-    output: str = option(default="-", short="o", metavar="FILE", help="Where to write; `-` is standard output.")
+    more: list | None = option(
+        default=None, argument=True, repeat=True, metavar="FILE",
+        help="Further files: each is written to a file of the same name in the folder of -o.",
+    )  # fmt: skip
+    output: str = option(
+        default="-", short="o", metavar="FILE|FOLDER/",
+        help="Where to write; `-` is standard output. In a folder, files that are done are not done again.",
+    )  # fmt: skip
     text: str | None = option(default=None, help="A sentence to tag instead of a file.")
     nbest: int | None = option(
         default=None,
         help="Write this many label sequences per sentence, best first, with scores and (crf, dplvm) probabilities.",
     )  # fmt: skip
     threads: int = option(default=1, low=1, help="Threads to tag with.")
+    ray: str | None = option(
+        default=None, metavar="ADDRESS|auto|local", group="output",
+        help="Tag files on a Ray cluster, whose workers read and write the same paths.",
+    )  # fmt: skip
     known: str | None = option(
         default=None, metavar="NAME", group="data",
         help="A column of the input with what is known about the labels: a label, `A|B` for one of several, `?` or `_` "
@@ -88,6 +101,9 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
 
     def run(self) -> None:
         decode = self._check()
+        if is_bulk(self):
+            tag_bulk(self, decode)
+            return
         tagger = load_tagger(self.model, self.quiet, self)
         helpers = self.helpers(self.quiet)
         if self.confidence or self.marginals:

@@ -10,6 +10,7 @@ from palmette.cli.common import forbidden_pairs, format_spec
 from palmette.cli.compact import log_compact
 from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import exit_if_interrupted, report_training
+from palmette.cli.train_shards import in_shards
 from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
@@ -32,6 +33,7 @@ class Train(JsonOptions, Command):
     examples = ("train train.txt -o chunk.palm --dev dev.txt", "train train.conllu -o pos.palm --learner crf")
     owners = (TaggerOptions, FormatSpec)
     hidden = ("unit", "penn-quotes", "candidates")
+    several_with = ("shards", "ray")
     common = (
         "output", "dev", "learner", "features", "template", "latent", "passes", "patience", "format", "label",
         "threads", "resume", "quiet",
@@ -56,6 +58,11 @@ class Train(JsonOptions, Command):
     threads: int | None = option(
         default=None, low=1, group="training",
         help="Threads (default: all cores); the model is the same for any number. See --batch-size.",
+    )  # fmt: skip
+    ray: str | None = option(
+        default=None, metavar="ADDRESS|auto|local", group="training",
+        help="Train on a Ray cluster, a worker for each of --shards: at an address, the one that is found (auto), or "
+        "one that is started here (local). The model is the same as without; it is written after each pass.",
     )  # fmt: skip
     compact: bool = option(
         default=False, group="output",
@@ -89,11 +96,16 @@ class Train(JsonOptions, Command):
             spec = old.spec_for(self.data[0], spec, labelled=True)
         silent = self.quiet or self.json
         with _display(tagger, silent) as display:
-            tagger.fit_files(
-                self.data, self.dev, spec=spec, resume=None if old is None else old.model_,
-                checkpoint=self.checkpoint, names=not self.strip, threads=self.threads, progress=display,
-                compact=MOST_LOSS if self.compact else None,
-            )  # fmt: skip
+            own: dict[str, Any] = {
+                "spec": spec, "resume": None if old is None else old.model_, "checkpoint": self.checkpoint,
+                "names": not self.strip, "threads": self.threads, "progress": display,
+            }  # fmt: skip
+            if in_shards(self, tagger):
+                tagger.fit_files(self.data, self.dev, cluster=self.ray, output=self.output, **own)
+            elif len(self.data) > 1:
+                tagger.fit_files(self.data, self.dev, compact=MOST_LOSS if self.compact else None, **own)
+            else:
+                tagger.fit_file(self.data[0], self.dev, compact=MOST_LOSS if self.compact else None, **own)
         tagger.save(self.output, prune=self.prune, strip=self.strip)
         seconds = time.perf_counter() - begun
         report_training(tagger.outcome_, self.output, seconds, lambda: about(tagger), self.json, self.quiet)

@@ -28,6 +28,7 @@ from palmette.estimators.tagger_confidence import Confidences
 from palmette.estimators.tagger_files import TaggedFiles
 from palmette.estimators.tagger_items import PythonData
 from palmette.estimators.tagger_large import LargeData
+from palmette.estimators.tagger_shards import ShardedFiles
 from palmette.estimators.tagger_views import Views
 from palmette.features.resources import Resources, read_clusters, read_lexicon
 from palmette.options.chain import ChainSettings, TaggerOptions
@@ -51,7 +52,9 @@ KEPT = (
 FEW = 4  # sentences that are tagged one by one
 
 
-class Tagger(PythonData, LargeData, TaggedFiles, Confidences, Views, Compacting, TaggerOptions, Estimator):
+class Tagger(
+    PythonData, LargeData, ShardedFiles, TaggedFiles, Confidences, Views, Compacting, TaggerOptions, Estimator
+):
     """A chain model with its features: train it, tag with it, save it, inspect it.
 
     Parameters are declared options; `palmette train --help` and the reference pages explain all of them.
@@ -85,8 +88,8 @@ class Tagger(PythonData, LargeData, TaggedFiles, Confidences, Views, Compacting,
 
         labels: the names of labels that are whole numbers, in a list, or as a `ClassLabel` of Hugging Face has them.
         sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same
-        for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With `out_of_core` X and y are read once, in blocks, and may be generators of
-        more than fits into memory."""
+        for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With
+        `out_of_core` X and y are read once, in blocks, and may be generators of more than fits into memory."""
         from palmette.data.items import corpus_from_items
 
         numbers = label_numbers(labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,6 +35,7 @@ class LargeData:
     settings: Callable[[], ChainSettings]
     fit_corpus: Callable[..., Any]
     compact_corpus: Callable[..., Any]
+    _fit_shards: Callable[..., Tagger]
     _resources: Callable[[], Resources]
     _wanted: Callable[[], str]
     model_: ChainModel
@@ -44,18 +46,39 @@ class LargeData:
     def fit_file(
         self, path: FilePath, dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
     ) -> Tagger:
-        """Learn from a labelled file; `options` as for `fit_corpus`."""
-        return self.fit_files([path], dev, spec=spec, **options)
+        """Learn from a labelled file; `options` as for `fit_corpus`. A file that would take more than half of the free
+        memory is learnt from in blocks, on disk, unless `out_of_core` is set."""
+        return self._fit_paths([path], dev, spec, options)
 
     def fit_files(
-        self, paths: Sequence[FilePath], dev: FilePath | None = None, *, spec: FormatSpec | None = None, **options: Any
+        self,
+        paths: FilePath | Sequence[FilePath],
+        dev: FilePath | None = None,
+        *,
+        spec: FormatSpec | None = None,
+        cluster: str | None = None,
+        output: FilePath | None = None,
+        **options: Any,
     ) -> Tagger:
-        """Learn from labelled files of one format; `options` as for `fit_corpus`. Files that would take more than half
-        of the free memory are learnt from in blocks, on disk, unless `out_of_core` is set."""
+        """Learn from labelled files of one format; `options` as for `fit_corpus`, and as for `fit_file` if there is one
+        shard. With several `shards` each of them reads its own files; passes are mixed, gradients summed, which
+        docs/cluster.md explains.
+
+        cluster: the address of a Ray cluster whose workers learn, `auto` for the one that is found, `local` for one
+        that is started here; None: threads of this process. The model does not depend on it. output: a model file that
+        shards write after each pass, with what an exact resumption needs."""
+        files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        if not files:
+            raise UsageError("there is no file to learn from")
+        if self.settings().shards > 1 or cluster is not None:
+            return self._fit_shards(files, dev, spec=spec, cluster=cluster, output=output, **options)
+        return self._fit_paths(files, dev, spec, options)
+
+    def _fit_paths(
+        self, paths: Sequence[FilePath], dev: FilePath | None, spec: FormatSpec | None, options: dict[str, Any]
+    ) -> Tagger:
         spec = spec or FormatSpec()
         settings = self.settings()  # wrong parameters are reported before any file is read
-        if isinstance(paths, str) or not paths:
-            raise UsageError("fit_files takes a list of files")
         if self._is_large(paths, settings, options):
             return self._fit_large_files(paths, dev, spec, options)
         from palmette.data.joined import joined

@@ -37,6 +37,8 @@ ESTIMATORS = {
     "auto": "avg; a latent model with development data: the best of avg and mavg every 2, 4, 8 passes",
     **AVERAGES,
 }
+MIXINGS = {"uniform": "all shards alike", "updates": "by the number of their updates in the pass"}
+MOST_SHARDS = 4096
 COMBINATIONS = {"all": "every combination has a weight", "seen": "only combinations that occur in the training data"}
 
 
@@ -78,6 +80,14 @@ class ChainOptions(TrainingOptions, BatchOptions, UnicodeOptions):
         default=None, low=1, choices=("auto",), metavar="K|auto", group="training",
         help="The k of mavg: a number of passes, or auto (2, 4 or 8, by the development data).",
     )  # fmt: skip
+    shards: int = option(
+        default=1, low=1, high=MOST_SHARDS, group="training",
+        help="Learn from this many parts of the data at the same time, and mix their weights after each pass; part of "
+        "the model, whatever the number of threads.",
+    )  # fmt: skip
+    mixing: str = option(
+        default="uniform", choices=MIXINGS, group="training", help="How the weights of --shards are weighed."
+    )
     partial: bool | None = option(
         default=None, group="data",
         help="Labels may be partly known: `?` is any label, `A|B` one of several (off: these are labels).",
@@ -219,7 +229,9 @@ class ChainSettings(ChainOptions, Value):
 
     def with_batch_size_for(self, n_sentences: int) -> ChainSettings:
         """The settings with a size of batches for so many training sentences; left open if it is 1."""
-        if self.batch_size is not None or self.chosen_learner.full_batch or self.learns_one_by_one or self.lock_free:
+        if self.batch_size is not None or self.chosen_learner.full_batch or self.learns_one_by_one:
+            return self
+        if self.lock_free or self.shards > 1:  # threads have work without batches
             return self
         return self.replace(batch_size=automatic_batch_size(n_sentences, self.chosen_learner.fits_margins))
 
@@ -252,6 +264,8 @@ class ChainSettings(ChainOptions, Value):
             raise OptionError("mavg_every", "applies to the estimator mavg")
         _check_transitions(self)
         _check_lock_free(self)
+        if self.mixing != "uniform" and self.shards == 1:
+            raise OptionError("mixing", f"applies to shards, such as {spelt(ChainOptions, 'shards', 4)}")
         if learner.full_batch:
             _check_full_batch(self)
         if not isinstance(self.constraints, str):
@@ -295,6 +309,8 @@ def _check_lock_free(settings: ChainSettings) -> None:
         return
     if settings.batch_size not in (None, 1):
         raise OptionError("lock_free", "free threads learn from sentences one by one: leave batch_size out")
+    if settings.shards > 1:
+        raise OptionError("lock_free", "shards have weights of their own: leave one of them out")
     if settings.beam is not None or settings.chosen_learner.adaptive or settings.chosen_learner.full_batch:
         raise OptionError(
             "lock_free", "is for exact search with perceptron, probperc, mira, pa, and crf by sgd or adagrad"

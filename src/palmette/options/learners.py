@@ -360,7 +360,7 @@ class HiddenMarkov(CountingOptions, Learner):
     unused = (
         "features", "template", "lexicons", "clusters", "states", "estimator", "mavg_every", "partial", "passes",
         "patience", "stop_window", "stop_error", "min_count", "max_attributes", "min_feature_count", "edge_features",
-        "state_features", "search", "batch_size", "lock_free",
+        "state_features", "search", "batch_size", "lock_free", "shards", "mixing",
     )  # fmt: skip
 
 

@@ -171,8 +171,7 @@ def recognise(labels: Sequence[str], ids: np.ndarray | None = None, offset: np.n
 def fits(labels: Sequence[str], scheme: str, ids: np.ndarray | None = None, offset: np.ndarray | None = None) -> bool:
     """Whether label sequences (as for `recognise`) are well-formed in a scheme. If some labels are unknown, unseen
     pairs prove little, so every label must also have a use in the scheme."""
-    notation = reading(labels, scheme) or HYPHEN
-    if not {notation.split(label)[0] for label in labels} <= set(scheme_named(scheme).letters):
+    if not _letters_fit(labels, scheme):
         return False
     seen = None if ids is None or offset is None else _seen_pairs(ids, offset, labels)
     unsure = ids is not None and bool((ids >= len(labels)).any())
@@ -181,13 +180,36 @@ def fits(labels: Sequence[str], scheme: str, ids: np.ndarray | None = None, offs
     return seen is None or _every_pair_allowed(seen, labels, scheme)
 
 
+def recognise_pairs(labels: Sequence[str], seen: np.ndarray) -> str | None:
+    """The scheme that `recognise` finds for label sequences of which only the pairs of neighbours are known: seen
+    bool[Y+1, Y+1], index Y = outside of the sentence. All labels are fully known."""
+    if not are_chunk_labels(labels):
+        return None
+    is_chunk = np.array([label != "O" for label in labels] + [False])
+    for name in schemes_of(labels):
+        if not _letters_fit(labels, name):
+            continue
+        if _every_pair_allowed(seen, labels, name) if seen[:, is_chunk].any() else fits(labels, name):
+            return name
+    return None
+
+
+def _letters_fit(labels: Sequence[str], scheme: str) -> bool:
+    notation = reading(labels, scheme) or HYPHEN
+    return {notation.split(label)[0] for label in labels} <= set(scheme_named(scheme).letters)
+
+
+def seen_pairs(ids: np.ndarray, offset: np.ndarray, n_labels: int) -> np.ndarray:
+    """bool[Y+1, Y+1]: which labels follow each other in sentences, index Y = outside of the sentence."""
+    marked = with_boundaries(np.minimum(ids, n_labels), offset, n_labels + 1)
+    seen = np.zeros((n_labels + 2, n_labels + 2), dtype=bool)
+    seen[marked[:-1], marked[1:]] = True
+    return np.delete(np.delete(seen, n_labels, axis=0), n_labels, axis=1)  # nothing is known beside an unknown label
+
+
 def _seen_pairs(ids: np.ndarray, offset: np.ndarray, labels: Sequence[str]) -> np.ndarray | None:
     """bool[Y+1, Y+1], index Y = outside of the sentence; None if there is no chunk."""
-    Y = len(labels)
-    marked = with_boundaries(np.minimum(ids, Y), offset, Y + 1)
-    seen = np.zeros((Y + 2, Y + 2), dtype=bool)
-    seen[marked[:-1], marked[1:]] = True
-    seen = np.delete(np.delete(seen, Y, axis=0), Y, axis=1)  # nothing is known beside an unknown label
+    seen = seen_pairs(ids, offset, len(labels))
     is_chunk = np.array([label != "O" for label in labels] + [False])
     return seen if seen[:, is_chunk].any() else None
 

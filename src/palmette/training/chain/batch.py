@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,7 @@ class _Watch:
 
     def __init__(self, objective: ChainObjective, dev: Dev | None, log: EpochLog, interrupt: Interrupt) -> None:
         self.objective, self.dev, self.log, self.interrupt = objective, dev, log, interrupt
-        self.tokens = int(objective.data.known.size)
+        self.tokens = objective.tokens
         self.begun = time.perf_counter()
 
     def __call__(self, done: Iteration) -> bool:
@@ -117,17 +118,24 @@ def check_memory(size: int, memory: int = MEMORY) -> None:
         )
 
 
-def train_by_likelihood(problem: TrainingData) -> TrainedChain:
-    """Train with a full-batch optimiser."""
+def train_by_likelihood(
+    problem: TrainingData, make: Callable[[TrainingData, Penalty], ChainObjective] | None = None
+) -> TrainedChain:
+    """Train with a full-batch optimiser. make: the objective; by default that of the data of the problem."""
     settings, request = problem.settings, problem.request
     learner = settings.chosen_learner
     assert isinstance(learner, Likelihood)
+    if settings.shards > 1 and make is None:
+        raise UsageError(
+            f"{named(ChainOptions, 'shards')}: {learner.kind} by lbfgs sums over all sentences, which "
+            "threads speed up; shards are for passes, and for training from files on a cluster"
+        )
     if request.checkpoint:
         raise UsageError(
             f"{argument('checkpoint')} is for learners that process the data sentence by sentence, not {learner.kind}"
         )
     penalty = Penalty(0.0 if learner.l1_then_l2 else learner.penalty, learner.l1)
-    objective = new_objective(problem, penalty)
+    objective = (make or new_objective)(problem, penalty)
     outcome = train_likelihood(problem, learner, penalty, objective)
     if learner.l1_then_l2:
         _report_stage("L1", objective, outcome)

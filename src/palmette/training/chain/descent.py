@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from palmette.errors import DataError
 from palmette.kernels.chain.batches import CLOCK, INFEASIBLE, OBJECTIVE, WRONG, make_batch
-from palmette.kernels.chain.forms import Active, FeatureWeights
 from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace, make_gradients
 from palmette.kernels.core.team import Team
 from palmette.options.learners import Crf
@@ -29,18 +29,26 @@ class DescentLearning(ChainLearning):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.step, self.l2 = self.learner.step_size, self.learner.penalty
-        adaptive = self.learner.optimiser == "adagrad"
-        sentences = max(1, self.data.offset.size - 1)
-        # As in Bottou's SGD the rate is halved after 1 / fall examples.
-        fall = 0.0 if adaptive else self.step * 2 * self.l2 / sentences
-        one, two, three = (_decay(x, r, self.l2) for x, r in zip(self.data.features, self.chain.weights, strict=True))
-        learnt = np.zeros((0, 0), np.bool_) if self.learnt is None else self.learnt
-        self.descent = Descent(float(self.step), fall, (one, two, three), 2 * self.l2 / sentences, learnt)
+        counts = [
+            np.bincount(x.att, minlength=r.slot.size)
+            for x, r in zip(self.data.features, self.chain.weights, strict=True)
+        ]
+        self.be_part_of(self.data.offset.size - 1, counts)
         self.workspaces = [make_descent_workspace(self.chain, self.data) for _ in self.team.members]
         size, times = self.team.batch, len(self.team.members) if self.team.free else 1
         self.gradients = [make_gradients(self.chain, self.data, size) for _ in range(times)]
         self.batches = [make_batch(size, self.data) for _ in range(times)]
         self.objective = 0.0
+
+    def be_part_of(self, sentences: int, counts: Sequence[np.ndarray]) -> None:
+        """Take penalties as for a corpus of so many sentences in which attributes occur so often, by arity i64[A]."""
+        sentences = max(1, sentences)
+        adaptive = self.learner.optimiser == "adagrad"
+        # As in Bottou's SGD the rate is halved after 1 / fall examples.
+        fall = 0.0 if adaptive else self.step * 2 * self.l2 / sentences
+        one, two, three = ((2 * self.l2 / np.maximum(own, 1)).astype(np.float32) for own in counts)
+        learnt = np.zeros((0, 0), np.bool_) if self.learnt is None else self.learnt
+        self.descent = Descent(float(self.step), fall, (one, two, three), 2 * self.l2 / sentences, learnt)
 
     def begin_epoch(self, number: int) -> None:
         super().begin_epoch(number)
@@ -68,8 +76,3 @@ class DescentLearning(ChainLearning):
             raise DataError("the squared gradients of adagrad have overflowed", hint=cure(self.data, self.learner))
         own = {"norm": norm(self.chain), "objective": self.objective + (self.l2 and self.l2 * norm(self.chain) ** 2)}
         return own if self.roles is None else own | self.roles.compared(self.chain)
-
-
-def _decay(active: Active, rows: FeatureWeights, l2: float) -> np.ndarray:
-    counts = np.bincount(active.att, minlength=rows.slot.size)
-    return (2 * l2 / np.maximum(counts, 1)).astype(np.float32)

@@ -14,7 +14,6 @@ import numpy as np
 
 from palmette.data.corpus import Corpus
 from palmette.errors import DataError, UsageError, counted
-from palmette.kernels.chain.forms import Data
 from palmette.kernels.core.compile import check_compiled
 from palmette.options.automatic import TEMPERATURE, Auto
 from palmette.options.chain import ChainOptions, TaggerOptions, development_data
@@ -52,11 +51,13 @@ def trained_chain(problem: TrainingData) -> TrainedChain:
 
 
 def finished(
-    corpus: Corpus, problem: TrainingData, scheme: str | None, trained: TrainedChain
-) -> tuple[ChainModel, TrainResult]:
-    """The model of a training that is over."""
+    corpus: Corpus, problem: TrainingData, scheme: str | None, trained: TrainedChain,
+    vocabulary: np.ndarray | None = None,
+) -> tuple[ChainModel, TrainResult]:  # fmt: skip
+    """The model of a training that is over. vocabulary: hashes of the words of the training data, if not all of it is
+    in the corpus."""
     request = problem.request
-    _report_infeasible(trained, problem.data, corpus)
+    _report_infeasible(trained, problem, corpus)
     outcome, settings, old = trained.outcome, trained.settings, request.resume
     warn_if_cut_short(outcome, settings.chosen_learner)
     beam = settings.beam
@@ -67,9 +68,11 @@ def finished(
     if problem.shape.history is not None:
         forget_forbidden(chain)
     collected = problem.collected
+    if vocabulary is None:
+        vocabulary = _vocabulary(corpus, settings.unicode, old)
     model = ChainModel(
         problem.labels, problem.shape, problem.allowed, scheme, collected.encoder, collected.feature_indexes, chain, {},
-        _vocabulary(corpus, settings.unicode, old), dict(old.bias) if old else {}, label_contexts=contexts,
+        vocabulary, dict(old.bias) if old else {}, label_contexts=contexts,
         beam=0 if beam is None else beam.width, settings=settings, recombine=beam is not None and bool(beam.recombine),
     )  # fmt: skip
     model.meta = {
@@ -120,16 +123,16 @@ def _how_good(outcome: TrainResult, has_dev: bool) -> float:
     return -outcome.training_log[-1].figures["objective"] if outcome.training_log else -float("inf")
 
 
-def _report_infeasible(trained: TrainedChain, data: Data, corpus: Corpus) -> None:
+def _report_infeasible(trained: TrainedChain, problem: TrainingData, corpus: Corpus) -> None:
     """Report sentences without an allowed gold path: an error if all are, else a warning."""
     learner = trained.settings.chosen_learner
-    if trained.infeasible >= corpus.n_sentences:
+    if trained.infeasible >= problem.n_sentences:
         steps = learner.maximises_likelihood and not learner.full_batch
         raise DataError(
             "no training sentence has a label sequence that satisfies both its annotation and the transition "
             "constraints" + (", or the steps were so large that scores overflowed" if steps else ""),
             file=corpus.source,
-            hint=(f"{cure(data, learner)}, or " if steps else "") + f"see {_rules()}",
+            hint=(f"{cure(problem.data, learner)}, or " if steps else "") + f"see {_rules()}",
         )  # fmt: skip
     if trained.infeasible:
         logger.warning(

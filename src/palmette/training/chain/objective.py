@@ -113,6 +113,11 @@ class ChainObjective:
         return _Block(start, end - start, parts, attributes)
 
     @property
+    def tokens(self) -> int:
+        """Tokens of the training data."""
+        return int(self.data.known.size)
+
+    @property
     def size(self) -> int:
         return self.layout.size
 

@@ -9,6 +9,7 @@ from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError, counted
 from palmette.kernels.chain.forms import Chain
 from palmette.kernels.chain.train_beam import BeamLearner
+from palmette.options.chain import ChainSettings
 from palmette.options.declare import OptionError
 from palmette.options.learners import Crf
 from palmette.options.search import UPDATE_NUMBERS
@@ -19,6 +20,7 @@ from palmette.training.chain.beam import BeamLearning, best_before, starting_con
 from palmette.training.chain.costs import chunks_for
 from palmette.training.chain.descent import DescentLearning
 from palmette.training.chain.exact import Averaging, ChainLearning, PathLearning
+from palmette.training.chain.mixing import MixedLearning, mix_shards
 from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.seen import learnt_pairs
 from palmette.training.chain.start import random_start, split_states, starting_weights, training_log_of
@@ -43,13 +45,16 @@ def train_by_examples(problem: TrainingData) -> TrainedChain:
     for averaging in (Averaging(*choice) for choice in choices):
         if len(choices) > 1:
             logger.info("trying %s", _shown(averaging))
-        learning, before = start_learning(problem, averaging, plain)
-        learning.order = problem.order
+        start, before = start_learning(problem, averaging, plain)
+        start.order = problem.order
+        learning = in_shards(start, settings, request.n_threads)
         if plain is not None and plain.interrupted:
             outcome = TrainResult(learning.snapshot(), 0, [], plain.signal, plain.ended)
         else:
             log = EpochLog(settings.patience, request.progress, done, before, window=settings.stop_rule())
             outcome = train_epochs(learning, settings.seed, len(done) + settings.n_passes(), log)
+        if isinstance(learning, MixedLearning):
+            learning.cluster.close()
         if best is None or dev_score(outcome) > dev_score(best.outcome):
             settled = settings.replace(estimator=averaging.estimator, mavg_every=averaging.every)
             best, chosen = TrainedChain(outcome, settled, learning.infeasible, learning.saved), averaging
@@ -83,7 +88,7 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     exact = common | {"latent": latent, "learnt": learnt_pairs(problem)}
     if isinstance(learner, Crf):
         return DescentLearning(chain, data, **exact, learner=learner), before
-    rule = learner.rule(data.offset.size - 1, None if beam is None else beam.width)
+    rule = learner.rule(problem.n_sentences, None if beam is None else beam.width)
     rule = rule if beam is None else beam.rule(rule)
     chunks = chunks_for(learner, problem.labels, unseen_scheme(problem.scheme))
     if beam is None:
@@ -97,6 +102,13 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
 def _check_lists(chain: Chain) -> None:
     if any(grows(rows) for rows in chain.weights):
         raise OptionError("lock_free", f"{chain.label_of.size} labels have lists of weights that grow: leave it out")
+
+
+def in_shards(learning: ChainLearning, settings: ChainSettings, threads: int) -> ChainLearning | MixedLearning:
+    """The learning itself, or by shards of its data."""
+    if settings.shards == 1:
+        return learning
+    return mix_shards(learning, settings.shards, settings.seed, threads, settings.mixing)
 
 
 def _plain_model(problem: TrainingData) -> TrainResult | None:

@@ -59,6 +59,12 @@ class TrainingData(NamedTuple):
     request: TrainRequest
     scheme: str | None = None  # of the labels
     order: ExampleOrder | None = None  # of data on disk
+    sentences: int | None = None  # of the whole corpus, if the data is a shard of it
+
+    @property
+    def n_sentences(self) -> int:
+        """Sentences of the whole corpus."""
+        return self.data.offset.size - 1 if self.sentences is None else self.sentences
 
 
 class TrainedChain(NamedTuple):

@@ -1,0 +1,186 @@
+"""Workers as actors of Ray (extra `[ray]`), which is imported when the first cluster is made.
+
+An actor holds one worker. It is called like the workers of `Threads`, with arguments and results in Ray's object store.
+An actor that dies is replaced: the new one goes through the lasting calls of the one before, then does the call again
+with the arguments for a fresh worker, and so returns what the one before would have returned.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from palmette.errors import PalmetteError, UsageError
+from palmette.training.cluster import PAUSE, Cluster, Worker, watch
+from palmette.training.slices import Monitor
+
+logger = logging.getLogger(__name__)
+MOST_DEATHS = 5  # of workers of one shard in one call
+ASKING = 0.5  # seconds that are waited for the progress of actors
+LOCAL, AUTO = "local", "auto"
+
+
+class _Failed:
+    """An error that is the input's fault, which travels as a result: Ray would wrap it."""
+
+    def __init__(self, error: PalmetteError) -> None:
+        self.kind, self.message = type(error), str(error)
+
+    def again(self) -> PalmetteError:
+        error = self.kind(self.message)
+        error.__dict__.setdefault("file", None)
+        return error
+
+
+class _Actor:
+    """A worker in a process of its own. `progress` and `stop` are answered while it works."""
+
+    def __init__(self, make: Callable[..., Worker], arguments: tuple[Any, ...]) -> None:
+        self.worker = make(*arguments)
+
+    def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
+        try:
+            self.worker.report(0, 0)
+            return getattr(self.worker, method)(*arguments)
+        except PalmetteError as error:
+            return _Failed(error)
+
+    def progress(self) -> tuple[int, int]:
+        return self.worker.progress()
+
+    def stop(self, signal: int) -> None:
+        self.worker.stop(signal)
+
+
+def load_ray() -> Any:
+    """The module; UsageError if it is not installed."""
+    try:
+        import ray
+    except ImportError:
+        raise UsageError("Ray is not installed: pip install 'palmette[ray]'") from None
+    return ray
+
+
+def connect(address: str, cpus: int | None = None) -> Any:
+    """Ray, connected: to the cluster at an address, to the one that is found (auto), or to one that is started in
+    this machine (local), with so many CPUs."""
+    ray = load_ray()
+    if ray.is_initialized():
+        return ray
+    try:
+        if address == LOCAL:
+            ray.init(
+                address="local", num_cpus=cpus, include_dashboard=False, log_to_driver=False,
+                logging_level=logging.ERROR, configure_logging=False,
+            )  # fmt: skip
+        else:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+    except ConnectionError as error:
+        raise UsageError(f"no Ray cluster at {address!r}: {error}; `local` starts one in this machine") from None
+    return ray
+
+
+class RayCluster(Cluster):
+    """An actor for each shard."""
+
+    def __init__(
+        self, make: Callable[..., Worker], arguments: Sequence[tuple[Any, ...]], address: str = AUTO, cpus: float = 1.0
+    ) -> None:
+        """make(*arguments[k]) is the worker of shard k; cpus: that an actor reserves."""
+        self.ray = connect(address, max(1, len(arguments)))
+        self.make, self.arguments, self.cpus = make, list(arguments), cpus
+        self.lasting: list[tuple[str, Any]] = []  # calls that every worker has had: method, references of arguments
+        self.actors = [self._new(k) for k in range(len(self.arguments))]
+        self.replaced = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.arguments)
+
+    def _new(self, k: int) -> Any:
+        remote = self.ray.remote(num_cpus=self.cpus, max_concurrency=2, max_restarts=0)(_Actor)
+        return remote.remote(self.make, self.arguments[k])
+
+    def run(
+        self,
+        method: str,
+        *arguments: Any,
+        fresh: Callable[[], tuple[Any, ...]] | None = None,
+        monitor: Monitor | None = None,
+    ) -> list[Any]:
+        shared = self.ray.put(arguments)
+        return self._results(method, [shared] * self.size, fresh, monitor)
+
+    def each(self, method: str, arguments: Sequence[tuple[Any, ...]], lasting: bool = False) -> list[Any]:
+        known: dict[int, Any] = {}  # equal arguments are stored once
+        references = []
+        for own in arguments:
+            if id(own) not in known:
+                known[id(own)] = self.ray.put(own)
+            references.append(known[id(own)])
+        found = self._results(method, references, None, None)
+        if lasting:
+            self.lasting.append((method, references))
+        return found
+
+    def _results(
+        self,
+        method: str,
+        references: Sequence[Any],
+        fresh: Callable[[], tuple[Any, ...]] | None,
+        monitor: Monitor | None,
+    ) -> list[Any]:
+        running = {self.actors[k].call.remote(method, references[k]): k for k in range(self.size)}
+        results: list[Any] = [None] * self.size
+        deaths = [0] * self.size
+        while running:
+            ready, _ = self.ray.wait(list(running), num_returns=len(running), timeout=PAUSE)
+            for reference in ready:
+                k = running.pop(reference)
+                try:
+                    results[k] = self.ray.get(reference)
+                except self.ray.exceptions.RayTaskError:
+                    raise
+                except self.ray.exceptions.RayError as error:
+                    deaths[k] += 1
+                    if deaths[k] > MOST_DEATHS:
+                        raise UsageError(f"the worker of shard {k + 1} died {deaths[k]} times: {error}") from None
+                    logger.warning("the worker of shard %d is lost (%s): replaced", k + 1, type(error).__name__)
+                    again = references[k] if fresh is None else self.ray.put(fresh())
+                    running[self._replacement(k).call.remote(method, again)] = k
+                    continue
+                if isinstance(results[k], _Failed):
+                    raise results[k].again()
+            if running and monitor is not None:
+                watch(monitor, self._progress(), self.stop)
+        return results
+
+    def _replacement(self, k: int) -> Any:
+        """A new worker of shard k, in the state that the lasting calls leave. Calls of an actor are done in turn, for
+        which it is enough that each is waited for."""
+        self.replaced += 1
+        self.ray.kill(self.actors[k])
+        actor = self.actors[k] = self._new(k)
+        for method, references in self.lasting:
+            self.ray.get(actor.call.remote(method, references[k]))
+        return actor
+
+    def _progress(self) -> list[tuple[int, int]]:
+        asked = [actor.progress.remote() for actor in self.actors]
+        ready, _ = self.ray.wait(asked, num_returns=len(asked), timeout=ASKING)
+        found = [(0, 0)]
+        for reference in ready:
+            try:
+                found.append(self.ray.get(reference))
+            except self.ray.exceptions.RayError:  # its death shows when its work is waited for
+                continue
+        return found
+
+    def stop(self, signal: int) -> None:
+        for actor in self.actors:
+            actor.stop.remote(signal)
+
+    def close(self) -> None:
+        for actor in self.actors:
+            self.ray.kill(actor)
