@@ -52,7 +52,7 @@ def argument(name: str, value: Any = None) -> str:
     python, flag = ARGUMENTS[name]
     if value is None:
         return either(python, flag)
-    return either(f"{name}={value!r}", f"{flag.partition(' ')[0]} {_typed(value)}")
+    return either(f"{name}={value!r}", f"{flag.partition(' ')[0]} {typed(value)}")
 
 
 def named(owner: type[Options], name: str) -> str:
@@ -73,7 +73,7 @@ def spelt(owner: type[Options], name: str, value: Any = ...) -> str:
         return _given(owner, option, "..." if value is ... else repr(value))
     if isinstance(value, bool):
         return f"--{option.flag_name}" if value else f"--no-{option.flag_name}"
-    return f"--{option.flag_name} {option.metavar or 'X' if value is ... else _typed(value)}"
+    return f"--{option.flag_name} {option.metavar or 'X' if value is ... else typed(value)}"
 
 
 def _given(owner: type[Options], option: Option, value: str) -> str:
@@ -88,7 +88,7 @@ def _class(owner: type[Value]) -> str:
     return owner.called or owner.__name__
 
 
-def _typed(value: Any) -> str:
+def typed(value: Any) -> str:
     """A value on the command line."""
     if isinstance(value, Mapping):
         return ",".join(f"{key}={item}" for key, item in value.items())
