@@ -89,7 +89,8 @@ class Tune(TuningOptions, JsonOptions, Command):
         """The command that trains the winner: with the options that were given and those that won."""
         words = ["palmette", "train", self.data, "-o", MODEL]
         words += [] if self.dev is None else ["--dev", self.dev]
-        flat = self.flat.get(TaggerOptions, {}) | found.settings
+        given = self.flat.get(TaggerOptions, {})
+        flat = {name: value for name, value in given.items() if name not in found.left_out} | found.settings
         if self.dev is None:
             flat = {"dev_share": found.best_params["dev_share"]} | flat
         words += as_flags(TaggerOptions, flat) + as_flags(FormatSpec, self.flat.get(FormatSpec, {}))

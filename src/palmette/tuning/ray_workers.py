@@ -5,10 +5,14 @@ A process that dies is started again and its training is done again, which gives
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
+import numpy as np
+
+from palmette.data.subset import take
 from palmette.errors import UsageError, either
 from palmette.tuning.trial import Material, Stopped, Task, Trial, Watch, run_trial
 
@@ -18,11 +22,14 @@ LOCAL = "local"
 class _Trainer:
     """What runs in a process of the cluster."""
 
-    def __init__(self, material: Material) -> None:
-        self.material = material
+    def __init__(self) -> None:
+        self.material: Material | None = None
 
-    def train(self, task: Task, seconds: float | None) -> Trial | None:
-        """The trial, or None if it takes more seconds than these."""
+    def train(self, data: bytes, task: Task, seconds: float | None) -> Trial | None:
+        """The trial, or None if it takes more seconds than these. data: the pickled material; arrays of the object
+        store itself cannot be written to."""
+        if self.material is None:
+            self.material = pickle.loads(data)
         end = None if seconds is None else time.monotonic() + seconds
         try:
             return run_trial(self.material, task, lambda: end is not None and time.monotonic() >= end)
@@ -40,7 +47,7 @@ class RayWorkers:
             _connect(self._ray, address, size)
         there = int(self._ray.cluster_resources().get("CPU", 1))
         self.size = min(size or there, max(1, there))
-        self._data = self._ray.put(_picklable(material))
+        self._data = self._ray.put(_pickled(material))
         self._idle: list[Any] = []
         self._started = 0
         self._busy: dict[Any, Any] = {}  # the process that does a piece of work
@@ -57,7 +64,7 @@ class RayWorkers:
             while waiting and (self._idle or self._started < self.size):
                 seconds = None if deadline is None else deadline - time.monotonic()
                 trainer, task = self._trainer(), waiting.pop(0)
-                self._busy[trainer.train.remote(task, seconds)] = trainer
+                self._busy[trainer.train.remote(self._data, task, seconds)] = trainer
             done, _ = self._ray.wait(list(self._busy), num_returns=1)
             self._idle.append(self._busy.pop(done[0]))
             trial = self._ray.get(done[0])
@@ -69,7 +76,7 @@ class RayWorkers:
             return self._idle.pop()
         self._started += 1
         made = self._ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(_Trainer)
-        return made.remote(self._data)
+        return made.remote()
 
     def stop(self) -> None:
         for trainer in (*self._idle, *self._busy.values()):
@@ -96,11 +103,7 @@ def _connect(ray: Any, address: str, size: int | None) -> None:
         raise UsageError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
 
 
-def _picklable(material: Material) -> Material:
-    """The data without the texts that it was read from."""
-    import numpy as np
-
-    from palmette.data.subset import take
-
+def _pickled(material: Material) -> bytes:
+    """The data, without the texts that it was read from."""
     train, dev = (take(corpus, np.arange(corpus.n_sentences)) for corpus in (material.train, material.dev))
-    return material._replace(train=train, dev=dev)
+    return pickle.dumps(material._replace(train=train, dev=dev), protocol=5)

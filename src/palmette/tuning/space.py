@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from palmette.errors import UsageError, either
 from palmette.options.assemble import assemble, flat_name, flat_options, variant_options
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.declare import Option, OptionError, Value
+from palmette.options.learners import Learner
 
 # What a search sets itself, and why it cannot be tried
 OWN = {
@@ -105,8 +106,22 @@ class Space:
         return list(dict.fromkeys(name for each in self.dimensions for name in _names(each)))
 
     def params(self, settings: Settings) -> dict[str, Any]:
-        """Constructor parameters of a tagger with these settings."""
-        return assemble(TaggerOptions, settings, self.base)
+        """Constructor parameters of a tagger with these settings. Those of the base that the learner does not have are
+        left out: a CRF by L-BFGS has no passes."""
+        made = assemble(TaggerOptions, settings, self.base)
+        return made | {name: TaggerOptions.__options__[name].default for name in self._unused(made)}
+
+    def left_out(self, settings: Settings) -> list[str]:
+        """The options of the base, by flat name, that mean nothing with these settings."""
+        unused = self._unused(assemble(TaggerOptions, settings, self.base))
+        return [flat_name(TaggerOptions.__options__[name]) for name in unused]
+
+    def _unused(self, params: Mapping[str, Any]) -> list[str]:
+        learner = cast(Learner, TaggerOptions.__options__["learner"].variant(params["learner"]))
+        if learner == TaggerOptions.__options__["learner"].variant(self.base["learner"]):
+            return []  # given together: an error, if they contradict each other
+        unused = (*learner.unused, "passes") if learner.full_batch else learner.unused
+        return [name for name in unused if name in TaggerOptions.__options__]
 
     def draws(self, seed: int) -> Iterator[Settings]:
         """Different settings, drawn by a seed, until there are no more; UsageError if none is possible."""
@@ -213,9 +228,8 @@ def _dimensions(tries: Mapping[str, Any]) -> list[Dimension]:
     made: list[Dimension] = []
     for name, values in tries.items():
         if name not in options:
-            raise OptionError(
-                name, f"there is no such option to try; see {either('Tagger', '`palmette train --help`')}"
-            )
+            where = either("Tagger", "`palmette train --help all`")
+            raise OptionError(name, f"no such option to try; see {where}")
         if options[name][0].repeat:
             raise OptionError(name, "cannot be tried; it holds for all settings")
         made.append(_dimension(name, options[name], values))

@@ -44,6 +44,7 @@ class TuneResult(msgspec.Struct, frozen=True):
     best: Trial
     best_params: dict[str, Any]  # of a `Tagger`
     settings: Settings  # the same by flat name, without what was given: the flags of the best trial
+    left_out: list[str]  # given options, by flat name, that mean nothing with the best settings
     interrupted: bool  # by Ctrl-C
     seconds: float
 
@@ -166,8 +167,8 @@ def tune_corpus(
         params["dev_share"] = HELD_OUT if tagger.dev_share is None else tagger.dev_share
     trials = sorted(search.trials, key=lambda trial: (not trial.in_full, -trial.level.share, *rank(trial)))
     return TuneResult(
-        _metric(tagger, corpus), trials, best, params, best.settings | _flat(limits), search.interrupted,
-        time.perf_counter() - begun,
+        _metric(tagger, corpus), trials, best, params, best.settings | _flat(limits),
+        material.space.left_out(best.settings), search.interrupted, time.perf_counter() - begun,
     )  # fmt: skip
 
 
