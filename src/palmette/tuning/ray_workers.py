@@ -5,6 +5,7 @@ A process that dies is started again and its training is done again, which gives
 
 from __future__ import annotations
 
+import logging
 import pickle
 import time
 from collections.abc import Iterator, Sequence
@@ -97,8 +98,10 @@ def _ray() -> Any:
 
 def _connect(ray: Any, address: str, size: int | None) -> None:
     try:
-        where = {"num_cpus": size, "include_dashboard": False} if address == LOCAL else {"address": address}
-        ray.init(log_to_driver=False, logging_level="error", **where)
+        where = {"num_cpus": size, "include_dashboard": False} if address == LOCAL else {}
+        ray.init(
+            address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **where
+        )  # fmt: skip
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise UsageError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
 
