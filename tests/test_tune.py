@@ -330,7 +330,7 @@ def test_options_of_a_search_are_checked_by_their_declarations() -> None:
         palmette.tune(X, y, trials=0)
     with pytest.raises(UsageError, match="has no parameter 'trails'"):
         palmette.tune(X, y, trails=3)
-    with pytest.raises(UsageError, match=r"learner cannot be tried: the tagger has learner already"):
+    with pytest.raises(UsageError, match=r"learner cannot be tried: learner is given too"):
         palmette.tune(X * 20, y * 20, tagger=Tagger(learner="crf"), space={"learner": ["mira"]})
 
 

@@ -15,7 +15,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import option
-from palmette.options.flags import as_flags
+from palmette.options.spelling import as_flags
 from palmette.options.tuning import TuningOptions
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ class Tune(TuningOptions, JsonOptions, Command):
 
     examples = (
         "tune train.txt --dev dev.txt --minutes 10",
-        "tune train.txt --try learner=crf,mira --try min_count=1,2 --try l2=0.1..10",
+        "tune train.txt --try learner=crf,mira --try l2=0.1..10",
     )
     owners = (TaggerOptions, FormatSpec)
     hidden = ("unit", "penn-quotes", "candidates")
     common = (
-        "dev", "try", "minutes", "trials", "threads", "ray", "record", "dev-share", "learner", "features", "format",
-        "label", "json", "quiet",
+        "dev", "try", "minutes", "trials", "threads", "ray", "record", "learner", "features", "format", "label", "json",
+        "quiet",
     )  # fmt: skip
 
     data: str = option(argument=True, help="Labelled sentences, as of `palmette train`.")
@@ -54,7 +54,6 @@ class Tune(TuningOptions, JsonOptions, Command):
         from palmette.data.formats.registry import read_corpus
         from palmette.estimators.tagger import Tagger
         from palmette.reports.tuning import TuningDisplay, print_tuning
-        from palmette.tuning.space import parse_tries
         from palmette.tuning.tune import tune_corpus
 
         self._check()
@@ -102,6 +101,20 @@ class Tune(TuningOptions, JsonOptions, Command):
             "interrupted": found.interrupted, "seconds": round(found.seconds, 3), "best": found.best,
             "given": found.given, "command": command, "trials": found.trials,
         }  # fmt: skip
+
+
+def parse_tries(given: list[str]) -> dict[str, str]:
+    """`NAME=VALUES` as typed after --try, by flat name."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, values = text.partition("=")
+        name = name.strip().lstrip("-").replace("-", "_")
+        if not (name and equals and values.strip()):
+            raise UsageError(f"--try {text}: write NAME=VALUE,VALUE or NAME=LOW..HIGH, such as learner=crf,mira")
+        if name in found:
+            raise UsageError(f"--try {text}: {name} is given twice; separate its values by commas")
+        found[name] = values
+    return found
 
 
 class _Once(logging.Filter):

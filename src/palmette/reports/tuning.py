@@ -15,7 +15,7 @@ from rich.table import Table
 
 from palmette.errors import counted
 from palmette.options.chain import TaggerOptions
-from palmette.options.flags import as_flags
+from palmette.options.spelling import as_flags
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import percent, plain_table
 from palmette.structures.training_log import Epoch, unit_of

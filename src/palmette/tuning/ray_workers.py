@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from palmette.data.subset import take
-from palmette.errors import UsageError, either
+from palmette.errors import UsageError
 from palmette.tuning.trial import Material, Stopped, Task, Trial, Watch, run_trial
 
 LOCAL = "local"
@@ -91,8 +91,7 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError:
-        what = either("ray=...", "--ray")
-        raise UsageError(f"{what} needs Ray, which is not installed: pip install 'palmette[ray]'") from None
+        raise UsageError("Ray is not installed: pip install 'palmette[ray]'") from None
     return ray
 
 

@@ -22,14 +22,15 @@ from palmette.options.assemble import assemble, flat_name, flat_options, variant
 from palmette.options.chain import ChainSettings, TaggerOptions
 from palmette.options.declare import Option, OptionError, Value
 from palmette.options.learners import Learner
+from palmette.options.spelling import named
 
 # What a search sets itself, and why it cannot be tried
 OWN = {
     "seed": "one seed is for the whole search",
     "metric": "scores by different metrics cannot be compared",
     "dev_share": "all settings are scored on the same sentences",
-    "passes": "the search gives few passes to most settings; --passes is the number of those that are trained in full",
-    "iterations": "the search gives few iterations to most settings; --iterations is the number in full",
+    "passes": "a search gives fewer of them to most settings; set how many a training in full has",
+    "iterations": "a search gives fewer of them to most settings; set how many a training in full has",
 }
 TEMPLATES = ("features", "template")  # a model has one of the two
 DECADE = 10.0  # from this ratio of its ends on, a range is drawn on a logarithmic scale
@@ -71,20 +72,6 @@ class Dimension(NamedTuple):
         if self.range is not None:
             return {self.name: self.range.draw(rng)}
         return self.choices[int(rng.integers(len(self.choices)))]
-
-
-def parse_tries(given: Sequence[str]) -> dict[str, str]:
-    """`NAME=VALUES` as typed after --try, by flat name."""
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, values = text.partition("=")
-        name = name.strip().lstrip("-").replace("-", "_")
-        if not (name and equals and values.strip()):
-            raise UsageError(f"--try {text}: write NAME=VALUE,VALUE or NAME=LOW..HIGH, such as learner=crf,mira")
-        if name in found:
-            raise UsageError(f"--try {text}: {name} is given twice; separate its values by commas")
-        found[name] = values
-    return found
 
 
 class Space:
@@ -218,8 +205,8 @@ def _check_free(name: str, fixed: Sequence[str]) -> None:
     pair = TEMPLATES if name in TEMPLATES else (name,)
     taken = next((other for other in pair if other in fixed), None)
     if taken is not None:
-        flag = taken.replace("_", "-")
-        where = either(f"the tagger has {taken} already", f"--{flag} is given too")
+        option = flat_options(TaggerOptions)[taken][0]
+        where = f"{named(option.owner, option.name)} is given too"
         raise UsageError(f"{name} cannot be tried: {where}; leave one of them out")
 
 
