@@ -126,15 +126,25 @@ def test_inner_products(order: int, data: st.DataObject, K: int, tied_update: fl
     assert found == pytest.approx(np.array(expected), abs=1e-5)
 
 
-@pytest.mark.jit
-@pytest.mark.parametrize("tied_update", [0.0, 0.5])
-def test_paths_with_equal_features_leave_the_weights_alone(tied_update: float) -> None:
+def _alike(tied_update: float) -> Case:
     """0 1 and 1 0 on two tokens alike: their difference is exactly nothing, whatever the values are."""
     token = Token(tuple((0, float(np.float32(v))) for v in (0.1, 0.7, 0.3)))
     known = [frozenset([1]), frozenset([0])]
-    case = Case(Model(0, 4, ends=False), (0, 0, 1, 1), (1, 0, 0), [[token, token]], [known], [1.0], 2, tied_update)
+    return Case(Model(0, 4, ends=False), (0, 0, 1, 1), (1, 0, 0), [[token, token]], [known], [1.0], 2, tied_update)
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("tied_update", [0.0, 0.5])
+def test_paths_with_equal_features_have_no_difference(tied_update: float) -> None:
+    case = _alike(tied_update)
     chain, data = chain_of(case), data_of(case)
     assert call_gram(chain, data, 0, np.array([[2, 0], [0, 2]], np.int32), make_differences(1)).tolist() == [[0.0]]
+
+
+@pytest.mark.parametrize("tied_update", [0.0, 0.5])
+def test_nothing_is_learnt_from_paths_with_equal_features(tied_update: float) -> None:
+    case = _alike(tied_update)
+    chain, data = chain_of(case), data_of(case)
     rule = PathRunner(PassiveAggressive(pa_type="PA").rule(1))
     assert rule.learn(chain, data, np.zeros(1, np.int64), 0, 1, 1.0).updates == 0
     assert features_of(chain) == {}

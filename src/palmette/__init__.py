@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from palmette.pipeline.pipeline import Pipeline
     from palmette.reports.plots import plot
     from palmette.structures.hypergraph import Hypergraph
+    from palmette.tuning.tune import TuneResult, tune, tune_file
 
 # Where the public names are defined: imported on first use, so that nothing waits for Numba without need
 _MODULES = {
@@ -61,6 +62,7 @@ _MODULES = {
     "pipeline.pipeline": ("Pipeline",),
     "reports.plots": ("plot",),
     "structures.hypergraph": ("Hypergraph",),
+    "tuning.tune": ("TuneResult", "tune", "tune_file"),
 }  # fmt: skip
 _HOMES = {name: f"palmette.{module}" for module, names in _MODULES.items() for name in names}
 _LEARNERS = "palmette.options.learners"  # every learner it lists is public

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "calibrate": ("calibrate:Calibrate", "Fit a temperature, so that confidences are probabilities."),
     "compact": ("compact:Compact", "Make a model small: weights of 8 bits, fewer attributes."),
     "compare": ("compare:Compare", "Compare taggers, outputs or learners, with significance tests."),
+    "tune": ("tune:Tune", "Search for the options of a tagger that suit some data."),
     "inspect": ("inspect:Inspect", "Show a model: settings, training log, strongest weights."),
     "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
     "plot": ("plot:Plot", "Draw a model: learning curve, transitions, strongest weights."),
@@ -77,7 +78,7 @@ GROUPS = {
 }
 # The order in which `palmette --help` lists what has no group of its own
 SECTIONS = {
-    "Taggers": ("demo", "train", "tag", "eval", "compare", "calibrate", "compact"),
+    "Taggers": ("demo", "train", "tag", "eval", "compare", "tune", "calibrate", "compact"),
     "Look inside": ("inspect", "explain", "trellis", "plot", "features"),
     "Data": ("check", "convert", "pick", "synth"),
     "This installation": ("doctor", "warmup", "completion"),

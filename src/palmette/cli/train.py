@@ -138,17 +138,22 @@ class Train(JsonOptions, Command):
         before = {} if old is None else old.get_params(deep=False) | dict.fromkeys(LIMITS)
         if old is not None:
             before["learner"] = old.settings().chosen_learner.without_limit()
-        params = self.params(TaggerOptions, before)
-        for name in ("lexicons", "clusters"):
-            if isinstance(params.get(name), list):
-                params[name] = _unique(params[name], name)
-        if isinstance(params.get("forbidden"), str):
-            params["forbidden"] = forbidden_pairs(params["forbidden"])
-        tagger = Tagger(**params)
+        tagger = Tagger(**file_params(self.params(TaggerOptions, before)))
         learner = tagger.settings().chosen_learner
         if old is not None and learner.kind != old.settings().chosen_learner.kind:
             raise UsageError(f"--resume continues with the learner of the model, {old.settings().chosen_learner.kind}")
         return tagger
+
+
+def file_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a tagger, with those that flags give as files as Python has them."""
+    made = dict(params)
+    for name in ("lexicons", "clusters"):
+        if isinstance(made.get(name), list):
+            made[name] = _unique(made[name], name)
+    if isinstance(made.get("forbidden"), str):
+        made["forbidden"] = forbidden_pairs(made["forbidden"])
+    return made
 
 
 def _unique(given: list[tuple[str, str]], name: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
     spelt(TaggerOptions, "dev_share", 0.1)    dev_share=0.1                  --dev-share 0.1
     spelt(Crf, "iterations", 300)             learner=Crf(iterations=300)    --iterations 300
     spelt(Latent, "states", 2)                states=Latent(2)               --latent 2
+    as_flags(TaggerOptions, {"nbest": 5})                                    --nbest 5 (the words of a command line)
     named(Crf, "rate")                        rate                           --rate
     named(FormatSpec, "label")                FormatSpec(label=...)          --label
     argument("dev")                           dev=(X, y)                     --dev FILE
@@ -13,10 +14,11 @@ is a parameter of a method in Python, and so declared twice, stands in ARGUMENTS
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from palmette.errors import either, on_command_line
+from palmette.options.assemble import flat_options
 from palmette.options.declare import Option, Options, Value
 
 # Parameters of methods: in Python, and on the command line
@@ -74,6 +76,24 @@ def spelt(owner: type[Options], name: str, value: Any = ...) -> str:
     if isinstance(value, bool):
         return f"--{option.flag_name}" if value else f"--no-{option.flag_name}"
     return f"--{option.flag_name} {option.metavar or 'X' if value is ... else _typed(value)}"
+
+
+def as_flags(owner: type[Options], flat: Mapping[str, Any]) -> list[str]:
+    """The words of a command line that give these values, by flat name (options/assemble.py)."""
+    options = flat_options(owner)
+    return [word for name, value in flat.items() for word in _words(options[name][0], value)]
+
+
+def _words(option: Option, value: Any) -> Iterator[str]:
+    flag = f"--{option.flag_name}"
+    if isinstance(value, bool):
+        yield flag if value else f"--no-{option.flag_name}"
+    elif option.repeat:
+        pairs = value.items() if isinstance(value, Mapping) else value
+        for item in pairs:
+            yield from (flag, "=".join(item) if isinstance(item, tuple) else str(item))
+    else:
+        yield from (flag, _typed(value))
 
 
 def _given(owner: type[Options], option: Option, value: str) -> str:

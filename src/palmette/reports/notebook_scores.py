@@ -23,6 +23,7 @@ from palmette.reports.tables import percent
 if TYPE_CHECKING:
     from palmette.estimators.ablation import Ablation
     from palmette.structures.lm.scores import TextScore
+    from palmette.tuning.tune import TuneResult
 
 ROWS = 30  # of a table by type, label or relation
 GOLD = "gold"  # how comparisons call the data that they are on
@@ -100,6 +101,12 @@ def class_comparison(found: ClassComparison) -> str:
 
 def ablation(found: Ablation) -> str:
     return printed(lambda console: print_ablation(found, "", console))
+
+
+def tuning(found: TuneResult) -> str:
+    from palmette.reports.tuning import print_tuning
+
+    return printed(lambda console: print_tuning(found, console))
 
 
 def check(found: CheckResult) -> str:

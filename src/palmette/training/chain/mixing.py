@@ -99,7 +99,7 @@ class MixedLearning(Learning):
         found: list[ShardPass] = self.cluster.run(
             "learn_pass", self.number, head.clock, news,
             fresh=lambda: (self.number, head.clock, everything(head.chain)), monitor=monitor,
-        )  # fmt: skip
+        )
         shares = shares_of([one.counts for one in found], self.mixing)
         clocks = [head.clock + one.examples for one in found]
         head.clock += sum(one.examples for one in found)
@@ -169,7 +169,7 @@ def mix_shards(head: ChainLearning, shards: int, seed: int, threads: int, mixing
             k,
             seed,
             sums,
-        )  # fmt: skip
+        )
         for k, examples in enumerate(shard_sentences(head.data.offset, shards))
     ]
     return MixedLearning(head, Threads(workers, threads), int(head.data.offset[-1]), mixing)

@@ -1,0 +1,137 @@
+"""One training of a search: settings, how much of the data and of the passes they get, and the score they reach."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from palmette.data.corpus import Corpus
+from palmette.data.subset import take
+from palmette.errors import PalmetteError
+from palmette.estimators.tagger import Tagger
+from palmette.options.learners import Likelihood
+from palmette.structures.training_log import Epoch
+from palmette.tuning.space import Settings, Space
+
+LEAST_ITERATIONS = 30  # of L-BFGS: fewer say nothing
+
+
+class Level(msgspec.Struct, frozen=True):
+    """How much a training gets: a share of the sentences, and of the passes."""
+
+    share: float = 1.0
+    effort: float = 1.0
+
+
+FULL = Level()
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A training to be done. Number 0 is the tagger as it is given, without any settings."""
+
+    number: int
+    settings: Settings
+    level: Level
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """A training that is over."""
+
+    number: int
+    settings: Settings
+    level: Level
+    passes: int  # or iterations, at most
+    score: float | None  # on development data; None: it failed
+    best_pass: int = 0
+    seconds: float = 0.0
+    error: str = ""
+
+    @property
+    def in_full(self) -> bool:
+        """Whether all sentences were learnt from, as `palmette train` would."""
+        return self.score is not None and self.level.share == 1.0
+
+
+class Material(NamedTuple):
+    """What all trainings of a search have in common."""
+
+    train: Corpus
+    dev: Corpus
+    space: Space
+
+
+class Stopped(Exception):
+    """A training that was stopped on the way."""
+
+
+Watch = Callable[[Task, Epoch], None]
+"""Called when a pass of a training is over."""
+
+
+def run_trial(
+    material: Material,
+    task: Task,
+    stopped: Callable[[], bool],
+    *,
+    threads: int = 1,
+    watch: Watch | None = None,
+) -> Trial:
+    """Train and score; raises Stopped soon after stopped() is true. Wrong settings and data are part of the result."""
+    begun = time.perf_counter()
+    passes = 0
+
+    def progress(number: int, done: int, total: int, finished: Epoch | None) -> None:
+        if stopped():
+            raise Stopped
+        if finished is not None and watch is not None:
+            watch(task, finished)
+
+    try:
+        tagger = limited(Tagger(**material.space.params(task.settings)), task.level.effort)
+        passes = tagger.settings().n_passes()
+        # Copies of the two objects, not of their arrays: training notes there which labels are partly known.
+        train, dev = copy.copy(part_of(material.train, task.level.share, tagger.seed)), copy.copy(material.dev)
+        if stopped():
+            raise Stopped
+        tagger.fit_corpus(train, dev, names=False, threads=threads, progress=progress)
+    except (PalmetteError, MemoryError) as error:
+        problem = str(error).split("\n")[0] or "out of memory"
+        return Trial(task.number, task.settings, task.level, passes, None, 0, time.perf_counter() - begun, problem)
+    outcome = tagger.outcome_
+    if outcome.interrupted:
+        raise Stopped
+    score = None if outcome.kept is None else outcome.kept.dev
+    seconds = time.perf_counter() - begun
+    return Trial(task.number, task.settings, task.level, passes, score, outcome.best_epoch, seconds)
+
+
+def limited(tagger: Tagger, effort: float) -> Tagger:
+    """The tagger with a share of its passes, or of the iterations of L-BFGS; all of them: the tagger as it is."""
+    limits = limits_of(tagger, effort)
+    return tagger.set_params(**limits) if limits else tagger
+
+
+def limits_of(tagger: Tagger, effort: float) -> dict[str, Any]:
+    """The parameters that give a training this share of its passes."""
+    if effort >= 1.0:
+        return {}
+    settings = tagger.settings()
+    learner, n = settings.chosen_learner, settings.n_passes()
+    if isinstance(learner, Likelihood) and learner.full_batch:
+        return {"learner__iterations": min(n, max(LEAST_ITERATIONS, math.ceil(n * effort)))}
+    return {} if "passes" in learner.unused else {"passes": max(1, round(n * effort))}
+
+
+def part_of(corpus: Corpus, share: float, seed: int) -> Corpus:
+    """A share of the sentences, drawn by seed, in their order; the corpus itself if that is all of them."""
+    if share >= 1.0:
+        return corpus
+    n = max(1, round(share * corpus.n_sentences))
+    drawn = np.random.default_rng([seed, 4]).permutation(corpus.n_sentences)[:n]
+    return take(corpus, np.sort(drawn))
