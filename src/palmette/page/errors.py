@@ -31,7 +31,7 @@ def errors(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """Labelled data scored: all figures, the confusions, and every sentence that has an error."""
     shown = page_model(model)
     if isinstance(shown.estimator, Parser):
-        return _tree_errors(shown.estimator, treebank_of(request))
+        return _tree_errors(shown.estimator, treebank_of(shown, request))
     tagger, corpus = shown.tagger(), _complete(shown, data_of(shown, request))
     gold, guess, labels = tagger.gold_and_guess(corpus)
     known, unseen = tagger.certain(corpus), tagger.unseen(corpus)
@@ -110,11 +110,11 @@ def _tree_errors(parser: Parser, gold: Treebank) -> dict[str, Any]:
 def compared(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """Two taggers on the same labelled data (`other` names the second), with intervals and significance tests."""
     shown = page_model(model)
-    name = request.get("other")
+    name = str(request.get("other"))
     if name not in shown.others:
         raise UsageError(f"other: there is no model {name!r} beside this one")
     other = page_model(shown.others[name])
-    pair = {shown.name: shown, str(name): other._replace(name=str(name))}
+    pair = {shown.name: shown, name: other._replace(name=name)}
     if len(pair) < 2:
         raise UsageError("other: choose another model than the one that is shown")
     base = data_of(shown, request)
@@ -126,7 +126,8 @@ def compared(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _outputs(pair: Mapping[str, PageModel], base: Corpus, request: Mapping[str, Any]) -> SystemOutputs:
     """What both predict; each model reads the data as it read its training data."""
-    right, guesses, known, unseen = None, [], None, None
+    right, known, unseen = None, None, None
+    guesses: list[SystemLabels] = []
     assert base.labels is not None
     for shown in pair.values():
         tagger = shown.tagger()

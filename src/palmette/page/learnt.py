@@ -27,6 +27,7 @@ def about(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """What a model is, in a few figures, and which views it has."""
     shown = page_model(model)
     made: dict[str, Any] = {"name": shown.name, "kind": shown.kind, "others": sorted(shown.others)}
+    made["files"] = sorted(shown.files)
     if shown.kind == "tagger":
         made |= _about_tagger(shown)
     elif shown.kind == "parser":
@@ -74,7 +75,7 @@ def weights(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     first, with the labels that they speak for and against."""
     shown = page_model(model)
     chain = shown.tagger().model_
-    top = whole(request.get("top", 12), "top", MOST_TOP, 1)
+    top = whole(request.get("top", 10), "top", MOST_TOP, 1)
     text = request.get("search")
     if text:
         if not isinstance(text, str):

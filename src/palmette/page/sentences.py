@@ -152,7 +152,7 @@ def _reading(labels: Sequence[str], score: float, states: list[str] | None) -> d
 
 def flips(contributions: Sequence[Contribution], difference: float) -> dict[str, list[int]]:
     """What would have changed it. `alone`: the contributions (by number) without any one of which the second sequence
-    would score at least as much as the first; `together`: if there is none, the fewest without all of which it would."""
+    would score at least as much as the first; `together`: if there is none, the fewest without which it would."""
     spoke = [k for k, c in enumerate(contributions) if c.amount > 0]  # the largest first
     alone = [k for k in spoke if contributions[k].amount >= difference]
     together: list[int] = []
