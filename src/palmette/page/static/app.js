@@ -9,6 +9,7 @@ import { sureView } from "./sure.js";
 import { treeView } from "./tree.js";
 import { errorsView } from "./errors.js";
 import { learntView } from "./learnt.js";
+import { correctView } from "./correct.js";
 
 const VIEWS = [
   { key: "search", name: "Search", needs: "trellis", make: searchView },
@@ -17,6 +18,7 @@ const VIEWS = [
   { key: "tree", name: "Tree", needs: "tree", make: treeView },
   { key: "errors", name: "Errors", needs: "errors", make: errorsView },
   { key: "learnt", name: "What it learnt", needs: ["weights", "curves"], make: learntView },
+  { key: "correct", name: "Correct", needs: "marginals", live: true, make: correctView },
 ];
 
 class App {
