@@ -143,7 +143,7 @@ def full_answer(
         lists = tagger.nbest(X, request.nbest, allowed=request.allowed)
         for sentence, best in zip(answer.sentences, lists, strict=True):
             sentence.nbest = [
-                LabelSequence(labels=one.output, score=one.score, probability=one.probability) for one in best
+                LabelSequence(labels=list(one.output), score=one.score, probability=one.probability) for one in best
             ]
     if request.explain:
         for sentence, tokens in zip(answer.sentences, X, strict=True):

@@ -39,7 +39,13 @@ class Batcher:
     """Gathers requests for one model. `decode` returns lists that are as long as the sentences it gets."""
 
     def __init__(
-        self, decode: Decode, cut: Callable[[Any, int, int], Any], executor: Executor, *, threads: int, most_waiting: int
+        self,
+        decode: Decode,
+        cut: Callable[[Any, int, int], Any],
+        executor: Executor,
+        *,
+        threads: int,
+        most_waiting: int,
     ) -> None:
         self.decode, self.cut, self.executor = decode, cut, executor
         self.threads, self.most_waiting = threads, most_waiting

@@ -46,5 +46,5 @@ def _spec(served: Served) -> FormatSpec:
     """How columns are read: as in training if that was columns, without labels."""
     trained = served.estimator.model_.meta.get("reading") or {}
     if trained.get("format") != "columns":
-        return FormatSpec(format="columns")
-    return served.estimator.spec_for(SOURCE).replace(format="columns")  # type: ignore[no-any-return]
+        return FormatSpec(format="columns", has_label=False)
+    return FormatSpec.from_stored(trained).replace(has_label=False)

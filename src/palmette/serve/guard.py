@@ -85,7 +85,9 @@ class Rules:
         scheme, _, given = (bearer or b"").partition(b" ")
         assert self.token is not None
         if scheme.lower() != b"bearer" or not hmac.compare_digest(given.strip(), self.token):
-            raise Failure(401, "give the token of the server: Authorization: Bearer ...", {"www-authenticate": "Bearer"})
+            raise Failure(
+                401, "give the token of the server: Authorization: Bearer ...", {"www-authenticate": "Bearer"}
+            )
 
 
 def _name_of(host: bytes) -> str:
@@ -138,7 +140,9 @@ class Guard:
             await self._fail(answer, Failure(408, message, CLOSE))
         except HTTPException as error:
             known = {404: "there is no such address; see /openapi.json", 405: "this address has other methods"}
-            await self._fail(answer, Failure(error.status_code, known.get(error.status_code, error.detail), error.headers))
+            await self._fail(
+                answer, Failure(error.status_code, known.get(error.status_code, error.detail), error.headers)
+            )
         except Exception as error:
             await self._fail(answer, failure_of(error))
         finally:

@@ -37,8 +37,8 @@ class Metrics:
 
     def _lines(self, gauges: Iterable[tuple[str, str, Labels, float]]) -> Iterator[str]:
         yield from _head("requests_total", "counter", "Answered requests.")
-        for (address, status), n in sorted(self.requests.items()):
-            yield _row("requests_total", (("address", address), ("status", str(status))), n)
+        for (address, status), count in sorted(self.requests.items()):
+            yield _row("requests_total", (("address", address), ("status", str(status))), count)
         yield from _head("request_seconds", "histogram", "Seconds from the head of a request to its answer.")
         for address, row in sorted(self.seconds.items()):
             below = 0.0
@@ -52,8 +52,8 @@ class Metrics:
             ("tokens_total", "Tokens that models have annotated.", self.tokens),
         ):
             yield from _head(name, "counter", about)
-            for model, n in sorted(counts.items()):
-                yield _row(name, (("model", model),), n)
+            for model, count in sorted(counts.items()):
+                yield _row(name, (("model", model),), count)
         seen: set[str] = set()
         for name, about, labels, value in gauges:
             if name not in seen:

@@ -59,9 +59,7 @@ def _treebank(served: Served, inputs: Inputs) -> Treebank:
     return ready(treebank)
 
 
-def _parsed(
-    served: Served, request: Request, inputs: Inputs, limits: Limits, wanted: Wanted | None
-) -> ParserAnswer:
+def _parsed(served: Served, request: Request, inputs: Inputs, limits: Limits, wanted: Wanted | None) -> ParserAnswer:
     made: list[ParsedSentence] = []
     limits.check_cells(inputs.n_tokens * request.nbest)
     first = 0

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from palmette.errors import DataError, PalmetteError, UsageError
 from palmette.estimators.tagger import Tagger
 from palmette.serve.failure import Failure
-from palmette.serve.served import Served, Surroundings, stamp_of
+from palmette.serve.served import Served, stamp_of
 
 logger = logging.getLogger(__name__)
 
@@ -54,22 +54,6 @@ class Slot:
         self.failed_stamp: tuple[int, int, int] | None = None
 
 
-class Estimators(Mapping[str, Any]):
-    """The estimators that are served now, by name."""
-
-    def __init__(self, slots: Mapping[str, Slot]) -> None:
-        self.slots = slots
-
-    def __getitem__(self, name: str) -> Any:
-        return self.slots[name].served.estimator
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.slots)
-
-    def __len__(self) -> int:
-        return len(self.slots)
-
-
 class Registry:
     """All served models. Loading and replacing happen in one thread at a time; looking up needs no lock."""
 
@@ -78,7 +62,6 @@ class Registry:
         self.lock = threading.Lock()
         self.helpers, self.helper_stamps = self._load_helpers()
         self.slots: dict[str, Slot] = {}
-        self.estimators = Estimators(self.slots)
         for name, path in source.models.items():
             self.slots[name] = Slot(self._load(name, path, 1))
 
@@ -102,12 +85,7 @@ class Registry:
 
     def _load(self, name: str, path: str, generation: int) -> Served:
         _stamp(path)
-        made = Served(name, path, self.helpers, copy=self.source.copy, generation=generation)
-        around = Surroundings(
-            name, made.kind, list(made.helpers.values()), dict(self.source.files), self.estimators
-        )
-        made.estimator.served_ = around
-        return made
+        return Served(name, path, self.helpers, copy=self.source.copy, generation=generation)
 
     def refresh(self) -> list[str]:
         """Load what has changed on the disk; the names of the models that were replaced."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from palmette.data.labels.schemes import reading, unseen_scheme
 from palmette.data.model_file import peek_task
@@ -25,16 +25,6 @@ KINDS: dict[str | None, tuple[str, Any]] = {
     "pipeline": ("pipeline", Pipeline),
 }
 FILES = ("train", "dev", "test", "pool")
-
-
-class Surroundings(NamedTuple):
-    """What a view may know besides the model; the attribute `served_` of the estimator that it gets."""
-
-    name: str
-    kind: str
-    helpers: Sequence[Tagger]  # they make columns that text lacks
-    files: Mapping[str, str]  # of FILES, those that the server was started with
-    models: Mapping[str, Any]  # all served estimators
 
 
 class Served:

@@ -22,7 +22,7 @@ from palmette.serve.limits import Limits
 from palmette.serve.metrics import Labels as MetricLabels
 from palmette.serve.metrics import Metrics
 from palmette.serve.other_answers import answer
-from palmette.serve.page_parts import page_views
+from palmette.serve.page_parts import VIEWS, PageFiles, page_model_of
 from palmette.serve.registry import Registry, Slot, Source
 from palmette.serve.served import Served
 from palmette.serve.session import CorrectionSession, sessions_of
@@ -49,7 +49,8 @@ class Service:
         self.busy = 0  # calls that wait for a thread or have one
         self.stopping = asyncio.Event()
         self.training = training
-        self.views = page_views()
+        self.views = VIEWS
+        self.page_files = PageFiles(source.files)
         self.sessions: dict[str, CorrectionSession] = sessions_of(self.registry)
         self.batchers = {
             name: Batcher(
@@ -141,7 +142,8 @@ class Service:
         self._check_view(request)
 
         def viewed(wanted: Wanted) -> Reply:
-            return reply(work(served.estimator, request))
+            filled = self.page_files.filled(served, request)
+            return reply(work(page_model_of(served, self.registry), filled))
 
         return await self.in_thread(call, viewed)
 
@@ -176,7 +178,9 @@ class Service:
 
     async def health(self, call: Call) -> Reply:
         generations = {name: slot.served.generation for name, slot in self.registry.slots.items()}
-        return reply(Health(status="stopping" if self.stopping.is_set() else "ok", version=__version__, models=generations))
+        return reply(
+            Health(status="stopping" if self.stopping.is_set() else "ok", version=__version__, models=generations)
+        )
 
     async def show_metrics(self, call: Call) -> Reply:
         rows: list[tuple[str, str, MetricLabels, float]] = []

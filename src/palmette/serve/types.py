@@ -60,7 +60,7 @@ class Sequence(Struct, kw_only=True, omit_defaults=True):
 
     labels: list[Label]
     score: float | None
-    probability: float | None | UnsetType = UNSET
+    probability: float | UnsetType | None = UNSET
 
 
 class TaggedSentence(Struct, kw_only=True, omit_defaults=True):
@@ -72,12 +72,12 @@ class TaggedSentence(Struct, kw_only=True, omit_defaults=True):
     tokens: list[str] | UnsetType = UNSET
     offsets: list[tuple[int, int]] | UnsetType = UNSET
     columns: list[list[str]] | UnsetType = UNSET
-    spans: list[Span] | None | UnsetType = UNSET
+    spans: list[Span] | UnsetType | None = UNSET
     confidence: float | UnsetType = UNSET
     token_confidence: list[float] | UnsetType = UNSET
     marginals: list[dict[str, float]] | UnsetType = UNSET
     nbest: list[Sequence] | UnsetType = UNSET
-    explanation: dict[str, Any] | None | UnsetType = UNSET
+    explanation: dict[str, Any] | UnsetType | None = UNSET
 
 
 class Tree(Struct, kw_only=True, omit_defaults=True):
@@ -139,27 +139,23 @@ class PipelineSentence(Struct, kw_only=True, omit_defaults=True):
     multiword: list[Multiword] | UnsetType = UNSET
 
 
-class TaggerAnswer(Struct, kw_only=True):
+class TaggerAnswer(Struct, kw_only=True, tag_field="kind", tag="tagger"):
     model: str
-    kind: Literal["tagger"] = "tagger"
     sentences: list[TaggedSentence]
 
 
-class ParserAnswer(Struct, kw_only=True):
+class ParserAnswer(Struct, kw_only=True, tag_field="kind", tag="parser"):
     model: str
-    kind: Literal["parser"] = "parser"
     sentences: list[ParsedSentence]
 
 
-class ClassifierAnswer(Struct, kw_only=True):
+class ClassifierAnswer(Struct, kw_only=True, tag_field="kind", tag="classifier"):
     model: str
-    kind: Literal["classifier"] = "classifier"
     sentences: list[ClassifiedSentence]
 
 
-class PipelineAnswer(Struct, kw_only=True):
+class PipelineAnswer(Struct, kw_only=True, tag_field="kind", tag="pipeline"):
     model: str
-    kind: Literal["pipeline"] = "pipeline"
     sentences: list[PipelineSentence]
 
 
