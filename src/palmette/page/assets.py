@@ -12,8 +12,8 @@ from palmette.reports.markup import DARK, FONT, LIGHT
 INDEX = "index.html"
 FOLDER = "static"  # where the other files are, seen from the page
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )  # what a server sends as Content-Security-Policy with the page
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _GENERATED = "palette.css"

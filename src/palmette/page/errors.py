@@ -31,7 +31,7 @@ def errors(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """Labelled data scored: all figures, the confusions, and every sentence that has an error."""
     shown = page_model(model)
     if isinstance(shown.estimator, Parser):
-        return _tree_errors(shown.estimator, treebank_of(shown, request))
+        return _tree_errors(shown.estimator, treebank_of(request))
     tagger, corpus = shown.tagger(), _complete(shown, data_of(shown, request))
     gold, guess, labels = tagger.gold_and_guess(corpus)
     known, unseen = tagger.certain(corpus), tagger.unseen(corpus)
@@ -56,7 +56,8 @@ def _complete(shown: PageModel, corpus: Corpus) -> Corpus:
     """The data with the columns that helpers make, if it lacks some."""
     encoder = shown.tagger().model_.encoder
     if shown.helpers and encoder is not None and len(corpus.columns) < encoder.n_columns:
-        return with_columns(corpus, [helper.model_ for helper in shown.helpers], shown.tagger().model_)
+        own = msgspec.structs.replace(corpus)  # the data may be asked for again, by others
+        return with_columns(own, [helper.model_ for helper in shown.helpers], shown.tagger().model_)
     return corpus
 
 

@@ -27,7 +27,6 @@ def about(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """What a model is, in a few figures, and which views it has."""
     shown = page_model(model)
     made: dict[str, Any] = {"name": shown.name, "kind": shown.kind, "others": sorted(shown.others)}
-    made["files"] = sorted(shown.files)
     if shown.kind == "tagger":
         made |= _about_tagger(shown)
     elif shown.kind == "parser":

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from palmette.data.corpus import Corpus, column_of_strings
 from palmette.data.formats.recognise import recognised
-from palmette.data.formats.registry import CheckedParser, load_format, read_corpus
+from palmette.data.formats.registry import CheckedParser, load_format
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.labels.mask import LabelMask, mask_from_items
 from palmette.data.treebank import Treebank
@@ -35,7 +35,6 @@ class PageModel(NamedTuple):
     name: str = "model"
     helpers: Sequence[Tagger] = ()  # they make the columns (of a parser: the tags) that a typed sentence lacks
     others: Mapping[str, Any] = {}  # further models by name, to compare with: PageModels or estimators
-    files: Mapping[str, Any] = {}  # paths that the server was started with: train, dev, test, pool
 
     @property
     def kind(self) -> str:
@@ -49,17 +48,8 @@ class PageModel(NamedTuple):
 
 
 def page_model(model: Any) -> PageModel:
-    """A model as views see it, from an estimator too. What a server knows about an estimator is its `served_`: name,
-    helpers, files and all models that are served."""
-    if isinstance(model, PageModel):
-        return model
-    served = getattr(model, "served_", None)
-    if served is None:
-        return PageModel(model)
-    others = {
-        name: other for name, other in served.models.items() if name != served.name and type(other) is type(model)
-    }
-    return PageModel(model, served.name, tuple(served.helpers), others, dict(served.files))
+    """A model as views see it, from an estimator too."""
+    return model if isinstance(model, PageModel) else PageModel(model)
 
 
 # Sentences
@@ -156,13 +146,10 @@ def whole(given: Any, name: str, high: int, low: int = 0) -> int:
 
 def data_of(model: PageModel, request: Mapping[str, Any]) -> Corpus:
     """The labelled data of a request for a tagger: `data` is the text of a file in the format of the training data, or
-    a Corpus that was read before; without it, the server's test file."""
+    a Corpus that was read before."""
     given, tagger = request.get("data"), model.tagger()
     if isinstance(given, Corpus):
-        return given
-    if given is None and "test" in model.files:
-        path = model.files["test"]
-        return _labelled(read_corpus(path, tagger.spec_for(path, labelled=True)))
+        return _labelled(given)
     trained = tagger.model_.meta.get("reading")
     spec = FormatSpec() if trained is None else FormatSpec.from_stored(trained)
     return _parsed(given, spec)
@@ -191,13 +178,11 @@ def text_bytes(given: Any) -> bytes:
     return given.encode(errors="replace")
 
 
-def treebank_of(model: PageModel, request: Mapping[str, Any]) -> Treebank:
-    """The treebank of a request: `data` is the text of a CoNLL-U file, or a Treebank; without it, the test file."""
-    from palmette.data.formats.conllu import parse_treebank, read_treebank
+def treebank_of(request: Mapping[str, Any]) -> Treebank:
+    """The treebank of a request: `data` is the text of a CoNLL-U file, or a Treebank."""
+    from palmette.data.formats.conllu import parse_treebank
 
     given = request.get("data")
-    if given is None and "test" in model.files:
-        return read_treebank(model.files["test"])
     return given if isinstance(given, Treebank) else parse_treebank(text_bytes(given), SOURCE)
 
 

@@ -30,6 +30,7 @@ export class Annotation {
     try {
       const found = await this.options.ask(allowed);
       if (number !== this.asked) return;
+      if (!found.possible) throw new Error("contradiction");
       this.shares = found.marginals;
       this.labels = found.best.map((k, i) => this.checked[i] ?? found.labels[k]);
       this.names = found.labels;

@@ -10,6 +10,7 @@ import { treeView } from "./tree.js";
 import { errorsView } from "./errors.js";
 import { learntView } from "./learnt.js";
 import { correctView } from "./correct.js";
+import { trainingView } from "./training.js";
 
 const VIEWS = [
   { key: "search", name: "Search", needs: "trellis", make: searchView },
@@ -42,6 +43,12 @@ class App {
       this.models = await this.source.models();
     } catch (error) {
       replace(this.main, problem(error), error.unauthorised ? this.tokenForm() : null);
+      return;
+    }
+    const training = this.models.length ? null : await this.source.training?.(0);
+    if (training) {
+      replace(this.tools, themeButton());
+      replace(this.main, trainingView(this, training));
       return;
     }
     if (!this.models.length) {
@@ -106,6 +113,11 @@ class App {
 
   has(view) {
     return this.about.views.includes(view);
+  }
+
+  // The files that the server was started with: train, dev, test, pool.
+  files() {
+    return this.models.find((one) => one.name === this.model)?.files ?? [];
   }
 
   sentence() {

@@ -13,7 +13,7 @@ export function correctView(app) {
   const base = `models/${encodeURIComponent(app.model)}`;
   const drafts = new Drafts(app.model);
   const message = h("p", { class: "note", role: "status" }), picking = h("div", {}), work = h("div", {}), learning = h("div", {});
-  const pool = (app.about.files ?? []).includes("pool");
+  const pool = app.files().includes("pool");
   const texts = h("textarea", { rows: 3, id: "texts", placeholder: "Sentences of your own, one per line" });
   let timer = 0;
   app.leave = () => clearTimeout(timer);
@@ -72,7 +72,7 @@ export function correctView(app) {
     const note = h("p", { class: "note", role: "status" });
     state.editor = new Annotation({ tokens: columns.map((row) => row[0]), labels: sentence.labels, checked: draft?.length === columns.length ? draft : null }, {
       labels: app.about.labels, save,
-      ask: (allowed) => app.view("marginals", { rows: columns, allowed }),
+      ask: (allowed) => app.view("marginals", { rows: columns, allowed, lenient: true }),
       draft: (labels) => drafts.put(sentence.id, labels),
     });
     const go = (by) => {
@@ -110,7 +110,7 @@ export function correctView(app) {
 
   function drawLearning() {
     const found = state.training, running = found?.state === "running";
-    const can = (app.about.files ?? []).includes("train");
+    const can = app.files().includes("train");
     const dev = (found?.log ?? []).filter((row) => typeof row.dev === "number").map((row) => [row.number ?? row.pass, row.dev]);
     replace(learning, section("Learn again", can ? "Trains on the training data and all corrections, in the background." : "Start the server with --train FILE (and --dev FILE) to train again from here.",
       h("ul", { class: "figures" }, h("li", {}, h("b", { class: "corrections" }, state.corrections ?? "\u2013"), h("span", {}, "corrected sentences, on the disk")),
@@ -142,7 +142,7 @@ function told(found) {
 
 function keys() {
   const list = [["Enter", "is right"], ["1\u20136", "another label"], ["letters", "search a label"], ["\u2190 \u2192", "move"], ["Backspace", "unknown"], ["Ctrl Enter", "save"], ["Shift Enter", "all are right, save"]];
-  return list.map(([key, what]) => [h("kbd", {}, key), ` ${what}  `]).flat();
+  return list.map(([key, what]) => h("span", {}, h("kbd", {}, key), ` ${what}`));
 }
 
 // What is not saved yet, in this browser.

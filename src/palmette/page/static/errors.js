@@ -76,7 +76,7 @@ export function errorsView(app) {
     h("span", { class: "note" }, "or drop it here: in the format of the training data. It stays on this machine."))
     : null;
   if (!app.source.live) score({}, app.source.records.data ?? "");
-  else if ((app.about.files ?? []).includes("test")) score({}, "the test file");
+  else if (app.files().includes("test")) score({ file: "test" }, "the test file");
   return h("article", {}, heading("Errors", "A labelled file, scored. Click a confusion to see its sentences."), prompt, body, compared);
 }
 

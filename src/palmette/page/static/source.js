@@ -44,6 +44,15 @@ class Live {
   sentences() {
     return [];
   }
+
+  // The log of a training that the server watches, from a record on; null if there is none.
+  async training(after) {
+    try {
+      return await this.json(`training?after=${after}`);
+    } catch {
+      return null;
+    }
+  }
 }
 
 // What an error answer says, whichever of the usual shapes it has.
@@ -66,8 +75,9 @@ class Embedded {
 
   async view(model, view, request = {}) {
     const own = this.records.views[model] ?? {};
-    const one = request.number === undefined ? own[view] : own.sentences?.[request.number]?.[keyOf(view, request)];
-    if (one === undefined || (view === "compare" && one.names[1] !== request.other)) {
+    const key = keyOf(view, request);
+    const one = request.number === undefined ? own[key] : own.sentences?.[request.number]?.[key];
+    if (one === undefined) {
       throw new Error("This file does not have that: it shows what was computed when it was written.");
     }
     return one;
@@ -78,8 +88,9 @@ class Embedded {
   }
 }
 
-// An explanation of one token has a record of its own.
+// An explanation of one token has a record of its own, and so has a comparison with each other model.
 function keyOf(view, request) {
+  if (view === "compare") return `compare@${request.other}`;
   return view === "explanation" && request.token !== undefined && request.token !== null ? `explanation@${request.token}` : view;
 }
 

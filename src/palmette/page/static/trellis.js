@@ -39,7 +39,7 @@ export class Trellis {
     this.width = x + 12;
     this.height = TOP + this.step * this.rows.length + 14;
     const far = this.lattice.behind.flat().filter((value) => Number.isFinite(value) && value > 0);
-    this.scale = far.length ? 0.2 * (far.reduce((a, b) => a + b, 0) / far.length) : 1;
+    this.scale = far.length ? 0.4 * (far.reduce((a, b) => a + b, 0) / far.length) : 1;
   }
 
   y(state) {
