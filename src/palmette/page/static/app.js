@@ -79,8 +79,8 @@ class App {
 
   chooser() {
     if (this.models.length < 2) return h("span", { class: "model" }, this.model);
-    return h("label", { class: "model" }, h("span", { class: "unseen" }, "Model"),
-      h("select", { on: { change: (event) => this.choose(event.target.value) } },
+    return h("div", { class: "model" },
+      h("select", { "aria-label": "Model", on: { change: (event) => this.choose(event.target.value) } },
         this.models.map((one) => h("option", { value: one.name, selected: one.name === this.model }, one.name))));
   }
 

@@ -5,7 +5,7 @@ import { s, h, textWidth } from "./dom.js";
 const HIGH = 240, TOP = 18, BOTTOM = 34, LEFT = 52;
 
 // lines: [{ name, kind, points: [[x, y], ...] }]; all on one scale.
-export function lineChart({ lines, unit, format, mark = null, width = 560, label }) {
+export function lineChart({ lines, unit, format, mark = null, width = Math.min(560, Math.max(320, innerWidth - 48)), label }) {
   const there = lines.filter((line) => line.points.length);
   const right = 16 + Math.max(40, ...there.map((line) => textWidth(`${line.name} ${format(line.points.at(-1)[1])}`, 12.5, 600)));
   const xs = there.flatMap((line) => line.points.map(([x]) => x)), ys = there.flatMap((line) => line.points.map(([, y]) => y));

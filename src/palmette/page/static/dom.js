@@ -77,7 +77,7 @@ export function section(title, note, ...children) {
 export function select(name, options, value, act) {
   return h(
     "label", { class: "field" }, h("span", {}, name),
-    h("select", { on: { change: (event) => act(event.target.value) } },
+    h("select", { "aria-label": name, on: { change: (event) => act(event.target.value) } },
       options.map(([key, text]) => h("option", { value: key, selected: String(key) === String(value) }, text))),
   );
 }

@@ -40,16 +40,24 @@ export class Lattice {
     const own = this.own.map((row, i) => row.map((value, h) => (this.allows(i, h) ? value : NEVER)));
     this.forward = [Float64Array.from(own[0])];
     this.back = [];
+    const free = new Float64Array(H); // of order 0: no transition has a weight
+    const row = (i, g) => (this.tables === null ? free : this.tables[this.tables.length > 1 ? i : 0][g]);
     for (let i = 1; i < n; i += 1) {
-      const before = this.forward[i - 1], now = new Float64Array(H), from = new Int32Array(H);
-      for (let h = 0; h < H; h += 1) {
-        let top = NEVER, at = -1;
-        for (let g = 0; g < H; g += 1) {
-          const way = before[g] + this.edge(i, g, h);
-          if (way > top) [top, at] = [way, g];
+      const before = this.forward[i - 1], now = new Float64Array(H).fill(NEVER), from = new Int32Array(H).fill(-1);
+      for (let g = 0; g < H; g += 1) {
+        const start = before[g], edges = row(i, g);
+        if (start === NEVER) continue;
+        for (let h = 0; h < H; h += 1) {
+          const way = start + edges[h];
+          if (way > now[h]) {
+            now[h] = way;
+            from[h] = g;
+          }
         }
-        now[h] = top + own[i][h];
-        from[h] = now[h] === NEVER ? -1 : at;
+      }
+      for (let h = 0; h < H; h += 1) {
+        now[h] += own[i][h];
+        if (now[h] === NEVER) from[h] = -1;
       }
       this.forward.push(now);
       this.back.push(from);
@@ -57,16 +65,19 @@ export class Lattice {
     this.backward = Array.from({ length: n }, () => new Float64Array(H));
     this.next = Array.from({ length: n }, () => new Int32Array(H).fill(-1));
     for (let i = n - 2; i >= 0; i -= 1) {
+      const after = this.backward[i + 1].map((value, h) => value + own[i + 1][h]);
       for (let g = 0; g < H; g += 1) {
-        let top = NEVER;
+        const edges = row(i + 1, g);
+        let top = NEVER, at = -1;
         for (let h = 0; h < H; h += 1) {
-          const way = this.edge(i + 1, g, h) + own[i + 1][h] + this.backward[i + 1][h];
+          const way = edges[h] + after[h];
           if (way > top) {
             top = way;
-            this.next[i][g] = h;
+            at = h;
           }
         }
         this.backward[i][g] = top;
+        this.next[i][g] = at;
       }
     }
     const last = this.forward[n - 1];

@@ -68,13 +68,13 @@ export function searchView(app) {
     });
     if (place) drawn.active = place;
     replace(picture, drawn.node);
-    drawn.scroll.scrollLeft = left;
-    drawn.window(true);
     state.drawn = drawn;
-    if (place) drawn.focus(...place, false);
-    else replace(about, hint);
+    replace(about, hint);
     replace(summary, ...told());
     replace(body, summary, controls(rows), picture, about, key(record), rivals());
+    drawn.scroll.scrollLeft = left; // an element that was not in the page does not scroll
+    drawn.window(true);
+    if (place) drawn.focus(...place, false);
   }
 
   function told() {

@@ -107,15 +107,16 @@ export class Trellis {
     replace(this.lines, found);
   }
 
-  // Draw the columns that can be seen, and one beside them.
+  // Draw the columns that can be seen and some beside them, anew when others come into sight.
   window(always = false) {
-    const from = this.scroll.scrollLeft - 200, to = from + this.scroll.clientWidth + 400;
-    let first = this.x.findIndex((x) => x >= from), last = this.x.findLastIndex((x) => x <= to);
+    const from = this.scroll.scrollLeft, to = from + this.scroll.clientWidth;
+    const [low, high] = this.drawn ?? [1, 0];
+    if (!always && low <= Math.max(0, from) && high >= Math.min(this.width, to)) return;
+    this.drawn = [Math.max(0, from - 450), Math.min(this.width, to + 450)];
+    let first = this.x.findIndex((x) => x >= from - 500), last = this.x.findLastIndex((x) => x <= to + 500);
     if (first < 0) first = 0;
     if (last < 0) last = this.x.length - 1;
-    if (!always && first === this.first && last === this.last) return;
     const focused = this.svg.contains(document.activeElement);
-    [this.first, this.last] = [first, last];
     const cells = [], edges = [];
     for (let i = first; i <= last; i += 1) {
       cells.push(this.token(i));
