@@ -15,7 +15,7 @@ from palmette.serve.types import Request, Span, TaggedSentence, TaggerAnswer
 from palmette.serve.types import Sequence as LabelSequence
 from palmette.structures.chain.model import CAP
 
-SLICE = 5_000  # tokens that are decoded at a time, between looks at whether anybody still waits
+SLICE = 20_000  # tokens that are decoded at a time, between looks at whether anybody still waits
 
 
 class Labels(NamedTuple):

@@ -52,7 +52,7 @@ class Batcher:
         self.waiting: deque[Waiting] = deque()
         self.running = 0  # batches on threads
         self.planned = False
-        self.per_token = INLINE  # seconds; the first batch goes to a thread
+        self.per_token: float | None = None  # seconds; the first batch goes to a thread
         self.batches = 0
         self.batched = 0  # requests in them
 
@@ -77,7 +77,7 @@ class Batcher:
                 continue
             self.batches += 1
             self.batched += len(batch)
-            if tokens * self.per_token < INLINE:
+            if self.per_token is not None and tokens * self.per_token < INLINE:
                 self._deliver(batch, self._decoded(batch, tokens))
                 continue
             self.running += 1
@@ -108,7 +108,8 @@ class Batcher:
             return [error] * len(batch)
         if tokens:
             took = (time.perf_counter() - begun) / tokens
-            self.per_token += FORGET * (took - self.per_token)
+            before = took if self.per_token is None else self.per_token
+            self.per_token = before + FORGET * (took - before)
         made, first = [], 0
         for one in batch:
             last = first + len(one.sentences)

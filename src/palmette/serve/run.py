@@ -18,16 +18,26 @@ from palmette.errors import UsageError
 from palmette.serve.app import Application
 from palmette.serve.protocol import limited_protocol
 
+BACKLOG = 1024  # connections that wait to be accepted
 KEEP_ALIVE = 75  # seconds that an idle connection stays open
 GRACE = 5  # seconds beyond the time limit of requests that a stopping server waits for them
 
 
 def listening(host: str, port: int) -> socket.socket:
     """A socket that listens; UsageError if there can be none."""
+    listener = None
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=family, backlog=1024)
+        family, kind, number, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, number)  # TCP by name: asyncio sends small answers at once only then
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+        return listener
     except OSError as error:
+        if listener is not None:
+            listener.close()
         hint = "; choose another --port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else ""
         raise UsageError(f"cannot listen at {host}:{port}: {error.strerror or error}{hint}") from None
 

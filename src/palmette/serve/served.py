@@ -53,7 +53,9 @@ class Served:
         if self.kind == "tagger":
             return dict(list(given.items())[: max(0, self.columns - 1)])
         if self.kind == "parser":
-            return dict(given) if tags_read(self.estimator, Preparation()) else {}
+            if not tags_read(self.estimator, Preparation()):
+                return {}
+            return {name: tagger for name, tagger in given.items() if _field(name, tagger) is not None}
         if self.kind == "classifier":
             return self._helper_of_classifier(given)
         return {}
@@ -78,7 +80,7 @@ class Served:
     @property
     def preparation(self) -> Preparation:
         """What tags the words of a parser."""
-        pairs = [(name if name in TAGS else tag_field(tagger), tagger) for name, tagger in self.helpers.items()]
+        pairs = [(_field(name, tagger) or name, tagger) for name, tagger in self.helpers.items()]
         return Preparation(pairs, tuple(self.estimator.model_.meta.get("ignored", ())))
 
     @property
@@ -119,6 +121,16 @@ class Served:
             scheme=self.estimator.model_.scheme if self.kind == "tagger" else None, loaded=self.loaded,
             generation=self.generation, files=list(files), corrections=corrections, reload_error=reload_error,
         )  # fmt: skip
+
+
+def _field(name: str, tagger: Tagger) -> str | None:
+    """The field of a treebank that a tagger makes, by the name that it was given or by its training; None: neither."""
+    if name in TAGS:
+        return name
+    try:
+        return tag_field(tagger)
+    except UsageError:
+        return None
 
 
 def stamp_of(path: str) -> tuple[int, int, int]:
