@@ -37,7 +37,9 @@ def taggers() -> dict[str, Tagger]:
 
 @cache
 def parser() -> Parser:
-    return Parser(passes=3, search=Beam(4)).fit(parse_treebank(example_files("trees")["trees.conllu"].encode(), "trees"))
+    return Parser(passes=3, search=Beam(4)).fit(
+        parse_treebank(example_files("trees")["trees.conllu"].encode(), "trees")
+    )
 
 
 @cache

@@ -70,7 +70,7 @@ def test_watch_the_search(page: Any, address: str) -> None:
     page.locator(f'[data-token="3"][data-state="{labels.index("B-ADVP")}"]').hover()
     through: list[Any] = [None] * len(WORDS)
     through[3] = "B-ADVP"
-    behind = (tagger.predict_scored([TUPLES])[1][0] - tagger.predict_scored([TUPLES], allowed=[through])[1][0])
+    behind = tagger.predict_scored([TUPLES])[1][0] - tagger.predict_scored([TUPLES], allowed=[through])[1][0]
     assert f"{behind:.2f} behind" in page.locator(".detail").inner_text()
     assert page.locator("polyline.through").count() == 1
     page.locator(f'[data-token="1"][data-state="{labels.index("I-NP")}"]').hover()

@@ -45,7 +45,9 @@ def test_the_best_path_is_that_of_the_library_whatever_is_fixed(name: str) -> No
         assert record["paths"][0]["states"] == record["best"]
         for i, h in enumerate(record["best"]):
             assert record["behind"][i][h] == pytest.approx(0.0, abs=1e-4)
-    assert record["behind"][5][record["labels"].index("B-NP") * (len(record["states"]) // len(record["labels"]))] is None
+    assert (
+        record["behind"][5][record["labels"].index("B-NP") * (len(record["states"]) // len(record["labels"]))] is None
+    )
 
 
 def test_predecessors_follow_from_scores_and_transitions() -> None:

@@ -110,7 +110,8 @@ def _rounded(value: Any) -> Any:
 def beside(models: Mapping[str, Any]) -> dict[str, PageModel]:
     """Models by name, each with the others of its kind to be compared with."""
     shown = {name: page_model(model)._replace(name=name) for name, model in models.items()}
-    return {
-        name: model._replace(others={key: other for key, other in shown.items() if key != name and other.kind == model.kind})
-        for name, model in shown.items()
-    }  # fmt: skip
+    made = {}
+    for name, model in shown.items():
+        others = {key: other for key, other in shown.items() if key != name and other.kind == model.kind}
+        made[name] = model._replace(others=others)
+    return made

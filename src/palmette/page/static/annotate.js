@@ -13,7 +13,7 @@ export class Annotation {
     this.options = options;
     this.n = sentence.tokens.length;
     this.checked = sentence.checked ?? Array(this.n).fill(null); // a label where somebody looked
-    this.labels = [...sentence.labels];
+    this.labels = sentence.labels.map((label, i) => this.checked[i] ?? label);
     this.shares = null;
     this.at = Math.max(0, this.checked.indexOf(null));
     this.typed = null;
