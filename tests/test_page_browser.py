@@ -232,6 +232,10 @@ def test_trees_and_their_film(page: Any, address: str, tmp_path: Path) -> None:
     winner = record["film"][2]["winner"]
     assert page.locator(".stack .tile").all_inner_texts() == [WORDS[k] for k in winner["stack"]]
     assert page.locator(".beam li").count() == len(record["film"][2]["items"])
+    page.get_by_role("button", name="Why punct?").first.click()
+    made = next(k for k, f in enumerate(record["film"]) if (f["winner"]["arc"] or {}).get("relation") == "punct")
+    assert page.locator(".film .bars").get_attribute("data-difference") == str(record["why"][made]["difference"])
+    slider.fill("2")
     page.get_by_role("button", name="Play").click()
     page.wait_for_selector(".film-action:has-text('Step 3')")
     page.get_by_role("button", name="Pause").click()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from page_models import ROWS, TEXT, WORDS, gold_trees, models, parser, taggers, test_text
 
-from palmette import load_demo
+from palmette import Parser, load_demo
 from palmette.cli import main
 from palmette.data.formats.conllu import parse_treebank
 from palmette.errors import DataError, UsageError
@@ -45,9 +46,8 @@ def test_the_best_path_is_that_of_the_library_whatever_is_fixed(name: str) -> No
         assert record["paths"][0]["states"] == record["best"]
         for i, h in enumerate(record["best"]):
             assert record["behind"][i][h] == pytest.approx(0.0, abs=1e-4)
-    assert (
-        record["behind"][5][record["labels"].index("B-NP") * (len(record["states"]) // len(record["labels"]))] is None
-    )
+    per = len(record["states"]) // len(record["labels"])
+    assert record["behind"][5][record["labels"].index("B-NP") * per] is None
 
 
 def test_predecessors_follow_from_scores_and_transitions() -> None:
@@ -146,7 +146,7 @@ def test_a_film_ends_with_the_tree_of_the_parser() -> None:
     assert len(film) == 2 * len(words)
     heads = {f["winner"]["arc"]["child"]: f["winner"]["arc"]["head"] + 1 for f in film if f["winner"]["arc"]}
     assert [heads.get(k, 0) for k in range(len(words))] == record["heads"]
-    for before, after in zip(film, film[1:], strict=False):  # arc-standard, from the definition
+    for before, after in pairwise(film):  # arc-standard, from the definition
         last, now = before["winner"], after["winner"]
         assert now["from"] == last["id"]
         if now["action"] == "shift":
@@ -157,6 +157,22 @@ def test_a_film_ends_with_the_tree_of_the_parser() -> None:
         scores = [item["score"] for item in after["items"]]
         assert scores == sorted(scores, reverse=True)
         assert {item["from"] for item in after["items"]} <= {item["id"] for item in before["items"]}
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_why_of_each_action_adds_up_to_the_scores_of_the_search(compact: bool) -> None:
+    own = Parser.from_model(parser().model_)
+    if compact:
+        own.compact()
+    record = VIEWS["tree"](own, {"words": [["The", "DET"], ["cook", "NOUN"], ["bakes", "VERB"], ["bread", "NOUN"]]})
+    film, told = record["film"], record["why"]
+    assert len(told) == len(film)
+    for before, after, why in zip(film, film[1:], told[1:], strict=False):
+        if why is not None:  # another action was possible
+            gained = after["winner"]["score"] - before["winner"]["score"]
+            assert why["score"] == pytest.approx(gained, rel=1e-4, abs=1e-4)
+            assert abs(math.fsum(part["amount"] for part in why["parts"]) - why["difference"]) < 1e-12
+    assert any("s0.u=NOUN" in part["attribute"] for why in told if why for part in why["parts"])
 
 
 def test_weights_are_found_by_a_text() -> None:

@@ -22,7 +22,7 @@ export function levels(heads) {
 }
 
 // words, tags, and arcs above and below: [{ heads (0: the root, -1: none yet), relations, kind(k) }]
-export function arcsPicture({ words, tags, above, below = null, label, rows: least = 0, mark = () => "" }) {
+export function arcsPicture({ words, tags, above, below = null, label, rows: least = 0, ask = null, mark = () => "" }) {
   const sizes = words.map((word, k) => Math.max(textWidth(word, 15, 550), textWidth(tags?.[k] ?? "", 11), 18));
   const x = [];
   words.forEach((_, k) => {
@@ -38,8 +38,8 @@ export function arcsPicture({ words, tags, above, below = null, label, rows: lea
   const down = below ? levels(below.heads) : new Map(), deep = below ? Math.max(0, ...down.values()) + (below.heads.includes(0) ? 1 : 0) : 0;
   const foot = top + 40;
   const width = (x.at(-1) ?? 0) + (sizes.at(-1) ?? 0) / 2 + EDGE, height = foot + (deep ? STEP * deep + 18 : 0);
-  return s("svg", { class: "arcs", width, height, role: "img", "aria-label": label ?? toldTree(words, above) },
-    drawn(above, up, rows, x, top, -1, sizes), below ? drawn(below, down, deep, x, foot, 1, sizes) : null,
+  return s("svg", { class: "arcs", width, height, role: ask ? "group" : "img", "aria-label": label ?? toldTree(words, above) },
+    drawn(above, up, rows, x, top, -1, sizes, ask), below ? drawn(below, down, deep, x, foot, 1, sizes, null) : null,
     words.map((word, k) => s("g", { class: `word-group ${mark(k)}` }, s("text", { class: "word", x: x[k], y: top + 19, text: word }), tags?.[k] ? s("text", { class: "tag", x: x[k], y: top + 34, text: tags[k] }) : null)));
 }
 
@@ -47,7 +47,7 @@ function toldTree(words, tree) {
   return words.map((word, k) => (tree.heads[k] < 0 ? null : `${word}: ${tree.relations[k]}${tree.heads[k] > 0 ? ` of ${words[tree.heads[k] - 1]}` : ""}`)).filter(Boolean).join("; ");
 }
 
-function drawn(tree, level, rows, x, foot, side, sizes) {
+function drawn(tree, level, rows, x, foot, side, sizes, ask) {
   const lines = [], names = [];
   tree.heads.forEach((head, k) => {
     const kind = tree.kind?.(k) ?? "";
@@ -62,7 +62,8 @@ function drawn(tree, level, rows, x, foot, side, sizes) {
     const way = end > x[head - 1] ? 1 : -1, far = foot + side * STEP * level.get(k + 1);
     const start = x[head - 1] + way * Math.min(6, sizes[head - 1] / 3), bend = -side * CORNER;
     lines.push(s("g", { class: kind }, s("path", { class: "arc", d: `M${start} ${foot}V${far + bend}Q${start} ${far} ${start + way * CORNER} ${far}H${end - way * CORNER}Q${end} ${far} ${end} ${far + bend}V${foot}` }), tip(end, foot, side)));
-    names.push(s("text", { class: `relation ${kind}`, x: (start + end) / 2, y: far + 4, text: tree.relations[k] }));
+    const act = ask && { tabindex: 0, role: "button", "aria-label": `Why ${tree.relations[k]}?`, on: { click: () => ask(k), keydown: (event) => event.key === "Enter" && ask(k) } };
+    names.push(s("text", { class: `relation ${kind}${ask ? " asks" : ""}`, x: (start + end) / 2, y: far + 4, text: tree.relations[k], ...act }));
   });
   return [lines, names];
 }

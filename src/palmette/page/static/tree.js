@@ -3,6 +3,7 @@
 import { h, replace, heading, problem, latest, section, select } from "./dom.js";
 import { fixed, counted } from "./format.js";
 import { arcsPicture, levels } from "./arcs.js";
+import { waterfall } from "./bars.js";
 
 const NAMES = { start: "start", shift: "shift", left: "left arc", right: "right arc" };
 
@@ -33,9 +34,19 @@ export function treeView(app) {
     const rival = found.rivals[state.rival], best = { heads: found.heads, relations: found.relations };
     const differs = (k) => rival && (rival.heads[k] !== best.heads[k] || rival.relations[k] !== best.relations[k]);
     const shown = state.rival ? { ...rival, kind: (k) => (differs(k) ? "said" : "") } : best;
-    return h("div", {}, h("div", { class: "scroll arcs-frame" }, arcsPicture({ words: found.tokens, tags: found.tags, above: shown })),
+    return h("div", {}, h("div", { class: "scroll arcs-frame" }, arcsPicture({ words: found.tokens, tags: found.tags, above: shown, ask: state.rival ? null : whyArc })),
       found.rivals.length > 1 ? h("ul", { class: "chips", "aria-label": "The best trees" }, found.rivals.map((one, k) =>
         h("li", {}, h("button", { class: "chip", "aria-pressed": String(k === state.rival), on: { click: () => ((state.rival = k), draw()) } }, k ? `${k + 1}.` : "best", h("small", {}, k ? `${fixed(found.rivals[0].score - one.score, 1)} behind` : `score ${fixed(one.score, 1)}`))))) : null);
+  }
+
+  // The step that made the arc to a word.
+  function whyArc(word) {
+    const step = state.found.film.findIndex((scene) => scene.winner.arc?.child === word);
+    if (step > 0) {
+      stop();
+      state.go(step);
+      body.querySelector(".film-why")?.scrollIntoView({ block: "center", behavior: "smooth" });
+    }
   }
 
   function film(found) {
@@ -59,6 +70,7 @@ export function treeView(app) {
     } } }, "Play");
     const frame = h("div", { class: "film" });
     app.leave = stop;
+    state.go = go;
     queueMicrotask(() => go(state.step));
     return section("The search as a film", `${counted(last, "action")} make the tree. A beam keeps several states at a time; the one that wins in the end is marked.${found.merged ? " This parser merges equal states; the film shows its search without that." : ""}`,
       h("div", { class: "controls" }, h("button", { "aria-label": "One step back", on: { click: () => (stop(), go(state.step - 1)) } }, "\u2190"), play, h("button", { "aria-label": "One step on", on: { click: () => (stop(), go(state.step + 1)) } }, "\u2192"), slider,
@@ -88,12 +100,19 @@ export function treeView(app) {
         h("div", {}, h("h3", {}, `Beam: ${counted(scene.size, "state")}`), h("ol", { class: "beam" }, scene.items.map((one) =>
           h("li", { class: one.id === item.id ? "winner" : "" }, h("span", { class: "figure" }, fixed(one.score, 1)), h("span", {}, actionOf(found, one)), h("small", {}, one.stack.slice(-3).map((k) => found.tokens[k]).join(" ") || "\u2013"), one.id === item.id ? h("em", {}, "wins") : null))),
         scene.rank > 0 ? h("p", { class: "note" }, `The winner is only number ${scene.rank + 1} here: a narrower beam would lose it.`) : null)),
+      why(found.why[step]),
     ];
+  }
+
+  function why(found) {
+    if (!found) return null;
+    const note = found.difference < 0 ? "Here the other action scores more; what follows makes up for it." : "What the templates of the parser say in this state.";
+    return h("section", { class: "part film-why" }, h("h2", {}, `Why ${found.action}, and not ${found.other}?`), h("p", { class: "note" }, note), waterfall(found.parts.map((one) => ({ name: one.attribute, amount: one.amount })), found.difference, 10));
   }
 
   app.onSentence(load);
   load();
-  return h("article", {}, heading("The tree", "Arcs go from a word to what depends on it. Below is how the parser came to them."), app.sentenceBar(), body);
+  return h("article", {}, heading("The tree", "Arcs go from a word to what depends on it. Click the name of one to see why it was made."), app.sentenceBar(), body);
 }
 
 function actionOf(found, item) {

@@ -1,7 +1,8 @@
 // View 2: why these labels. The attributes for and against, as bars that add up to the difference of the two scores.
 
 import { h, replace, heading, problem, latest, section } from "./dom.js";
-import { fixed, signed, addedUp, counted } from "./format.js";
+import { fixed, signed } from "./format.js";
+import { waterfall } from "./bars.js";
 
 const SHOWN = 14;
 
@@ -71,32 +72,10 @@ export function whyView(app) {
   }
 
   function bars(found) {
-    const parts = state.all ? found.contributions : found.contributions.slice(0, SHOWN);
-    const rest = found.contributions.slice(parts.length);
-    const amounts = [...parts.map((one) => one.amount), ...(rest.length ? [found.difference - parts.reduce((sum, one) => sum + one.amount, 0)] : [])];
-    const shown = addedUp(amounts, found.difference, 3);
-    // A waterfall: each bar begins where the one before it ended.
-    let at = 0;
-    const ends = amounts.map((amount) => [at, (at += amount)]);
-    const low = Math.min(0, ...ends.flat()), high = Math.max(0.001, ...ends.flat(), found.difference);
-    const place = (value) => `${(100 * (value - low)) / (high - low)}%`;
-    const size = (value) => `${(100 * Math.abs(value)) / (high - low)}%`;
-    const row = (k, name, where, kind) => {
-      const [from, to] = ends[k];
-      return h("li", { class: "bar-row", "data-amount": amounts[k] },
-        h("span", { class: "bar-name" }, name, where ? h("small", {}, where) : null),
-        h("span", { class: "bar-room" }, h("i", { class: `bar ${amounts[k] >= 0 ? "for" : "against"}`, style: { left: place(Math.min(from, to)), width: size(to - from) } }), h("i", { class: "zero", style: { left: place(0) } })),
-        h("span", { class: "bar-value" }, signed(shown[k], 3)), kind);
-    };
-    const about = (one) => [`at \u201c${found.tokens[one.token]}\u201d \u00b7 ${one.first} against ${one.second}`].join("");
+    const parts = found.contributions.map((one) => ({ name: one.name || one.attribute, about: `at \u201c${found.tokens[one.token]}\u201d \u00b7 ${one.first} against ${one.second}`, amount: one.amount }));
     return section("What speaks for it, and against", "Each bar begins where the one above it ended; together they make the difference of the two scores.",
-      h("ol", { class: "bars", "data-difference": found.difference },
-        parts.map((one, k) => row(k, one.name || one.attribute, about(one))),
-        rest.length ? row(parts.length, `${counted(rest.length, "smaller one")}, together`, "") : null,
-        h("li", { class: "bar-row total" }, h("span", { class: "bar-name" }, "Difference"),
-          h("span", { class: "bar-room" }, h("i", { class: "bar sum", style: { left: place(0), width: size(found.difference) } }), h("i", { class: "zero", style: { left: place(0) } })),
-          h("span", { class: "bar-value" }, signed(found.difference, 3)))),
-      rest.length ? h("button", { class: "quiet", on: { click: () => ((state.all = true), load()) } }, `Show all ${found.contributions.length}`) : null);
+      waterfall(parts, found.difference, state.all ? parts.length : SHOWN),
+      !state.all && parts.length > SHOWN ? h("button", { class: "quiet", on: { click: () => ((state.all = true), load()) } }, `Show all ${parts.length}`) : null);
   }
 
   function changed(found) {
