@@ -99,10 +99,29 @@ export class Trellis {
     return path.map((state, i) => (this.row.has(state) ? `${this.x[i].toFixed(1)},${this.y(state).toFixed(1)}` : null)).filter(Boolean).join(" ");
   }
 
+  // Where a path leaves the best one: the stretches that differ, with their ends.
+  apart(path, kind) {
+    const { best } = this.lattice, found = [];
+    let stretch = [];
+    const end = () => {
+      if (stretch.length) found.push(s("polyline", { class: kind, points: stretch.map((i) => (this.row.has(path[i]) ? `${this.x[i].toFixed(1)},${this.y(path[i]).toFixed(1)}` : "")).join(" ") }));
+      stretch = [];
+    };
+    for (let i = 0; i < path.length; i += 1) {
+      const differs = (k) => k >= 0 && k < path.length && path[k] !== best[k];
+      if (differs(i) || differs(i - 1) || differs(i + 1)) {
+        stretch.push(i);
+        if (!differs(i) && !differs(i + 1)) end();
+      }
+    }
+    end();
+    return found;
+  }
+
   drawPaths() {
     const found = [];
     const shown = this.options.path;
-    if (shown) found.push(s("polyline", { class: "runner-up", points: this.points(shown) }));
+    if (shown) found.push(...this.apart(shown, "runner-up"));
     found.push(s("polyline", { class: "best", points: this.points(this.lattice.best), "data-path": this.lattice.best.map((state) => this.lattice.label(state)).join(" ") }));
     replace(this.lines, found);
   }
@@ -168,7 +187,7 @@ export class Trellis {
         s("circle", { class: "paper", cx: x, cy: y, r }),
         s("circle", { class: "node", cx: x, cy: y, r, "fill-opacity": Math.max(0.04, Math.exp(-Math.max(0, behind) / this.scale)).toFixed(3) }));
       if (record.beam && kept < 0) group.append(s("path", { class: "cross", d: `M${x - r * 0.6} ${y - r * 0.6}l${r * 1.2} ${r * 1.2}m0 ${-r * 1.2}l${-r * 1.2} ${r * 1.2}` }));
-      if (kept >= 0 && !this.dense) group.append(s("text", { class: `rank${onBest || behind < this.scale ? " light" : ""}`, x, y: y + 3.5, text: kept + 1 }));
+      if (kept >= 0 && !this.dense) group.append(s("text", { class: `rank${onBest || behind < 0.5 * this.scale ? " light" : ""}`, x, y: y + 3.5, text: kept + 1 }));
       if (!this.dense && (isFixed || !onBest)) group.append(s("text", { class: "behind", x, y: y + r + 11, text: isFixed ? "fixed" : fixed(behind, 1) }));
     }
     if (isFixed) group.append(s("rect", { class: "lock", x: x - r - 3, y: y - r - 3, width: 2 * r + 6, height: 2 * r + 6, rx: 4, title: label }));
@@ -195,7 +214,7 @@ export class Trellis {
       drawn.push(line);
     }
     const path = lattice.through(i, state);
-    if (path.length && path.some((one, k) => one !== lattice.best[k])) drawn.push(s("polyline", { class: "through", points: this.points(path) }));
+    if (path.length) drawn.push(...this.apart(path, "through"));
     replace(this.over, drawn);
     this.options.detail({ i, state, ways, path });
   }
