@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
     "plot": ("plot:Plot", "Draw a model: learning curve, transitions, strongest weights."),
     "trellis": ("trellis:DrawTrellis", "Draw the search of a sentence: scores, best path, runner-up."),
+    "page": ("page:Page", "Write a page about a model: searches, reasons, errors, weights."),
     "convert": ("convert:Convert", "Convert data (format, tags, encoding), or another tool's model."),
     "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, noise."),
     "pick": ("pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
@@ -79,7 +80,7 @@ GROUPS = {
 # The order in which `palmette --help` lists what has no group of its own
 SECTIONS = {
     "Taggers": ("demo", "train", "tag", "eval", "compare", "calibrate", "compact", "serve"),
-    "Look inside": ("inspect", "explain", "trellis", "plot", "features"),
+    "Look inside": ("inspect", "explain", "trellis", "page", "plot", "features"),
     "Data": ("check", "convert", "pick", "synth"),
     "This installation": ("doctor", "warmup", "completion"),
 }

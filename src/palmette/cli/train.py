@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,11 @@ class Train(JsonOptions, Command):
         default=None, metavar="FILE", group="output",
         help="Draw the learning curve to this file: .png, .svg or .pdf (needs matplotlib).",
     )  # fmt: skip
+    page: bool = option(
+        default=False, group="output",
+        help="Show the learning curves in a browser while training runs, at an address of this machine that is printed "
+        "(needs the extra `serve`).",
+    )  # fmt: skip
     strip: bool = option(default=False, group="output", help="Leave out the attributes' names, used by `inspect` only.")
 
     def run(self) -> None:
@@ -87,10 +93,10 @@ class Train(JsonOptions, Command):
         if old is not None:
             spec = old.spec_for(self.data, spec, labelled=True)
         silent = self.quiet or self.json
-        with _display(tagger, silent) as display:
+        with _display(tagger, silent) as display, self._watched(display) as progress:
             tagger.fit_file(
                 self.data, self.dev, spec=spec, resume=None if old is None else old.model_,
-                checkpoint=self.checkpoint, names=not self.strip, threads=self.threads, progress=display,
+                checkpoint=self.checkpoint, names=not self.strip, threads=self.threads, progress=progress,
                 compact=MOST_LOSS if self.compact else None,
             )  # fmt: skip
         tagger.save(self.output, prune=self.prune, strip=self.strip)
@@ -103,6 +109,14 @@ class Train(JsonOptions, Command):
 
             save_figure(plot(tagger, title=self.output), self.plot)
         exit_if_interrupted(tagger.outcome_)
+
+    def _watched(self, display: Any) -> Any:
+        """What is told of each epoch: the display, and the page if there is one."""
+        if not self.page:
+            return contextlib.nullcontext(display)
+        from palmette.cli.live_page import LivePage
+
+        return LivePage(display, {"data": self.data, "output": self.output})
 
     def _check(self) -> None:
         held_out = self.dev is not None or bool(self.flat.get(TaggerOptions, {}).get("dev_share"))

@@ -56,7 +56,8 @@ def _complete(shown: PageModel, corpus: Corpus) -> Corpus:
     """The data with the columns that helpers make, if it lacks some."""
     encoder = shown.tagger().model_.encoder
     if shown.helpers and encoder is not None and len(corpus.columns) < encoder.n_columns:
-        return with_columns(corpus, [helper.model_ for helper in shown.helpers], shown.tagger().model_)
+        own = msgspec.structs.replace(corpus)  # the data may be asked for again, by others
+        return with_columns(own, [helper.model_ for helper in shown.helpers], shown.tagger().model_)
     return corpus
 
 
@@ -110,11 +111,11 @@ def _tree_errors(parser: Parser, gold: Treebank) -> dict[str, Any]:
 def compared(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """Two taggers on the same labelled data (`other` names the second), with intervals and significance tests."""
     shown = page_model(model)
-    name = request.get("other")
+    name = str(request.get("other"))
     if name not in shown.others:
         raise UsageError(f"other: there is no model {name!r} beside this one")
     other = page_model(shown.others[name])
-    pair = {shown.name: shown, str(name): other._replace(name=str(name))}
+    pair = {shown.name: shown, name: other._replace(name=name)}
     if len(pair) < 2:
         raise UsageError("other: choose another model than the one that is shown")
     base = data_of(shown, request)
@@ -126,7 +127,8 @@ def compared(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _outputs(pair: Mapping[str, PageModel], base: Corpus, request: Mapping[str, Any]) -> SystemOutputs:
     """What both predict; each model reads the data as it read its training data."""
-    right, guesses, known, unseen = None, [], None, None
+    right, known, unseen = None, None, None
+    guesses: list[SystemLabels] = []
     assert base.labels is not None
     for shown in pair.values():
         tagger = shown.tagger()

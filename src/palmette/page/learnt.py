@@ -74,7 +74,7 @@ def weights(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     first, with the labels that they speak for and against."""
     shown = page_model(model)
     chain = shown.tagger().model_
-    top = whole(request.get("top", 12), "top", MOST_TOP, 1)
+    top = whole(request.get("top", 10), "top", MOST_TOP, 1)
     text = request.get("search")
     if text:
         if not isinstance(text, str):

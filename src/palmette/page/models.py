@@ -147,10 +147,9 @@ def whole(given: Any, name: str, high: int, low: int = 0) -> int:
 def data_of(model: PageModel, request: Mapping[str, Any]) -> Corpus:
     """The labelled data of a request for a tagger: `data` is the text of a file in the format of the training data, or
     a Corpus that was read before."""
-    given = request.get("data")
+    given, tagger = request.get("data"), model.tagger()
     if isinstance(given, Corpus):
-        return given
-    tagger = model.tagger()
+        return _labelled(given)
     trained = tagger.model_.meta.get("reading")
     spec = FormatSpec() if trained is None else FormatSpec.from_stored(trained)
     return _parsed(given, spec)
@@ -163,7 +162,10 @@ def _parsed(given: Any, trained: FormatSpec) -> Corpus:
     spec = trained.overridden(FormatSpec(format=found or usual)).resolved(SOURCE, usual).labelled()
     if load_format(spec.format).read is not None:
         raise UsageError(f"the page reads columns, CoNLL-U and JSON lines, and this is {spec.format}: convert it first")
-    corpus = CheckedParser(spec, SOURCE)(data, 1)
+    return _labelled(CheckedParser(spec, SOURCE)(data, 1))
+
+
+def _labelled(corpus: Corpus) -> Corpus:
     if corpus.labels is None or not corpus.n_tokens:
         raise DataError("there is no labelled sentence in the data")
     return corpus

@@ -152,7 +152,7 @@ def _reading(labels: Sequence[str], score: float, states: list[str] | None) -> d
 
 def flips(contributions: Sequence[Contribution], difference: float) -> dict[str, list[int]]:
     """What would have changed it. `alone`: the contributions (by number) without any one of which the second sequence
-    would score at least as much as the first; `together`: if there is none, the fewest without all of which it would."""
+    would score at least as much as the first; `together`: if there is none, the fewest without which it would."""
     spoke = [k for k, c in enumerate(contributions) if c.amount > 0]  # the largest first
     alone = [k for k in spoke if contributions[k].amount >= difference]
     together: list[int] = []
@@ -165,15 +165,22 @@ def flips(contributions: Sequence[Contribution], difference: float) -> dict[str,
 
 
 def marginals(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
-    """How sure: the confidence of every label at every token, of the spans and of the whole sequence."""
+    """How sure: the confidence of every label at every token, of the spans and of the whole sequence. `lenient`: labels
+    in `allowed` that contradict each other are answered by `possible: false`, not by an error."""
     shown = page_model(model)
     chain, corpus = shown.tagger().model_, sentence_of(shown, request)
     chain.need_exact("confidences")
     known = known_of(shown, corpus, request)
-    labels = chain.decode(corpus, "viterbi", known=known).labels
+    try:
+        labels = chain.decode(corpus, "viterbi", known=known).labels
+    except DataError:
+        if known is None or not request.get("lenient"):
+            raise
+        return {"possible": False}
     found = confidence_of(chain, corpus, labels, known=known, marginals=True)
     assert found.marginals is not None
     return {
+        "possible": True,
         "tokens": [row[0] for row in rows_of(corpus)],
         "rows": rows_of(corpus),
         "labels": chain.labels,

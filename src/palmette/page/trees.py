@@ -8,6 +8,7 @@ The film is read from the workspace of the search itself, which the library runs
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from palmette.kernels.tree.forms import LEFT, SHIFT, WORD, Grammar, SearchOption
 from palmette.kernels.tree.lists import list_parses
 from palmette.page.models import PageModel, page_model, whole
 from palmette.pipeline.pipeline import Pipeline
+from palmette.structures.tree.explain import ActionExplainer
 from palmette.structures.tree.model import ParserModel
 
 RIVALS = 5
@@ -53,7 +55,7 @@ def tree(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
              "score": one.score}
             for one in rivals
         ],
-        "film": film(parser.model_, bank, beam),
+        **searched(parser.model_, bank, beam),
         "merged": bool(parser.merge),
     }  # fmt: skip
 
@@ -104,28 +106,34 @@ def _of_pipeline(pipeline: Pipeline, request: Mapping[str, Any]) -> tuple[Parser
 # The film
 
 
-def film(model: ParserModel, bank: Treebank, width: int) -> list[dict[str, Any]]:
-    """A frame per step: what the winner's last action was, and the items of the beam, best first. An item has its
-    number (`id`), that of the item it came from, its action, score, stack, the next word and its new arc."""
+def searched(model: ParserModel, bank: Treebank, width: int) -> dict[str, Any]:
+    """The search for a tree. `film` has a frame per step: what the winner's last action was, and the items of the beam,
+    best first. An item has its number (`id`), that of the item it came from, its action, score, stack, the next word
+    and its new arc. `why` has for each frame but the first what spoke for its action and against it."""
     words, g = model.encode(bank), model.grammar()
     n, how = bank.n_tokens, SearchOptions(width, False, STANDARD)
     workspace = make_workspace(g, n, how)
     out = [np.full((width, n), -1, np.int32) for _ in range(2)]
     list_parses(workspace, g, model.weights, words, 0, how, *out, np.zeros(width))
-    z, b = workspace.z, workspace.b
-    names = model.relations
+    z, b, names = workspace.z, workspace.b, model.relations
     winners = _derivation(z, int(b.items[2 * n - 1, 0]))
     frames = []
-    for step in range(2 * n):
+    for step, winner in enumerate(winners):
         states = [int(x) for x in b.items[step, : int(b.size[step])]]
-        shown = states[:MOST_SHOWN]
-        items = [_item(z, g, names, x) for x in shown]
-        rank = states.index(winners[step]) if winners[step] in states else -1
-        frames.append(
-            {"step": step, "items": items, "size": len(states), "winner": _item(z, g, names, winners[step]),
-             "rank": rank}
-        )  # fmt: skip
-    return frames
+        items = [_item(z, g, names, x) for x in states[:MOST_SHOWN]]
+        frame = {"step": step, "items": items, "size": len(states), "winner": _item(z, g, names, winner)}
+        frames.append(frame | {"rank": states.index(winner)})
+    return {"film": frames, "why": _why(ActionExplainer(model, g, z, bank), z, winners)}
+
+
+def _why(explainer: ActionExplainer, z: States, winners: list[int]) -> list[dict[str, Any] | None]:
+    """What spoke for each action of a derivation, and against it."""
+    made: list[dict[str, Any] | None] = [None]
+    for before, after in pairwise(winners):
+        found = explainer.explain(before, int(z.action[after]))
+        told = None if found is None else found._asdict() | {"parts": [part._asdict() for part in found.parts]}
+        made.append(told)
+    return made
 
 
 def _before(z: States, x: int) -> int:
