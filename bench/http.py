@@ -6,7 +6,7 @@ request when it has the answer to the last one. The number of requests and the t
 second, latencies (median, 99th percentile), and the CPU time of the server, which other programs on the machine
 disturb least. Both sides get words and tags and make the same 19 features of them.
 
-`python -m bench.http soak --minutes 10` is the other part: see soak.py.
+`python -m bench.soak --minutes 10` is about bad requests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -41,13 +41,12 @@ ADDRESS = {"palmette": "/models/chunk", "python-crfsuite": "/tag"}
 class Server:
     """A server process of one side."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], stderr: IO[bytes] | None = None) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-        self.process = subprocess.Popen(
-            [*command, "--port", str(self.port)], env=environment, stdout=subprocess.DEVNULL
-        )
+        words = [*command, "--port", str(self.port)]
+        self.process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=stderr)
         self._wait()
 
     def _wait(self) -> None:
@@ -155,21 +154,20 @@ def measured(running: dict[str, Server], sentences: list[Any], times: int) -> di
     for side, server in running.items():  # compiled code and caches are warm in all that follows
         load(server, one[side], 500, 8)
     for clients in CLIENTS:
-        runs: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
-        for _ in range(times):
-            for side, server in running.items():
-                runs[side].append(load(server, one[side], REQUESTS, clients))
-        found["single"][str(clients)] = {
-            side: max(own, key=lambda row: row["per second"]) for side, own in runs.items()
-        }
+        found["single"][str(clients)] = _best(running, one, REQUESTS, clients, times)
     for clients in (1, 8):
-        runs = {side: [] for side in SIDES}
-        for _ in range(times):
-            for side, server in running.items():
-                runs[side].append(load(server, many[side], BATCHES, clients))
-        found["batch"][str(clients)] = {side: max(own, key=lambda row: row["per second"]) for side, own in runs.items()}
+        found["batch"][str(clients)] = _best(running, many, BATCHES, clients, times)
     found["memory"] = {side: server.memory() for side, server in running.items()}
     return found
+
+
+def _best(running: dict[str, Server], bodies: dict[str, list[bytes]], n: int, clients: int, times: int) -> Any:
+    """Of several runs of each side the one with the most requests per second."""
+    runs: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
+    for _ in range(times):
+        for side, server in running.items():
+            runs[side].append(load(server, bodies[side], n, clients))
+    return {side: max(own, key=lambda row: row["per second"]) for side, own in runs.items()}
 
 
 def _body(side: str, sentences: list[Any]) -> bytes:
@@ -183,17 +181,15 @@ def table(found: dict[str, Any]) -> list[str]:
         for clients, own in found[part].items():
             mine, theirs = (own[side] for side in SIDES)
             who = f"{size} per request, {clients} client{'s' if clients != '1' else ''}"
-            ratio = mine["per second"] / theirs["per second"]
-            lines.append(
-                f"| {who}: requests per second | {mine['per second']:,.0f} | {theirs['per second']:,.0f} | **{ratio:.1f}x** |"
-            )
-            lines.append(
-                f"| median / 99%, ms | {mine['p50']:.2f} / {mine['p99']:.2f} | {theirs['p50']:.2f} / {theirs['p99']:.2f} | |"
-            )
-            ratio = theirs["cpu"] / mine["cpu"]
-            lines.append(
-                f"| CPU of the server per request, µs | {mine['cpu']:,.0f} | {theirs['cpu']:,.0f} | **{ratio:.1f}x** |"
-            )
+            rows = {
+                f"{who}: requests per second": ([f"{side['per second']:,.0f}" for side in (mine, theirs)],
+                                                mine["per second"] / theirs["per second"]),
+                "median / 99%, ms": ([f"{side['p50']:.2f} / {side['p99']:.2f}" for side in (mine, theirs)], None),
+                "CPU of the server per request, µs": ([f"{side['cpu']:,.0f}" for side in (mine, theirs)],
+                                                      theirs["cpu"] / mine["cpu"]),
+            }  # fmt: skip
+            for what, (cells, ratio) in rows.items():
+                lines.append(f"| {what} | {' | '.join(cells)} | {'' if ratio is None else f'**{ratio:.1f}x**'} |")
     mine, theirs = (found["memory"][side] for side in SIDES)
     lines.append(f"| resident memory, MB | {mine:.0f} | {theirs:.0f} | {theirs / mine:.1f}x |")
     return lines

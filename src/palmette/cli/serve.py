@@ -62,7 +62,7 @@ class Serve(HelperOptions, OutputOptions, Command):
         default=None, low=1, high=1024, help="Threads that decode (default: one per processor)."
     )
     max_body: int = option(default=4 << 20, low=1, group="limits", metavar="BYTES", help="Largest body of a request.")
-    max_tokens: int = option(default=100_000, low=1, group="limits", help="Most tokens of a request.")
+    max_tokens: int = option(default=50_000, low=1, group="limits", help="Most tokens of a request.")
     timeout: float = option(
         default=30.0, above=0.0, high=86_400.0, group="limits", metavar="SECONDS", help="Longest time of a request."
     )

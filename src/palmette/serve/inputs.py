@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from palmette.data.formats.raw import cutter
-from palmette.data.tokeniser import Spans, make_penn_quotes, sentence_spans
+from palmette.data.tokeniser import Spans, character_spans, make_penn_quotes, sentence_spans, token_spans
 from palmette.serve.failure import Failure
 from palmette.serve.limits import Limits
 from palmette.serve.types import Request
@@ -56,16 +55,20 @@ def texts_of(request: Request) -> list[str] | None:
 
 def cut_texts(texts: list[str], request: Request, limits: Limits) -> Inputs:
     """Sentences and tokens of texts."""
-    cut = cutter(request.unit)
     sentences: list[list[Any]] = []
     origin: list[int] = []
     parts: list[TextPart] = []
+    total = 0
     for number, text in enumerate(texts):
         for start, end in sentence_spans(text) if request.split else [(0, len(text))]:
             piece = text[start:end]
-            found = cut(piece)
+            limits.check_words(piece, request.unit)
+            found = token_spans(piece, limits.sentence) if request.unit == "word" else character_spans(piece)
             if not found:
                 continue
+            total += len(found)
+            if total > limits.tokens or len(found) > limits.sentence:
+                limits.check(total, len(found))
             words = [piece[a:b] for a, b in found]
             sentences.append(make_penn_quotes(piece, words, found) if request.penn_quotes else words)
             origin.append(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -40,8 +40,8 @@ class Described(Protocol):
     def query(self) -> tuple[str, ...]: ...
 
 
-def describe(rows: Sequence[Described]) -> bytes:
-    """The description as JSON."""
+def describe(rows: Sequence[Described], choices: Mapping[str, Sequence[str]]) -> bytes:
+    """The description as JSON. choices: what the parts of addresses may be, as far as that is known."""
     types = [row.takes for row in rows] + [row.gives for row in rows] + [Error]
     known = [each for each in types if each is not None and each != PLAIN]
     schemas, components = msgspec.json.schema_components(known, ref_template=REF)
@@ -51,7 +51,7 @@ def describe(rows: Sequence[Described]) -> bytes:
         of_type[id(each)] = next(found)
     paths: dict[str, dict[str, Any]] = {}
     for row in rows:
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, of_type)
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, of_type, choices)
     return msgspec.json.encode({
         "openapi": "3.1.0",
         "info": {"title": "Palmette", "version": __version__, "description": "Structured prediction over HTTP."},
@@ -64,16 +64,16 @@ def describe(rows: Sequence[Described]) -> bytes:
     })  # fmt: skip
 
 
-def _operation(row: Described, of_type: dict[int, Any]) -> dict[str, Any]:
+def _operation(row: Described, of_type: dict[int, Any], choices: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     made: dict[str, Any] = {"summary": row.summary, "operationId": _identity(row)}
     parameters = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        {"name": name, "in": "path", "required": True, "schema": _one_of(choices.get(name))}
         for name in re.findall(r"{(\w+)}", row.path)
     ]
     for name in row.query:
         numeric = {"type": "integer", "minimum": 0, "maximum": 10**9}
         parameters.append({"name": name, "in": "query", "required": False,
-                           "schema": {"type": "string"} if name == "model" else numeric})  # fmt: skip
+                           "schema": _one_of(choices["name"]) if name == "model" else numeric})  # fmt: skip
     if parameters:
         made["parameters"] = parameters
     if row.takes is not None:
@@ -86,6 +86,10 @@ def _operation(row: Described, of_type: dict[int, Any]) -> dict[str, Any]:
     for status, about in FAILURES.items():
         made["responses"][status] = {"description": about, "content": _content(Error, of_type)}
     return made
+
+
+def _one_of(names: Sequence[str] | None) -> dict[str, Any]:
+    return {"type": "string", "enum": list(names)} if names else {"type": "string"}
 
 
 def _identity(row: Described) -> str:

@@ -93,7 +93,7 @@ def table(service: Service) -> list[Row]:
 def routes(service: Service) -> list[BaseRoute]:
     """The table as routes, with the description of the interface and the files of the page."""
     rows = table(service)
-    described = describe(rows)
+    described = describe(rows, {"name": list(service.registry.slots), "view": list(service.views)})
 
     async def description(call: Call) -> Reply:
         return Reply(described, content_type=JSON)
