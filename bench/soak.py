@@ -2,8 +2,8 @@
 
 Good clients ask for labels, lists and explanations, of one sentence and of many. Bad ones send broken JSON, bodies and
 heads that are too large, stop in the middle, read nothing, or send a byte at a time. Schemathesis reads the description
-of the interface and sends whatever fits it, and what does not. It fails if an answer has a status of 500 or more, if the
-server logs an error or ends, or if its memory grows after the first quarter of the time by more than GROWTH.
+of the interface and sends whatever fits it, and what does not. It fails if an answer has a status of 500 or more, if
+the server logs an error or ends, or if its memory grows after the first quarter of the time by more than GROWTH.
 """
 
 from __future__ import annotations
@@ -112,6 +112,8 @@ async def slow(soak: Soak, draw: random.Random) -> None:
     with contextlib.suppress(ConnectionError, TimeoutError):
         if kind == "drip":
             for k in range(0, min(len(data), 400), 3):
+                if writer.transport.is_closing():
+                    break
                 writer.write(data[k : k + 3])
                 await asyncio.sleep(0.02)
         elif kind == "stop":

@@ -17,6 +17,7 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
+from palmette.page.assets import POLICY
 from palmette.serve.call import Call, Reply, Scope, error_reply
 from palmette.serve.failure import Failure, failure_of
 from palmette.serve.limits import Limits
@@ -27,10 +28,6 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 HEADERS = [
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 from palmette.data.formats.conllu import read_treebank
 from palmette.data.formats.registry import read_corpus
+from palmette.page.assets import ASSETS
 from palmette.page.views import VIEWS, PageModel, View
 from palmette.serve.failure import Failure
 from palmette.serve.registry import Registry
 from palmette.serve.served import Served, stamp_of
 
-__all__ = ["VIEWS", "PageFiles", "View", "page_assets", "page_model_of"]
+__all__ = ["ASSETS", "VIEWS", "PageFiles", "View", "page_model_of"]
 
 
 def page_model_of(served: Served, registry: Registry) -> PageModel:
@@ -58,12 +58,3 @@ class PageFiles:
                 self.read[key] = stamp, content
             found = self.read[key][1]
         return {key: value for key, value in request.items() if key != "file"} | {"data": found}
-
-
-def page_assets() -> Mapping[str, tuple[bytes, str]]:
-    """Bytes and content type of the static files; none if the page is not installed."""
-    try:
-        found: Mapping[str, tuple[bytes, str]] = import_module("palmette.page.assets").ASSETS
-    except ModuleNotFoundError:
-        return {}
-    return found

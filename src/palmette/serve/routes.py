@@ -12,7 +12,7 @@ from palmette.serve.failure import Failure
 from palmette.serve.guard import Endpoint, Handler
 from palmette.serve.labelstudio import StudioHandlers
 from palmette.serve.openapi import describe
-from palmette.serve.page_parts import page_assets
+from palmette.serve.page_parts import ASSETS
 from palmette.serve.service import Service
 from palmette.serve.types import (
     Answer,
@@ -109,13 +109,11 @@ def routes(service: Service) -> list[BaseRoute]:
 
 
 def _page_routes() -> list[BaseRoute]:
-    assets = page_assets()
-
     async def static(call: Call) -> Reply:
         name = call.params.get("path", "index.html")
-        if name not in assets:
+        if name not in ASSETS:
             raise Failure(404, "there is no such file of the page")
-        data, kind = assets[name]
+        data, kind = ASSETS[name]
         return Reply(data, content_type=kind, headers=((b"vary", b"accept-encoding"),))
 
     return [
