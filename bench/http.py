@@ -29,7 +29,7 @@ from bench.measure import TEMPLATES, keep
 from palmette import Tagger
 
 CLIENTS = (1, 8, 64)
-REQUESTS = 4000  # of one sentence, per side and number of clients
+REQUESTS = 2000  # of one sentence, per side and number of clients
 MOST_SECONDS = 10.0  # for them
 BATCH = 500  # sentences
 BATCHES = 12

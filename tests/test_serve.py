@@ -20,7 +20,7 @@ from palmette import Classifier, Parser, Pipeline, Tagger
 from palmette.data.labels.schemes import spans
 from palmette.reports.explanation import explanation
 from palmette.serve.app import create_app
-from palmette.serve.batcher import Batcher
+from palmette.serve.batcher import Batcher, InFlight
 from palmette.serve.failure import Failure
 from palmette.serve.limits import Limits
 from palmette.serve.registry import Source, named_models
@@ -280,6 +280,32 @@ def test_too_many_requests_are_sent_away() -> None:
     assert found[:3] == [[[0]], [[1]], [[2]]]
     assert isinstance(found[3], Failure)
     assert found[3].status == 429
+
+
+def test_a_request_that_is_alone_is_decoded_at_once_and_others_wait_for_each_other() -> None:
+    sizes: list[int] = []
+
+    def decode(sentences: list[Any], text: bool) -> list[Any]:
+        sizes.append(len(sentences))
+        return sentences
+
+    async def run() -> None:
+        in_flight = InFlight()
+        with ThreadPoolExecutor(1) as pool:
+            batcher = Batcher(
+                decode, lambda found, a, b: found[a:b], pool, threads=1, most_waiting=9, in_flight=in_flight
+            )
+            await batcher.submit([[0]], False, 1)  # it measures how long a token takes
+            in_flight.tasks = ["one"]
+            coroutine = batcher.submit([[1]], False, 1)
+            with pytest.raises(StopIteration):  # there is nothing that it waits for
+                coroutine.send(None)
+            in_flight.tasks = ["one", "two", "three"]
+            found = await asyncio.gather(*(batcher.submit([[k]], False, 1) for k in range(3)))
+            assert found == [[[0]], [[1]], [[2]]]
+
+    asyncio.run(run())
+    assert sizes == [1, 1, 3]
 
 
 def test_requests_that_arrive_together_are_decoded_together_and_one_bad_one_spoils_none() -> None:

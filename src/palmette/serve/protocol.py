@@ -8,13 +8,14 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from palmette.serve.batcher import InFlight
 from palmette.serve.limits import Limits
 
 MOST_HEAD = 1 << 16  # bytes
 
 
-def limited_protocol(limits: Limits) -> type[HttpToolsProtocol]:
-    """The protocol with these limits."""
+def limited_protocol(limits: Limits, in_flight: InFlight) -> type[HttpToolsProtocol]:
+    """The protocol with these limits; `in_flight` gets to know the tasks of its server."""
 
     class LimitedProtocol(HttpToolsProtocol):
         """HTTP 1.1; slow and endless heads of requests are refused."""
@@ -25,6 +26,7 @@ def limited_protocol(limits: Limits) -> type[HttpToolsProtocol]:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            in_flight.tasks = self.tasks
             if len(self.connections) > limits.connections:
                 self._refuse(b"429 Too Many Requests", "too many connections: come again later")
                 return

@@ -78,7 +78,8 @@ class _Server(uvicorn.Server):
 
 def _server(app: Application, ready: Callable[[], None]) -> _Server:
     config = uvicorn.Config(
-        app, http=limited_protocol(app.limits), ws="none", interface="asgi3", lifespan="on", log_config=None,
+        app, http=limited_protocol(app.limits, app.service.in_flight),
+        ws="none", interface="asgi3", lifespan="on", log_config=None,
         log_level="error", access_log=False, proxy_headers=False, server_header=False, timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=int(app.limits.seconds) + GRACE,
     )  # fmt: skip

@@ -12,7 +12,7 @@ import msgspec
 
 from palmette import __version__
 from palmette.serve.answers import Labels, Wanted, label, tagger_answer
-from palmette.serve.batcher import Batcher
+from palmette.serve.batcher import Batcher, InFlight
 from palmette.serve.call import TEXT, Call, Reply, reply
 from palmette.serve.columns import labelled_columns
 from palmette.serve.failure import Failure
@@ -52,9 +52,11 @@ class Service:
         self.views = VIEWS
         self.page_files = PageFiles(source.files)
         self.sessions: dict[str, CorrectionSession] = sessions_of(self.registry)
+        self.in_flight = InFlight()
         self.batchers = {
             name: Batcher(
-                _decoder(slot), _cut, self.executor, threads=self.threads, most_waiting=limits.waiting
+                _decoder(slot), _cut, self.executor, threads=self.threads, most_waiting=limits.waiting,
+                in_flight=self.in_flight,
             )
             for name, slot in self.registry.slots.items()
         }  # fmt: skip
