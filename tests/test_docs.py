@@ -14,7 +14,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-NEEDS = {"docs/spacy.md": ("spacy", "palmette.integrations.spacy")}  # a library, and the module that registers us there
+NEEDS = {  # a library, and the module that uses it
+    "docs/spacy.md": ("spacy", "palmette.integrations.spacy"),
+    "docs/serve.md": ("starlette", "palmette.serve.app"),
+}
 
 
 def blocks(page: str, kind: str) -> list[str]:

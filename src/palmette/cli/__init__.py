@@ -32,9 +32,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("explain:Explain", "Compare the best labels of a sentence with the runner-up."),
     "plot": ("plot:Plot", "Draw a model: learning curve, transitions, strongest weights."),
     "trellis": ("trellis:DrawTrellis", "Draw the search of a sentence: scores, best path, runner-up."),
+    "page": ("page:Page", "Write a page about a model: searches, reasons, errors, weights."),
     "convert": ("convert:Convert", "Convert data (format, tags, encoding), or another tool's model."),
     "check": ("check:Check", "Look at labelled data before training: mistakes, duplicates, noise."),
     "pick": ("pick:Pick", "Pick the sentences most worth annotating, by a model's uncertainty."),
+    "serve": ("serve:Serve", "Serve models over HTTP, for programs and in a page."),
     "features": ("features:Features", "Print a named template set, or check a template file."),
     "pipeline train": ("pipeline.train:TrainPipeline", "Train a pipeline from a treebank: text in, trees out."),
     "pipeline run": ("pipeline.run:RunPipeline", "Run a text through a pipeline: words, tags, lemmas, trees."),
@@ -78,8 +80,8 @@ GROUPS = {
 }
 # The order in which `palmette --help` lists what has no group of its own
 SECTIONS = {
-    "Taggers": ("demo", "train", "tag", "eval", "compare", "tune", "calibrate", "compact"),
-    "Look inside": ("inspect", "explain", "trellis", "plot", "features"),
+    "Taggers": ("demo", "train", "tag", "eval", "compare", "tune", "calibrate", "compact", "serve"),
+    "Look inside": ("inspect", "explain", "trellis", "page", "plot", "features"),
     "Data": ("check", "convert", "pick", "synth"),
     "This installation": ("doctor", "warmup", "completion"),
 }

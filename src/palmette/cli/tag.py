@@ -39,8 +39,8 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
     several_with = ("output",)
     hidden = ("label", "tag-names", "split-at-spans", "offsets")
     common = (
-        "output", "text", "format", "columns", "nbest", "confidence", "marginals", "known", "to", "with", "threads",
-        "quiet",
+        "output", "text", "format", "columns", "nbest", "confidence", "marginals", "known", "to", "with", "stream",
+        "threads", "quiet",
     )  # fmt: skip
 
     model: str = option(argument=True, help="The model file.")
@@ -66,6 +66,11 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
     ray: str | None = option(
         default=None, metavar="ADDRESS|auto|local", group="output",
         help="Tag files on a Ray cluster, whose workers read and write the same paths.",
+    )  # fmt: skip
+    stream: bool = option(
+        default=False,
+        help="Answer sentence by sentence over a pipe: what has arrived is tagged and written at once. The format is "
+        "that of the training data unless --format is given.",
     )  # fmt: skip
     known: str | None = option(
         default=None, metavar="NAME", group="data",
@@ -131,6 +136,10 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
         of_files = self.to or self.known or self.scores or self.output_encoding or self.given(*OF_FILES)
         if self.text is not None and ((self.data, self.output) != ("-", "-") or of_files):
             raise UsageError("--text tags a typed sentence: leave the file and the options for files out")
+        if self.stream and (self.output != "-" or self.threads > 1 or self.text is not None):
+            raise UsageError(
+                "--stream answers on standard output as the input arrives: leave -o, --threads and --text out"
+            )
         if self.nbest is not None and (
             self.show_states or self.scores or decode != "viterbi" or self.confidence or self.marginals
         ):
@@ -151,17 +160,27 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
         return tagged_text(tagger, helpers, text, biases(self.bias), wanted, decode=decode, **tokens)
 
     def _spec(self, tagger: Tagger) -> FormatSpec:
-        spec = input_spec(self, tagger, self.data)
+        spec = self._stream_spec(tagger) if self.stream else input_spec(self, tagger, self.data)
         raw = {name: value for name, value in self.params(FormatSpec).items() if name in ("unit", "penn_quotes")}
         if raw and spec.resolved(self.data).format not in ("text", "plain", *ANNOTATORS):
             raise UsageError("--unit and --penn-quotes are for raw text: --format text or plain, or annotated texts")
         return spec.replace(**raw)
 
+    def _stream_spec(self, tagger: Tagger) -> FormatSpec:
+        """The format without a look at the first lines, which may not have arrived."""
+        given = FormatSpec(**self.params(FormatSpec))
+        trained = (tagger.model_.meta.get("reading") or {}).get("format", "columns")
+        spec = tagger.spec_for(self.data, given if given.format != "auto" else given.replace(format=trained))
+        if spec.format in ANNOTATORS:
+            raise UsageError(f"--stream reads sentences one by one, and {spec.format} has whole texts: give --format")
+        return spec
+
     def _write(self, tagger: Tagger, helpers: list[Tagger], spec: FormatSpec, decode: str) -> int:
         """Tag the file; the number of its tokens."""
         shared: dict[str, Any] = {
             "spec": spec, "output": self.to, "threads": self.threads, "bias": biases(self.bias), "add": helpers,
-            "known": self.known, "output_encoding": self.output_encoding, "progress": None if self.quiet else Meter(),
+            "known": self.known, "output_encoding": self.output_encoding, "flush": self.stream,
+            "progress": None if self.quiet or self.stream else Meter(),
         }  # fmt: skip
         if self.nbest is not None:
             return tagger.nbest_file(self.data, self.output, self.nbest, **shared)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,11 @@ class Train(JsonOptions, Command):
         default=None, metavar="FILE", group="output",
         help="Draw the learning curve to this file: .png, .svg or .pdf (needs matplotlib).",
     )  # fmt: skip
+    page: bool = option(
+        default=False, group="output",
+        help="Show the learning curves in a browser while training runs, at an address of this machine that is printed "
+        "(needs the extra `serve`).",
+    )  # fmt: skip
     strip: bool = option(default=False, group="output", help="Leave out the attributes' names, used by `inspect` only.")
 
     def run(self) -> None:
@@ -95,10 +101,10 @@ class Train(JsonOptions, Command):
         if old is not None:
             spec = old.spec_for(self.data[0], spec, labelled=True)
         silent = self.quiet or self.json
-        with _display(tagger, silent) as display:
+        with _display(tagger, silent) as display, self._watched(display) as progress:
             own: dict[str, Any] = {
                 "spec": spec, "resume": None if old is None else old.model_, "checkpoint": self.checkpoint,
-                "names": not self.strip, "threads": self.threads, "progress": display,
+                "names": not self.strip, "threads": self.threads, "progress": progress,
             }  # fmt: skip
             if in_shards(self, tagger):
                 tagger.fit_files(self.data, self.dev, cluster=self.ray, output=self.output, **own)
@@ -116,6 +122,14 @@ class Train(JsonOptions, Command):
 
             save_figure(plot(tagger, title=self.output), self.plot)
         exit_if_interrupted(tagger.outcome_)
+
+    def _watched(self, display: Any) -> Any:
+        """What is told of each epoch: the display, and the page if there is one."""
+        if not self.page:
+            return contextlib.nullcontext(display)
+        from palmette.cli.live_page import LivePage
+
+        return LivePage(display, {"data": self.data, "output": self.output})
 
     def _check(self) -> None:
         held_out = self.dev is not None or bool(self.flat.get(TaggerOptions, {}).get("dev_share"))

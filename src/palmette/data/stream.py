@@ -123,15 +123,19 @@ def process_file(
     progress: Progress | None = None,
     encoding: str = UTF8,
     opened: Callable[[FilePath, str], AbstractContextManager[BinaryIO]] = write_text,
+    flush: bool = False,
 ) -> tuple[int, ...]:
     """Write work(block) for every block, in order, to `target`: whole or not at all. Returns the sums of the counts.
-    The data of a block is UTF-8; it is written in `encoding`. `opened` opens the target.
+    The data of a block is UTF-8; it is written in `encoding`. `opened` opens the target. `flush`: a reader of standard
+    output gets each block at once.
 
     `work` runs on several threads at once and must not change shared state. Few blocks are in memory at a time."""
     totals: tuple[int, ...] = ()
     with opened(target, encoding) as out:
         for data, counts in map_in_order(work, blocks, threads):
             out.write(data)
+            if flush:
+                out.flush()
             totals = tuple(map(sum, zip(totals, counts, strict=True))) if totals else counts
             if progress is not None:
                 progress(totals[0])

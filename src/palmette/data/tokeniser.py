@@ -82,10 +82,13 @@ def tokenise(text: str, *, penn_quotes: bool = False) -> list[str]:
     return make_penn_quotes(text, tokens, spans) if penn_quotes else tokens
 
 
-def token_spans(text: str) -> Spans:
-    """Where the tokens of one sentence start and end. They cover all that is not white space."""
+def token_spans(text: str, most: int | None = None) -> Spans:
+    """Where the tokens of one sentence start and end. They cover all that is not white space. `most`: end at the first
+    word (white space around it) by which there are more tokens than that."""
     spans: Spans = []
     for found in _CHUNK.finditer(text):
+        if most is not None and len(spans) > most:
+            break
         at, stop = found.span()
         sizes = _remembered_pieces(found[0]) if stop - at <= _REMEMBERED else _pieces(found[0])
         for size in sizes:

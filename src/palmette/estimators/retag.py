@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from palmette.data.treebank import FIELDS, NOTHING, Treebank, tokens_of
 from palmette.errors import UsageError, counted
 from palmette.estimators.tagger import Tagger
 from palmette.options.spelling import argument, named, spelt
+
+if TYPE_CHECKING:
+    from palmette.estimators.parser import Parser
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +76,15 @@ class Preparation:
         for field, tagger in self.taggers:
             treebank = retagged(treebank, tagger, field)
         return blanked(treebank, self.ignored)
+
+
+def tags_read(parser: Parser, ready: Preparation) -> list[str]:
+    """The tags that the parser reads and that no tagger writes: the input must have them."""
+    read = parser.model_.templates.columns
+    needed = [field for letter, field in (("u", "upos"), ("x", "xpos")) if letter in read]
+    if "t" in read and not ready.fields:
+        needed = needed or ["xpos"]
+    return [field for field in needed if field not in (*ready.fields, *ready.ignored)]
 
 
 def blanked(treebank: Treebank, fields: Iterable[str]) -> Treebank:

@@ -29,7 +29,7 @@ def plain_sentences(
         ends = marks[tokens.start : tokens.stop + 1]
         own = (np.repeat(np.arange(len(start)), np.diff(ends))).tolist()  # the token of each word
         lo, hi = int(ends[0]), int(ends[-1])
-        words = _plain_words(treebank, lo, hi)
+        words = plain_words(treebank, lo, hi)
         for word, t, following in zip(words, own, [*own[1:], -1], strict=True):
             word["start"], word["end"] = shift + start[t], shift + end[t]
             if t == following or (end[t] < len(text) and not text[end[t]].isspace()):
@@ -46,7 +46,7 @@ def plain_sentences(
         yield made
 
 
-def _plain_words(treebank: Treebank, lo: int, hi: int) -> list[dict[str, Any]]:
+def plain_words(treebank: Treebank, lo: int, hi: int) -> list[dict[str, Any]]:
     """Words as dictionaries of what is known of them."""
     words: list[dict[str, Any]] = [{"id": number} for number in range(1, hi - lo + 1)]
     for field in FIELDS:

@@ -76,20 +76,13 @@ def preparation(parser: Parser, given: Sequence[str] | None, quiet: bool) -> Pre
     return Preparation(taggers_of(given, quiet), tuple(parser.model_.meta.get("ignored", ())))
 
 
-def tags_read(parser: Parser, ready: Preparation) -> list[str]:
-    """The tags that the parser reads and that no tagger writes: the input must have them."""
-    read = parser.model_.templates.columns
-    needed = [field for letter, field in (("u", "upos"), ("x", "xpos")) if letter in read]
-    if "t" in read and not ready.fields:
-        needed = needed or ["xpos"]
-    return [field for field in needed if field not in (*ready.fields, *ready.ignored)]
-
-
 class WarningPreparation:
     """A preparation that warns, once, if the input has no tags and the parser reads them."""
 
     def __init__(self, parser: Parser, ready: Preparation) -> None:
         self.ready, self.warned = ready, False
+        from palmette.estimators.retag import tags_read
+
         self.needed, self.fields = tags_read(parser, ready), ready.fields
 
     def __call__(self, treebank: Treebank) -> Treebank:

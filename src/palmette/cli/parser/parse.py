@@ -16,7 +16,6 @@ from palmette.cli.parser.common import (
     load_parser,
     preparation,
     show_trees,
-    tags_read,
 )
 from palmette.data.text import TextSpec
 from palmette.errors import UsageError
@@ -101,6 +100,7 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
         from palmette.data.formats.raw import parse_text
         from palmette.data.treebank import treebank_from_sentences
         from palmette.errors import DataError
+        from palmette.estimators.retag import tags_read
 
         lacking = tags_read(parser, ready)
         if lacking:

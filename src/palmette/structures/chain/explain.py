@@ -120,21 +120,41 @@ def _attributes(active: Active, token: int) -> Iterator[tuple[int, float]]:
 def explain(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = None) -> Explanation:
     """The best label sequence of a corpus of one sentence against the runner-up."""
     model.need_exact("explain")
-    model = model.changed(beam=0)  # a beam may not list the runner-up
-    (candidates,) = nbest_lists(model, corpus, 2, bias)
+    exact = model.changed(beam=0)  # a beam may not list the runner-up
+    (candidates,) = nbest_lists(exact, corpus, 2, bias)
     if len(candidates) < 2:
         raise DataError("the sentence has only one possible label sequence: there is nothing to weigh")
+    return _compared(exact, corpus, candidates[0], candidates[1], bias)
+
+
+def explain_between(
+    model: ChainModel, corpus: Corpus, first: LabelMask | None, second: LabelMask, bias: dict[str, float] | None = None
+) -> Explanation:
+    """The best label sequence that `first` allows (None: of all) against the best one that `second` allows; a corpus of
+    one sentence."""
+    model.need_exact("explain")
+    exact = model.changed(beam=0)
+    best, other = (next(nbest_lists(exact, corpus, 1, bias, known))[0] for known in (first, second))
+    if best.output == other.output:
+        raise DataError("both are the same label sequence: there is nothing to weigh")
+    return _compared(exact, corpus, best, other, bias)
+
+
+def _compared(
+    model: ChainModel, corpus: Corpus, first: Labelling, second: Labelling, bias: dict[str, float] | None
+) -> Explanation:
+    """What decides between two label sequences."""
     numbers = {label: k for k, label in enumerate(model.labels)}
     chain = model.with_bias(model.bias if bias is None else bias)
     data = model.encode(corpus)
     paths, parts = [], []
-    for one in candidates:
+    for one in (first, second):
         fixed = LabelMask(
             np.array([numbers[label] for label in one.output], np.int32), np.zeros((0, len(numbers)), bool)
         )
         paths.append(model.tag(corpus, bias, fixed, states=True)[0].tolist())
         parts.append(list(parts_of(chain, data, paths[-1])))
-    exact = [one._replace(score=_total(own)) for one, own in zip(candidates, parts, strict=True)]
+    exact = [one._replace(score=_total(own)) for one, own in zip((first, second), parts, strict=True)]
     latent = not chain.plain
     names = model.shape.state_names(model.labels) if latent else model.labels
     states = [[names[h] for h in path] if latent else None for path in paths]

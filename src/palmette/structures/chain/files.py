@@ -38,6 +38,7 @@ class TagRequest(msgspec.Struct, frozen=True, kw_only=True):
     confidence: bool = False
     marginals: bool = False
     output_encoding: str | None = None  # None: that of the input
+    flush: bool = False  # write each block at once, for whoever waits at the other end of a pipe
 
     @property
     def reading_spec(self) -> FormatSpec:
@@ -88,7 +89,9 @@ def tag_file(
 
     blocks, encoding = stream_corpus(source, spec), request.written_encoding
     opened = writer.opened
-    done = process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding, opened=opened)
+    done = process_file(
+        blocks, work, target, threads=threads, progress=progress, encoding=encoding, opened=opened, flush=request.flush
+    )
     return TagCounts(*done)
 
 
@@ -117,7 +120,10 @@ def nbest_file(
     # The output is n times as large as the input, so blocks are smaller.
     blocks = stream_corpus(source, spec, max(SMALLEST_BLOCK, BLOCK // n))
     encoding = request.written_encoding
-    return sum(process_file(blocks, work, target, threads=threads, progress=progress, encoding=encoding))
+    done = process_file(
+        blocks, work, target, threads=threads, progress=progress, encoding=encoding, flush=request.flush
+    )
+    return sum(done)
 
 
 def _check(model: ChainModel, request: TagRequest) -> None:

@@ -16,6 +16,7 @@ from palmette.display import drawn_by
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import make_trellis
 from palmette.kernels.chain.train import decode
+from palmette.structures.chain.data import allow_table
 from palmette.structures.chain.model import ChainModel
 
 MOST_CELLS = 50_000_000  # of the tables of a search, computed here in float64
@@ -60,17 +61,21 @@ class TrellisRecord(msgspec.Struct, frozen=True):
     _repr_html_ = _repr_svg_  # inside of the notebook's page the picture has the notebook's colours
 
 
-def trellis_of(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = None) -> TrellisRecord:
-    """The trellis of a corpus of one sentence."""
+def trellis_of(
+    model: ChainModel, corpus: Corpus, bias: dict[str, float] | None = None, known: LabelMask | None = None
+) -> TrellisRecord:
+    """The trellis of a corpus of one sentence, with what is known about its labels."""
     model.need_exact("trellis")
     exact = model.changed(beam=0)
     n, H = corpus.n_tokens, model.shape.n_states
     if n * H ** (model.shape.order + 1) > MOST_CELLS:
         raise UsageError(f"trellis: {H} states and {n} tokens are too many for a picture at order {model.shape.order}")
     own, edges, triples = _scores(exact, corpus, bias)
+    if known is not None:
+        own = np.where(_allowed(model, known), own, -np.inf)
+    best = exact.tag(corpus, bias, known, states=True)[0].tolist()
     behind, score = _behind(own, edges, triples)
-    best = exact.tag(corpus, bias, states=True)[0].tolist()
-    second, second_score = _runner_up(exact, corpus, bias)
+    second, second_score = _runner_up(exact, corpus, bias, known)
     return TrellisRecord(
         corpus.columns[0].cells() if corpus.columns else [str(i) for i in range(1, n + 1)],
         model.labels, model.state_names, model.chain.label_of.tolist(), model.shape.order,
@@ -78,7 +83,7 @@ def trellis_of(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None 
         None if edges is None or triples is not None else [[_cells(row) for row in table] for table in edges],
         [_cells(row) for row in behind],
         best, second, score, second_score,
-        _beamed(model, corpus, bias, best) if model.beam else None,
+        _beamed(model, corpus, bias, best, known) if model.beam else None,
     )  # fmt: skip
 
 
@@ -92,6 +97,12 @@ def _scores(
     decode(chain, data, trellis, np.zeros(corpus.n_tokens, np.int32), np.zeros(1), False)
     own, edges, triples = (table[..., :H].astype(np.float64) for table in (trellis.U, trellis.E, trellis.S))
     return own, edges if chain.order >= 1 else None, triples if chain.order >= 2 else None
+
+
+def _allowed(model: ChainModel, known: LabelMask) -> np.ndarray:
+    """The states that are allowed at each token, bool[n, H]."""
+    table = allow_table(len(model.labels), known.sets)
+    return np.asarray(table[known.rows][:, model.chain.label_of] != 0)
 
 
 def _behind(own: np.ndarray, edges: np.ndarray | None, triples: np.ndarray | None) -> tuple[np.ndarray, float]:
@@ -115,12 +126,12 @@ def _behind(own: np.ndarray, edges: np.ndarray | None, triples: np.ndarray | Non
 
 
 def _runner_up(
-    model: ChainModel, corpus: Corpus, bias: dict[str, float] | None
+    model: ChainModel, corpus: Corpus, bias: dict[str, float] | None, known: LabelMask | None
 ) -> tuple[list[int] | None, float | None]:
     """The best path of the second best label sequence, and its score."""
     from palmette.structures.chain.nbest import nbest_lists
 
-    (found,) = nbest_lists(model, corpus, 2, bias)
+    (found,) = nbest_lists(model, corpus, 2, bias, known)
     if len(found) < 2:
         return None, None
     numbers = {label: k for k, label in enumerate(model.labels)}
@@ -129,15 +140,18 @@ def _runner_up(
     return path.tolist(), float(scores[0])
 
 
-def _beamed(model: ChainModel, corpus: Corpus, bias: dict[str, float] | None, best: list[int]) -> Beamed:
+def _beamed(
+    model: ChainModel, corpus: Corpus, bias: dict[str, float] | None, best: list[int], known: LabelMask | None
+) -> Beamed:
     """What a beam keeps at each token."""
     from palmette.kernels.chain.beam import BeamData, make_beam_workspace
     from palmette.kernels.chain.decode_beam import decode_beam
 
     n, width = corpus.n_tokens, model.beam
-    weights, both = model.weights(bias), BeamData(model.encode(corpus), model.encode_contexts(corpus))
+    weights, both = model.weights(bias), BeamData(model.encode(corpus, known), model.encode_contexts(corpus))
     workspace = make_beam_workspace(weights, both, width, model.recombine)
-    decode_beam(weights, both, workspace, np.zeros((1, n), np.int32), np.zeros((1, 1)), np.zeros(1, np.int64), False)
+    lists = np.zeros((1, n), np.int32), np.zeros((1, 1)), np.zeros(1, np.int64)
+    decode_beam(weights, both, workspace, *lists, known is not None)
     beam = workspace.beam
     sizes = [int(beam.size[i + 1]) for i in range(n)]
     kept = [beam.label[i, :size].tolist() for i, size in enumerate(sizes)]

@@ -97,8 +97,12 @@ class MixedLearning(Learning):
         head = self.head
         news = everything(head.chain) if self.news is None else self.news
         found: list[ShardPass] = self.cluster.run(
-            "learn_pass", self.number, head.clock, news,
-            fresh=lambda: (self.number, head.clock, everything(head.chain)), monitor=monitor,
+            "learn_pass",
+            self.number,
+            head.clock,
+            news,
+            fresh=lambda: (self.number, head.clock, everything(head.chain)),
+            monitor=monitor,
         )
         shares = shares_of([one.counts for one in found], self.mixing)
         clocks = [head.clock + one.examples for one in found]

@@ -1,0 +1,232 @@
+"""`python -m bench.soak [--minutes 10] [--seed 0]`: a server under good and bad requests at once, on loopback.
+
+Good clients ask for labels, lists and explanations, of one sentence and of many. Bad ones send broken JSON, bodies and
+heads that are too large, stop in the middle, read nothing, or send a byte at a time. Schemathesis reads the description
+of the interface and sends whatever fits it, and what does not. It fails if an answer has a status of 500 or more, if
+the server logs an error or ends, or if its memory grows after the first quarter of the time by more than GROWTH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from bench.http import Server, request_bytes
+from palmette import Parser, Pipeline, Tagger, load_demo, load_trees
+
+GROWTH = 0.10  # of the resident memory, and GRACE
+GRACE = 10.0  # megabytes
+TIMEOUT = "2"  # seconds of a request
+MODELS = ("chunk", "pos", "parser", "en")
+STATUS = re.compile(r'palmette_requests_total\{address="([^"]*)",status="(\d+)"\} (\d+)')
+Client = Callable[["Soak", random.Random], Coroutine[Any, Any, None]]
+
+
+def make_models(folder: Path) -> None:
+    """Small models of several kinds."""
+    rows, chunks = load_demo("train")
+    Tagger(learner="perceptron", passes=3).fit(rows, chunks).save(folder / "chunk.palm")
+    words, tags = [[w for w, _ in s] for s in rows], [[t for _, t in s] for s in rows]
+    Tagger("pos", learner="perceptron", passes=3).fit(words, tags).save(folder / "pos.palm")
+    Parser(passes=2).fit(load_trees()).save(folder / "parser.palm")
+    Pipeline(passes=1).fit(load_trees()).save(folder / "en.palm")
+
+
+class Soak:
+    """A server, and what its clients have seen."""
+
+    def __init__(self, server: Server, seconds: float, seed: int) -> None:
+        self.server, self.until, self.seed = server, time.monotonic() + seconds, seed
+        self.seen: Counter[str] = Counter()
+        self.rows = [[list(row) for row in s] for s in load_demo("dev")[0]]
+
+    @property
+    def on(self) -> bool:
+        return time.monotonic() < self.until
+
+    async def exchange(self, data: bytes, wait: float = 10.0) -> str:
+        """Send bytes; the status of the answer, or what happened instead."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.server.port)
+        try:
+            writer.write(data)
+            line = await asyncio.wait_for(reader.readline(), wait)
+            return line.split(b" ")[1].decode() if line else "closed"
+        except (ConnectionError, TimeoutError) as error:
+            return type(error).__name__
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+async def good(soak: Soak, draw: random.Random) -> None:
+    """Sentences, texts, lists, confidences; one sentence and many."""
+    n = draw.choice([1, 1, 1, 5, 60])
+    rows = [draw.choice(soak.rows) for _ in range(n)]
+    words = [[word for word, _ in sentence] for sentence in rows]
+    text = " ".join(" ".join(sentence) for sentence in words)
+    name, body = draw.choice([
+        ("chunk", {"sentences": rows}), ("chunk", {"sentences": rows, "nbest": 5, "confidence": True}),
+        ("chunk", {"text": text}), ("chunk", {"tokens": rows[0], "marginals": True, "explain": True}),
+        ("pos", {"sentences": words}), ("en", {"text": text[:2000]}), ("parser", {"sentences": words[:5], "nbest": 2}),
+    ])  # fmt: skip
+    soak.seen[f"good {await soak.exchange(request_bytes(f'/models/{name}', json.dumps(body).encode()))}"] += 1
+
+
+async def broken(soak: Soak, draw: random.Random) -> None:
+    """What is no request, or no request of ours."""
+    body = json.dumps({"sentences": [draw.choice(soak.rows)]}).encode()
+    cut = body[: draw.randrange(len(body))]
+    head = b"POST /models/chunk HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    data = draw.choice([
+        request_bytes("/models/chunk", cut), request_bytes("/models/" + "x" * 2000, body),
+        request_bytes("/models/chunk", b"[" * 20_000), request_bytes("/models/chunk", draw.randbytes(300)),
+        request_bytes("/models/chunk", b'{"text": "' + b"a " * 200_000 + b'"}'),
+        head + b"content-length: 99999999999\r\n\r\n", head + b"transfer-encoding: chunked\r\n\r\nzz\r\n",
+        head + b"x: " + b"y" * 100_000 + b"\r\n\r\n", draw.randbytes(200) + b"\r\n\r\n",
+        request_bytes("/models/chunk", b'{"text": "' + b"a " * 3_000_000 + b'"}'),
+    ])  # fmt: skip
+    soak.seen[f"broken {await soak.exchange(data)}"] += 1
+
+
+async def slow(soak: Soak, draw: random.Random) -> None:
+    """A byte at a time, a request that stops, an answer that nobody reads."""
+    body = json.dumps({"sentences": [soak.rows[0]] * draw.choice([1, 300]), "nbest": 10}).encode()
+    data = request_bytes("/models/chunk", body)
+    reader, writer = await asyncio.open_connection("127.0.0.1", soak.server.port)
+    kind = draw.choice(["drip", "stop", "deaf", "leave"])
+    with contextlib.suppress(ConnectionError, TimeoutError):
+        if kind == "drip":
+            for k in range(0, min(len(data), 400), 3):
+                if writer.transport.is_closing():
+                    break
+                writer.write(data[k : k + 3])
+                await asyncio.sleep(0.02)
+        elif kind == "stop":
+            writer.write(data[: draw.randrange(1, len(data))])
+            await asyncio.wait_for(reader.read(), 5)
+        elif kind == "deaf":
+            for _ in range(20):
+                writer.write(data)
+            await asyncio.sleep(3)
+        else:
+            writer.write(data[: draw.randrange(1, len(data))])
+    writer.close()
+    soak.seen[f"slow {kind}"] += 1
+
+
+async def clients(soak: Soak) -> None:
+    async def repeat(work: Client, number: int) -> None:
+        draw = random.Random(f"{soak.seed} {work.__name__} {number}")
+        while soak.on:
+            try:
+                await work(soak, draw)
+            except OSError as error:
+                soak.seen[f"{work.__name__}: {type(error).__name__}"] += 1
+                await asyncio.sleep(0.1)
+
+    await asyncio.gather(*(repeat(work, k) for work, n in ((good, 4), (broken, 2), (slow, 6)) for k in range(n)))
+
+
+async def watch(soak: Soak, memory: list[float]) -> None:
+    while soak.on:
+        memory.append(soak.server.memory())
+        await asyncio.sleep(0.5)
+
+
+async def schema(soak: Soak, reports: list[str]) -> None:
+    """Schemathesis, again and again with other seeds."""
+    seed = soak.seed
+    while soak.on:
+        seed += 1
+        url = f"http://127.0.0.1:{soak.server.port}"
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json", "--checks", "not_a_server_error",
+            "--max-examples", "15", "--seed", str(seed), "--request-timeout", "10", "--no-color",
+            "--phases", "examples,fuzzing", "--suppress-health-check", "all",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            out, _ = await asyncio.wait_for(process.communicate(), max(1.0, soak.until - time.monotonic()) + 20)
+        except TimeoutError:
+            process.terminate()
+            await process.wait()
+            return
+        soak.seen[f"schemathesis run, exit {process.returncode}"] += 1
+        if process.returncode:
+            reports.append(out.decode(errors="replace")[-3000:])
+            return
+
+
+def soak(minutes: float, seed: int) -> int:
+    """Run everything; 0 if nothing was found."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, log = Path(name), Path(name) / "log"
+        make_models(folder)
+        options = ["--with", f"pos={folder / 'pos.palm'}", "--timeout", TIMEOUT]
+        models = [str(folder / f"{each}.palm") for each in MODELS]
+        with open(log, "wb") as err:
+            server = Server([sys.executable, "-m", "palmette", "serve", *models, *options], stderr=err)
+            running, memory, reports = Soak(server, 60 * minutes, seed), [], []
+            try:
+                asyncio.run(_all(running, memory, reports))
+                with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=10) as answer:
+                    metrics = answer.read().decode()
+            finally:
+                code = server.stop()
+        return _report(running, memory, reports, metrics, log.read_text(errors="replace"), code)
+
+
+async def _all(running: Soak, memory: list[float], reports: list[str]) -> None:
+    await asyncio.gather(clients(running), watch(running, memory), schema(running, reports))
+
+
+def _report(running: Soak, memory: list[float], reports: list[str], metrics: str, log: str, code: int) -> int:
+    statuses: Counter[int] = Counter()
+    for _, status, n in STATUS.findall(metrics):
+        statuses[int(status)] += int(n)
+    quarter = memory[len(memory) // 4 : len(memory) // 2] or memory
+    before, after = max(quarter), max(memory[-max(1, len(memory) // 10) :])
+    print("clients saw", dict(sorted(running.seen.items())))
+    print("the server counted", dict(sorted(statuses.items())))
+    print(f"memory: {before:.1f} MB in the second quarter, {after:.1f} MB at the end; exit code {code}")
+    faults = []
+    if any(status >= 500 for status in statuses):
+        faults.append("a status of 500 or more")
+    if any(" 5" in seen and seen.split()[-1].startswith("5") for seen in running.seen):
+        faults.append("a client saw a status of 500 or more")
+    if "Traceback" in log or code:
+        faults.append(f"the server failed:\n{log[-3000:]}")
+    if after > before * (1 + GROWTH) + GRACE:
+        faults.append("memory has grown")
+    faults += [f"schemathesis:\n{report}" for report in reports]
+    print("\n".join(faults) or "nothing found")
+    return 1 if faults else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    if shutil.which("schemathesis") is None:
+        print("schemathesis is missing: pip install schemathesis", file=sys.stderr)
+    return soak(given.minutes, given.seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""`palmette serve`: models over HTTP, for programs and in a page."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from palmette.cli.command import Command, OutputOptions
+from palmette.cli.common import HelperOptions, pairs
+from palmette.errors import UsageError
+from palmette.options.declare import option
+
+if TYPE_CHECKING:
+    from palmette.serve.app import Application
+
+logger = logging.getLogger(__name__)
+TOKEN = "PALMETTE_TOKEN"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Serve(HelperOptions, OutputOptions, Command):
+    """Serve models over HTTP: JSON for programs, a page for people, corrections and training in the background. It is
+    for this machine alone unless --host says otherwise. It needs `pip install 'palmette[serve]'`."""
+
+    examples = (
+        "serve chunk.palm pos.palm --with pos=pos.palm --port 8080",
+        "serve ner.palm --train train.txt --dev dev.txt --pool unlabelled.txt",
+    )
+    common = ("host", "port", "with", "token", "train", "dev", "test", "pool", "threads", "quiet")
+
+    models: list = option(
+        argument=True, repeat=True, metavar="MODEL",
+        help="Model files, also of CRFsuite, Wapiti and CRF++; NAME=FILE gives a model another name than its file's.",
+    )  # fmt: skip
+    host: str = option(default="127.0.0.1", help="Address to listen at; 0.0.0.0 is all of this machine's.")
+    port: int = option(default=8080, low=0, high=65535, help="Port to listen at; 0 chooses a free one.")
+    token: str | None = option(
+        default=None, group="access",
+        help=f"Requests must have this bearer token. Others may see command lines: better set ${TOKEN}.",
+    )  # fmt: skip
+    allow_host: list | None = option(
+        default=None, repeat=True, metavar="NAME", group="access",
+        help="A name under which the server may be asked besides localhost, such as that of a proxy; repeatable.",
+    )  # fmt: skip
+    train: str | None = option(default=None, metavar="FILE", group="data", help="Training data, to learn again from.")
+    dev: str | None = option(
+        default=None, metavar="FILE", group="data", help="Development data, which tells whether a new model is better."
+    )
+    test: str | None = option(default=None, metavar="FILE", group="data", help="Test data, for the view of errors.")
+    pool: str | None = option(
+        default=None, metavar="FILE", group="data", help="Sentences without labels, to pick from for annotation."
+    )
+    corrections: str | None = option(
+        default=None, metavar="FOLDER", group="data", help="Where corrections are kept (default: beside the model)."
+    )
+    copy: bool = option(
+        default=False, group="model",
+        help="Read models into memory instead of mapping them: for files that are overwritten in place, not replaced.",
+    )  # fmt: skip
+    threads: int | None = option(
+        default=None, low=1, high=1024, help="Threads that decode (default: one per processor)."
+    )
+    max_body: int = option(default=4 << 20, low=1, group="limits", metavar="BYTES", help="Largest body of a request.")
+    max_tokens: int = option(default=50_000, low=1, group="limits", help="Most tokens of a request.")
+    timeout: float = option(
+        default=30.0, above=0.0, high=86_400.0, group="limits", metavar="SECONDS", help="Longest time of a request."
+    )
+    max_connections: int = option(default=1024, low=1, group="limits", help="Most connections at a time.")
+
+    def run(self) -> None:
+        try:
+            from palmette.serve.run import address_of, listening, serve
+        except ModuleNotFoundError as error:
+            if (error.name or "").split(".")[0] not in ("starlette", "uvicorn", "httptools"):
+                raise
+            raise UsageError(f"{error.name} is missing: pip install 'palmette[serve]'") from None
+        token = self.token or os.environ.get(TOKEN) or None
+        app = self._app(token)
+        listener = listening(self.host, self.port)
+        address = address_of(listener, self.host)
+        if self.host not in LOOPBACK and token is None:
+            logger.warning(
+                "everybody who reaches %s may use these models, and correct and replace them: give --token, or set $%s",
+                address, TOKEN,
+            )  # fmt: skip
+
+        def ready() -> None:
+            if not self.quiet:
+                names = ", ".join(app.service.registry.slots)
+                print(f"serving {names} at {address} (Ctrl-C ends it)", flush=True)
+
+        serve(app, listener, ready)
+
+    def _app(self, token: str | None) -> Application:
+        from palmette.serve.app import create_app
+        from palmette.serve.limits import Limits
+        from palmette.serve.registry import Source, named_models
+
+        files = {name: getattr(self, name) for name in ("train", "dev", "test", "pool")}
+        given = {name: path for name, path in files.items() if path is not None}
+        for name, path in given.items():
+            if not os.path.isfile(path):
+                raise UsageError(f"--{name} {path}: no such file")
+        if self.corrections is not None and not os.path.isdir(self.corrections):
+            raise UsageError(f"--corrections {self.corrections}: no such folder")
+        source = Source(named_models(self.models), pairs(self.with_, "--with"), given, self.corrections, self.copy)
+        limits = Limits(
+            body=self.max_body, tokens=self.max_tokens, seconds=self.timeout, connections=self.max_connections,
+            sentence=min(self.max_tokens, Limits().sentence),
+        )  # fmt: skip
+        hosts = (*LOOPBACK, *(self.allow_host or ())) if self.host in LOOPBACK or self.allow_host else None
+        return create_app(source=source, limits=limits, token=token, hosts=hosts, threads=self.threads)

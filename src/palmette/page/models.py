@@ -1,0 +1,193 @@
+"""What a view gets: a model with the taggers that make its columns and the models beside it; and a request, from which
+a sentence or labelled data is read. Requests come from a browser, so that every field is checked here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from palmette.data.corpus import Corpus, column_of_strings
+from palmette.data.formats.recognise import recognised
+from palmette.data.formats.registry import CheckedParser, load_format
+from palmette.data.formats.spec import FormatSpec
+from palmette.data.labels.mask import LabelMask, mask_from_items
+from palmette.data.treebank import Treebank
+from palmette.errors import DataError, UsageError
+from palmette.estimators.classifier import Classifier
+from palmette.estimators.parser import Parser
+from palmette.estimators.tagger import Tagger
+from palmette.pipeline.pipeline import Pipeline
+from palmette.structures.chain.files import with_columns
+
+logger = logging.getLogger(__name__)
+
+SOURCE = "the data"
+MOST_TOKENS = 2000  # of a sentence that is looked at
+KINDS: dict[type, str] = {Tagger: "tagger", Parser: "parser", Pipeline: "pipeline", Classifier: "classifier"}
+
+
+class PageModel(NamedTuple):
+    """A model as views see it. A bare estimator is one without helpers and without others."""
+
+    estimator: Any  # Tagger, Parser, Pipeline or another estimator
+    name: str = "model"
+    helpers: Sequence[Tagger] = ()  # they make the columns (of a parser: the tags) that a typed sentence lacks
+    others: Mapping[str, Any] = {}  # further models by name, to compare with: PageModels or estimators
+
+    @property
+    def kind(self) -> str:
+        return next((kind for cls, kind in KINDS.items() if isinstance(self.estimator, cls)), "other")
+
+    def tagger(self) -> Tagger:
+        """The tagger; UsageError if the model is something else."""
+        if not isinstance(self.estimator, Tagger):
+            raise UsageError(f"{self.name} is a {self.kind}: this view shows taggers")
+        return self.estimator
+
+
+def page_model(model: Any) -> PageModel:
+    """A model as views see it, from an estimator too."""
+    return model if isinstance(model, PageModel) else PageModel(model)
+
+
+# Sentences
+
+
+def sentence_of(model: PageModel, request: Mapping[str, Any]) -> Corpus:
+    """The sentence of a request for a tagger: `text`, `tokens` (words) or `rows` (a list of cells per token), with the
+    columns that helpers make."""
+    tagger = model.tagger()
+    if tagger.model_.encoder is None:
+        raise UsageError("the model reads ready-made attributes, so that no sentence can be typed for it")
+    helpers = [helper.model_ for helper in model.helpers]
+    if "rows" in request:
+        corpus = _from_rows(_strings_2d(request["rows"], "rows"))
+        if len(corpus.columns) >= tagger.model_.encoder.n_columns:
+            helpers = []
+    elif "tokens" in request:
+        corpus = _from_rows([[word] for word in strings(request["tokens"], "tokens")])
+    else:
+        corpus = _typed(request)
+    if corpus.n_tokens > MOST_TOKENS:
+        raise DataError(f"the sentence has {corpus.n_tokens:,} tokens, and the page shows at most {MOST_TOKENS:,}")
+    return with_columns(corpus, helpers, tagger.model_) if helpers and _lacks(tagger, corpus) else corpus
+
+
+def _lacks(tagger: Tagger, corpus: Corpus) -> bool:
+    encoder = tagger.model_.encoder
+    return encoder is not None and len(corpus.columns) < encoder.n_columns
+
+
+def _typed(request: Mapping[str, Any]) -> Corpus:
+    from palmette.data.formats.raw import parse_text
+
+    text = request.get("text")
+    if not isinstance(text, str):
+        raise DataError("give a sentence: text (a string), tokens (a list of words), or rows (a list of cells each)")
+    unit = request.get("unit", "word")
+    corpus = parse_text(" ".join(text.split()).encode(errors="replace"), "the sentence", unit=unit)
+    if not corpus.n_tokens:
+        raise DataError("there is no word in the text")
+    return corpus
+
+
+def _from_rows(rows: list[list[str]]) -> Corpus:
+    import numpy as np
+
+    if len({len(row) for row in rows}) != 1 or not rows[0]:
+        raise DataError("rows: each token needs the same number of cells, at least one")
+    columns = [column_of_strings(cells) for cells in zip(*rows, strict=True)]
+    return Corpus(np.array([0, len(rows)], np.int64), columns, source="the sentence")
+
+
+def strings(given: Any, name: str) -> list[str]:
+    """A list of strings of a request, none of them empty."""
+    if not isinstance(given, list) or not given or not all(isinstance(cell, str) and cell for cell in given):
+        raise DataError(f"{name}: a list of strings is expected, none of them empty")
+    return given
+
+
+def _strings_2d(given: Any, name: str) -> list[list[str]]:
+    if not isinstance(given, list) or not given:
+        raise DataError(f"{name}: a list of lists of strings is expected")
+    return [strings(row, name) for row in given]
+
+
+def rows_of(corpus: Corpus) -> list[list[str]]:
+    """The cells of the tokens of a sentence, which a request may have as `rows`."""
+    return corpus.sentence(0)
+
+
+def known_of(model: PageModel, corpus: Corpus, request: Mapping[str, Any]) -> LabelMask | None:
+    """What a request fixes: `allowed` has, by the number of a token, a label or a list of labels."""
+    given = request.get("allowed") or {}
+    if not isinstance(given, dict):
+        raise DataError("allowed: an object is expected, with numbers of tokens and a label or labels for each")
+    if not given:
+        return None
+    row: list[Any] = [None] * corpus.n_tokens
+    for key, labels in given.items():
+        place = whole(key, "allowed", corpus.n_tokens - 1)
+        row[place] = labels if isinstance(labels, str) else set(strings(labels, "allowed"))
+    return mask_from_items([row], corpus, model.tagger().model_.labels)
+
+
+def whole(given: Any, name: str, high: int, low: int = 0) -> int:
+    """A whole number of a request within bounds; keys of objects are strings."""
+    text = str(given)
+    if isinstance(given, bool) or not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
+        raise DataError(f"{name}: {given!r} is not a whole number between {low} and {high}")
+    return int(text)
+
+
+# Labelled data
+
+
+def data_of(model: PageModel, request: Mapping[str, Any]) -> Corpus:
+    """The labelled data of a request for a tagger: `data` is the text of a file in the format of the training data, or
+    a Corpus that was read before."""
+    given, tagger = request.get("data"), model.tagger()
+    if isinstance(given, Corpus):
+        return _labelled(given)
+    trained = tagger.model_.meta.get("reading")
+    spec = FormatSpec() if trained is None else FormatSpec.from_stored(trained)
+    return _parsed(given, spec)
+
+
+def _parsed(given: Any, trained: FormatSpec) -> Corpus:
+    data = text_bytes(given)
+    found = recognised(data, ended=True)
+    usual = "columns" if trained.format == "auto" else trained.format
+    spec = trained.overridden(FormatSpec(format=found or usual)).resolved(SOURCE, usual).labelled()
+    if load_format(spec.format).read is not None:
+        raise UsageError(f"the page reads columns, CoNLL-U and JSON lines, and this is {spec.format}: convert it first")
+    return _labelled(CheckedParser(spec, SOURCE)(data, 1))
+
+
+def _labelled(corpus: Corpus) -> Corpus:
+    if corpus.labels is None or not corpus.n_tokens:
+        raise DataError("there is no labelled sentence in the data")
+    return corpus
+
+
+def text_bytes(given: Any) -> bytes:
+    """The text of labelled data, in UTF-8."""
+    if not isinstance(given, str) or not given.strip():
+        raise DataError("data: the text of a labelled file is expected")
+    return given.encode(errors="replace")
+
+
+def treebank_of(request: Mapping[str, Any]) -> Treebank:
+    """The treebank of a request: `data` is the text of a CoNLL-U file, or a Treebank."""
+    from palmette.data.formats.conllu import parse_treebank
+
+    given = request.get("data")
+    return given if isinstance(given, Treebank) else parse_treebank(text_bytes(given), SOURCE)
+
+
+def words_by_sentence(corpus: Corpus) -> list[list[str]]:
+    """The words of each sentence: the first column, or numbers where there are only attributes."""
+    cells = corpus.columns[0].cells() if corpus.columns else [str(i + 1) for i in range(corpus.n_tokens)]
+    return [cells[a:b] for a, b in pairwise(corpus.offset.tolist())]

@@ -1,0 +1,25 @@
+// A heat map: a table with shaded cells, so that screen readers and the keyboard find rows and columns.
+
+import { h } from "./dom.js";
+
+// One or two hues: `blue` from nothing to all, `orange` likewise, `both` with orange below zero.
+export function heatMap({ rows, columns, value, shade, text, told, mark, click, label, kind = "blue", size = 30, wide = false, slanted = false, chosen = null, corner = "" }) {
+  const cell = (r, c) => {
+    const found = value(r, c);
+    const share = found === null ? 0 : shade(found, r, c);
+    const hue = kind === "both" ? (share < 0 ? "orange" : "blue") : typeof kind === "function" ? kind(r, c) : kind;
+    const strength = Math.min(1, Math.abs(share));
+    const inner = [
+      h("i", { class: `heat ${hue}`, style: { opacity: strength.toFixed(3) } }),
+      h("span", { class: strength > 0.55 ? "on-dark" : "" }, found === null ? "" : text(found, r, c)),
+    ];
+    const props = { class: `${found === null ? "none" : ""}${mark?.(r, c) ? " marked" : ""}${chosen && chosen[0] === r && chosen[1] === c ? " chosen" : ""}`, title: told(r, c, found) };
+    if (click && found) {
+      return h("td", props, h("button", { class: "heat-button", "aria-label": told(r, c, found), "aria-pressed": String(Boolean(chosen && chosen[0] === r && chosen[1] === c)), on: { click: () => click(r, c) } }, inner));
+    }
+    return h("td", props, inner);
+  };
+  return h("div", { class: "scroll" }, h("table", { class: `heat-map${wide ? " wide" : ""}${slanted ? " slanted" : ""}`, style: { "--size": `${size}px` }, "aria-label": label },
+    h("thead", {}, h("tr", {}, h("td", { class: "corner" }, corner), columns.map((name) => h("th", { scope: "col" }, h("span", {}, name))))),
+    h("tbody", {}, rows.map((name, r) => h("tr", {}, h("th", { scope: "row" }, name), columns.map((_, c) => cell(r, c)))))));
+}

@@ -1,0 +1,85 @@
+"""Connections with limits: how many there are, how long and how large the head of a request may be. What the body may
+be is checked in guard.py, once the head is there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from palmette.serve.batcher import InFlight
+from palmette.serve.limits import Limits
+
+MOST_HEAD = 1 << 16  # bytes
+
+
+def limited_protocol(limits: Limits, in_flight: InFlight) -> type[HttpToolsProtocol]:
+    """The protocol with these limits; `in_flight` gets to know the tasks of its server."""
+
+    class LimitedProtocol(HttpToolsProtocol):
+        """HTTP 1.1; slow and endless heads of requests are refused."""
+
+        in_head = False
+        head_bytes = 0
+        late: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            in_flight.tasks = self.tasks
+            if len(self.connections) > limits.connections:
+                self._refuse(b"429 Too Many Requests", "too many connections: come again later")
+                return
+            self._wait()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_waiting()
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            if self.transport.is_closing():
+                return
+            if self.in_head:
+                self.head_bytes += len(data)
+            super().data_received(data)
+            if not self.in_head:
+                return
+            self.head_bytes = self.head_bytes or len(data)
+            if self.head_bytes > MOST_HEAD:
+                self._refuse(b"431 Request Header Fields Too Large", f"the head has more than {MOST_HEAD:,} bytes")
+            elif self.late is None:
+                self._wait()
+
+        def on_message_begin(self) -> None:
+            self.in_head, self.head_bytes = True, 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self.in_head = False
+            self._stop_waiting()
+            super().on_headers_complete()
+
+        def _wait(self) -> None:
+            self.late = self.loop.call_later(limits.seconds, self._too_late)
+
+        def _stop_waiting(self) -> None:
+            if self.late is not None:
+                self.late.cancel()
+                self.late = None
+
+        def _too_late(self) -> None:
+            self.late = None
+            if self.in_head:
+                self._refuse(b"408 Request Timeout", f"the head was not complete within {limits.seconds:g} seconds")
+            else:
+                self.transport.close()
+
+        def _refuse(self, status: bytes, message: str) -> None:
+            body = b'{"error":"' + message.encode() + b'"}'
+            self.transport.write(
+                b"HTTP/1.1 " + status + b"\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: "
+                + str(len(body)).encode() + b"\r\n\r\n" + body
+            )  # fmt: skip
+            self.transport.close()
+
+    return LimitedProtocol

@@ -1,0 +1,116 @@
+"""Correct and learn again in a browser, against `palmette serve`: what the page has confirmed survives the death of the
+server, and a new training is seen. The curves of a running training likewise."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import chromium, quiet_page
+
+from palmette.cli import main
+from palmette.cli.live_page import LivePage
+from palmette.datasets.demo import demo_text
+from palmette.structures.training_log import Epoch
+
+pytest.importorskip("uvicorn", reason="no server: pip install 'palmette[serve]'")
+pytest.importorskip("starlette", reason="no server: pip install 'palmette[serve]'")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("served")
+    for part in ("train", "dev"):
+        (made / f"{part}.txt").write_text(demo_text(part))
+    words = [line.split(" ")[0] for line in demo_text("test").splitlines()]
+    (made / "pool.txt").write_text("\n".join(words) + "\n")
+    train, model = str(made / "train.txt"), str(made / "pos.palm")
+    main(["train", train, "-o", model, "--label", "1", "--columns", "0", "--passes", "3", "-q"])
+    return made
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server of its own process, and its address."""
+    command = [sys.executable, "-m", "palmette", "serve", "pos.palm", "--port", "0"]
+    for name in ("train", "dev", "pool"):
+        command += [f"--{name}", f"{name}.txt"]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
+    try:
+        assert process.stdout is not None
+        line = next(line for line in process.stdout if "http://" in line)
+        yield line[line.index("http://") :].split()[0] + "/", process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_nothing_confirmed_is_lost_and_training_goes_on(browser: Any, folder: Path) -> None:
+    with served(folder) as (address, process), quiet_page(browser) as page:
+        page.goto(f"{address}#/correct")
+        page.wait_for_selector(".annotation li small")
+        words = page.locator(".annotation .word").all_inner_texts()
+        page.locator(".annotation").focus()
+        page.keyboard.press("Enter")  # the first label is right
+        page.keyboard.type("UH")  # the second is searched by its name
+        page.keyboard.press("Enter")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector(".corrections:text-is('1')")
+        page.wait_for_selector("h2:has-text('Sentence 2')")
+        page.keyboard.press("2")  # another label, as a draft
+        page.wait_for_selector(".annotation .done")
+        draft = page.locator(".annotation .tag").first.inner_text()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        state = page.context.storage_state()
+    assert words[0] in next(folder.glob("*.corrections.jsonl")).read_text()
+    with served(folder) as (address, process):
+        for origin in state["origins"]:
+            origin["origin"] = address.rstrip("/")
+        with quiet_page(browser, storage_state=state) as page:
+            page.goto(f"{address}#/correct")
+            page.wait_for_selector(".corrections:text-is('1')")
+            page.wait_for_selector(".annotation .done")  # the draft is there again
+            assert page.locator(".annotation .done .tag").inner_text() == draft
+            page.locator(".annotation").focus()
+            page.keyboard.press("Shift+Enter")
+            page.wait_for_selector(".corrections:text-is('2')")
+            page.get_by_role("button", name="Train again").click()
+            page.wait_for_selector(".part:has(.after) [role=status]:has-text('Done')", timeout=30_000)
+
+
+def test_the_curves_of_a_running_training(browser: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[int] = []
+
+    def progress(number: int, done: int, total: int, finished: Epoch | None) -> None:
+        told.append(number)
+
+    with LivePage(progress, {"data": "train.txt", "output": "x.palm"}) as live, quiet_page(browser) as page:
+        address = capsys.readouterr().err.split()[-1]
+        for number in (1, 2):
+            live(number, 10, 10, Epoch(number, 100, 50, 0.5 + number / 10, dev=0.4 + number / 10))
+        page.goto(address)
+        page.wait_for_selector("text=2 passes")
+        live(3, 10, 10, Epoch(3, 80, 20, 0.9, dev=0.75, figures={"bad": 0.1}))
+        page.wait_for_selector("text=3 passes")
+        assert "75.00%" in page.locator(".summary").inner_text()
+        begun = time.perf_counter()
+    assert time.perf_counter() - begun < 10  # an open page does not hold the training up
+    assert told == [1, 2, 3]

@@ -1,0 +1,440 @@
+"""Asking models over HTTP: every kind answers what the library finds; limits and rules are kept; several requests are
+decoded together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from serve_cases import PLAIN, client, folder
+from starlette.testclient import TestClient
+
+from palmette import Classifier, Parser, Pipeline, Tagger
+from palmette.data.labels.schemes import spans
+from palmette.reports.explanation import explanation
+from palmette.serve.app import create_app
+from palmette.serve.batcher import Batcher, InFlight
+from palmette.serve.failure import Failure
+from palmette.serve.limits import Limits
+from palmette.serve.registry import Source, named_models
+from palmette.serve.training import TrainingLog
+
+ROWS = [[["We", "PRP"], ["will", "MD"], ["meet", "VB"], ["them", "PRP"]], [["On", "IN"], ["Monday", "NNP"]]]
+TEXT = "We will meet at the station.  On Monday, then!"
+
+
+def served(*names: str, **files: str) -> Source:
+    home = folder()
+    models = {name: str(next(home.glob(f"{name}.*"))) for name in names}
+    return Source(models, {"pos": str(home / "pos.palm")}, files)
+
+
+def ask(c: TestClient, name: str, **request: Any) -> list[dict[str, Any]]:
+    answer = c.post(f"/models/{name}", json=request)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["sentences"]
+
+
+# Taggers
+
+
+def test_labels_confidences_lists_and_explanations_are_those_of_the_library() -> None:
+    tagger = Tagger.load(folder() / "chunk.palm")
+    wanted = {"confidence": True, "marginals": True, "nbest": 3, "explain": True, "spans": True}
+    with client() as c:
+        found = ask(c, "chunk", sentences=ROWS, **wanted)
+    labels, scores = tagger.predict_scored(ROWS)
+    assert [one["labels"] for one in found] == labels
+    assert [one["score"] for one in found] == pytest.approx(scores)
+    sure = tagger.predict_confidence(ROWS)
+    marginals, lists = tagger.predict_marginals(ROWS), tagger.nbest(ROWS, 3)
+    for s, one in enumerate(found):
+        assert one["token_confidence"] == pytest.approx(sure[s]["token_confidence"])
+        assert one["confidence"] == pytest.approx(sure[s]["confidence"])
+        assert [(x["label"], x["start"], x["end"]) for x in one["spans"]] == [tuple(x) for x in spans(labels[s])]
+        assert [x["confidence"] for x in one["spans"]] == pytest.approx(
+            [x["confidence"] for x in sure[s]["span_confidence"]]
+        )
+        assert one["marginals"] == [pytest.approx(row) for row in marginals[s]]
+        assert [x["labels"] for x in one["nbest"]] == [x.output for x in lists[s]]
+        assert [x["score"] for x in one["nbest"]] == pytest.approx([x.score for x in lists[s]])
+        assert one["explanation"] == json.loads(json.dumps(explanation(tagger.explain(ROWS[s]))))
+
+
+def test_text_has_places_and_the_columns_of_helpers() -> None:
+    pos = Tagger.load(folder() / "pos.palm")
+    with client() as c:
+        found = ask(c, "chunk", text=TEXT)
+        assert ask(c, "chunk", texts=["Nothing.", TEXT])[1]["input"] == 1
+        whole = ask(c, "chunk", text=TEXT, split=False)
+    assert len(found) == 2
+    assert len(whole) == 1
+    for one in found:
+        words = [TEXT[a:b] for a, b in one["offsets"]]
+        assert one["tokens"] == words
+        assert [row[1] for row in one["columns"]] == pos.predict([words])[0]
+        for span in one["spans"]:
+            assert TEXT[span["start_char"] : span["end_char"]] == span["text"]
+            assert span["text"].split() == words[span["start"] : span["end"]]
+
+
+def test_allowed_labels_hold() -> None:
+    with client() as c:
+        one = ask(c, "chunk", tokens=ROWS[0], allowed=[[None, ["B-PP", "B-ADVP"], None, "O"]])[0]
+        bad = c.post("/models/chunk", json={"tokens": ROWS[0], "allowed": [[None, "X", None, None]]})
+    assert one["labels"][1] in ("B-PP", "B-ADVP")
+    assert one["labels"][3] == "O"
+    assert bad.status_code == 422
+    assert "'X'" in bad.json()["error"]
+
+
+def test_empty_sentences_and_texts() -> None:
+    with client() as c:
+        assert ask(c, "chunk", text="  ") == []
+        assert ask(c, "chunk", sentences=[]) == []
+        found = ask(c, "chunk", sentences=[[], ROWS[0]])
+    assert found[0]["labels"] == []
+    assert len(found[1]["labels"]) == 4
+
+
+# Other kinds
+
+
+def test_a_parser_a_classifier_and_a_pipeline_answer_as_the_library() -> None:
+    home = folder()
+    words = [["The", "cook", "bakes", "bread"], ["We", "go"]]
+    tagged = [[["The", "DET", "DT"], ["cook", "NOUN", "NN"], ["bakes", "VERB", "VBZ"]]]
+    with client(served("parser", "class", "en")) as c:
+        parsed = ask(c, "parser", sentences=tagged, nbest=2)
+        classes = ask(c, "class", sentences=words, explain=True)
+        annotated = ask(c, "en", text="The cook bakes bread. We go.")
+        from_words = ask(c, "en", sentences=words)
+        kinds = {row["name"]: row["kind"] for row in c.get("/models").json()["models"]}
+    assert kinds == {"parser": "parser", "class": "classifier", "en": "pipeline"}
+    parser, classifier, pipeline = (
+        Parser.load(home / "parser.palm"),
+        Classifier.load(home / "class.palm"),
+        Pipeline.load(home / "en.palm"),
+    )
+    assert list(zip(parsed[0]["heads"], parsed[0]["relations"], strict=True)) == parser.predict(tagged)[0]
+    best = parser.nbest(tagged, 2)[0]
+    assert [list(zip(x["heads"], x["relations"], strict=True)) for x in parsed[0]["nbest"]] == [x.output for x in best]
+    assert [one["class"] for one in classes] == classifier.predict(words).tolist()
+    assert [one["score"] for one in classes] == pytest.approx(classifier.decision_function(words).tolist())
+    assert [one["structures"] for one in classes] == classifier.structures(words)
+    document = pipeline("The cook bakes bread. We go.").to_dict()["sentences"]
+    assert [{k: v for k, v in one.items() if k != "input"} for one in annotated] == document
+    assert [word["form"] for word in from_words[1]["words"]] == words[1]
+
+
+def test_what_a_kind_does_not_have_is_said() -> None:
+    with client(served("class", "theirs")) as c:
+        assert c.post("/models/class", json={"text": "a", "nbest": 2}).status_code == 422
+        text = c.post("/models/theirs", json={"text": "a"})
+    assert text.status_code == 422
+    assert "attributes" in text.json()["error"]
+
+
+def test_models_of_other_tools(corpora: Path) -> None:
+    import pycrfsuite
+
+    theirs = pycrfsuite.Tagger()
+    theirs.open(str(folder() / "theirs.crfsuite"))
+    attributes = [["w=We"], ["w=go"], ["w=there"]]
+    crfpp = corpora / "downstream" / "crfpp.model.txt.gz"
+    lines = (corpora / "downstream" / "crfpp-input.txt").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+    columns = [line.split()[:2] for line in lines]
+    source = Source({"theirs": str(folder() / "theirs.crfsuite"), "crfpp": str(crfpp)})
+    with client(source) as c:
+        assert ask(c, "theirs", tokens=attributes)[0]["labels"] == theirs.tag(attributes)
+        found = ask(c, "crfpp", tokens=columns, nbest=2)[0]
+        as_text = c.post("/models/crfpp/columns", content="\n".join(map("\t".join, columns)) + "\n", headers=PLAIN)
+    assert found["labels"] == Tagger.load(crfpp).predict([columns])[0]
+    assert found["nbest"][0]["probability"] is not None
+    assert [line.split()[-1] for line in as_text.text.strip().split("\n")] == found["labels"]
+
+
+def test_columns_are_those_that_tag_writes(tmp_path: Path) -> None:
+    text = "We PRP\nwill MD\n\nOn IN\nMonday NNP\n"
+    (tmp_path / "in.txt").write_text(text)
+    Tagger.load(folder() / "chunk.palm").tag_file(tmp_path / "in.txt", tmp_path / "out.txt")
+    with client() as c:
+        first = c.post("/columns", content=text, headers=PLAIN)
+        named = c.post("/columns?model=chunk", content=text, headers=PLAIN)
+        words = c.post("/models/chunk/columns", content="We\nwill\n", headers=PLAIN)
+        bad = c.post("/columns", content=b"\xff\xfe", headers=PLAIN)
+    assert first.text == named.text == (tmp_path / "out.txt").read_text()
+    assert words.text.splitlines()[0].startswith("We\tB-")
+    assert bad.status_code == 422
+
+
+# Rules and limits
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        ({"content": b"{", "headers": {"content-type": "application/json"}}, 400),
+        ({"json": {}}, 400),
+        ({"json": {"text": "a", "tokens": ["a"]}}, 400),
+        ({"json": {"text": "a", "colour": 1}}, 400),
+        ({"json": {"tokens": [1]}}, 400),
+        ({"json": {"text": "a", "nbest": 101}}, 400),
+        ({"content": b'{"text": "\\ud800"}', "headers": {"content-type": "application/json"}}, 400),
+        ({"content": b'{"text": "a"}', "headers": PLAIN}, 415),
+        ({"json": {"tokens": ["a", ["b", "c"]]}}, 422),
+        ({"json": {"tokens": [{"a": 1}]}}, 422),
+        ({"json": {"tokens": ["a"], "beam": 2}}, 422),
+        ({"json": {"text": "a " * 3000, "split": False}}, 413),
+        ({"json": {"text": "a. " * 5000, "nbest": 100}}, 413),
+        ({"json": {"text": "x" * 200_000}}, 413),
+    ],
+)
+def test_bad_requests_have_clear_answers(request_: dict[str, Any], status: int) -> None:
+    with client(limits=Limits(body=100_000, tokens=20_000, sentence=2000, cells=500_000)) as c:
+        answer = c.post("/models/chunk", **request_)
+    assert answer.status_code == status, answer.text
+    assert answer.json()["error"]
+
+
+def test_addresses_and_methods() -> None:
+    with client() as c:
+        assert c.get("/models/nobody").status_code == 404
+        assert c.get("/nothing").status_code == 404
+        assert c.put("/models/chunk").status_code == 405
+        assert c.get("/static/../../etc/passwd").status_code == 404
+        assert c.get("/static/%2e%2e/%2e%2e/pyproject.toml").status_code == 404
+        assert c.post("/models/chunk/view/nothing", json={}).status_code == 404
+        assert c.post("/models/chunk/view/errors", json={"file": "/etc/passwd"}).status_code == 404
+
+
+def test_headers_of_every_answer() -> None:
+    with client() as c:
+        for answer in (c.get("/health"), c.get("/nothing"), c.post("/models/chunk", content=b"x")):
+            policy = answer.headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_other_sites_and_names_are_refused() -> None:
+    with client() as c:
+        assert c.get("/models", headers={"host": "evil.example"}).status_code == 403
+        assert c.get("/models", headers={"origin": "http://evil.example"}).status_code == 403
+        assert c.get("/models", headers={"origin": "null"}).status_code == 403
+        assert c.get("/models", headers={"origin": "http://localhost"}).status_code == 200
+    with client(hosts=None) as c:
+        assert c.get("/models", headers={"host": "any.example"}).status_code == 200
+
+
+def test_a_token_is_asked_for() -> None:
+    with client(token="sesame") as c:
+        assert c.get("/health").status_code == 200
+        assert c.get("/models").status_code == 401
+        assert c.get("/models", headers={"authorization": "Bearer sesam"}).status_code == 401
+        assert c.get("/models", headers={"authorization": "Basic sesame"}).status_code == 401
+        assert c.get("/models", headers={"authorization": "bearer sesame"}).status_code == 200
+
+
+def test_a_request_that_takes_too_long_is_answered_and_its_work_ends() -> None:
+    with client(limits=Limits(seconds=0.3)) as c:
+        service = c.app.service  # type: ignore[attr-defined]
+        ended = threading.Event()
+
+        def slow(model: Any, request: Any) -> Any:
+            time.sleep(0.6)
+            ended.set()
+            return {}
+
+        service.views = {"slow": slow}
+        answer = c.post("/models/chunk/view/slow", json={})
+        assert answer.status_code == 408
+        assert ended.wait(5)
+
+
+def test_too_many_requests_are_sent_away() -> None:
+    async def run() -> list[Any]:
+        with ThreadPoolExecutor(1) as pool:
+            gate = threading.Event()
+
+            def decode(sentences: list[Any], text: bool) -> list[Any]:
+                gate.wait(5)
+                return sentences
+
+            batcher = Batcher(decode, lambda found, a, b: found[a:b], pool, threads=1, most_waiting=2)
+            tasks = [asyncio.create_task(batcher.submit([[k]], False, 1)) for k in range(1)]
+            await asyncio.sleep(0.05)  # the first one has a thread
+            tasks += [asyncio.create_task(batcher.submit([[k]], False, 1)) for k in range(1, 4)]
+            await asyncio.sleep(0.05)
+            gate.set()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+    found = asyncio.run(run())
+    assert found[:3] == [[[0]], [[1]], [[2]]]
+    assert isinstance(found[3], Failure)
+    assert found[3].status == 429
+
+
+def test_a_request_that_is_alone_is_decoded_at_once_and_others_wait_for_each_other() -> None:
+    sizes: list[int] = []
+
+    def decode(sentences: list[Any], text: bool) -> list[Any]:
+        sizes.append(len(sentences))
+        return sentences
+
+    async def run() -> None:
+        in_flight = InFlight()
+        with ThreadPoolExecutor(1) as pool:
+            batcher = Batcher(
+                decode, lambda found, a, b: found[a:b], pool, threads=1, most_waiting=9, in_flight=in_flight
+            )
+            await batcher.submit([[0]], False, 1)  # it measures how long a token takes
+            in_flight.tasks = ["one"]
+            coroutine = batcher.submit([[1]], False, 1)
+            with pytest.raises(StopIteration):  # there is nothing that it waits for
+                coroutine.send(None)
+            in_flight.tasks = ["one", "two", "three"]
+            found = await asyncio.gather(*(batcher.submit([[k]], False, 1) for k in range(3)))
+            assert found == [[[0]], [[1]], [[2]]]
+
+    asyncio.run(run())
+    assert sizes == [1, 1, 3]
+
+
+def test_requests_that_arrive_together_are_decoded_together_and_one_bad_one_spoils_none() -> None:
+    async def run() -> tuple[list[int], Any]:
+        app = create_app(source=served("chunk"))
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as c:
+            bodies: list[Any] = [{"tokens": ROWS[k % 2]} for k in range(20)]
+            bodies[7] = {"tokens": [["only"]]}
+            answers = await asyncio.gather(*(c.post("/models/chunk", json=body) for body in bodies))
+        batcher = app.service.batchers["chunk"]
+        assert batcher.batched == 20
+        assert batcher.batches < 20
+        labels = [one.json()["sentences"][0]["labels"] for k, one in enumerate(answers) if k != 7]
+        app.service.close()
+        return [one.status_code for one in answers], labels
+
+    statuses, labels = asyncio.run(run())
+    assert statuses == [200] * 7 + [422] + [200] * 12
+    expected = Tagger.load(folder() / "chunk.palm").predict([ROWS[k % 2] for k in range(20) if k != 7])
+    assert labels == expected
+
+
+# Looking at the server
+
+
+def test_the_description_names_every_address_and_its_types() -> None:
+    with client() as c:
+        found = c.get("/openapi.json").json()
+        overview = c.get("/models").json()
+    assert found["openapi"].startswith("3.1")
+    post = found["paths"]["/models/{name}"]["post"]
+    assert post["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/Request")
+    assert set(found["components"]["schemas"]["Request"]["properties"]) >= {"text", "tokens", "nbest", "explain"}
+    refs = {ref for ref in json.dumps(found).split('"') if ref.startswith("#/components/schemas/")}
+    assert {ref.rpartition("/")[2] for ref in refs} <= set(found["components"]["schemas"])
+    assert overview["models"][0]["labels"]
+    assert overview["models"][0]["helpers"] == ["pos"]
+
+
+def test_metrics_count() -> None:
+    with client() as c:
+        ask(c, "chunk", sentences=ROWS)
+        c.get("/nothing")
+        text = c.get("/metrics").text
+    assert 'palmette_requests_total{address="/models/{name}",status="200"} 1' in text
+    assert 'palmette_requests_total{address="other",status="404"} 1' in text
+    assert 'palmette_tokens_total{model="chunk"} 6' in text
+    assert 'palmette_request_seconds_count{address="/models/{name}"} 1' in text
+
+
+def test_views_get_the_model_and_the_files_of_the_server() -> None:
+    with client(served("chunk", test=str(folder() / "test.txt"))) as c:
+        answer = c.post("/models/chunk/view/trellis", json={"text": "We go."})
+        errors = c.post("/models/chunk/view/errors", json={"file": "test"})
+        long = c.post("/models/chunk/view/trellis", json={"tokens": ["a"] * 3000})
+        wrong = c.post("/models/chunk/view/trellis", json={"text": 1})
+    assert answer.status_code == 200, answer.text
+    assert errors.status_code == 200, errors.text
+    assert errors.json()["scores"]["tokens"] > 1000
+    assert long.status_code == 413
+    assert wrong.status_code == 422
+
+
+def test_the_log_of_a_training() -> None:
+    log = TrainingLog({"model": "x"})
+    log.append({"pass": 1})
+    app = create_app(training=log)
+    with TestClient(app, base_url="http://localhost") as c:
+        assert c.get("/training").json() == {
+            "records": [{"pass": 1}], "next": 1, "finished": False, "outcome": None, "about": {"model": "x"},
+        }  # fmt: skip
+        log.append({"pass": 2})
+        assert c.get("/training?after=1").json()["records"] == [{"pass": 2}]
+        assert c.get("/training?after=x").status_code == 400
+        log.finish({"best": 2})
+        events = c.get("/training/events").text
+    assert [line for line in events.splitlines() if line.startswith("event")] == [
+        "event: about", "event: record", "event: record", "event: finished",
+    ]  # fmt: skip
+
+
+def test_names_of_models(tmp_path: Path) -> None:
+    assert named_models(["a/chunk.palm", "other=b.palm"]) == {"chunk": "a/chunk.palm", "other": "b.palm"}
+    with pytest.raises(ValueError, match="two models"):
+        named_models(["a/x.palm", "b/x.palm"])
+    with pytest.raises(ValueError, match="cannot be a name"):
+        named_models(["a b.palm"])
+
+
+# Label Studio
+
+CONFIG = '<View><Labels name="ner" toName="doc"><Label value="NP"/></Labels><Text name="doc" value="$body"/></View>'
+
+
+def test_label_studio_gets_spans_as_regions() -> None:
+    with client() as c:
+        assert c.post("/setup", json={"project": "1", "schema": CONFIG}).json() == {"model_version": "chunk-1"}
+        tasks = [{"id": 1, "data": {"body": TEXT}}, {"id": 2, "data": {"body": "We go."}}]
+        answer = c.post("/predict", json={"tasks": tasks, "label_config": CONFIG, "project": "1.2", "params": {}})
+        found = answer.json()["results"]
+        spans = [span for one in ask(c, "chunk", text=TEXT) for span in one["spans"]]
+        lost = c.post("/predict", json={"tasks": [{"data": {"x": 1}}]})
+    assert len(found) == 2
+    assert [(r["value"]["start"], r["value"]["end"], r["value"]["labels"]) for r in found[0]["result"]] == [
+        (span["start_char"], span["end_char"], [span["label"]]) for span in spans
+    ]
+    first = found[0]["result"][0]
+    assert (first["from_name"], first["to_name"], first["type"]) == ("ner", "doc", "labels")
+    assert 0 < first["score"] <= 1
+    assert lost.status_code == 422
+
+
+def test_label_studios_annotations_become_corrections(tmp_path: Path) -> None:
+    regions = [
+        {"value": {"start": 0, "end": 2, "labels": ["NP"]}},
+        {"value": {"start": 3, "end": 12, "labels": ["VP"]}},
+    ]
+    event = {
+        "action": "ANNOTATION_CREATED",
+        "task": {"id": 5, "data": {"text": TEXT}},
+        "annotation": {"result": regions},
+    }
+    source = served("chunk")._replace(corrections=str(tmp_path))
+    with client(source) as c:
+        answer = c.post("/webhook", json=event)
+        assert answer.status_code == 201, answer.text
+        assert c.post("/webhook", json={"action": "PROJECT_UPDATED"}).json()["status"] == "ignored"
+        assert c.post("/train", json={"event": "START_TRAINING"}).status_code == 409  # no training data
+        found = c.get("/models/chunk/corrections").json()["corrections"]
+    assert [one["id"] for one in found] == ["labelstudio-5-1", "labelstudio-5-2"]
+    assert found[0]["labels"] == ["B-NP", "B-VP", "I-VP", "O", "O", "O", "O"]

@@ -1,0 +1,278 @@
+"""Correction sessions: what was confirmed stays, sentences are picked as the library picks them, files can be read as
+training data, and a training in the background replaces the model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from serve_cases import client, folder
+from starlette.testclient import TestClient
+
+from palmette import Tagger, pick
+from palmette.data.corpus import Corpus, column_of_strings
+from palmette.data.formats.registry import read_corpus
+from palmette.data.formats.spec import FormatSpec
+from palmette.data.labels.mask import label_names, training_mask
+from palmette.data.merge import merged
+from palmette.serve.correction_data import corpus_of, file_bytes, written_format
+from palmette.serve.journal import Journal
+from palmette.serve.registry import Source
+from palmette.serve.types import Correction
+
+TOKENS = [["On", "IN"], ["Monday", "NNP"], ["we", "PRP"]]
+ONE: dict[str, Any] = {"id": "a", "tokens": TOKENS, "labels": ["B-PP", None, ["B-NP", "O"]]}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A model with its data, to be corrected and replaced."""
+    for name in ("chunk.palm", "small.txt", "dev.txt", "test.txt"):
+        shutil.copy(folder() / name, tmp_path / name)
+    return tmp_path
+
+
+@pytest.fixture
+def c(home: Path) -> Iterator[TestClient]:
+    with client(source(home)) as made:
+        yield made
+
+
+def source(home: Path, **more: str) -> Source:
+    files = {"train": "small.txt", "dev": "dev.txt", "pool": "test.txt"}
+    return Source({"chunk": str(home / "chunk.palm")}, {}, {name: str(home / file) for name, file in files.items()})
+
+
+# The journal
+
+
+def test_corrections_are_kept_listed_replaced_and_taken_back(c: TestClient, home: Path) -> None:
+    answer = c.post("/models/chunk/corrections", json={"corrections": [ONE, {**ONE, "id": None}]})
+    assert answer.status_code == 201, answer.text
+    first, second = answer.json()["ids"]
+    assert first == "a"
+    changed = {**ONE, "labels": ["B-PP", "B-NP", "B-NP"], "source": "line 7"}
+    assert c.post("/models/chunk/corrections", json={"corrections": [changed]}).json()["corrections"] == 2
+    found = c.get("/models/chunk/corrections").json()
+    assert found["total"] == 2
+    assert found["corrections"][0]["labels"] == ["B-PP", "B-NP", "B-NP"]
+    assert found["corrections"][0]["source"] == "line 7"
+    assert c.get("/models/chunk/corrections?after=1&limit=5").json()["corrections"][0]["id"] == second
+    assert c.delete(f"/models/chunk/corrections/{second}").json() == {"corrections": 1}
+    assert c.delete(f"/models/chunk/corrections/{second}").status_code == 404
+    with client(source(home)) as again:  # another server of the same files
+        assert [one["id"] for one in again.get("/models/chunk/corrections").json()["corrections"]] == ["a"]
+        assert again.get("/models/chunk").json()["corrections"] == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"labels": ["B-PP"]},
+        {"labels": [None, None, None]},
+        {"labels": ["B-PP", "X", None]},
+        {"labels": ["B-PP", [], None]},
+        {"tokens": ["On", "Monday", "we"]},
+        {"tokens": [["On", "IN"], ["Mon\tday", "NNP"], ["we", ""]]},
+    ],
+)
+def test_corrections_that_do_not_fit_are_refused(c: TestClient, home: Path, change: dict[str, Any]) -> None:
+    answer = c.post("/models/chunk/corrections", json={"corrections": [ONE | change]})
+    assert answer.status_code == 422
+    assert not (home / "chunk.corrections.jsonl").exists()
+
+
+def test_an_incomplete_last_line_is_left_out_and_the_next_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "x.corrections.jsonl"
+    journal = Journal(path)
+    journal.add([Correction(tokens=["a"], labels=["A"], id=name) for name in ("1", "2", "3")])
+    journal.close()
+    whole = path.read_bytes()
+    ends = [k + 1 for k, byte in enumerate(whole) if byte == 10]
+    places = {*range(0, len(whole), 7), *(end + k for end in ends for k in (-2, -1, 0, 1))}
+    for cut in sorted(place for place in places if place <= len(whole)):  # where a process may have died
+        path.write_bytes(whole[:cut])
+        found = Journal(path)
+        kept = [one.id for one in found.all()]
+        complete = sum(end <= cut for end in ends) + (cut + 1 in ends)  # a line without its end is whole, too
+        assert kept == ["1", "2", "3"][:complete]
+        found.add([Correction(tokens=["b"], labels=[None, "B"][1:], id="new")])
+        found.close()
+        assert [one.id for one in Journal(path).all()] == [*kept, "new"]
+
+
+def test_a_disk_that_is_full_confirms_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "x.corrections.jsonl")
+    journal.add([Correction(tokens=["a"], labels=["A"], id="1")])
+
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        with pytest.raises(ValueError, match="No space left"):
+            journal.add([Correction(tokens=["a"], labels=["A"], id="2")])
+    assert [one.id for one in journal.all()] == ["1"]
+    journal.add([Correction(tokens=["a"], labels=["A"], id="3")])
+    journal.close()
+    assert {one.id for one in Journal(journal.path).all()} >= {"1", "3"}
+
+
+# Picking
+
+
+def test_picked_sentences_are_those_that_the_library_picks(c: TestClient, home: Path) -> None:
+    tagger = Tagger.load(home / "chunk.palm")
+    spec = FormatSpec(has_label=False)
+    pool, train = (read_corpus(home / name, spec) for name in ("test.txt", "small.txt"))
+    rows = [[tuple(row[:2]) for row in pool.sentence(s)] for s in range(pool.n_sentences)]
+    known = [[tuple(row[:2]) for row in train.sentence(s)] for s in range(train.n_sentences)]
+    assert c.post("/models/chunk/pick", json={"n": 5, "by": "entropy"}).status_code == 200
+    answer = c.post("/models/chunk/pick", json={"n": 5, "by": "margin"}).json()
+    assert answer["pool"] == len(rows)
+    expected = pick(tagger, rows, 5, by="margin", exclude=known)
+    assert [one["id"] for one in answer["sentences"]] == [f"pool-{one.sentence + 1}" for one in expected]
+    first = answer["sentences"][0]
+    assert first["uncertainty"] == pytest.approx(expected[0].uncertainty)
+    assert first["labels"] == tagger.predict([[row[:2] for row in first["columns"]]])[0]
+    c.post("/models/chunk/corrections", json={"corrections": [
+        {"id": first["id"], "tokens": [row[:2] for row in first["columns"]], "labels": first["labels"]}
+    ]})  # fmt: skip
+    again = c.post("/models/chunk/pick", json={"n": 5, "by": "margin"}).json()["sentences"]
+    assert first["id"] not in [one["id"] for one in again]
+    sent = c.post("/models/chunk/pick", json={"n": 1, "sentences": [TOKENS, TOKENS]}).json()
+    assert (sent["pool"], len(sent["sentences"])) == (2, 1)
+
+
+# Files
+
+
+def corrections() -> list[Correction]:
+    return [Correction(tokens=TOKENS, labels=ONE["labels"]), Correction(tokens=TOKENS[:1], labels=["B-PP"])]
+
+
+@pytest.mark.parametrize(
+    ("reading", "ending"),
+    [
+        (None, ".txt"),
+        ({"format": "columns", "separator": "space"}, ".txt"),
+        ({"format": "columns", "separator": "comma", "columns": ["1", "3"], "label": "0"}, ".txt"),
+        ({"format": "conllu", "columns": ["form", "xpos"], "label": "misc"}, ".conllu"),
+        ({"format": "jsonl", "columns": ["words", "pos"], "label": "chunks"}, ".jsonl"),
+    ],
+)
+def test_files_of_corrections_are_read_as_training_data(tmp_path: Path, reading: Any, ending: str) -> None:
+    spec = written_format(reading, attributes=False)
+    path = tmp_path / f"x{ending}"
+    path.write_bytes(file_bytes(corrections(), spec))
+    corpus = read_corpus(path, spec.labelled().resolved(path))
+    assert [corpus.sentence(s) for s in range(2)] == [TOKENS, TOKENS[:1]]
+    assert corpus.labels is not None
+    assert corpus.labels.cells() == ["B-PP", "?", "B-NP|O", "B-PP"]
+
+
+def test_attributes_are_written_as_crfsuite_reads_them(tmp_path: Path) -> None:
+    tokens: list[Any] = [{"w": "a:b", "long": True, "no": False, "size": 0.5}, ["w=c", "x"]]
+    path = tmp_path / "x.crfsuite"
+    path.write_bytes(file_bytes([Correction(tokens=tokens, labels=["A", "B"])], written_format(None, attributes=True)))
+    corpus = read_corpus(path, FormatSpec(format="attributes"))
+    assert corpus.attributes is not None
+    assert corpus.attributes.names.cells() == ["w:a:b", "long", "size", "w=c", "x"]
+    assert corpus.attributes.val.tolist() == [1, 1, 0.5, 1, 1]
+
+
+def test_the_file_can_be_fetched_and_saved(c: TestClient, home: Path) -> None:
+    c.post("/models/chunk/corrections", json={"corrections": [ONE]})
+    fetched = c.get("/models/chunk/corrections/file")
+    assert fetched.headers["content-disposition"] == 'attachment; filename="chunk.corrections.txt"'
+    saved = c.post("/models/chunk/corrections/save", json={}).json()
+    assert saved == {"file": "chunk.corrections.txt", "sentences": 1}
+    assert (home / saved["file"]).read_bytes() == fetched.content
+    corpus = read_corpus(home / saved["file"])
+    assert corpus.labels is not None
+    assert corpus.labels.cells() == ["B-PP", "?", "B-NP|O"]
+
+
+# Learning again
+
+
+def test_what_is_partly_known_allows_its_labels() -> None:
+    """The mask of merged data by its definition: one label, several, or all."""
+    gold = Corpus(np.array([0, 2]), [column_of_strings("ab"), column_of_strings("xy")], column_of_strings(["O", "?"]))
+    both = merged(gold, corpus_of(corrections(), "columns", "it", ["O", "?", "B-PP", "B-NP"]))
+    assert both.n_sentences == 3
+    assert [row[0] for row in both.sentence(1)] == ["On", "Monday", "we"]
+    labels = list(label_names(both))
+    mask = training_mask(both, labels)
+    allowed = []
+    for row in mask.rows.tolist():
+        every = [*[{k} for k in range(len(labels))], set(range(len(labels)))]
+        every += [set(np.flatnonzero(one).tolist()) for one in mask.sets]
+        allowed.append({labels[k] for k in every[row]})
+    assert allowed == [{"O"}, {"?"}, {"B-PP"}, set(labels), {"B-NP", "O"}, {"B-PP"}]
+
+
+def finished(c: TestClient) -> dict[str, Any]:
+    until = time.monotonic() + 60
+    while (state := c.get("/models/chunk/retrain").json())["state"] == "running":
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    found: dict[str, Any] = state
+    return found
+
+
+def test_a_training_replaces_the_model_and_keeps_the_old_one(c: TestClient, home: Path) -> None:
+    old = (home / "chunk.palm").read_bytes()
+    strange = {"id": "s", "tokens": [["Zork", "NNP"], ["blorb", "VBZ"]], "labels": ["B-PP", None]}
+    c.post("/models/chunk/corrections", json={"corrections": [strange]})
+    begun = c.post("/models/chunk/retrain", json={"replace": "always", "weight": 20})
+    assert begun.status_code == 202, begun.text
+    assert c.post("/models/chunk/retrain", json={}).status_code == 409
+    state = finished(c)
+    assert state["state"] == "done", state
+    assert state["replaced"] is True
+    assert state["corrections"] == 1
+    assert [row["pass"] for row in state["log"]] == [1, 2, 3]
+    tagger, dev = Tagger.load(home / "chunk.palm"), read_corpus(home / "dev.txt")
+    assert state["measure"] == "F1"
+    assert state["after"] == pytest.approx(tagger.evaluate(dev).f1)
+    assert state["before"] == pytest.approx(Tagger.load(home / "chunk.before.palm").evaluate(dev).f1)
+    assert (home / "chunk.before.palm").read_bytes() == old
+    found = c.post("/models/chunk", json={"tokens": strange["tokens"]}).json()["sentences"][0]["labels"]
+    assert found[0] == "B-PP"
+    assert c.get("/models/chunk").json()["generation"] == 2
+    assert not list(home.glob(".retrain*"))
+
+
+def test_a_training_may_only_report_or_be_stopped(c: TestClient, home: Path) -> None:
+    old = (home / "chunk.palm").read_bytes()
+    c.post("/models/chunk/retrain", json={"replace": "never"})
+    assert finished(c)["replaced"] is False
+    c.post("/models/chunk/retrain", json={"replace": "always"})
+    assert c.delete("/models/chunk/retrain").json()["state"] == "stopped"
+    assert (home / "chunk.palm").read_bytes() == old
+    assert not list(home.glob(".retrain*"))
+
+
+def test_a_training_that_fails_says_why(c: TestClient, home: Path) -> None:
+    (home / "small.txt").write_text("broken NN B-NP\nline\n")
+    c.post("/models/chunk/retrain", json={})
+    state = finished(c)
+    assert state["state"] == "failed"
+    assert "small.txt:2" in state["error"]
+
+
+def test_what_cannot_be_corrected_or_trained() -> None:
+    home = folder()
+    models = {"en": str(home / "en.palm"), "theirs": str(home / "theirs.crfsuite")}
+    with client(Source(models, {}, {"train": str(home / "small.txt")})) as c:
+        assert c.post("/models/en/corrections", json={"corrections": [ONE]}).status_code == 409
+        assert c.post("/models/theirs/retrain", json={}).status_code == 409
+        assert c.post("/models/theirs/pick", json={}).status_code == 409
+        assert json.loads(c.get("/models/theirs/retrain").content)["state"] == "idle"

@@ -1,0 +1,216 @@
+"""A server as a process of its own: it stops without losing a request, takes over a replaced file, survives slow and
+broken clients, and keeps what it has confirmed when it is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from cli_run import Cli
+from serve_cases import folder
+
+from palmette import Tagger
+
+COMMAND = [sys.executable, "-m", "palmette"]
+HEAD = b"POST /models/chunk HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+TOKENS = [["On", "IN"], ["Monday", "NNP"], ["we", "PRP"]]
+
+
+class Process:
+    """`palmette serve` in a folder with a model."""
+
+    def __init__(self, home: Path, *options: str) -> None:
+        self.process = subprocess.Popen(
+            [*COMMAND, "serve", str(home / "chunk.palm"), "--port", "0", *options], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        self.address = line.split(" at ")[1].split()[0]
+        self.port = int(self.address.rpartition(":")[2])
+
+    def post(self, path: str, body: Any) -> Any:
+        return httpx.post(self.address + path, json=body, timeout=30)
+
+    def connected(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), 10)
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(10)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("serve")
+    shutil.copy(folder() / "chunk.palm", made / "chunk.palm")
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(shared_home: Path) -> Iterator[Process]:
+    """One server for several tests, the last of which stops it."""
+    made = Process(shared_home, "--timeout", "2")
+    yield made
+    made.end()
+
+
+def test_slow_endless_and_broken_clients_are_sent_away(server: Process) -> None:
+    cases = {
+        b"GET /health HTT": b" 408 ",  # a head that does not end
+        HEAD + b"content-length: 100\r\n\r\n{": b" 408 ",  # a body that does not come
+        HEAD + b"content-length: 99999999\r\n\r\n{": b" 413 ",
+        HEAD + b"x: " + b"y" * 70_000: b" 431 ",
+        b"\0\1\2\3\r\n\r\n": b" 400 ",
+        HEAD + b"transfer-encoding: chunked\r\n\r\nzz\r\n": b" 400 ",
+    }
+    open_: list[tuple[socket.socket, bytes]] = []
+    for data, status in cases.items():
+        one = server.connected()
+        one.sendall(data)
+        open_.append((one, status))
+    idle = server.connected()
+    assert server.post("/models/chunk", {"tokens": TOKENS}).status_code == 200  # others are served meanwhile
+    for one, status in open_:
+        with one:
+            assert status in one.recv(65536)
+    with idle:
+        assert idle.recv(1) == b""  # a connection without a request is closed
+    assert server.post("/models/chunk", {"tokens": TOKENS}).status_code == 200
+
+
+def test_a_replaced_file_is_taken_over_and_no_request_is_lost(server: Process, shared_home: Path) -> None:
+    home, sentence = shared_home, [list(row) for row in TOKENS]
+    Tagger().fit([[tuple(row) for row in TOKENS]] * 3, [["X", "Y", "Z"]] * 3).save(home / "new.palm")
+    answers: list[Any] = []
+    stop = threading.Event()
+
+    def ask() -> None:
+        with httpx.Client(base_url=server.address, timeout=30) as c:
+            while not stop.is_set():
+                found = c.post("/models/chunk", json={"tokens": sentence})
+                answers.append((found.status_code, found.json()["sentences"][0]["labels"]))
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    (home / "broken.palm").write_bytes(b"not a model")
+    os.replace(home / "new.palm", home / "chunk.palm")
+    until = time.monotonic() + 20
+    while not (answers and answers[-1][1] == ["X", "Y", "Z"]) and time.monotonic() < until:
+        time.sleep(0.02)
+    os.replace(home / "broken.palm", home / "chunk.palm")
+    while not httpx.get(f"{server.address}/models/chunk").json()["reload_error"] and time.monotonic() < until:
+        time.sleep(0.02)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert {status for status, _ in answers} == {200}
+    assert answers[-1][1] == ["X", "Y", "Z"]  # a file that is no model changes nothing
+    assert httpx.get(f"{server.address}/health").json()["models"] == {"chunk": 2}
+
+
+def test_it_stops_when_what_it_began_is_answered(server: Process) -> None:
+    """A request that is half sent when the signal comes is read to its end and answered."""
+    body = json.dumps({"tokens": TOKENS}).encode()
+    with server.connected() as half:
+        half.sendall(HEAD + f"content-length: {len(body)}\r\n\r\n".encode() + body[:10])
+        httpx.get(f"{server.address}/health")  # the loop has seen the head by now
+        server.process.send_signal(signal.SIGTERM)
+        until = time.monotonic() + 5
+        while time.monotonic() < until:  # it does not listen any more
+            try:
+                server.connected().close()
+            except OSError:
+                break
+        half.sendall(body[10:])
+        answer = half.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert server.process.wait(10) == 0
+
+
+def test_a_busy_port_a_missing_file_and_an_open_door_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli, model = Cli(tmp_path, capsys, monkeypatch), str(folder() / "chunk.palm")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        busy = cli("serve", model, "--port", str(taken.getsockname()[1]))
+    assert busy.code == 2
+    assert "choose another --port" in busy.err
+    lost = cli("serve nothing.palm")
+    assert lost.code == 1
+    assert "nothing.palm" in lost.err
+    assert cli("serve", model, "--train", "nothing.txt").code == 2
+    monkeypatch.setattr("palmette.serve.run.serve", lambda app, listener, ready: listener.close())
+    assert "--token" in cli("serve", model, "--host", "0.0.0.0", "--port", "0").err
+    assert "--token" not in cli("serve", model, "--host", "0.0.0.0", "--port", "0", "--token", "x").err
+
+
+def test_a_killed_server_has_kept_every_correction_that_it_confirmed(tmp_path: Path) -> None:
+    home = tmp_path
+    shutil.copy(folder() / "chunk.palm", home / "chunk.palm")
+    server = Process(home)
+    confirmed: list[str] = []
+
+    def correct(name: str) -> None:
+        with httpx.Client(base_url=server.address, timeout=10) as c:
+            for k in range(10_000):
+                one = {"id": f"{name}-{k}", "tokens": TOKENS, "labels": ["B-PP", None, "O"]}
+                try:
+                    answer = c.post("/models/chunk/corrections", json={"corrections": [one]})
+                except httpx.HTTPError:
+                    return
+                if answer.status_code == 201:
+                    confirmed.extend(answer.json()["ids"])
+
+    threads = [threading.Thread(target=correct, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    while len(confirmed) < 30:
+        time.sleep(0.005)
+    server.process.kill()  # in the middle of requests
+    for thread in threads:
+        thread.join()
+    server.end()
+    again = Process(home)
+    try:
+        found = httpx.get(f"{again.address}/models/chunk/corrections").json()["corrections"]
+        assert set(confirmed) <= {one["id"] for one in found}
+        assert all(one["labels"] == ["B-PP", None, "O"] for one in found)
+    finally:
+        again.end()
+
+
+def test_tag_streams_over_a_pipe() -> None:
+    model = folder() / "chunk.palm"
+    process = subprocess.Popen(
+        [*COMMAND, "tag", str(model), "-", "--stream"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    expected = Tagger.load(model).predict([TOKENS])[0]
+    for _ in range(3):
+        process.stdin.write("".join(f"{word} {tag}\n" for word, tag in TOKENS) + "\n")
+        process.stdin.flush()  # the input stays open
+        lines = [process.stdout.readline() for _ in range(4)]
+        assert lines == [f"{word} {tag} {label}\n" for (word, tag), label in zip(TOKENS, expected, strict=True)] + [
+            "\n"
+        ]
+    process.stdin.close()
+    assert process.stdout.read() == ""
+    process.stdout.close()
+    assert process.wait(20) == 0
