@@ -4,37 +4,30 @@ workspace per thread. What a workspace held before never matters for a tree."""
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from palmette.data.corpus import column_of_types
-from palmette.kernels.tree.forms import SearchOptions, Workspace, make_workspace
-
-if TYPE_CHECKING:
-    from palmette.structures.tree.model import ParserModel
+from palmette.kernels.tree.forms import Grammar, SearchOptions, Workspace, make_workspace
 
 SHORT = 64  # words of a text whose workspace is kept
 WIDEST = 64  # beam of such a workspace
 
 
 class Kept:
-    """What follows from the templates and actions of a parser as it is now."""
+    """What follows from some parts of a parser, as long as it has them. relations: their names, `root` is one."""
 
-    def __init__(self, model: ParserModel) -> None:
-        from palmette.structures.tree.model import make_grammar
-
-        self._of = model.templates, model.actions, model.root, model.settings
-        names = model.relations
-        self.relations = column_of_types(np.zeros(0, np.int32), names)
-        self.root = np.int32(names.index(model.root))
-        self.grammar = make_grammar(model.templates, model.actions, names, model.settings)
+    def __init__(self, parts: Sequence[Any], grammar: Grammar, relations: Sequence[str], root: str) -> None:
+        self.parts, self.grammar = parts, grammar
+        self.relations = column_of_types(np.zeros(0, np.int32), relations)
+        self.root = np.int32(relations.index(root))
         self._local = threading.local()
 
-    def fits(self, model: ParserModel) -> bool:
-        """Whether the parser is still as it was."""
-        now = model.templates, model.actions, model.root, model.settings
-        return all(own is other for own, other in zip(self._of, now, strict=True))
+    def fits(self, parts: Sequence[Any]) -> bool:
+        """Whether the parser still has the same parts."""
+        return all(own is other for own, other in zip(self.parts, parts, strict=True))
 
     def workspace(self, how: SearchOptions, longest: int, words: int) -> Workspace:
         """A workspace for so many words in sentences of at most `longest`: this thread's own if they are few."""

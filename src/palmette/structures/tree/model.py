@@ -90,9 +90,11 @@ class ParserModel:
     @property
     def kept(self) -> Kept:
         """What is made once for all texts."""
-        made = self._kept
-        if made is None or not made.fits(self):
-            made = self._kept = Kept(self)
+        made, parts = self._kept, (self.templates, self.actions, self.root, self.settings)
+        if made is None or not made.fits(parts):
+            names = self.relations
+            grammar = make_grammar(self.templates, self.actions, names, self.settings)
+            made = self._kept = Kept(parts, grammar, names, self.root)
         return made
 
     def grammar(self) -> Grammar:

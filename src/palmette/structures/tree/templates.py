@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from palmette.data.corpus import bytes_of, column_of_strings
+from palmette.data.corpus import Column, bytes_of, column_of_strings
 from palmette.data.files import FilePath, shown
 from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.data.treebank import NOTHING, Treebank
