@@ -69,9 +69,20 @@ def options(name: str, vectors: Path, length: Length = WHOLE) -> dict[str, str]:
 
 def trained(name: str, data: Path, length: Length = WHOLE) -> dict[str, Any]:
     """The record of a model, whose parts are trained and joined unless they are there already."""
-    found = {part: trained_part(name, part, data, length) for part in PARTS}
-    if not _file(name).exists():
-        _joined(name)
+    for part in PARTS:
+        trained_part(name, part, data, length)
+    return made(name)
+
+
+def parts_made(name: str) -> list[str]:
+    """The parts that have been trained."""
+    return [part for part in PARTS if _file(name, part, "json").exists()]
+
+
+def made(name: str) -> dict[str, Any]:
+    """The record of a model of those parts that have been trained."""
+    found = {part: json.loads(_file(name, part, "json").read_text(encoding="utf-8")) for part in parts_made(name)}
+    _joined(name)
     return {
         "parts": found,
         "cpu": sum(part["cpu"] for part in found.values()),
@@ -116,8 +127,9 @@ def train(part: str, name: str, data: Path, length: Length) -> None:
 
 
 def _joined(name: str) -> None:
-    """One model of the parts."""
-    _save(_file(name), None, None, {part: f"from_model=file:{_file(name, part)}" for part in PARTS})
+    """One model of the parts that there are."""
+    there = {part: f"from_model=file:{_file(name, part)}" for part in parts_made(name)}
+    _save(_file(name), None, None, dict.fromkeys(PARTS, NONE) | there)
 
 
 def _save(path: Path, learnt: Any, heldout: Any, settings: dict[str, str]) -> None:
@@ -151,7 +163,8 @@ def pipeline(name: str, source: str) -> Any:
     from ufal import udpipe
 
     model = udpipe.Model.load(str(OUT / f"{name}.udpipe"))
-    made = udpipe.Pipeline(model, source, udpipe.Pipeline.DEFAULT, udpipe.Pipeline.DEFAULT, "conllu")
+    parser = udpipe.Pipeline.DEFAULT if "parser" in parts_made(name) else udpipe.Pipeline.NONE
+    made = udpipe.Pipeline(model, source, udpipe.Pipeline.DEFAULT, parser, "conllu")
     made.model = model  # it is not kept by the pipeline itself
     return made
 

@@ -62,11 +62,15 @@ U65:%x[0,1]/%x[0,0,short_shape]
 U66:%x[-1,1]/%x[0,0,lower]
 U67:%x[0,0,lower]/%x[1,1]
 """
+# Chains of suffixes, as Turkish has them, are long.
+_LONG_SUFFIXES = "".join(f"U{62 + n}:%x[0,0,lower.suffix{n}]\n" for n in range(6, 10)) + "".join(
+    f"U{71 + n}:%x[0,1]/%x[0,0,lower.suffix{n}]\n" for n in (1, *range(4, 10))
+)
 
 
 def templates_text() -> str:
     """The templates, in the syntax of CRF++."""
-    return named_text("pos", 0, 1) + _TAG_TEXT
+    return named_text("pos", 0, 1) + _TAG_TEXT + _LONG_SUFFIXES
 
 
 class Words(NamedTuple):

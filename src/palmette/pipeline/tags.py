@@ -98,8 +98,6 @@ class Tags:
         if others:
             given = treebank if self.upos_ is not None else _without_upos(treebank)
             self.morphology_ = self._chosen(given, dev, others, progress)
-        if dev is not None:
-            self._report(dev, fields)
         return self
 
     def _chosen_upos(self, treebank: Treebank, dev: Treebank | None, progress: Progress | None) -> ChainModel:
@@ -142,11 +140,6 @@ class Tags:
         assert best is not None
         logger.info("tags: %s learnt by %s", " and ".join(fields).upper(), about)
         return best
-
-    def _report(self, dev: Treebank, fields: list[str]) -> None:
-        found = self.apply(dev)
-        figures = [f"{field.upper()} {100 * accuracy(found.column(field), dev.column(field)):.2f}" for field in fields]
-        logger.info("tags: on dev %s", ", ".join(figures))
 
     def _with_upos(self, treebank: Treebank) -> Treebank:
         """The treebank with the UPOS that XPOS and FEATS are found by."""
