@@ -11,15 +11,15 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.measure import HERE, data_folder, process
 from bench.word_vectors import skip_gram, write_vectors
 
 OUT = HERE / "out" / "udpipe"
 FILES = {"vi": "ud-vi/vi_vtb-ud", "tr": "ud-tr/tr_imst-ud", "ewt": "ud-ewt/en_ewt-ud"}
-PARTS = ("words", "tokenizer")  # tagger, lemmatizer and parser; the parser learns from what the tagger finds
-EPOCHS = 100  # of the tokenizer
+PARTS = ("tagger", "parser", "tokenizer")  # the parser learns from what the tagger finds
+EPOCHS, ITERATIONS = 100, 30  # of tokenizer and parser
 NONE = "none"
 # What differs between treebanks; the rest is in `options`.
 TOKENIZER = {
@@ -36,10 +36,20 @@ PARSER = {"vi": "l2=0.3;structured_interval=10", "tr": "l2=0.5;structured_interv
           "ewt": "l2=0.3;structured_interval=10"}  # fmt: skip
 
 
-def options(name: str, vectors: Path, epochs: int = EPOCHS) -> tuple[str, str, str]:
-    """Settings of tokenizer, tagger and parser: `models-ud-2.5/params_*` of the authors."""
+class Length(NamedTuple):
+    """How long UDPipe learns: passes of the tokenizer and of the parser. The default is its authors'."""
+
+    epochs: int = EPOCHS
+    iterations: int = ITERATIONS
+
+
+WHOLE = Length()
+
+
+def options(name: str, vectors: Path, length: Length = WHOLE) -> dict[str, str]:
+    """Settings of each of PARTS: `models-ud-2.5/params_*` of the authors."""
     t: Any = TAGGER[name]
-    tokenizer = f"{TOKENIZER[name]};epochs={epochs};batch_size=50;learning_rate_final=0;early_stopping=1"
+    tokenizer = f"{TOKENIZER[name]};epochs={length.epochs};batch_size=50;learning_rate_final=0;early_stopping=1"
     tagger = (
         f"models=2;templates_1=tagger;guesser_suffix_rules_1={t['rules'][0]};guesser_enrich_dictionary_1={t['enrich'][0]};"
         f"guesser_prefixes_max_1=0;use_lemma_1={t['lemma']};use_xpostag_1=1;use_feats_1=1;provide_lemma_1=0;"
@@ -49,19 +59,30 @@ def options(name: str, vectors: Path, epochs: int = EPOCHS) -> tuple[str, str, s
         f"provide_xpostag_2=0;provide_feats_2=0;prune_features_2={t['prune']}"
     )
     parser = (
-        f"iterations=30;embedding_upostag=20;embedding_feats=20;embedding_xpostag=0;embedding_form=50;"
+        f"iterations={length.iterations};embedding_upostag=20;embedding_feats=20;embedding_xpostag=0;embedding_form=50;"
         f"embedding_form_file={vectors};embedding_lemma=0;embedding_deprel=20;learning_rate=0.01;"
         f"learning_rate_final=0.001;hidden_layer=200;batch_size=10;transition_system=projective;"
         f"transition_oracle=dynamic;{PARSER[name]}"
     )
-    return tokenizer, tagger, parser
+    return {"tagger": tagger, "parser": parser, "tokenizer": tokenizer}
 
 
-def trained(name: str, data: Path, epochs: int = EPOCHS) -> dict[str, Any]:
+def trained(name: str, data: Path, length: Length = WHOLE) -> dict[str, Any]:
     """The record of a model, whose parts are trained and joined unless they are there already."""
-    found = {part: trained_part(name, part, data, epochs) for part in PARTS}
-    if not _file(name).exists():
-        _joined(name)
+    for part in PARTS:
+        trained_part(name, part, data, length)
+    return made(name)
+
+
+def parts_made(name: str) -> list[str]:
+    """The parts that have been trained."""
+    return [part for part in PARTS if _file(name, part, "json").exists()]
+
+
+def made(name: str) -> dict[str, Any]:
+    """The record of a model of those parts that have been trained."""
+    found = {part: json.loads(_file(name, part, "json").read_text(encoding="utf-8")) for part in parts_made(name)}
+    _joined(name)
     return {
         "parts": found,
         "cpu": sum(part["cpu"] for part in found.values()),
@@ -70,17 +91,17 @@ def trained(name: str, data: Path, epochs: int = EPOCHS) -> dict[str, Any]:
     }
 
 
-def trained_part(name: str, part: str, data: Path, epochs: int = EPOCHS) -> dict[str, float]:
+def trained_part(name: str, part: str, data: Path, length: Length = WHOLE) -> dict[str, float]:
     """The record of one of PARTS, which is trained in a process of its own unless there is one."""
     OUT.mkdir(parents=True, exist_ok=True)
     record = _file(name, part, "json")
     if not record.exists():
         print(f"training UDPipe: {name}, {part}; its log is {_file(name, part, 'log')}", file=sys.stderr, flush=True)
-        told = [sys.executable, "-m", "bench.udpipe_rival", "train", part, name, str(data), str(epochs)]
+        told = [sys.executable, "-m", "bench.udpipe_rival", "train", part, name, str(data), *map(str, length)]
         took, cpu, peak = process(told)
+        passes = {"tokenizer": length.epochs, "parser": length.iterations}
         figures = {"seconds": took, "cpu": cpu, "megabytes": peak}
-        if part == "tokenizer":
-            figures["epochs"] = epochs
+        figures |= {"passes": passes[part]} if part in passes else {}
         record.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     found: dict[str, float] = json.loads(record.read_text(encoding="utf-8"))
     return found
@@ -90,32 +111,34 @@ def _file(name: str, part: str = "", kind: str = "udpipe") -> Path:
     return OUT / f"{name}{part and '-'}{part}.{kind}"
 
 
-def train(part: str, name: str, data: Path, epochs: int) -> None:
-    """Files to a saved model with some components; the program reports to a log."""
+def train(part: str, name: str, data: Path, length: Length) -> None:
+    """Files to a saved model with one component, the parser's with the tagger; the program reports to a log."""
     log = os.open(_file(name, part, "log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(log, sys.stderr.fileno())
     learnt, heldout = (_sentences(data / f"{FILES[name]}-{half}.conllu") for half in ("train", "dev"))
     vectors = _file(name, "forms", "vectors")
-    if part == "words":
+    if part == "parser" and not vectors.exists():
         forms = [[word.form.replace(" ", "\u00a0") for word in list(s.words)[1:]] for s in learnt]
         write_vectors(vectors, *skip_gram(forms))
-    tokenizer, tagger, parser = options(name, vectors, epochs)
-    chosen = (NONE, tagger, parser) if part == "words" else (tokenizer, NONE, NONE)
-    _save(_file(name, part), learnt, heldout, *chosen)
+    chosen = dict.fromkeys(PARTS, NONE) | {part: options(name, vectors, length)[part]}
+    if part == "parser":
+        chosen["tagger"] = f"from_model=file:{_file(name, 'tagger')}"
+    _save(_file(name, part), learnt, heldout, chosen)
 
 
 def _joined(name: str) -> None:
-    """One model of the parts."""
-    tokenizer, words = (f"from_model=file:{_file(name, part)}" for part in reversed(PARTS))
-    _save(_file(name), None, None, tokenizer, words, words)
+    """One model of the parts that there are."""
+    there = {part: f"from_model=file:{_file(name, part)}" for part in parts_made(name)}
+    _save(_file(name), None, None, dict.fromkeys(PARTS, NONE) | there)
 
 
-def _save(path: Path, learnt: Any, heldout: Any, *settings: str) -> None:
+def _save(path: Path, learnt: Any, heldout: Any, settings: dict[str, str]) -> None:
     from ufal import udpipe
 
     learnt, heldout = learnt or udpipe.Sentences(), heldout or udpipe.Sentences()
     complaint = udpipe.ProcessingError()
-    model = udpipe.Trainer.train("morphodita_parsito", learnt, heldout, *settings, complaint)
+    told = (settings[part] for part in ("tokenizer", "tagger", "parser"))
+    model = udpipe.Trainer.train("morphodita_parsito", learnt, heldout, *told, complaint)
     if complaint.occurred():
         sys.exit(complaint.message)
     path.write_bytes(model)
@@ -140,7 +163,8 @@ def pipeline(name: str, source: str) -> Any:
     from ufal import udpipe
 
     model = udpipe.Model.load(str(OUT / f"{name}.udpipe"))
-    made = udpipe.Pipeline(model, source, udpipe.Pipeline.DEFAULT, udpipe.Pipeline.DEFAULT, "conllu")
+    parser = udpipe.Pipeline.DEFAULT if "parser" in parts_made(name) else udpipe.Pipeline.NONE
+    made = udpipe.Pipeline(model, source, udpipe.Pipeline.DEFAULT, parser, "conllu")
     made.model = model  # it is not kept by the pipeline itself
     return made
 
@@ -149,14 +173,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.udpipe_rival", description=__doc__)
     parser.add_argument("names", nargs="+", choices=list(FILES))
     parser.add_argument("--data", help="folder of the corpora (default ../shared/data)")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="(default: all, and join them)")
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="of the tokenizer; its authors trained 100")
+    parser.add_argument("--iterations", type=int, default=ITERATIONS, help="of the parser; its authors trained 30")
     given = parser.parse_args()
+    data, length = data_folder(given.data), Length(given.epochs, given.iterations)
     for name in given.names:
-        print(name, trained(name, data_folder(given.data), given.epochs), flush=True)
+        for part in given.parts:
+            print(name, part, trained_part(name, part, data, length), flush=True)
+        if set(given.parts) == set(PARTS):
+            print(name, trained(name, data, length), flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["train"]:
-        train(sys.argv[2], sys.argv[3], Path(sys.argv[4]), int(sys.argv[5]))
+        train(sys.argv[2], sys.argv[3], Path(sys.argv[4]), Length(*map(int, sys.argv[5:7])))
     else:
         main()

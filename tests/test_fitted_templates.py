@@ -19,7 +19,7 @@ from strategies import few
 
 from palmette import Beam, Parser, read_treebank
 from palmette.data.treebank import Treebank, treebank_from_sentences
-from palmette.structures.tree.categories import BACKING_OFF, bits, morphology, refined
+from palmette.structures.tree.categories import BACKING_OFF, bits, category_gains, refined
 from palmette.structures.tree.fitted_templates import fitted_templates, has_lemmas, unknown_tags
 from palmette.structures.tree.named_templates import SETS
 
@@ -55,7 +55,7 @@ def a_clause(rng: random.Random) -> list[Word]:
 
 
 def test_categories_are_found_where_relations_depend_on_them() -> None:
-    found = morphology(treebank(a_clause))
+    found = category_gains(treebank(a_clause))
     assert list(found.dependant) == ["Case"]
     assert list(found.head) == ["Voice"]
     # One word in three has a fair choice, of which the category leaves nothing
@@ -85,7 +85,7 @@ def test_nothing_is_chosen_that_says_nothing() -> None:
             {"form": "d", "lemma": "e", "upos": "VERB", "head": 0, "deprel": "root"},
         ]
 
-    found = morphology(treebank(sentence))
+    found = category_gains(treebank(sentence))
     assert (found.dependant, found.head, found.reads_xpos) == ({}, {}, False)
 
 
@@ -95,7 +95,7 @@ def test_a_rare_category_is_left_alone() -> None:
 
     rare = {"form": "!", "upos": "PUNCT", "feats": "Typo=Yes", "head": 0, "deprel": "root"}
     rng = random.Random(1)
-    found = morphology(treebank_from_sentences([[rare], *(sentence(rng) for _ in range(300))]))
+    found = category_gains(treebank_from_sentences([[rare], *(sentence(rng) for _ in range(300))]))
     assert "Typo" not in found.dependant | found.head
 
 
@@ -113,7 +113,7 @@ def english(rng: random.Random) -> list[Word]:
 def test_where_tags_say_all_the_set_is_rich() -> None:
     data = treebank(english)
     templates = fitted_templates(data)
-    assert morphology(data).xpos == pytest.approx(0.5, abs=0.03)  # one word of two, a fair choice
+    assert category_gains(data).xpos == pytest.approx(0.5, abs=0.03)  # one word of two, a fair choice
     assert read(templates.text) == RICH
     spelt = [line for line in SETS["rich"].splitlines() if line]
     assert templates.text.splitlines()[1:] == spelt  # so that models of both are the same, number by number

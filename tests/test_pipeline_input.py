@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import io
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +22,8 @@ from palmette.data.split_text import gold_split
 from palmette.data.white_space import without_white
 from palmette.datasets.demo import tree_text
 from palmette.errors import DataError, UsageError
+from palmette.pipeline import bundles, chains, lemmas, memo, morphology
+from palmette.structures.tree import kept
 
 GOOD = "The old dog sleeps. She baked two loaves of bread in the evening!"
 QUICK: dict[str, Any] = {"passes": 2, "jackknife": False, "beam": 2}
@@ -127,6 +132,67 @@ def test_documents_are_the_same_one_by_one_and_together(nlp: Pipeline) -> None:
     alone = [nlp(text).to_conllu() for text in texts]
     assert [doc.to_conllu() for doc in nlp.pipe(texts, threads=2)] == alone
     assert [doc.to_conllu() for doc in nlp.pipe(texts[::-1])] == alone[::-1]
+
+
+def without_short_ways() -> ExitStack:
+    """Every text takes the way of long ones."""
+    made = ExitStack()
+    for module in (chains, bundles, lemmas, morphology, kept):
+        made.enter_context(mock.patch.object(module, "SHORT", 0))
+    return made
+
+
+WORDS = [
+    "The",
+    "cook",
+    "bakes",
+    "bread",
+    ",",
+    "and",
+    "it",
+    "rains",
+    "!",
+    "Éa",
+    "7",
+    ".",
+    "\n",
+    "\n\n",
+    "xyzzy",
+    "BREAD",
+]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=90))
+def test_short_texts_are_annotated_as_long_ones(nlp: Pipeline, words: list[str]) -> None:
+    text = " ".join(words)
+    found = [nlp(text).to_conllu(), nlp(text).to_conllu()]
+    with without_short_ways():
+        assert found == 2 * [nlp(text).to_conllu()]
+
+
+def test_short_texts_on_many_threads(nlp: Pipeline) -> None:
+    texts = ["The cook bakes bread.", "It rains.", "A ferry! Crosses the lake again and again.", "x"]
+    right = {text: nlp(text).to_conllu() for text in texts}
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda k: nlp(texts[k % 4]).to_conllu() == right[texts[k % 4]], range(120)))
+    assert all(found)
+
+
+def test_a_full_memo_starts_anew() -> None:
+    asked: list[list[str]] = []
+
+    def lengths(words: list[str]) -> list[int]:
+        asked.append(words)
+        return [len(word) for word in words]
+
+    made = memo.Memo(lengths)
+    with mock.patch.object(memo, "MOST", 3):
+        assert made.of(["a", "bb", "a"]) == [1, 2, 1]
+        assert made.of(["bb", "ccc"]) == [2, 3]
+        assert made.of(["dddd", "a"]) == [4, 1]
+        assert made.of(["a", "dddd"]) == [1, 4]
+        assert made.of(["1", "22", "333", "4444"]) == [1, 2, 3, 4]  # more than it keeps
+    assert asked == [["a", "bb"], ["ccc"], ["dddd", "a"], ["1", "22", "333", "4444"]]
 
 
 def test_memory_does_not_grow_with_the_square_of_the_kinds_of_characters(nlp: Pipeline) -> None:

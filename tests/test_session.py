@@ -91,6 +91,10 @@ def test_every_kind_of_chain(kind: str) -> None:
     assert [session.tag_scored(s) for s in sentences] == list(zip(labels, scores, strict=True))
     assert [tagger.predict([s]) for s in sentences] == [[own] for own in labels]
     assert tagger.predict_scored(sentences[:3]) == (labels[:3], scores[:3])
+    for s, own in zip(sentences, labels, strict=True):
+        by_columns = session.quick_columns(list(zip(*s, strict=True)), len(s))
+        assert (by_columns is None) == (session.quick(s) is None)
+        assert by_columns is None or [tagger.labels_[k] for k in by_columns.tolist()] == own
     tagger.model_.bias = {tagger.labels_[0]: 0.75, tagger.labels_[-1]: -3.0}  # as --tune-bias sets it
     labels, scores = general(tagger, sentences)
     assert [session.tag(s) for s in sentences] == labels

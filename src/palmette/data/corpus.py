@@ -7,7 +7,7 @@ and become Python strings only on demand. N tokens, S sentences, T types.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,15 @@ class Column(msgspec.Struct, eq=False, dict=True):
         """The column with its cells in a form, NFC or NONE."""
         return self.nfc if form == NFC else self
 
+    def with_ids(self, ids: np.ndarray) -> Column:
+        """Other cells i32[] among the same types, which are kept together with what was computed of them."""
+        made = Column(ids, self.data, self.start, self.end, self.hash, self.power)
+        made.__dict__["types"] = self.types
+        made.__dict__["atoms"] = self.__dict__.setdefault("atoms", {})
+        if self.__dict__.get("_other_nfc", self) is None:  # another column in NFC has cells of its own
+            made.__dict__["_other_nfc"] = None
+        return made
+
     def cells(self) -> list[str]:
         types = self.types
         return [types[i] for i in self.ids.tolist()]
@@ -86,6 +95,12 @@ def column_of_types(ids: np.ndarray, types: Sequence[str]) -> Column:
     column = Column(ids, data, offset[:-1], offset[1:], hash, power)
     column.__dict__["types"] = list(types)
     return column
+
+
+@lru_cache(64)
+def column_of_names(names: tuple[str, ...]) -> Column:
+    """A column without cells, whose types are the names that a program has for something; `with_ids` gives it cells."""
+    return column_of_types(np.zeros(0, np.int32), names)
 
 
 def bytes_of(strings: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

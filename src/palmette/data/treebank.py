@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from palmette.data.corpus import Column, Corpus, column_of_strings, column_of_types
+from palmette.data.corpus import Column, Corpus, column_of_names, column_of_strings
 from palmette.data.subset import picked, take
 from palmette.data.tree_checks import UNKNOWN, faults, heads_of_cells
 from palmette.errors import DataError, counted
@@ -85,7 +85,7 @@ def without_trees(corpus: Corpus) -> Treebank:
 
 def no_cells(n: int) -> Column:
     """A column of n tokens in which nothing is known."""
-    return column_of_types(np.zeros(n, np.int32), [NOTHING])
+    return column_of_names((NOTHING,)).with_ids(np.zeros(n, np.int32))
 
 
 # From Python

@@ -294,7 +294,9 @@ class Parser(ParserOptions, Estimator):
 
     def _width(self, beam: int | None) -> int:
         """The width of the beam: as in training, or as given."""
-        return self.settings().beam.width if beam is None else Beam(beam).width
+        if beam is not None:
+            return Beam(beam).width
+        return self.search.width if isinstance(self.search, Beam) else self.settings().beam.width
 
 
 def _treebank(sentences: Sentences) -> Treebank:

@@ -16,7 +16,7 @@ argument after a colon, `cluster:brown:4`; in a chain they come last.
     short_shape    the shape with runs collapsed: IL-2a -> X-9x
     prefix1..5     the first characters as they are written; absent if the word
                    is shorter
-    suffix1..5     the last characters, likewise
+    suffix1..9     the last characters, likewise
     capital        flag: begins with a capital
     allcaps        flag: capitals only, at least two
     digits         flag: has a digit

@@ -320,7 +320,7 @@ WORD_ATOMS: dict[str, Callable[[str], str | None]] = {
     "shape": shape,
     "short_shape": short_shape,
     **{f"prefix{n}": _prefix(n) for n in range(1, 6)},
-    **{f"suffix{n}": _suffix(n) for n in range(1, 6)},
+    **{f"suffix{n}": _suffix(n) for n in range(1, 10)},
     "capital": capital,
     "allcaps": allcaps,
     "digits": digits,

@@ -6,10 +6,13 @@ times attributes, and labels that share parts learn from each other.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from palmette.data.corpus import Corpus
@@ -20,15 +23,18 @@ from palmette.kernels.bundle.tag import list_bundles, tag_bundles
 from palmette.kernels.bundle.train import train_bundles
 from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.index import FeatureIndex
+from palmette.kernels.encode.encode import HERE
 from palmette.structures.chain.data import ONES, Collected
+from palmette.structures.chain.session_rooms import PLAIN, AttributeReader, CellReader, reader_for
 from palmette.structures.training_log import Epoch
 from palmette.training.result import Progress
 
 LARGEST = np.iinfo(np.int16).max  # of weights, parts and places of an attribute
+SHORT = 64  # tokens of a text that is read into arrays that are kept
 _SLICE = 20_000  # tokens that are learnt from between two looks at signals and progress
 
 
-class BundleModel(NamedTuple):
+class BundleModel(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Attributes, labels and weights."""
 
     encoder: Encoder
@@ -51,9 +57,35 @@ class BundleModel(NamedTuple):
         return found, scores
 
     def _encoded(self, corpus: Corpus) -> Active:
+        if corpus.n_tokens <= SHORT and (self._reads_one_token or corpus.n_sentences == 1):
+            reader = self._reader
+            if reader is not None and reader.read_columns([column.cells() for column in corpus.columns]) == PLAIN:
+                return reader.actives[0]
         cells = self.encoder.cells(corpus)
         ptr, att, _, _ = self.encoder.encode(1, cells, corpus.offset, self.attributes, grow=False)
         return Active(ptr, att, ONES)
+
+    @cached_property
+    def _reads_one_token(self) -> bool:
+        """Whether sentences do not matter."""
+        program = self.encoder.programs[1]
+        return not program.row.any() and bool((program.anchor == HERE).all())
+
+    @cached_property
+    def _local(self) -> threading.local:
+        return threading.local()
+
+    @property
+    def _reader(self) -> CellReader | None:
+        """What this thread reads short texts with; its arrays are written anew by each of them."""
+        if not hasattr(self._local, "reader"):
+            made = reader_for(self.encoder, {1: self.attributes})
+            assert not isinstance(made, AttributeReader)
+            if made is not None:
+                made.resize(SHORT)
+            self._local.reader = made
+        found: CellReader | None = self._local.reader
+        return found
 
 
 class Lesson(NamedTuple):

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from palmette.data.corpus import Column, column_of_types
+from palmette.data.corpus import Column, column_of_names
 from palmette.data.split_text import SplitText
 from palmette.pipeline.units import Units
 
 _OFTEN = 2  # capitals within sentences that make a name
-KINDS = ["other", "unknown", "word", "name", "both"]
+KINDS = ("other", "unknown", "word", "name", "both")
 _OTHER, _UNKNOWN, _WORD, _NAME, _BOTH = range(5)
 
 
@@ -34,7 +34,7 @@ class Capitals:
     def column(self, words: Column) -> Column:
         """The kind of each word."""
         kinds = np.array([self._kind(word) for word in words.types], np.int32)
-        return column_of_types(kinds[words.ids], KINDS)
+        return column_of_names(KINDS).with_ids(kinds[words.ids])
 
 
 def learn_capitals(split: SplitText, units: Units) -> Capitals:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.corpus import Column, Corpus, column_of_types
+from palmette.data.corpus import Column, Corpus, column_of_names, column_of_types
 from palmette.data.model_file import AGAIN
 from palmette.data.treebank import Treebank
 from palmette.errors import ModelError, UsageError
@@ -19,6 +19,7 @@ from palmette.structures.chain.serialise import chain_from_parts, chain_parts
 from palmette.training.result import Progress
 
 logger = logging.getLogger(__name__)
+SHORT = 64  # tokens of a text that is tagged as one sentence at a time
 _MARK = "/"  # between the name of a model and those of its arrays
 
 
@@ -37,8 +38,15 @@ def trained_chain(corpus: Corpus, tagger: Tagger, progress: Progress | None = No
 
 def predicted(model: ChainModel, corpus: Corpus) -> Column:
     """The labels of a corpus as a column."""
-    ids, _ = model.tag(corpus)
-    return column_of_types(ids, model.labels)
+    return column_of_names(tuple(model.labels)).with_ids(label_numbers(model, corpus))
+
+
+def label_numbers(model: ChainModel, corpus: Corpus) -> np.ndarray:
+    """The label i32[N] of each token; short texts are tagged in arrays that are kept."""
+    found = None
+    if corpus.n_tokens <= SHORT and corpus.n_sentences == 1:
+        found = model.session().quick_columns([column.cells() for column in corpus.columns], corpus.n_tokens)
+    return model.tag(corpus)[0] if found is None else found
 
 
 def accuracy(found: Column, gold: Column) -> float:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import msgspec
 import numpy as np
 
 from palmette.data.array_specs import ArraySpec, unpack
-from palmette.data.corpus import Column, Corpus, column_of_strings, column_of_types
+from palmette.data.corpus import Column, Corpus, column_of_strings
 from palmette.data.edit_scripts import applied, is_script, lower, script_of
 from palmette.data.model_file import AGAIN, check_text, read_metadata
 from palmette.data.treebank import NOTHING, Treebank
@@ -25,6 +26,7 @@ from palmette.errors import ModelError, UsageError, not_fitted
 from palmette.features.encode import hash_optional
 from palmette.pipeline.chains import accuracy
 from palmette.pipeline.keys import keys_of_cells, looked_up, mixed
+from palmette.pipeline.memo import SHORT, Memo
 from palmette.pipeline.stored_bundles import BundleMeta, Rising, bundle_from_parts, bundle_parts
 from palmette.pipeline.word_scripts import READ, WordScripts, learn_scripts, numbered_parts
 from palmette.training.result import Progress
@@ -81,13 +83,20 @@ class Lemmas:
         if not treebank.n_tokens:
             return treebank
         columns = [treebank.column(field) for field in READ]
+        if treebank.n_tokens <= SHORT:
+            words = list(zip(*(column.cells() for column in columns), strict=True))
+            return treebank.with_column("lemma", column_of_strings(self._memo.of(words)))
         ids = columns[0].ids.astype(np.int64)
         for column in columns[1:]:
             ids = ids * len(column.types) + column.ids
         _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
-        distinct = [_taken(column, column.ids[first]) for column in columns]
+        distinct = [column.with_ids(column.ids[first]) for column in columns]
         made = column_of_strings(self._lemmas(distinct))
-        return treebank.with_column("lemma", column_of_types(made.ids[inverse], made.types))
+        return treebank.with_column("lemma", made.with_ids(made.ids[inverse]))
+
+    @cached_property
+    def _memo(self) -> Memo[tuple[str, ...], str]:
+        return Memo(lambda words: self._lemmas([column_of_strings(cells) for cells in zip(*words, strict=True)]))
 
     def _lemmas(self, words: Sequence[Column]) -> list[str]:
         """The lemmas of words, each with its tags."""
@@ -99,7 +108,7 @@ class Lemmas:
             for k, f in zip(number.tolist(), words[0].ids.tolist(), strict=True)
         ]
         if unknown.size:
-            others = [_taken(column, column.ids[unknown]) for column in words]
+            others = [column.with_ids(column.ids[unknown]) for column in words]
             offset = np.arange(unknown.size + 1, dtype=np.int64)
             found = self.model_.lemmas(Corpus(offset, others), scripts)
             for k, lemma in zip(unknown.tolist(), found, strict=True):
@@ -153,11 +162,3 @@ def _dictionary(counts: Counter[tuple[str, ...]], numbers: dict[tuple[str, str],
     more = {key: script for key, script in more.items() if script != best[key[:2]]}
     keys, first = np.unique(np.concatenate((keys_of_cells(best), keys_of_cells(more))), return_index=True)
     return keys, np.array([*best.values(), *more.values()], np.int32)[first]
-
-
-def _taken(column: Column, ids: np.ndarray) -> Column:
-    """Cells of a column, which share its types and the atoms of these."""
-    made = Column(ids, column.data, column.start, column.end, column.hash, column.power)
-    made.__dict__["types"] = column.types  # what else is kept about a column, as in NFC, is of all its cells
-    made.__dict__["atoms"] = column.__dict__.setdefault("atoms", {})
-    return made

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
-from palmette.data.corpus import column_of_strings, column_of_types
+from palmette.data.corpus import Column, column_of_strings
 from palmette.data.edit_scripts import lower
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import DataError
@@ -25,6 +27,7 @@ from palmette.kernels.bundle.forms import Bundles
 from palmette.pipeline.bundles import LARGEST, BundleModel, Lesson, Schedule, learn_bundles, lists_of
 from palmette.pipeline.chains import corpus_of
 from palmette.pipeline.keys import keys_of_cells, looked_up, mixed
+from palmette.pipeline.memo import SHORT, Memo
 from palmette.training.result import Progress
 
 READ = ("form", "upos")
@@ -59,11 +62,15 @@ U65:%x[0,1]/%x[0,0,short_shape]
 U66:%x[-1,1]/%x[0,0,lower]
 U67:%x[0,0,lower]/%x[1,1]
 """
+# Chains of suffixes, as Turkish has them, are long.
+_LONG_SUFFIXES = "".join(f"U{62 + n}:%x[0,0,lower.suffix{n}]\n" for n in range(6, 10)) + "".join(
+    f"U{71 + n}:%x[0,1]/%x[0,0,lower.suffix{n}]\n" for n in (1, *range(4, 10))
+)
 
 
 def templates_text() -> str:
     """The templates, in the syntax of CRF++."""
-    return named_text("pos", 0, 1) + _TAG_TEXT
+    return named_text("pos", 0, 1) + _TAG_TEXT + _LONG_SUFFIXES
 
 
 class Words(NamedTuple):
@@ -90,14 +97,31 @@ class Morphology:
     def apply(self, treebank: Treebank) -> Treebank:
         """The treebank with XPOS and FEATS."""
         found = self.model.tag(corpus_of(treebank, READ), self._groups(treebank))
-        for k, field in enumerate(self.fields):
-            cells = column_of_strings([label[k] for label in self.labels])
-            treebank = treebank.with_column(field, column_of_types(cells.ids[found], cells.types))
+        for field, cells in zip(self.fields, self._cells, strict=True):
+            treebank = treebank.with_column(field, cells.with_ids(cells.ids[found]))
         return treebank
+
+    @cached_property
+    def _cells(self) -> list[Column]:
+        """What the labels have in each field."""
+        return [column_of_strings(cells) for cells in zip(*self.labels, strict=True)]
 
     def _groups(self, treebank: Treebank) -> np.ndarray:
         """The group i32[N] of each word."""
-        form, upos = (treebank.column(field) for field in READ)
+        if treebank.n_tokens <= SHORT:
+            words = list(zip(*(treebank.column(field).cells() for field in READ), strict=True))
+            return np.array(self._memo.of(words), np.int32)
+        return self._groups_of(*(treebank.column(field) for field in READ))
+
+    @cached_property
+    def _memo(self) -> Memo[tuple[str, ...], int]:
+        def groups(words: list[tuple[str, ...]]) -> list[int]:
+            found: list[int] = self._groups_of(*map(column_of_strings, zip(*words, strict=True))).tolist()
+            return found
+
+        return Memo(groups)
+
+    def _groups_of(self, form: Column, upos: Column) -> np.ndarray:
         number = {tag: k for k, tag in enumerate(self.upos)}
         group = np.array([number.get(tag, len(number)) for tag in upos.types], np.int32)[upos.ids]
         if not self.words.key.size:
@@ -175,9 +199,8 @@ def with_known_words(made: Morphology, treebank: Treebank, known: int | None) ->
         begin=np.concatenate((bundles.begin, bundles.begin[-1] + begin[1:])),
         member=np.concatenate((bundles.member, member)),
     )
-    return Morphology(
-        made.fields, made.labels, made.upos, Words(key, group), made.model._replace(bundles=more), made.parts
-    )
+    model = msgspec.structs.replace(made.model, bundles=more)
+    return Morphology(made.fields, made.labels, made.upos, Words(key, group), model, made.parts)
 
 
 def _cells(treebank: Treebank, fields: Sequence[str]) -> Iterator[tuple[str, ...]]:

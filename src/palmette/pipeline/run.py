@@ -84,7 +84,7 @@ def make_job(model: PipelineModel, input: str, output: str, components: Iterable
             raise UsageError(f"plain text is split by the component tok: add it, or give words: {words}")
         model.split("")  # raises
     if beam is not None and "parse" not in names:
-        raise UsageError("beam: it is of the parser, which does not run")
+        raise UsageError(either("beam", "--beam") + ": it is of the parser, which does not run")
     return Job(model, names, beam, input, output)
 
 

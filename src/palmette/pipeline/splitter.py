@@ -22,7 +22,7 @@ from palmette.data.treebank import Treebank
 from palmette.data.white_space import one_blank
 from palmette.errors import DataError, ModelError, not_fitted
 from palmette.pipeline.capitals import Capitals, learn_capitals
-from palmette.pipeline.chains import compacted, packed_chains, unpacked_chains
+from palmette.pipeline.chains import compacted, label_numbers, packed_chains, unpacked_chains
 from palmette.pipeline.multiword import Multiword, learn_multiword
 from palmette.pipeline.split_blocks import BLOCK, BlockReader, Tokens, tokens_of
 from palmette.pipeline.split_training import LABELS, learn_marks, marked_corpus
@@ -103,7 +103,7 @@ class Splitter:
         return empty_split(text) if found is None or not found.start.size else self._with_words(text, found)
 
     def _marked(self, read: UnitText) -> np.ndarray:
-        return self._marks[self.model.tag(read.corpus)[0]]
+        return self._marks[label_numbers(self.model, read.corpus)]
 
     def _with_words(self, text: str, tokens: Tokens) -> SplitText:
         """The tokens with their words."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
@@ -17,6 +17,8 @@ from palmette.data.model_file import read_metadata
 from palmette.data.treebank import NOTHING, Treebank
 from palmette.errors import ModelError, UsageError, counted, not_fitted
 from palmette.estimators.tagger import Tagger
+from palmette.features.named import named_text
+from palmette.features.templates import parse
 from palmette.options.learners import Arow
 from palmette.pipeline.chains import (
     accuracy,
@@ -38,6 +40,29 @@ PASSES = 8
 UPOS = "upos"
 MORPHOLOGY = "morphology."  # before the names of its arrays
 WORTH = 0.0003  # the share of words by which a choice must be better than those before it
+# Shapes of words and their neighbours: a run of capitalised words is a name
+_SHAPES = """\
+U70:%x[-1,0,short_shape]
+U71:%x[1,0,short_shape]
+U72:%x[-1,0,short_shape]/%x[0,0,short_shape]
+U73:%x[0,0,short_shape]/%x[1,0,short_shape]
+U74:%x[-1,0,short_shape]/%x[0,0,short_shape]/%x[1,0,short_shape]
+U75:%x[0,0,lower]/%x[-1,0,short_shape]
+U76:%x[0,0,lower]/%x[1,0,short_shape]
+U77:%x[0,0,lower.suffix3]/%x[0,0,short_shape]
+U78:%x[0,0,lower]/%x[-1,0,short_shape]/%x[1,0,short_shape]
+U79:%x[-2,0,short_shape]/%x[-1,0,short_shape]/%x[0,0,short_shape]/%x[1,0,short_shape]/%x[2,0,short_shape]
+"""
+
+
+class Way(NamedTuple):
+    """A way to learn UPOS: templates beside those of parts of speech, and the size of steps."""
+
+    templates: str
+    aggressiveness: float
+
+
+WAYS = {"from words": Way("", 1.0), "from words and the shapes around them": Way(_SHAPES, 0.1)}
 KNOWN: tuple[int | None, ...] = (10, 1, 100, None)  # occurrences from which a word keeps to its labels
 
 
@@ -67,17 +92,33 @@ class Tags:
         dev = dev if dev is not None and dev.n_tokens else None
         self.upos_: ChainModel | None = None
         if UPOS in fields:
-            corpus = corpus_of(treebank, ["form"], treebank.column(UPOS))
-            tagger = Tagger("pos", order=2, learner=Arow(nbest=5), passes=self.passes or PASSES, seed=self.seed)
-            self.upos_ = trained_chain(corpus, tagger, progress)
+            self.upos_ = self._chosen_upos(treebank, dev, progress)
         self.morphology_: Morphology | None = None
         others = [field for field in fields if field != UPOS]
         if others:
             given = treebank if self.upos_ is not None else _without_upos(treebank)
             self.morphology_ = self._chosen(given, dev, others, progress)
-        if dev is not None:
-            self._report(dev, fields)
         return self
+
+    def _chosen_upos(self, treebank: Treebank, dev: Treebank | None, progress: Progress | None) -> ChainModel:
+        """The model of UPOS: with development data the best of WAYS there, the first one without."""
+        corpus = corpus_of(treebank, ["form"], treebank.column(UPOS))
+        best, most, about = None, -1.0, ""
+        for name, way in WAYS.items() if dev is not None else list(WAYS.items())[:1]:
+            templates = parse(named_text("pos", 0, 1) + way.templates + "B\nT\n", "pos", "crfpp")
+            learner = Arow(nbest=5, aggressiveness=way.aggressiveness)
+            tagger = Tagger(
+                template=templates, order=2, learner=learner, passes=self.passes or PASSES, seed=self.seed
+            )  # fmt: skip
+            made = trained_chain(corpus, tagger, progress)
+            right = 0.0
+            if dev is not None:
+                right = accuracy(predicted(made, corpus_of(dev, ["form"])), dev.column(UPOS))
+            if right > most + WORTH:
+                best, most, about = made, right, name
+        assert best is not None
+        logger.info("tags: UPOS learnt %s", about)
+        return best
 
     def _chosen(
         self, treebank: Treebank, dev: Treebank | None, fields: list[str], progress: Progress | None
@@ -99,11 +140,6 @@ class Tags:
         assert best is not None
         logger.info("tags: %s learnt by %s", " and ".join(fields).upper(), about)
         return best
-
-    def _report(self, dev: Treebank, fields: list[str]) -> None:
-        found = self.apply(dev)
-        figures = [f"{field.upper()} {100 * accuracy(found.column(field), dev.column(field)):.2f}" for field in fields]
-        logger.info("tags: on dev %s", ", ".join(figures))
 
     def _with_upos(self, treebank: Treebank) -> Treebank:
         """The treebank with the UPOS that XPOS and FEATS are found by."""

@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palmette.data.corpus import Column, Corpus, column_of_types
+from palmette.data.corpus import Column, Corpus, column_of_names
 from palmette.pipeline.capitals import Capitals
 from palmette.pipeline.units import Cells, UnitRule, Units, cells_of, codes_of
 
 N_COLUMNS = 5  # the unit, the gap after it, the word around it, its place there, what is known of its capital
-GAPS = ["-", "_", "=", "n", "N"]
+GAPS = ("-", "_", "=", "n", "N")
 NONE, BLANK, BLANKS, SOFT, HARD = range(5)
 _BREAKS = np.array([ord(c) for c in "\n\r\v\f\x85\u2028\u2029"], np.uint32)
 _WIDTHS = 40, 200  # of text that may be wrapped
 _LONGEST_WORD = 40  # characters of it that are looked at
 _FAR = 3
-_PLACES = [f"{left}{right}" for left in range(_FAR + 1) for right in range(_FAR + 1)]
+_PLACES = tuple(f"{left}{right}" for left in range(_FAR + 1) for right in range(_FAR + 1))
 
 
 class UnitText(NamedTuple):
@@ -65,9 +65,9 @@ def read_units(text: str, rule: UnitRule, capitals: Capitals) -> UnitText:
     words = cells.column(word_start, np.minimum(word_end, word_start + _LONGEST_WORD))
     columns = [
         units.cells,
-        column_of_types(gap, GAPS),
+        column_of_names(GAPS).with_ids(gap),
         Column(words.ids[word], words.data, words.start, words.end, words.hash, words.power),
-        column_of_types(_places(first, word), _PLACES),
+        column_of_names(_PLACES).with_ids(_places(first, word)),
         capitals.column(units.cells),
     ]
     return UnitText(text, cells, units, Corpus(offset, columns, source="the text"))

@@ -81,25 +81,28 @@ class Room:
 
     def tag_read(self, given: Any, n: int, reading: Callable[[Any], int]) -> tuple[list[Any], float] | None:
         """As `tag`, for n tokens that are given in a form which a method of the reader reads."""
-        if n > self.most and not self._grown(n):
+        if not self.search_read(given, n, reading):
             return None
+        names, search = self.names, self.search
+        return [names[state] for state in search.states[:n].tolist()], search.scores[0]
+
+    def search_read(self, given: Any, n: int, reading: Callable[[Any], int]) -> bool:
+        """Write the best path of n tokens to the arrays of the search; False if this is not the way to find it."""
+        if n > self.most and not self._grown(n):
+            return False
         read = reading(given)
         while read == GROW:
             self._resize(self.most)
             read = reading(given)
         if read == GENERAL:
-            return None
+            return False
         search = self.search
         search.offset[1] = n
         if read == VALUED:
             search.run_valued()
         else:
             search.run()
-        score = search.scores[0]
-        if not isfinite(score):
-            return None
-        names = self.names
-        return [names[state] for state in search.states[:n].tolist()], score
+        return isfinite(search.scores[0])
 
 
 class Session:
@@ -135,6 +138,17 @@ class Session:
         if room is None or not isinstance(room.reader, AttributeReader):
             return None
         return room.tag_read(data, n, room.reader.read_encoded)
+
+    def quick_columns(self, columns: Sequence[Sequence[str]], n: int) -> np.ndarray | None:
+        """The labels i32[n] of n tokens whose cells are given column by column; None if the sentence takes the general
+        way."""
+        room = self._room()
+        if room is None or not isinstance(room.reader, CellReader):
+            return None
+        if not room.search_read(columns, n, room.reader.read_columns):
+            return None
+        found = np.array(room.search.states[:n], np.int32)
+        return found if room.searched.plain else room.searched.label_of[found]
 
     def _room(self) -> Room | None:
         room: Room | None = getattr(self._local, "room", None)

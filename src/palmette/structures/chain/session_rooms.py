@@ -181,9 +181,13 @@ class CellReader:
         others = columns[self.n_columns :]
         if len(columns) < max(1, self.n_columns) or not all(_STRINGS.issuperset(map(type, cells)) for cells in others):
             return GENERAL
+        return self.read_columns(columns)
+
+    def read_columns(self, columns: Sequence[Sequence[str]]) -> int:
+        """As `read`, for a sentence whose cells are given column by column, at least as many as templates read."""
         if not self._number(columns):
             return GENERAL
-        self.size[0] = len(tokens)
+        self.size[0] = len(columns[0])
         for encode_order in self.encoders:
             encode_order()
         return PLAIN

@@ -31,7 +31,7 @@ _SPELT = re.compile(r"[^\s#+]+")  # names that a template line can hold
 RAREST = 0.002  # share of the words that have the category
 
 
-class Morphology(NamedTuple):
+class CategoryGains(NamedTuple):
     """What templates read: whether XPOS tells more than UPOS, and categories by their gain in bits per word."""
 
     xpos: float  # the gain of XPOS beyond UPOS
@@ -82,7 +82,7 @@ def bits(probability: np.ndarray) -> float:
     return float(-np.log2(probability).mean())
 
 
-def morphology(treebank: Treebank) -> Morphology:
+def category_gains(treebank: Treebank) -> CategoryGains:
     """What the trees of a treebank ask for."""
     ends = np.searchsorted(treebank.offset, WORDS, side="right")
     if ends < treebank.offset.size:
@@ -100,9 +100,9 @@ def morphology(treebank: Treebank) -> Morphology:
     values = _values(treebank.column("feats"))
     own = _chosen(arcs.relation, known, p, values)
     if max(own.values(), default=0.0) < MUCH:
-        return Morphology(gain, {}, {})
+        return CategoryGains(gain, {}, {})
     head = _chosen(arcs.relation, known, p, {name: arcs.of_heads(value) for name, value in values.items()})
-    return Morphology(gain, own, head)
+    return CategoryGains(gain, own, head)
 
 
 def _values(feats: Column) -> dict[str, np.ndarray]:

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from palmette.data.treebank import NOTHING, Treebank
-from palmette.structures.tree.categories import Morphology, morphology
+from palmette.structures.tree.categories import CategoryGains, category_gains
 from palmette.structures.tree.named_templates import SETS
 from palmette.structures.tree.templates import FIELDS, Templates, compile_templates
 
@@ -59,13 +59,13 @@ s0.u s1.$H
 
 def fitted_templates(treebank: Treebank, dev: Treebank | None = None) -> Templates:
     """The templates for a parser that is trained on a treebank; what was chosen is logged, and said in their text."""
-    found = morphology(treebank)
+    found = category_gains(treebank)
     if dev is not None and found.reads_xpos and (share := unknown_tags(treebank, dev)) > UNKNOWN_TAGS:
         logger.info(
             f"templates: XPOS is not read: {share:.0%} of the words of the development data have tags that the "
             "training data does not have"
         )
-        found = morphology(treebank.without(["xpos"]))
+        found = category_gains(treebank.without(["xpos"]))
     templates = compile_templates(fitted_text(treebank, found), AUTO)
     logger.info(f"templates: {len(templates.lists)}; {described(found)}")
     return templates
@@ -91,7 +91,7 @@ def has_lemmas(treebank: Treebank) -> bool:
     return float((one != other).mean()) >= OTHER_LEMMAS
 
 
-def described(found: Morphology) -> str:
+def described(found: CategoryGains) -> str:
     """What was chosen, in words."""
     tag = f"tags are XPOS ({found.xpos:.2f} bits a word beyond UPOS)" if found.reads_xpos else "tags are UPOS"
     parts = [tag]
@@ -101,7 +101,7 @@ def described(found: Morphology) -> str:
     return "; ".join(parts) if len(parts) > 1 else f"{tag}; no morphological category tells much more"
 
 
-def fitted_text(treebank: Treebank, found: Morphology) -> str:
+def fitted_text(treebank: Treebank, found: CategoryGains) -> str:
     """The lines of a set: those of `rich` with the chosen tags and categories, and more if there is morphology."""
     tag = "t" if found.reads_xpos else "u"
     own = [tag, *_joined(found.dependant)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from palmette.data.corpus import bytes_of, column_of_types
+from palmette.data.corpus import bytes_of
 from palmette.data.stream import map_in_order
 from palmette.data.treebank import Treebank
 from palmette.kernels.core.hashing import hash_pieces
@@ -23,7 +23,6 @@ from palmette.kernels.tree.forms import (
     Weights,
     Words,
     long_list,
-    make_workspace,
     not_small,
     row_width,
 )
@@ -32,6 +31,7 @@ from palmette.kernels.tree.small import small_sizes, spread_small
 from palmette.kernels.tree.train import parse
 from palmette.kernels.tree.weights import CLASSES
 from palmette.options.tree import TreeSettings
+from palmette.structures.tree.kept import Kept
 from palmette.structures.tree.templates import Templates, read_cells
 
 Action = tuple[int, str]  # a move and a relation; the shift has none, and a ROOT that of the root
@@ -49,6 +49,11 @@ class ParserModel:
     settings: TreeSettings = field(default_factory=TreeSettings)
     meta: dict[str, Any] = field(default_factory=dict)  # training log, tags: plain JSON
     checkpoint: dict[str, np.ndarray] = field(default_factory=dict)  # of training; see training/tree/resume.py
+    _kept: Kept | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle has no workspaces: they are made again."""
+        return self.__dict__ | {"_kept": None}
 
     @property
     def lifts(self) -> bool:
@@ -82,8 +87,18 @@ class ParserModel:
         """The number of actions, the hidden variants of arcs counted."""
         return n_actions(self.actions, self.settings)
 
+    @property
+    def kept(self) -> Kept:
+        """What is made once for all texts."""
+        made, parts = self._kept, (self.templates, self.actions, self.root, self.settings)
+        if made is None or not made.fits(parts):
+            names = self.relations
+            grammar = make_grammar(self.templates, self.actions, names, self.settings)
+            made = self._kept = Kept(parts, grammar, names, self.root)
+        return made
+
     def grammar(self) -> Grammar:
-        return make_grammar(self.templates, self.actions, self.relations, self.settings)
+        return self.kept.grammar
 
     def encode(self, treebank: Treebank) -> Words:
         """Sentences without their trees, as the kernels read them."""
@@ -93,22 +108,23 @@ class ParserModel:
         """The best trees. Threads take blocks of sentences, so the result does not depend on their number."""
         words = self.encode(treebank)
         heads, relations = np.full(treebank.n_tokens, -1, np.int32), np.full(treebank.n_tokens, -1, np.int32)
-        scores, grammar = np.zeros(treebank.n_sentences), self.grammar()
+        scores, kept = np.zeros(treebank.n_sentences), self.kept
+        grammar = kept.grammar
         how = SearchOptions(beam, merge, STANDARD)
         parts = [(int(a), int(b)) for a, b in _shares(words.offset, 4 * threads if threads > 1 else 1)]
 
         def work(part: tuple[int, int]) -> int:
             size = int(words.offset[part[1]] - words.offset[part[0]])
-            workspace = make_workspace(grammar, longest(words, *part), how, words=size)
+            workspace = kept.workspace(how, longest(words, *part), size)
             return int(parse(workspace, grammar, self.weights, words, np.arange(*part), how, heads, relations, scores))
 
         return Parsed(heads, relations, scores, sum(map_in_order(work, parts, threads)))
 
     def with_trees(self, treebank: Treebank, heads: np.ndarray, relations: np.ndarray) -> Treebank:
         """The treebank with trees that `parse` returned."""
-        names = self.relations
-        numbers = np.where(relations < 0, names.index(self.root), relations).astype(np.int32)
-        return treebank.with_trees((heads + 1).astype(np.int32), column_of_types(numbers, names))
+        kept = self.kept
+        numbers = np.where(relations < 0, kept.root, relations)
+        return treebank.with_trees(heads + np.int32(1), kept.relations.with_ids(numbers))
 
     def save(self, path: str) -> None:
         """Write a model file; see serialise.py."""

@@ -9,11 +9,12 @@ head, level by level from left to right, and attaches the word there as `obj`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from palmette.data.corpus import column_of_types
+from palmette.data.corpus import column_of_names, column_of_types
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError
 from palmette.evaluation.tokens import sentence_sums
@@ -78,21 +79,23 @@ def projectivised(treebank: Treebank, least: int = 1) -> tuple[Treebank, Lifted]
 def deprojectivised(treebank: Treebank) -> Treebank:
     """The treebank with lifted words attached where their relations point to, and without the marks."""
     ids, types = treebank.relations.ids, treebank.relations.types
-    base, wanted, names = unmarked(types)
+    base, wanted, names = unmarked(tuple(types))
     if (wanted < 0).all():
         return treebank
-    heads = lower_arcs(treebank.heads, ids, treebank.offset, base, wanted)
-    return treebank.with_trees(heads, column_of_types(base[ids], names))
+    lifted = (wanted[ids] >= 0).any()
+    heads = lower_arcs(treebank.heads, ids, treebank.offset, base, wanted) if lifted else treebank.heads
+    return treebank.with_trees(heads, column_of_names(names).with_ids(base[ids]))
 
 
-def unmarked(types: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str]]:
+@lru_cache(16)
+def unmarked(types: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """For relations with and without marks: the relation itself i32[T] and the one of the head to look for i32[T] (-1:
     none), as numbers of the plain relations; and the plain relations."""
     names: dict[str, int] = {}
     parts = [name.partition(LIFTED) for name in types]
     base = np.array([names.setdefault(own, len(names)) for own, _, _ in parts], np.int32)
     wanted = np.array([names.setdefault(above, len(names)) if mark else -1 for _, mark, above in parts], np.int32)
-    return base, wanted, list(names)
+    return base, wanted, tuple(names)
 
 
 def check_relations(types: Sequence[str], source: str) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from palmette.data.corpus import bytes_of, column_of_strings
+from palmette.data.corpus import Column, bytes_of, column_of_strings
 from palmette.data.files import FilePath, shown
 from palmette.data.text import CONVERT, check_utf8, read_text
 from palmette.data.treebank import NOTHING, Treebank
@@ -187,6 +187,15 @@ def read_cells(treebank: Treebank, columns: tuple[str, ...], unicode: str) -> np
             made[k] = np.where(empty, upos.hash[upos.ids], xpos.hash[xpos.ids])
         else:
             column = treebank.column("feats").in_form(unicode)
-            values = column_of_strings(chosen_features(cell, name[2:].split("+")) for cell in column.types)
-            made[k] = values.hash[values.ids][column.ids] if column.types else 0
+            made[k] = _category_hashes(column, name)[column.ids] if column.types else 0
     return made
+
+
+def _category_hashes(column: Column, name: str) -> np.ndarray:
+    """The hash u64[T] of what each type of FEATS has of some categories. It is kept beside the atoms of the column,
+    whose names have no colon."""
+    kept: dict[str, tuple[np.ndarray, np.ndarray]] = column.__dict__.setdefault("atoms", {})
+    if name not in kept:
+        values = column_of_strings(chosen_features(cell, name[2:].split("+")) for cell in column.types)
+        kept[name] = values.hash[values.ids], values.power[values.ids]
+    return kept[name][0]
