@@ -27,7 +27,7 @@ from palmette.options.training import automatic_batch_size
 
 SEEDS, PASSES, SENTENCES = (1, 2, 3, 4, 5), 10, 10_000  # the sizes of batches are those for so many sentences
 LEARNERS: dict[str, Any] = {"perceptron": "perceptron", "mira": Mira(nbest=5), "crf, adagrad": Crf(optimiser="adagrad")}
-BATCH = {name: automatic_batch_size(SENTENCES, name == "mira") or 1 for name in (*LEARNERS, "parser, beam 8")}
+BATCH = automatic_batch_size(SENTENCES) or 1
 SIDES = ("one by one", "batches on 1 thread", "batches on 2 threads")
 TREES = 4000  # of EWT, in the measurement of passes
 Train = Callable[[int, int], list[float]]  # threads and batch size to seconds of the passes
@@ -59,7 +59,7 @@ def bench_threads(data: Path, times: int) -> None:
     for name, work in works.items():
         took: dict[str, list[float]] = {side: [] for side in SIDES}
         for _ in range(times):
-            for side, (threads, batch) in zip(SIDES, ((1, 1), (1, BATCH[name]), (2, BATCH[name])), strict=True):
+            for side, (threads, batch) in zip(SIDES, ((1, 1), (1, BATCH), (2, BATCH)), strict=True):
                 took[side].append(sum(work(threads, batch)))
         found[name] = {side: statistics.median(row) for side, row in took.items()}
         one, alone, two = found[name].values()
@@ -85,7 +85,7 @@ def bench_batches(data: Path) -> None:
     for task, (train, dev, features) in _tasks(data).items():
         for learner in LEARNERS:
             for seed in SEEDS:
-                for batch in (1, BATCH[learner]):
+                for batch in (1, BATCH):
                     name = f"{task} | {learner} | {batch} | {seed}"
                     if name not in cells:
                         tagger = Tagger(features, learner=LEARNERS[learner], passes=PASSES, batch_size=batch, seed=seed)
@@ -97,12 +97,12 @@ def bench_batches(data: Path) -> None:
 
 
 def _line(task: str, learner: str, seed: int, cells: dict[str, list[float]]) -> None:
-    serial, batched = (cells[f"{task} | {learner} | {batch} | {seed}"] for batch in (1, BATCH[learner]))
+    serial, batched = (cells[f"{task} | {learner} | {batch} | {seed}"] for batch in (1, BATCH))
     print(f"{task}, {learner}, seed {seed}: {100 * serial[-1]:.2f} one by one, {100 * batched[-1]:.2f} in batches")
 
 
 def _summary(task: str, learner: str, cells: dict[str, list[float]]) -> None:
-    rows = [[cells[f"{task} | {learner} | {batch} | {seed}"] for seed in SEEDS] for batch in (1, BATCH[learner])]
+    rows = [[cells[f"{task} | {learner} | {batch} | {seed}"] for seed in SEEDS] for batch in (1, BATCH)]
     one, many = (np.mean(side, axis=0) * 100 for side in rows)
     reached = [k + 1 for k in range(PASSES) if many[k] >= one[-1] - 0.005]
     when = f"reached with pass {reached[0]}" if reached else "not reached"

@@ -167,7 +167,7 @@ def test_parsers_on_threads_give_the_same_bits(update: str) -> None:
 def test_the_rule_for_the_size_of_batches() -> None:
     assert automatic_batch_size(BATCHES[-1][0] - 1) is None
     assert automatic_batch_size(BATCHES[-1][0]) == BATCHES[-1][1]
-    assert automatic_batch_size(10**9) == BATCHES[0][1] == 2 * (automatic_batch_size(10**9, fits_margins=True) or 0)
+    assert automatic_batch_size(10**9) == BATCHES[0][1]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ class Train(JsonOptions, Command):
     examples = ("train train.txt -o chunk.palm --dev dev.txt", "train train.conllu -o pos.palm --learner crf")
     owners = (TaggerOptions, FormatSpec)
     hidden = ("unit", "penn-quotes", "candidates")
-    several_with = ("shards", "ray")
     common = (
         "output", "dev", "learner", "features", "template", "latent", "passes", "patience", "format", "label",
         "threads", "resume", "quiet",

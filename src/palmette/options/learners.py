@@ -71,7 +71,6 @@ class Learner(Value):
     maximises_likelihood: ClassVar[bool] = False  # has an objective to minimise
     probabilistic: ClassVar[bool] = False  # posteriors of paths are probabilities without calibration
     adaptive: ClassVar[bool] = False  # steps adapt to each weight by its state
-    fits_margins: ClassVar[bool] = False  # a step is the smallest that fits the margin of its example
     unused: ClassVar[tuple[str, ...]] = ()  # options of the estimator that have no effect with it
 
     @property
@@ -174,7 +173,6 @@ class Mira(ListLearner):
     """MIRA (Crammer et al. 2006): the smallest change after which gold beats the n best outputs by their costs."""
 
     kind = "mira"
-    fits_margins = True
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     nbest: int | None = option(
         default=None, low=1, high=MOST_CANDIDATES,
@@ -204,7 +202,6 @@ class PassiveAggressive(Learner):
     the best output in the beam, and a classifier the other class."""
 
     kind = "pa"
-    fits_margins = True
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     pa_type: str = option(
         default="PA-I", help="How far a step goes.",
@@ -221,7 +218,6 @@ class Arow(ListLearner):
     moved often take smaller steps."""
 
     kind = "arow"
-    fits_margins = True
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     adaptive = True
     nbest: int | None = option(

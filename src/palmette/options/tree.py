@@ -76,7 +76,7 @@ class TreeSettings(TreeOptions, Value):
         need it."""
         if self.batch_size is not None or self.chosen_learner.adaptive:
             return self
-        return self.replace(batch_size=automatic_batch_size(n_sentences, self.chosen_learner.fits_margins))
+        return self.replace(batch_size=automatic_batch_size(n_sentences))
 
     @property
     def beam(self) -> Beam:
