@@ -28,6 +28,7 @@ from bench import (
     sparse,
     speed,
     start,
+    threads,
     udpipe,
 )
 from bench.downstream.command import bench_downstream
@@ -60,6 +61,8 @@ BENCHMARKS: dict[str, Callable[[Path, int], None]] = {
     "defaults": lambda data, times: defaults.bench_defaults(data),
     "pick": lambda data, times: pick.bench_pick(data),
     "downstream": bench_downstream,
+    "threads": threads.bench_threads,
+    "batches": lambda data, times: threads.bench_batches(data),
     "scale": lambda data, times: scale.bench_scale(data),
     "outcore": lambda data, times: outcore.bench_outcore(data),
     "udpipe": udpipe.bench_udpipe,

@@ -11,12 +11,13 @@ from palmette.kernels.chain.costs import Chunks, no_chunks
 from palmette.kernels.chain.forms import Active, Chain, Data
 from palmette.kernels.chain.label_context import LabelContextWeights
 from palmette.kernels.chain.train_beam import BeamLearner
-from palmette.kernels.learning.rule import Rule
+from palmette.kernels.learning.rule import PERCEPTRON, Rule
 from palmette.options.learners import Learner
 from palmette.options.search import UPDATE_NUMBERS, Beam
 from palmette.training.chain.beam import BeamLearning
 from palmette.training.chain.costs import chunks_for
 from palmette.training.chain.exact import PathLearning
+from palmette.training.team import ThreadTeam
 
 
 class Step(NamedTuple):
@@ -31,13 +32,18 @@ class Step(NamedTuple):
 class PathRunner:
     """A rule over the best paths of exact search."""
 
-    def __init__(self, rule: Rule, chunks: Chunks | None = None) -> None:
-        self.rule, self.chunks = rule, chunks or no_chunks()
+    def __init__(self, rule: Rule, chunks: Chunks | None = None, team: ThreadTeam | None = None) -> None:
+        self.rule, self.chunks, self.team = rule, chunks or no_chunks(), team or ThreadTeam()
 
     def learn(self, chain: Chain, data: Data, order: np.ndarray, first: int, last: int, clock: float) -> Step:
-        learning = PathLearning(chain, data, clock=clock, rule=self.rule, chunks=self.chunks)
+        learning = PathLearning(chain, data, clock=clock, rule=self.rule, chunks=self.chunks, team=self.team)
         updates, wrong = learning.learn(order[first:last])
         return Step(learning.clock, updates, wrong, learning.infeasible)
+
+
+def perceptron_steps(chain: Chain, data: Data, order: np.ndarray, clock: float = 1.0) -> Step:
+    """The perceptron on some sentences in their order."""
+    return PathRunner(Rule(PERCEPTRON)).learn(chain, data, order, 0, order.size, clock)
 
 
 class BeamRunner:

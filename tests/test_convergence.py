@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from chain_arrays import Case, column_corpus, data_of, features_of, tokens_of
 from fitting import fit
+from learners import perceptron_steps
 from naive_chain import Model, Token, best_path, differences, dot, norm
 from strategies import random_model
 
 from palmette.features.templates import parse
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.train import make_pair_workspace, train_perceptron
 from palmette.structures.chain.weights import Seen, Shape, estimated, everything_allowed, new_chain
 
 # --- the mistake bound --------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ def flipped(shape: Shape, sizes: tuple[int, int, int], seen: bool, n: int, start
     chain = new_chain(shape, dict(enumerate(sizes, 1)), everything_allowed(2), places)
     order = np.tile(np.arange(2), n // 2)
     data = flipping(shape.order + 1, sizes)
-    clock, *counts = train_perceptron(chain, data, make_pair_workspace(chain, data), order, 0, n, start)
+    clock, *counts = perceptron_steps(chain, data, order, start)
     assert clock == start + n
     assert counts == [n, n * (shape.order + 1), 0]
     return chain, clock

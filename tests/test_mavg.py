@@ -12,6 +12,7 @@ from cli_run import Cli, leave_demo
 from fitting import TEMPLATES, fit, flat_tagger, noisy, same_bits
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from learners import perceptron_steps
 from naive_chain import Example, Model, Token
 from naive_latent import (
     Learnt,
@@ -32,7 +33,6 @@ from palmette import Latent, Tagger, load_demo
 from palmette.errors import UsageError
 from palmette.features.templates import parse
 from palmette.kernels.chain.forms import Chain, Data
-from palmette.kernels.chain.train import make_pair_workspace, train_perceptron
 from palmette.options.chain import EVERY
 from palmette.structures.chain.serialise import load_chain
 from palmette.structures.chain.weights import Shape, estimated, everything_allowed, new_chain, restart_from_average
@@ -119,7 +119,7 @@ def test_restarts_that_never_come_make_the_plain_mean(order: int, latent: int) -
 
 def test_a_restart_leaves_the_mean_and_the_clock_alone() -> None:
     chain, data, order = flipping_chain(), flipping_data(), np.tile(np.arange(2), 10)
-    clock, *_ = train_perceptron(chain, data, make_pair_workspace(chain, data), order, 0, 20, 1.0)
+    clock, *_ = perceptron_steps(chain, data, order)
     before = features_of(estimated(chain, clock))
     restart_from_average(chain, clock)
     assert features_of(estimated(chain, clock)) == features_of(estimated(chain, None)) == before

@@ -53,7 +53,7 @@ def candidates(both: Taught, s: int, beam: int, K: int, update: str) -> tuple[Pa
         free=weights.free.copy(), used=weights.used.copy(),
     )  # fmt: skip
     learning = ParserLearning(both.learning.grammar, both.learning.words, settings, None, start=TrainingStart(own))
-    found = learning.workspace.paths
+    found = learning.workspaces[0].paths
     found.list.score[:] = math.nan
     learning.learn(np.array([s]))
     steps = 2 * both.sentences[s].n - 1
@@ -159,7 +159,7 @@ def test_a_narrow_beam_lists_the_derivations_of_its_states(
             continue
         gold = oracle(bank.trees[s], both.twin.actions)
         assert gold is not None
-        z, b = learning.workspace.z, learning.workspace.b
+        z, b = learning.workspaces[0].z, learning.workspaces[0].b
         items = b.items[at, : b.size[at]].tolist()
         graph = graph_of(z, learning.grammar, items, both.twin.model, sentence)
         expected: Listed = []

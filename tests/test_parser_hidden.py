@@ -107,7 +107,7 @@ def test_forced_decoding_with_a_wide_beam_is_exact(bank: Bank, order: list[int],
         sentence, model = both.sentences[s], both.twin.model
         before = {f: dict(row) for f, row in both.twin.weights.items()}
         both.learns([s])
-        gold = tuple(both.learning.workspace.b.gold_action[: 2 * sentence.n - 1].tolist())
+        gold = tuple(both.learning.workspaces[0].b.gold_action[: 2 * sentence.n - 1].tolist())
         old = model._replace(weights=before)
         own = {path: score_of(old, sentence, path) for path in all_variants(without_variants(gold, k), k)}
         assert own[gold] == max(own.values())

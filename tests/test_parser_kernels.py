@@ -173,7 +173,7 @@ def test_pa_takes_the_largest_score_plus_cost(bank: Bank, order: list[int], tiny
         values = {item.path: item.score + sum(a != b for a, b in zip(item.path, gold, strict=True)) for item in wrong}
         both.learns([s])
         if wrong:
-            found = tuple(both.learning.workspace.paths.actions[0, : len(gold)].tolist())
+            found = tuple(both.learning.workspaces[0].paths.actions[0, : len(gold)].tolist())
             assert values[found] == pytest.approx(max(values.values()), rel=1e-5, abs=1e-4)
         try:
             both.twin_learns([s])

@@ -8,7 +8,7 @@ from chain_arrays import Case, chain_of, column_corpus, data_of, features_of
 from fitting import TEMPLATES, fit, flat_tagger, noisy, same_bits
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from learners import PathRunner
+from learners import PathRunner, perceptron_steps
 from naive_chain import Model, Token
 from naive_forward import all_paths
 from naive_nbest import (
@@ -24,7 +24,6 @@ from strategies import cases, few
 
 from palmette import load_demo
 from palmette.features.templates import parse
-from palmette.kernels.chain.train import make_pair_workspace, train_perceptron
 from palmette.options.learners import ProbPerc
 from palmette.training.trainer import shuffled
 
@@ -181,8 +180,7 @@ def test_one_candidate_without_gold_is_the_perceptron(drawn: Case, tied_update: 
     case = drawn._replace(tied_update=tied_update if drawn.states_per_label > 1 else 0.0)
     order = np.concatenate([shuffled(3, number, len(case.sentences)) for number in (1, 2, 3)])
     one, other, data = chain_of(case), chain_of(case), data_of(case)
-    pair = make_pair_workspace(one, data)
-    clock, updates, wrong, infeasible = train_perceptron(one, data, pair, order, 0, order.size, 1.0)
+    clock, updates, wrong, infeasible = perceptron_steps(one, data, order)
     rule = PathRunner(ProbPerc(when=when, **FLAT).rule(len(case.sentences)))
     step = rule.learn(other, data, order, 0, order.size, 1.0)
     assume(step.infeasible == 0)  # the perceptron goes towards a forbidden gold path, which trainings refuse

@@ -11,8 +11,10 @@ from naive_chain import Model, Token
 from strategies import cases, few
 
 from palmette.kernels.chain import forms
+from palmette.kernels.chain.batches import make_batch, new_counts
 from palmette.kernels.chain.forms import Chain, Data, make_skips, make_trellis
 from palmette.kernels.chain.train import decode, make_pair_workspace, train_perceptron
+from palmette.kernels.core.team import make_team
 from palmette.structures.chain.weights import Shape, everything_allowed, new_chain
 
 
@@ -92,8 +94,9 @@ def test_edges_follow_the_updates(case: Case, tied: bool) -> None:
         workspace = make_pair_workspace(chain, data)
         skips = make_skips(chain.forbid) if skipping else forms.no_skips()
         workspace = workspace._replace(trellis=workspace.trellis._replace(skips=skips))
-        counts = train_perceptron(chain, data, workspace, order, 0, order.size, 1.0)
-        made.append((counts, features_of(chain)))
+        counts = new_counts(1.0)
+        train_perceptron(chain, data, workspace, make_batch(1, data), order, make_team(1)[0], counts)
+        made.append((counts.tolist(), features_of(chain)))
     assert made[0] == made[1]
 
 

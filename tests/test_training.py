@@ -34,11 +34,11 @@ from fitting import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from learners import perceptron_steps
 from naive_chain import Model, Token, perceptron
 from strategies import Task, cases, few, tasks
 
 from palmette.features.templates import parse
-from palmette.kernels.chain.train import make_pair_workspace, train_perceptron
 from palmette.structures.chain.weights import estimated
 from palmette.training import slices
 from palmette.training.trainer import shuffled
@@ -107,7 +107,7 @@ def test_learning_from_what_is_known(case: Case, passes: int) -> None:
     chain, data = chain_of(case), data_of(case)
     examples = case.examples()
     order = np.concatenate([shuffled(3, number, len(examples)) for number in range(passes)])
-    clock, *counts = train_perceptron(chain, data, make_pair_workspace(chain, data), order, 0, order.size, 1.0)
+    clock, *counts = perceptron_steps(chain, data, order)
     trained = perceptron(case.model, examples, [order])
     assert clock == trained.vectors
     assert counts == [trained.updates, trained.wrong, trained.infeasible]
@@ -122,7 +122,7 @@ def test_gold_is_the_best_state_of_a_label(order: int) -> None:
     model = Model(order, 4, {("one", 0, 2): 1.0, ("one", 0, 3): 2.0}, ends=False)
     case = Case(model, (0, 1, 0, 1), (1, 0, 0), [[Token(((0, 1.0),))]], [[frozenset([0])]], [1.0])
     chain, data = chain_of(case), data_of(case)
-    _, *counts = train_perceptron(chain, data, make_pair_workspace(chain, data), np.zeros(1, np.int64), 0, 1, 1.0)
+    _, *counts = perceptron_steps(chain, data, np.zeros(1, np.int64))
     assert counts == [1, 1, 0]
     assert features_of(chain) == {("one", 0, 2): 2.0, ("one", 0, 3): 1.0}
 

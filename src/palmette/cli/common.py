@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from palmette.data.formats.spec import FormatSpec
 from palmette.data.text import TextSpec, check_encoding
 from palmette.errors import DataError, UsageError, counted
-from palmette.options.declare import OptionError, Options, option
+from palmette.options.declare import Options, option
 from palmette.options.search import MOST_BEAM
 
 if TYPE_CHECKING:
@@ -194,11 +194,6 @@ def input_spec(command: Command, tagger: Tagger, data: str, *, labelled: bool = 
     """How to read a file for a model: as its training data, but for the options of the command line."""
     given = format_spec(command.params(FormatSpec))
     return tagger.spec_for(data, given, labelled=labelled)
-
-
-def check_threads(threads: int) -> None:
-    if threads < 1:
-        raise OptionError("threads", f"{threads} is not a whole number of at least 1")
 
 
 def names_of(files: Sequence[str]) -> list[str]:

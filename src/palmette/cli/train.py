@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import check_threads, forbidden_pairs, format_spec
+from palmette.cli.common import forbidden_pairs, format_spec
 from palmette.cli.compact import log_compact
 from palmette.cli.compaction import MOST_LOSS
 from palmette.cli.output import exit_if_interrupted, report_training
@@ -53,9 +53,10 @@ class Train(JsonOptions, Command):
     checkpoint: bool = option(
         default=False, group="training", help="Keep in the model what --resume needs to continue exactly."
     )
-    threads: int = option(
-        default=1, low=1, group="training", help="Threads of lbfgs; the result is the same for any number."
-    )
+    threads: int | None = option(
+        default=None, low=1, group="training",
+        help="Threads (default: all cores); the model is the same for any number. See --batch-size.",
+    )  # fmt: skip
     compact: bool = option(
         default=False, group="output",
         help="Write a compact model: weights of 8 bits, without the attributes that development data does not miss.",
@@ -118,7 +119,6 @@ class Train(JsonOptions, Command):
             raise UsageError("--prune drops attributes that --checkpoint must keep: choose one of them")
         if self.compact and self.checkpoint:
             raise UsageError("--compact drops what --checkpoint must keep: choose one of them")
-        check_threads(self.threads)
 
     def _tagger(self, old: Tagger | None) -> Tagger:
         from palmette.estimators.tagger import Tagger
@@ -136,8 +136,6 @@ class Train(JsonOptions, Command):
         learner = tagger.settings().chosen_learner
         if old is not None and learner.kind != old.settings().chosen_learner.kind:
             raise UsageError(f"--resume continues with the learner of the model, {old.settings().chosen_learner.kind}")
-        if self.threads > 1 and not learner.full_batch:
-            raise UsageError("--threads is for crf, dplvm and maxent by lbfgs; other learners train on one thread")
         return tagger
 
 

@@ -50,7 +50,7 @@ def label_doubts(
     def work(k: int) -> tuple[np.ndarray, LabelDoubts]:
         held_out = np.flatnonzero(fold == k)
         tagger = Tagger(learner=Crf(optimiser="adagrad"), passes=PASSES, seed=seed)
-        tagger.fit_corpus(take(corpus, np.flatnonzero(fold != k)), None, names=False)
+        tagger.fit_corpus(take(corpus, np.flatnonzero(fold != k)), None, names=False, threads=1)
         if tagger.outcome_.interrupted:
             raise KeyboardInterrupt
         return tokens_of(corpus.offset, held_out), _judged(tagger, take(corpus, held_out), numbers)

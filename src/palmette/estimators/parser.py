@@ -67,7 +67,7 @@ class Parser(ParserOptions, Estimator):
         dev: Labelled | None = None,
         resume: ParserModel | None = None,
         checkpoint: bool = False,
-        threads: int = 1,
+        threads: int | None = None,
         progress: Progress | None = None,
         verbose: bool = False,
     ) -> Parser:
@@ -77,8 +77,8 @@ class Parser(ParserOptions, Estimator):
         trees: per sentence a list of (head, relation); left out if the words are dictionaries with head and deprel.
         dev: development data that chooses the pass: a Treebank, or a pair (sentences, trees).
         resume: the `model_` of a parser, which is trained further with its own templates; new relations are added.
-        checkpoint: keep in the model what `resume` needs to continue exactly. threads: to parse development data
-        with. verbose: print a line per pass."""
+        checkpoint: keep in the model what `resume` needs to continue exactly. threads: default all cores; the model is
+        the same for any number. verbose: print a line per pass."""
         settings = self.settings()
         if resume is not None and settings.chosen_learner.kind != resume.settings.chosen_learner.kind:
             raise OptionError("learner", f"training continues with {resume.settings.chosen_learner.kind}")

@@ -75,6 +75,7 @@ class Tagger(PythonData, LargeData, TaggedFiles, Confidences, Views, Compacting,
         labels: Any = None,
         sample_weight: Sequence[float] | None = None,
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
+        threads: int | None = None,
         progress: Progress | None = None,
         verbose: bool = False,
     ) -> Tagger:
@@ -83,14 +84,15 @@ class Tagger(PythonData, LargeData, TaggedFiles, Confidences, Views, Compacting,
         `dev_share` is 0 or a learner is named; then a model is trained on all of them.
 
         labels: the names of labels that are whole numbers, in a list, or as a `ClassLabel` of Hugging Face has them.
-        sample_weight: a number per sentence that scales its updates. verbose: print a line per pass (of L-BFGS: per
-        iteration) and why training ended. With `out_of_core` X and y are read once, in blocks, and may be generators of
-        more than fits into memory."""
+        sample_weight: a number per sentence that scales its updates. threads: default all cores; the model is the same
+        for any number. verbose: print a line per pass (of L-BFGS: per iteration) and why training ended. With
+        `out_of_core` X and y are read once, in blocks, and may be generators of more than fits into memory."""
         from palmette.data.items import corpus_from_items
 
         numbers = label_numbers(labels)
         if self.out_of_core:
-            return self._fit_items((X, y), dev, numbers, sample_weight, progress=progress, verbose=verbose)
+            options = {"threads": threads, "progress": progress, "verbose": verbose}
+            return self._fit_items((X, y), dev, numbers, sample_weight, **options)
         items = corpus_from_items(X, y, mode=self._wanted(), numbers=numbers)
         corpus = items.corpus
         if sample_weight is not None:
@@ -100,7 +102,7 @@ class Tagger(PythonData, LargeData, TaggedFiles, Confidences, Views, Compacting,
             if len(dev) != 2:
                 raise UsageError("dev is a pair of sentences and their labels: dev=(X, y)")
             held_out = corpus_from_items(*dev, mode=self._wanted(), widths=corpus.vectors, numbers=numbers).corpus
-        return self.fit_corpus(corpus, held_out, progress=progress, verbose=verbose)
+        return self.fit_corpus(corpus, held_out, threads=threads, progress=progress, verbose=verbose)
 
     def partial_fit(self, X: Iterable[Any], y: Iterable[Any], *, labels: Any = None) -> Tagger:
         """Continue training with more data, which may bring new labels and attributes. `labels` as for `fit`."""
@@ -119,14 +121,14 @@ class Tagger(PythonData, LargeData, TaggedFiles, Confidences, Views, Compacting,
         resume: ChainModel | None = None,
         checkpoint: bool = False,
         names: bool = True,
-        threads: int = 1,
+        threads: int | None = None,
         compact: float | None = None,
         progress: Progress | None = None,
         verbose: bool = False,
     ) -> Tagger:
         """Learn from a corpus. `checkpoint` keeps what an exact resumption needs, `names` the attributes' names;
-        `threads` make L-BFGS faster and change nothing else; `compact`: the points that a compact model may
-        lose; `progress` is called, and `verbose` prints a line, per pass."""
+        `threads` (default: all cores) make it faster and change nothing else; `compact`: the points that a compact
+        model may lose; `progress` is called, and `verbose` prints a line, per pass."""
         settings = self.settings()
         if resume is not None and resume.packed is not None:
             raise UsageError("a compact model cannot be trained further: use the full model")

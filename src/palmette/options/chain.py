@@ -18,10 +18,18 @@ from palmette.options.learners import (
     MaxEnt,
     learners_of,
 )
-from palmette.options.search import LIST_UPDATES, TAGGER_SEARCHES, Beam, Search
+from palmette.options.search import CONTINUING, LIST_UPDATES, TAGGER_SEARCHES, Beam, Search
 from palmette.options.spelling import argument, spelt
 from palmette.options.states import TAGGER_STATES, LabelHistory, Latent, SeveralStates, States
-from palmette.options.training import AVERAGES, MOST_COUNT, MOST_PASSES, PASSES, TrainingOptions
+from palmette.options.training import (
+    AVERAGES,
+    MOST_COUNT,
+    MOST_PASSES,
+    PASSES,
+    BatchOptions,
+    TrainingOptions,
+    automatic_batch_size,
+)
 from palmette.options.unicode import UnicodeOptions
 
 EVERY = (2, 4, 8)  # what `mavg_every="auto"` tries
@@ -45,7 +53,7 @@ def _named_file(text: str) -> tuple[str, str]:
     return name, path
 
 
-class ChainOptions(TrainingOptions, UnicodeOptions):
+class ChainOptions(TrainingOptions, BatchOptions, UnicodeOptions):
     """Options that a chain model is trained with and remembers."""
 
     learner: Learner | str = option(
@@ -73,6 +81,11 @@ class ChainOptions(TrainingOptions, UnicodeOptions):
     partial: bool | None = option(
         default=None, group="data",
         help="Labels may be partly known: `?` is any label, `A|B` one of several (off: these are labels).",
+    )  # fmt: skip
+    lock_free: bool = option(
+        default=False, group="training",
+        help="Threads learn from different sentences at the same time and do not wait for each other. The model then "
+        "depends on chance, not on the seed alone.",
     )  # fmt: skip
     metric: str = option(
         default="auto", choices=("auto", "f1", "accuracy"), group="training",
@@ -197,6 +210,19 @@ class ChainSettings(ChainOptions, Value):
         plain = self.beam is None and not several and self.transition_features == "all" and not valued
         return self.replace(learner=self.learner.chosen(plain, n_labels))
 
+    @property
+    def learns_one_by_one(self) -> bool:
+        """Whether batches have one sentence: the search goes on after an update, or steps of a beam adapt to each
+        weight."""
+        beam = self.beam
+        return beam is not None and (beam.update in CONTINUING or self.chosen_learner.adaptive)
+
+    def with_batch_size_for(self, n_sentences: int) -> ChainSettings:
+        """The settings with a size of batches for so many training sentences; left open if it is 1."""
+        if self.batch_size is not None or self.chosen_learner.full_batch or self.learns_one_by_one or self.lock_free:
+            return self
+        return self.replace(batch_size=automatic_batch_size(n_sentences, self.chosen_learner.fits_margins))
+
     def resolved(self) -> ChainSettings:
         """The settings with the defaults of the search and the penalty filled in, as a model stores them."""
         learner, beam = self.chosen_learner, self.beam
@@ -225,6 +251,7 @@ class ChainSettings(ChainOptions, Value):
         if self.mavg_every is not None and self.estimator != "mavg":
             raise OptionError("mavg_every", "applies to the estimator mavg")
         _check_transitions(self)
+        _check_lock_free(self)
         if learner.full_batch:
             _check_full_batch(self)
         if not isinstance(self.constraints, str):
@@ -263,6 +290,17 @@ def _check_unused(settings: ChainSettings) -> None:
             raise OptionError(name, f"has no effect with the learner {learner.kind}; leave it out")
 
 
+def _check_lock_free(settings: ChainSettings) -> None:
+    if not settings.lock_free:
+        return
+    if settings.batch_size not in (None, 1):
+        raise OptionError("lock_free", "free threads learn from sentences one by one: leave batch_size out")
+    if settings.beam is not None or settings.chosen_learner.adaptive or settings.chosen_learner.full_batch:
+        raise OptionError(
+            "lock_free", "is for exact search with perceptron, probperc, mira, pa, and crf by sgd or adagrad"
+        )
+
+
 def _check_full_batch(settings: ChainSettings) -> None:
     """An optimiser that looks at all data in each step has neither passes nor several results."""
     learner, n = settings.chosen_learner, settings.passes
@@ -271,6 +309,8 @@ def _check_full_batch(settings: ChainSettings) -> None:
         raise OptionError("passes", f"{learner.kind} by lbfgs has iterations, not passes: use {use}")
     if settings.estimator != "auto":
         raise OptionError("estimator", f"{learner.kind} by lbfgs has one result, its optimum")
+    if settings.batch_size is not None:
+        raise OptionError("batch_size", f"{learner.kind} by lbfgs looks at all sentences in every step")
 
 
 def _check_states(settings: ChainSettings) -> None:
@@ -328,6 +368,9 @@ def _check_beam(settings: ChainSettings) -> None:
         )
     if beam.update == "laso-mean" and isinstance(settings.states, SeveralStates):
         raise OptionError("update", "laso-mean is for models with one state per label; choose laso")
+    if settings.learns_one_by_one and settings.batch_size not in (None, 1):
+        why = f"the search goes on after updates by {beam.update}" if beam.update in CONTINUING else learner.kind
+        raise OptionError("batch_size", f"a beam learns from sentences one by one with {why}: leave it out")
     nbest = getattr(learner, "nbest", None)
     if nbest is not None and nbest > beam.width:
         raise OptionError("nbest", f"{nbest} candidates, and the beam has {counted(beam.width, 'prefix', 'prefixes')}")

@@ -71,6 +71,7 @@ class Learner(Value):
     maximises_likelihood: ClassVar[bool] = False  # has an objective to minimise
     probabilistic: ClassVar[bool] = False  # posteriors of paths are probabilities without calibration
     adaptive: ClassVar[bool] = False  # steps adapt to each weight by its state
+    fits_margins: ClassVar[bool] = False  # a step is the smallest that fits the margin of its example
     unused: ClassVar[tuple[str, ...]] = ()  # options of the estimator that have no effect with it
 
     @property
@@ -173,6 +174,7 @@ class Mira(ListLearner):
     """MIRA (Crammer et al. 2006): the smallest change after which gold beats the n best outputs by their costs."""
 
     kind = "mira"
+    fits_margins = True
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     nbest: int | None = option(
         default=None, low=1, high=MOST_CANDIDATES,
@@ -202,6 +204,7 @@ class PassiveAggressive(Learner):
     the best output in the beam, and a classifier the other class."""
 
     kind = "pa"
+    fits_margins = True
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     pa_type: str = option(
         default="PA-I", help="How far a step goes.",
@@ -218,6 +221,7 @@ class Arow(ListLearner):
     moved often take smaller steps."""
 
     kind = "arow"
+    fits_margins = True
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     adaptive = True
     nbest: int | None = option(
@@ -356,7 +360,7 @@ class HiddenMarkov(CountingOptions, Learner):
     unused = (
         "features", "template", "lexicons", "clusters", "states", "estimator", "mavg_every", "partial", "passes",
         "patience", "stop_window", "stop_error", "min_count", "max_attributes", "min_feature_count", "edge_features",
-        "state_features", "search",
+        "state_features", "search", "batch_size", "lock_free",
     )  # fmt: skip
 
 

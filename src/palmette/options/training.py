@@ -19,6 +19,18 @@ AVERAGES = {
 }
 
 
+# Sentences from which on a batch has so many of them: held-out scores stay the same, and threads have work
+BATCHES = ((1_000_000, 64), (200_000, 32), (50_000, 16), (5_000, 8))
+MOST_BATCH = 4096
+
+
+def automatic_batch_size(n_sentences: int, fits_margins: bool = False) -> int | None:
+    """The size of batches for so many training sentences; None if they are learnt from one by one. Learners that fit a
+    margin per sentence have batches of half the size: steps that each fit theirs go too far together."""
+    size = next((size for least, size in BATCHES if n_sentences >= least), None)
+    return size // 2 if size is not None and fits_margins else size
+
+
 class StopWindow(NamedTuple):
     """Stop when the error rate has varied by less than `change` percentage points within the last `passes` passes."""
 
@@ -68,3 +80,14 @@ class TrainingOptions(Options):
         if self.passes is not None:
             return self.passes
         return PASSES if self.patience is None and self.stop_window is None else MOST_PASSES
+
+
+class BatchOptions(Options):
+    """Shared by taggers and parsers: how many examples threads may work on at a time."""
+
+    batch_size: int | None = option(
+        default=None, low=1, high=MOST_BATCH, group="training",
+        help="Sentences whose updates are found with the same weights, so that threads can share them, and then made "
+        f"one after the other (default: 1; {BATCHES[-1][1]} from {BATCHES[-1][0]:,} sentences on, with mira and pa "
+        f"half as many; more from {BATCHES[-2][0]:,} on). The model depends on it, and not on the number of threads.",
+    )  # fmt: skip

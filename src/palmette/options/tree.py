@@ -8,7 +8,7 @@ from palmette.options.declare import OptionError, Value, option
 from palmette.options.learners import PARSER_LEARNERS, Learner
 from palmette.options.search import CONTINUING, LIST_UPDATES, Beam, Search
 from palmette.options.spelling import spelt
-from palmette.options.training import AVERAGES, MOST_COUNT, TrainingOptions
+from palmette.options.training import AVERAGES, MOST_COUNT, BatchOptions, TrainingOptions, automatic_batch_size
 from palmette.options.unicode import UnicodeOptions
 
 MAVG_EVERY = 4
@@ -22,7 +22,7 @@ HIDDEN_UPDATES = ("standard", "max-violation", "latest")  # with hidden variants
 PIPELINE_SETTINGS: dict[str, Any] = {"features": "auto", "search": Beam(8), "passes": 10, "min_count": 3}
 
 
-class TreeOptions(TrainingOptions, UnicodeOptions):
+class TreeOptions(TrainingOptions, BatchOptions, UnicodeOptions):
     """Options that a parser is trained with and remembers."""
 
     learner: Learner | str = option(default="perceptron", variants=PARSER_LEARNERS, help="How weights are learnt.")
@@ -71,6 +71,13 @@ class TreeSettings(TreeOptions, Value):
     def chosen_learner(self) -> Learner:
         return cast(Learner, self.learner)
 
+    def with_batch_size_for(self, n_sentences: int) -> TreeSettings:
+        """The settings with a size of batches for so many training sentences; left open if it is 1, as adaptive steps
+        need it."""
+        if self.batch_size is not None or self.chosen_learner.adaptive:
+            return self
+        return self.replace(batch_size=automatic_batch_size(n_sentences, self.chosen_learner.fits_margins))
+
     @property
     def beam(self) -> Beam:
         """The beam with its update: laso for the perceptron without merging, else max-violation."""
@@ -91,6 +98,8 @@ class TreeSettings(TreeOptions, Value):
             raise OptionError(
                 "recombine", f"is for taggers; a parser merges states with {spelt(TreeOptions, 'merge', True)}"
             )
+        if learner.adaptive and self.batch_size not in (None, 1):
+            raise OptionError("batch_size", f"{learner.kind} learns from trees one by one: leave it out")
         if self.variants > 1:
             self._check_hidden(str(update))
         elif self.init_size != INIT_SIZE:

@@ -31,7 +31,8 @@ def corpus_of(treebank: Treebank, fields: Sequence[str], labels: Column | None =
 def trained_chain(corpus: Corpus, tagger: Tagger, progress: Progress | None = None) -> ChainModel:
     """The model that a tagger learns from a corpus. Its labels are any texts: no tag scheme, none is partly known."""
     tagger.set_params(constraints="none", partial=False)
-    return tagger.fit_corpus(corpus, None, names=False, progress=progress).model_
+    # One thread: components learn side by side.
+    return tagger.fit_corpus(corpus, None, names=False, threads=1, progress=progress).model_
 
 
 def predicted(model: ChainModel, corpus: Corpus) -> Column:

@@ -1,7 +1,7 @@
 """A shard cut into slices short enough for progress and Ctrl-C.
 
-A compiled kernel cannot be interrupted, so each call gets examples for about SLICE_SECONDS. The result does not depend
-on the boundaries of the slices.
+A compiled kernel cannot be interrupted, so each call gets examples for about SLICE_SECONDS, whole batches. The result
+does not depend on the boundaries of the slices.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ FIRST, LEAST = 2000.0, 500.0  # tokens of the first slice, and the least of any 
 class Slices:
     """Cuts examples into slices, and measures the speed of the work on them."""
 
-    def __init__(self, costs: np.ndarray) -> None:
+    def __init__(self, costs: np.ndarray, batch: int = 1) -> None:
         self.costs = costs  # i64[S]  the work per example, in tokens
+        self.batch = batch  # examples that stay together, from the first on
         self.size = FIRST
 
     def end(self, examples: np.ndarray, first: int) -> int:
         """The end of the slice that begins at `first`."""
         reach = np.cumsum(self.costs[examples[first : first + int(self.size) + 1]])
-        return min(examples.size, first + 1 + int(np.searchsorted(reach, self.size)))
+        n = 1 + int(np.searchsorted(reach, self.size))
+        return min(examples.size, first + -(-n // self.batch) * self.batch)
 
     def took(self, tokens: int, seconds: float) -> None:
         """Adapt the size to how long a slice took."""

@@ -52,6 +52,11 @@ class Learning(ABC):
     def costs(self) -> np.ndarray:
         """i64[S]: the work per example, in tokens."""
 
+    @property
+    def batch_size(self) -> int:
+        """Examples that are learnt from together: a call of `learn` gets a multiple of it, except at the end."""
+        return 1
+
     @abstractmethod
     def begin_epoch(self, number: int) -> None:
         """Called before each epoch, counted from 1."""
@@ -75,7 +80,7 @@ class Learning(ABC):
 
     @cached_property
     def _slices(self) -> Slices:
-        return Slices(self.costs)
+        return Slices(self.costs, self.batch_size)
 
     @abstractmethod
     def snapshot(self) -> Any:

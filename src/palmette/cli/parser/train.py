@@ -73,7 +73,10 @@ class TrainParser(JsonOptions, Command):
         help="Write a compact model: weights of 8 or 16 bits, and without weights that the development data does not "
         "miss; see `palmette parser compact`.",
     )  # fmt: skip
-    threads: int = option(default=1, low=1, group="training", help="Threads to parse development data with.")
+    threads: int | None = option(
+        default=None, low=1, group="training",
+        help="Threads (default: all cores); the model is the same for any number. See --batch-size.",
+    )  # fmt: skip
 
     def run(self) -> None:
         self._check()
@@ -83,6 +86,7 @@ class TrainParser(JsonOptions, Command):
         from palmette.estimators.retag import prepare_training
         from palmette.reports.progress import TrainingDisplay
         from palmette.training.interrupt import stop_on_sigterm
+        from palmette.training.team import available_cores
 
         model_file.check_output(self.output)
         stop_on_sigterm()
@@ -109,7 +113,7 @@ class TrainParser(JsonOptions, Command):
             )  # fmt: skip
         parser.model_.meta |= about
         if self.compact:
-            report = parser.compact(held_out, threads=self.threads, most_loss=MOST_LOSS)
+            report = parser.compact(held_out, threads=self.threads or available_cores(), most_loss=MOST_LOSS)
             if not (self.quiet or self.json):
                 log_compaction(report)
         parser.save(self.output)

@@ -2,8 +2,8 @@
 
 The coefficients of a sentence sum to zero (gold up, candidates down), so that tokens at which all paths agree are
 skipped; at the others the coefficients of equal states (pairs, triples) are summed first, and most of them cancel. As
-in update.py every change is also added, times the clock, to the accumulators, and tied updates change all states of a
-label.
+in update.py every change is also added, times the clock, to the accumulators, tied updates change all states of a
+label, and threads apply one update together.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from palmette.kernels.chain.ngrams import (
 )
 from palmette.kernels.chain.update import add_tied_dense, add_tied_seen
 from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.team import Share, is_own, row_to_change
 from palmette.kernels.core.types import F64, I64
 from palmette.kernels.core.vector import fetch_early
 from palmette.kernels.learning.rule import AROW, MIRA, PA, Rule
@@ -103,18 +104,16 @@ def _sum_labels(q: StateLayout, arity: int, n: int, sums: Sums, nothing: float) 
 @inline
 def _blend_rows(
     slot: np.ndarray, used: np.ndarray, w: np.ndarray, a: np.ndarray, att: np.ndarray, val: np.ndarray,
-    begin: int, end: int, place: np.ndarray, factor: np.ndarray, n: int, c: float,
+    begin: int, end: int, place: np.ndarray, factor: np.ndarray, n: int, c: float, share: Share,
 ) -> None:  # fmt: skip
     """Update the rows of the attributes begin..end of a token. A row is allocated at its first change."""
     for k in range(begin, end):  # the weights are in the cache, the accumulators are not
         fetch_early(a, np.int64(slot[att[k]]))
     for k in range(begin, end):
-        value = 1.0 if val.size == 0 else float(val[k])
-        s = np.int64(slot[att[k]])
+        s = row_to_change(slot, used, att[k], share)
         if s == 0:
-            s = used[0]
-            slot[att[k]] = s
-            used[0] = s + 1
+            continue
+        value = 1.0 if val.size == 0 else float(val[k])
         own, total = w[s], a[s]
         for j in range(n):
             change = value * factor[j]
@@ -123,12 +122,14 @@ def _blend_rows(
 
 
 @part
-def _blend_seen(g: Ngrams, q: StateLayout, i: int, sums: Sums, n: int, labels: int, c: float) -> None:
+def _blend_seen(g: Ngrams, q: StateLayout, i: int, sums: Sums, n: int, labels: int, c: float, share: Share) -> None:
     """Update the seen combinations of the attributes of token i."""
     r, arity, ptr, att, val = g.weights, g.arity, g.features.ptr, g.features.att, g.features.val
     place, factor, tied_place, tied = sums.place, sums.factor, sums.tied_place, sums.tied
     w, a = r.w, r.a
     for k in range(ptr[i], ptr[i + 1]):
+        if not is_own(att[k], share):
+            continue
         value = 1.0 if val.size == 0 else float(val[k])
         for j in range(n):
             combo, cell = block_and_cell(place[j], arity, q)
@@ -143,12 +144,14 @@ def _blend_seen(g: Ngrams, q: StateLayout, i: int, sums: Sums, n: int, labels: i
 
 
 @part
-def _add_tied_rows(g: Ngrams, q: StateLayout, i: int, sums: Sums, labels: int, c: float) -> None:
+def _add_tied_rows(g: Ngrams, q: StateLayout, i: int, sums: Sums, labels: int, c: float, share: Share) -> None:
     """Apply the tied update to rows, which are allocated by now."""
     r, x = g.weights, g.features
     for k in range(x.ptr[i], x.ptr[i + 1]):
+        s = row_to_change(r.slot, r.used, x.att[k], share)
+        if s == 0:
+            continue
         value = 1.0 if x.val.size == 0 else float(x.val[k])
-        s = np.int64(r.slot[x.att[k]])
         for j in range(labels):
             add_tied_dense(r.w[s], r.a[s], q, g.arity, sums.tied_place[j], value * sums.tied[j], c)
 
@@ -168,8 +171,9 @@ def _blend_transitions(
 
 @part
 def _blend_arity(
-    g: Ngrams, q: StateLayout, lo: int, n: int, at: int, paths: np.ndarray, factors: np.ndarray, c: float, sums: Sums
-) -> None:
+    g: Ngrams, q: StateLayout, lo: int, n: int, at: int, paths: np.ndarray, factors: np.ndarray, c: float, sums: Sums,
+    share: Share,
+) -> None:  # fmt: skip
     """The features of one arity that end at the first `at` tokens of a sentence of n tokens from lo on."""
     arity, H, W, has_ties = g.arity, q.H, q.W, q.tied_update > 0.0
     place, factor, nothing = sums.place, sums.factor, nothing_of(factors, sums.margins)
@@ -177,7 +181,8 @@ def _blend_arity(
     ptr, att, val = g.features.ptr, g.features.att, g.features.val
     bare, bare_sum = g.transitions.w, g.transitions.a
     flat, flat_sum = bare.reshape(-1), bare_sum.reshape(-1)
-    seen, inner, ends = g.weights.first.size > 0, g.learns and arity > 1, g.learns and arity == 1
+    seen, moves = g.weights.first.size > 0, g.learns and share.number == 0
+    inner, ends = moves and arity > 1, moves and arity == 1
     for i in range(arity - 1, at):
         if all_agree(paths, i, arity):
             continue
@@ -192,29 +197,23 @@ def _blend_arity(
         if ends and i == n - 1:
             _blend_transitions(bare[1], bare_sum[1], q, 1, sums, kept, labels, c)
         if seen:
-            _blend_seen(g, q, lo + i, sums, kept, labels, c)
+            _blend_seen(g, q, lo + i, sums, kept, labels, c, share)
         elif ptr.size > 0:
-            _blend_rows(slot, used, w, a, att, val, ptr[lo + i], ptr[lo + i + 1], place, factor, kept, c)
+            _blend_rows(slot, used, w, a, att, val, ptr[lo + i], ptr[lo + i + 1], place, factor, kept, c, share)
             if labels > 0:
-                _add_tied_rows(g, q, lo + i, sums, labels, c)
+                _add_tied_rows(g, q, lo + i, sums, labels, c, share)
 
 
 @part
 def add_weighted_prefixes(
-    m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, at: int, c: float, sums: Sums
+    m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, at: int, c: float, sums: Sums, share: Share
 ) -> None:
-    """w += sum of factors[k] * f(the first `at` tokens of paths[k]) for sentence s at time c; the factors sum to
-    0."""
+    """w += sum of factors[k] * f(the first `at` tokens of paths[k]) for sentence s at time c, for the weights of this
+    share; the factors sum to 0."""
     q, lo = layout_of(m), x.offset[s]
     n = x.offset[s + 1] - lo
-    _blend_arity(singles_of(m, x), q, lo, n, at, paths, factors, c, sums)
+    _blend_arity(singles_of(m, x), q, lo, n, at, paths, factors, c, sums, share)
     if m.order >= 1:
-        _blend_arity(pairs_of(m, x), q, lo, n, at, paths, factors, c, sums)
+        _blend_arity(pairs_of(m, x), q, lo, n, at, paths, factors, c, sums, share)
     if m.order >= 2:
-        _blend_arity(triples_of(m, x), q, lo, n, at, paths, factors, c, sums)
-
-
-@part
-def add_weighted_paths(m: Chain, x: Data, s: int, paths: np.ndarray, factors: np.ndarray, c: float, sums: Sums) -> None:
-    """w += sum of factors[k] * f(paths[k]) for sentence s at time c; the factors sum to 0."""
-    add_weighted_prefixes(m, x, s, paths, factors, x.offset[s + 1] - x.offset[s], c, sums)
+        _blend_arity(triples_of(m, x), q, lo, n, at, paths, factors, c, sums, share)

@@ -66,11 +66,9 @@ def reach_of(p: LabelContextWeights) -> int:
 
 
 @part
-def has_capacity(p: LabelContextWeights, y: Active, lo: int, n: int, K: int) -> bool:
-    """Whether the rows that K paths of a sentence may need are allocated; y of size 0: there are no such templates."""
-    if y.ptr.size == 0:
-        return True
-    most = p.used[0] + (y.ptr[lo + n] - y.ptr[lo]) * K
+def has_capacity(p: LabelContextWeights, needed: int) -> bool:
+    """Whether so many more rows are allocated."""
+    most = p.used[0] + needed
     return most <= p.w.shape[0] and 2 * most <= p.keys.size
 
 

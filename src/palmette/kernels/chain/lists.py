@@ -89,13 +89,11 @@ def place_to_change(r: FeatureWeights, attribute: int, combo: int) -> int:
 
 
 @part
-def has_room(r: FeatureWeights, x: Active, lo: int, n: int, paths: int) -> bool:
-    """Whether the weights have room for an update by so many paths of the tokens lo .. lo + n - 1. A list of k
-    combinations that gets m more takes less than 4 * (k + m) places, however often it is moved."""
-    if not is_growing(r):
-        return True
+def places_needed(r: FeatureWeights, x: Active, lo: int, n: int, paths: int) -> int:
+    """The places that lists that grow may need for an update by so many paths of the tokens lo .. lo + n - 1. A list of
+    k combinations that gets m more takes less than 4 * (k + m) places, however often it is moved."""
     ptr, att, size = x.ptr, x.att, r.slot
     needed = 0
     for k in range(ptr[lo], ptr[lo + n]):
         needed += 4 * (size[att[k]] + paths)
-    return r.used[0] + needed <= r.combo.size
+    return needed

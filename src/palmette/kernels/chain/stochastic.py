@@ -9,7 +9,8 @@ and of its part of the penalty:
 
 The L2 penalty of an attribute is divided equally among its occurrences, so that no other weights are touched, and the
 parts of an epoch sum to the whole penalty. As for all learners every change is added, times the clock, to the
-accumulators of the mean.
+accumulators of the mean. The gradients of a batch are computed with the same weights, by all threads of a team, and
+then descended along one after the other (batches.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.kernels.chain.batches import CLOCK, NO_PATH, OBJECTIVE, UPDATE, Batch, begin_batch, count_batch
 from palmette.kernels.chain.forms import Active, Chain, Data, FeatureWeights, Ngrams, TransitionWeights, longest_of
 from palmette.kernels.chain.gradient import (
     Expected,
@@ -31,7 +33,20 @@ from palmette.kernels.chain.ngrams import pairs_of, singles_of, triples_of
 from palmette.kernels.chain.score import gather_for
 from palmette.kernels.core.aligned import aligned_zeros
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.types import F32, I64, Bool_2D, struct
+from palmette.kernels.core.team import (
+    Share,
+    Team,
+    arrive,
+    claim,
+    is_broken,
+    is_own,
+    meet,
+    release,
+    row_to_change,
+    serial_share,
+    share_of,
+)
+from palmette.kernels.core.types import F32, F64, I64, Bool_2D, struct
 
 FLOOR = np.float32(0.01)  # initial sums of squares: features with tiny expectations must not make large steps
 
@@ -48,24 +63,57 @@ class Descent(NamedTuple):
 
 
 @struct
-class DescentWorkspace(NamedTuple):
-    """Arrays for the likelihood of one sentence and its differences, which are 0 between sentences."""
+class Gradients(NamedTuple):
+    """The differences of the sentences of a batch, one below the other; all threads read and write them."""
 
-    likelihood: Workspace
+    longest: int  # rows of a sentence in tables that have any
     out: Expected
 
 
-def make_descent_workspace(m: Chain, x: Data) -> DescentWorkspace:
-    """For any sentence of the corpus."""
+def make_gradients(m: Chain, x: Data, size: int = 1) -> Gradients:
+    """For any sentences of the corpus, so many at a time."""
     H, W, n = m.label_of.size, m.bias.size, longest_of(x)
     pairs, triples = x.features[1].ptr.size > 0 and m.order >= 1, x.features[2].ptr.size > 0 and m.order >= 2
     tables = (
-        aligned_zeros((n, W), np.float32),
-        aligned_zeros((n if pairs else 0, H * W), np.float32),
-        aligned_zeros((n if triples else 0, H * H * W), np.float32),
+        aligned_zeros((size * n, W), np.float32),
+        aligned_zeros((size * n if pairs else 0, H * W), np.float32),
+        aligned_zeros((size * n if triples else 0, H * H * W), np.float32),
     )
-    transitions = (np.zeros((2, W)), np.zeros((H, W)), np.zeros((H * H if m.order >= 2 else 0, W)))
-    return DescentWorkspace(make_likelihood_workspace(m, x, n), Expected(tables, transitions))
+    contexts = (2, H, H * H if m.order >= 2 else 0)
+    ends, edges, threes = (np.zeros((size * rows, W)) for rows in contexts)
+    return Gradients(n, Expected(tables, (ends, edges, threes)))
+
+
+def make_descent_workspace(m: Chain, x: Data) -> Workspace:
+    """For any sentence of the corpus; of one thread."""
+    return make_likelihood_workspace(m, x, longest_of(x))
+
+
+@inline
+def _rows(table: np.ndarray, j: int, size: int) -> np.ndarray:
+    """The rows of sentence j, of a table that has `size` rows per sentence, or none."""
+    return table[j * size : (j + 1) * size] if table.shape[0] > 0 else table
+
+
+@part
+def _gradient_of(g: Gradients, m: Chain, j: int) -> Expected:
+    """The place of sentence j of the batch."""
+    H, tables, transitions = m.label_of.size, g.out.tables, g.out.transitions
+    return Expected(
+        (_rows(tables[0], j, g.longest), _rows(tables[1], j, g.longest), _rows(tables[2], j, g.longest)),
+        (_rows(transitions[0], j, 2), _rows(transitions[1], j, H), _rows(transitions[2], j, H * H)),
+    )
+
+
+@part
+def _clear(out: Expected, n: int) -> None:
+    """Zero the differences of a sentence of n tokens."""
+    out.tables[0][:n] = np.float32(0.0)
+    out.tables[1][:n] = np.float32(0.0)
+    out.tables[2][:n] = np.float32(0.0)
+    out.transitions[0][:] = 0.0
+    out.transitions[1][:] = 0.0
+    out.transitions[2][:] = 0.0
 
 
 @inline
@@ -89,16 +137,14 @@ def _descend(
 
 @part
 def _descend_rows(
-    r: FeatureWeights, x: Active, i: int, g: np.ndarray, decay: np.ndarray, rate: float, c: float
+    r: FeatureWeights, x: Active, i: int, g: np.ndarray, decay: np.ndarray, rate: float, c: float, share: Share
 ) -> None:
     """Update the dense rows of the attributes of token i; a row is allocated at its first change."""
     slot, used, w, a, squares, att, val = r.slot, r.used, r.w, r.a, r.state, x.att, x.val
     for k in range(x.ptr[i], x.ptr[i + 1]):
-        s = np.int64(slot[att[k]])
+        s = row_to_change(slot, used, att[k], share)
         if s == 0:
-            s = used[0]
-            slot[att[k]] = s
-            used[0] = s + 1
+            continue
         value = np.float32(1.0) if val.size == 0 else val[k]
         own = squares[s] if squares.shape[0] > 0 else squares.reshape(-1)
         _descend(w[s], a[s], own, g, value, decay[att[k]], rate, c)
@@ -107,7 +153,7 @@ def _descend_rows(
 @part
 def _descend_seen(
     r: FeatureWeights, m: Chain, place: np.ndarray, x: Active, i: int, g: np.ndarray, decay: np.ndarray, rate: float,
-    c: float,
+    c: float, share: Share,
 ) -> None:  # fmt: skip
     """Update blocks of seen combinations; in g a block is runs of `states_per_label` numbers from place[combination]
     on."""
@@ -115,6 +161,8 @@ def _descend_seen(
     H, W, states_per_label, block = m.label_of.size, m.bias.size, m.states_per_label, r.w.shape[1]
     for k in range(x.ptr[i], x.ptr[i + 1]):
         attribute = x.att[k]
+        if not is_own(attribute, share):
+            continue
         value = np.float32(1.0) if x.val.size == 0 else x.val[k]
         if block == 1 and squares.shape[0] == 0:  # one number each
             for p in range(r.first[attribute], r.first[attribute + 1]):
@@ -134,13 +182,14 @@ def _descend_seen(
 
 
 @part
-def _descend_transitions(t: TransitionWeights, gradient: np.ndarray, decay: float, rate: float, c: float) -> None:
-    """Update transition weights, and reset their gradient for the next sentence. Where the gradient is zero, as for
-    forbidden pairs, weights stay zero."""
+def _descend_transitions(
+    t: TransitionWeights, gradient: np.ndarray, decay: float, rate: float, c: float, share: Share
+) -> None:
+    """Update transition weights. Where the gradient is zero, as for forbidden pairs, weights stay zero."""
     w, a, squares, g = t.w.reshape(-1), t.a.reshape(-1), t.state.reshape(-1), gradient.reshape(-1)
-    for k in range(g.size):
+    size, number = -(-g.size // int(share.size)), int(share.number)
+    for k in range(number * size, min(g.size, (number + 1) * size)):
         slope = np.float32(g[k]) + decay * w[k]
-        g[k] = 0.0
         if squares.size > 0:
             squares[k] += slope * slope
             change = -rate * slope / np.sqrt(squares[k] + FLOOR)
@@ -161,62 +210,118 @@ def _forget_others(gradient: np.ndarray, learnt: np.ndarray) -> None:
 
 @part
 def _descend_ngrams(
-    g: Ngrams, m: Chain, lo: int, n: int, M: np.ndarray, decay: np.ndarray, place: np.ndarray, rate: float, c: float
-) -> None:
-    """Update the attributes of one arity, token by token, and reset the table M for the next sentence."""
+    g: Ngrams, m: Chain, lo: int, n: int, M: np.ndarray, decay: np.ndarray, place: np.ndarray, rate: float, c: float,
+    share: Share,
+) -> None:  # fmt: skip
+    """Update the attributes of one arity, token by token."""
     r, x = g.weights, g.features
     for i in range(g.arity - 1, n if M.shape[0] > 0 else 0):
-        row = M[i]
         if r.first.size > 0:
-            _descend_seen(r, m, place, x, lo + i, row, decay, rate, c)
+            _descend_seen(r, m, place, x, lo + i, M[i], decay, rate, c, share)
         elif r.slot.size > 0:
-            _descend_rows(r, x, lo + i, row, decay, rate, c)
-        for h in range(row.size):
-            row[h] = 0.0
+            _descend_rows(r, x, lo + i, M[i], decay, rate, c, share)
 
 
 @part
 def _descend_sentence(
-    m: Chain, x: Data, s: int, out: Expected, by: Descent, places: tuple[np.ndarray, np.ndarray, np.ndarray], c: float
-) -> None:
+    m: Chain, x: Data, s: int, out: Expected, by: Descent, places: tuple[np.ndarray, np.ndarray, np.ndarray], c: float,
+    share: Share,
+) -> None:  # fmt: skip
     """Update all weights of a sentence; places: the starts of the blocks of seen combinations, by arity minus 1."""
     lo = x.offset[s]
     n = x.offset[s + 1] - lo
     rate, bare = np.float32(by.rate / (1.0 + by.fall * c)), np.float32(by.bare_decay)
     M, decay, t = out.tables, by.decay, m.transitions
-    _descend_ngrams(singles_of(m, x), m, lo, n, M[0], decay[0], places[0], rate, c)
-    _descend_ngrams(pairs_of(m, x), m, lo, n, M[1], decay[1], places[1], rate, c)
-    _descend_ngrams(triples_of(m, x), m, lo, n, M[2], decay[2], places[2], rate, c)
+    _descend_ngrams(singles_of(m, x), m, lo, n, M[0], decay[0], places[0], rate, c, share)
+    _descend_ngrams(pairs_of(m, x), m, lo, n, M[1], decay[1], places[1], rate, c, share)
+    _descend_ngrams(triples_of(m, x), m, lo, n, M[2], decay[2], places[2], rate, c, share)
+    if share.number < 0:
+        return
     if m.learns[0]:
-        _descend_transitions(t[0], out.transitions[0], bare, rate, c)
+        _descend_transitions(t[0], out.transitions[0], bare, rate, c, share)
+    if m.learns[1] and m.order >= 1:
+        _descend_transitions(t[1], out.transitions[1], bare, rate, c, share)
+    if m.learns[2] and m.order >= 2:
+        _descend_transitions(t[2], out.transitions[2], bare, rate, c, share)
+
+
+@part
+def _descend_batch(
+    m: Chain, x: Data, examples: np.ndarray, n: int, batch: Batch, gradients: Gradients, by: Descent,
+    places: tuple[np.ndarray, np.ndarray, np.ndarray], clock: float, share: Share,
+) -> None:  # fmt: skip
+    """Update the weights by the gradients of the first n examples, one after the other."""
+    for j in range(n):
+        if batch.outcome[j] == UPDATE and (share.number >= 0 or batch.found[j] > 0):
+            _descend_sentence(m, x, examples[j], _gradient_of(gradients, m, j), by, places, clock + j, share)
+
+
+@part
+def _needs_rows(m: Chain, x: Data, s: int) -> bool:
+    """Whether an attribute of a sentence has no row yet."""
+    lo, hi = x.offset[s], x.offset[s + 1]
+    for arity in range(3):
+        if arity == 0:
+            r, f = m.weights[0], x.features[0]
+        elif arity == 1:
+            r, f = m.weights[1], x.features[1]
+        else:
+            r, f = m.weights[2], x.features[2]
+        if r.first.size == 0 and r.slot.size > 0 and f.ptr.size > 0:
+            for k in range(f.ptr[lo], f.ptr[hi]):
+                if r.slot[f.att[k]] == 0:
+                    return True
+    return False
+
+
+@part
+def _find(
+    own: Workspace, m: Chain, x: Data, s: int, changed: bool, batch: Batch, j: int, out: Expected, by: Descent
+) -> None:
+    """The gradient of a sentence: place j of the batch."""
+    fast = goes_fast(own)
+    _clear(out, x.offset[s + 1] - x.offset[s])
+    value, missed = sentence_likelihood(own.T, m, x, s, 0, changed, fast, own, out)
+    batch.outcome[j], batch.objective[j], batch.missed[j] = UPDATE, value, missed
+    if missed < 0:
+        batch.outcome[j], batch.missed[j] = NO_PATH, 0
+        return
+    batch.found[j] = 1 if _needs_rows(m, x, s) else 0
+    if fast and m.order >= 1:
+        add_fast_pairs(m, own.r, out)
     if m.learns[1] and m.order >= 1:
         _forget_others(out.transitions[1], by.learnt)
-        _descend_transitions(t[1], out.transitions[1], bare, rate, c)
-    if m.learns[2] and m.order >= 2:
-        _descend_transitions(t[2], out.transitions[2], bare, rate, c)
 
 
 @kernel
 def descend(
-    m: Chain, x: Data, workspace: DescentWorkspace, permutation: I64, first: int, last: int, clock: float,
-    by: Descent,
-) -> tuple[float, float, int, int]:  # fmt: skip
-    """One slice of an epoch: (clock, sum of weight * (log Z - log Z under the mask), wrong tokens, sentences without
-    an allowed path)."""
-    own, out = workspace
-    T, fast = own.T, goes_fast(own)
+    m: Chain, x: Data, workspace: Workspace, gradients: Gradients, batch: Batch, examples: I64, team: Team,
+    counts: F64, by: Descent,
+) -> None:  # fmt: skip
+    """Learn from a slice of an epoch, batch by batch, and add to the counts (batches.py); the objective is the sum of
+    weight * (log Z - log Z under the mask)."""
     one, two, three = m.weights
     places = gather_for(m, one, 1).place, gather_for(m, two, 2).place, gather_for(m, three, 3).place
-    objective, wrong, infeasible = 0.0, 0, 0
-    for k in range(first, last):
-        value, missed = sentence_likelihood(T, m, x, permutation[k], 0, True, fast, own, out)
-        if missed < 0:
-            infeasible += 1
-        else:
-            objective += value
-            wrong += missed
-            if fast and m.order >= 1:
-                add_fast_pairs(m, own.r, out)
-            _descend_sentence(m, x, permutation[k], out, by, places, clock)
-        clock += 1.0
-    return clock, objective, wrong, infeasible
+    order, first = np.empty(batch.outcome.size, np.int64), 0
+    alone = team.size == 1
+    while first < examples.size and not is_broken(team):
+        n = begin_batch(one, x.features[0], x, examples, first, 0, order)
+        if n == 0:
+            break
+        now, clock, changed, taken = examples[first : first + n], counts[CLOCK], True, claim(team)
+        while taken < n:
+            j = order[taken]
+            _find(workspace, m, x, now[j], changed, batch, j, _gradient_of(gradients, m, j), by)
+            changed = False
+            taken = claim(team)
+        if arrive(team):
+            _descend_batch(m, x, now, n, batch, gradients, by, places, clock, serial_share(team, alone))
+            for j in range(n):
+                if batch.outcome[j] == UPDATE:
+                    counts[OBJECTIVE] += batch.objective[j]
+            count_batch(batch, n, counts)
+            release(team)
+        if not alone:
+            _descend_batch(m, x, now, n, batch, gradients, by, places, clock, share_of(team))
+        meet(team)  # before places of the batch are used again
+        first += n

@@ -1,6 +1,7 @@
 """The perceptron, in one compiled loop over a slice of the corpus, and tagging by exact search.
 
 Per sentence: score a trellis; search it; search it again under the label mask; add the path difference to the weights.
+Sentences of a batch are searched with the same weights, by all threads of a team (batches.py).
 """
 
 from __future__ import annotations
@@ -9,30 +10,38 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.kernels.chain.batches import (
+    CLOCK,
+    NO_PATH,
+    RIGHT,
+    UPDATE,
+    Batch,
+    applies_alone,
+    begin_batch,
+    count_batch,
+    has_updates,
+)
 from palmette.kernels.chain.costs import wrong_labels
-from palmette.kernels.chain.forms import Chain, Data, Trellis, longest_of, make_trellis
-from palmette.kernels.chain.lists import has_room
+from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.score import restrict, score, score_changed_pairs
 from palmette.kernels.chain.update import add_path_difference
 from palmette.kernels.chain.viterbi import viterbi
 from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.team import Share, Team, arrive, claim, is_broken, meet, release, serial_share, share_of
 from palmette.kernels.core.types import F64, I32, I64, Bool_2D, struct
 
 
 @struct
 class PairWorkspace(NamedTuple):
-    """A trellis and the two paths of a sentence."""
+    """Arrays of one thread."""
 
     trellis: Trellis
-    guess: I32  # [n]
-    gold: I32  # [n]
     learnt: Bool_2D  # [H, W]  label pairs whose weights are learnt; of size 0: all
 
 
 def make_pair_workspace(m: Chain, x: Data, learnt: np.ndarray | None = None) -> PairWorkspace:
-    n = longest_of(x)
-    learnt = np.zeros((0, 0), np.bool_) if learnt is None else learnt
-    return PairWorkspace(make_trellis(m, x, n), np.empty(n, np.int32), np.empty(n, np.int32), learnt)
+    """For any sentence of the corpus."""
+    return PairWorkspace(make_trellis(m, x), np.zeros((0, 0), np.bool_) if learnt is None else learnt)
 
 
 @part
@@ -59,43 +68,77 @@ def _forget_others(m: Chain, learnt: np.ndarray, path: np.ndarray, n: int) -> No
             pairs.a[path[i - 1], path[i]] = 0.0
 
 
+@part
+def _find(T: Trellis, m: Chain, x: Data, s: int, changed: bool, batch: Batch, j: int) -> None:
+    """The guess for a sentence and, unless it is right, gold: place j of the batch."""
+    lo, gold, guess = x.offset[s], batch.paths[j, 0], batch.paths[j, 1]
+    n = score(T, m, x, s, changed)
+    viterbi(T, m, n, guess)
+    missed = wrong_labels(m, x, lo, n, guess)
+    batch.missed[j], batch.outcome[j] = missed, RIGHT
+    if missed > 0:
+        batch.outcome[j] = UPDATE if gold_path(T, m, x, lo, n, gold) else NO_PATH
+
+
+@part
+def _learn(
+    m: Chain, x: Data, learnt: np.ndarray, examples: np.ndarray, first: int, n: int, batch: Batch, clock: float,
+    share: Share,
+) -> None:  # fmt: skip
+    """Make the updates of the batch of n sentences that begins at examples[first]."""
+    for j in range(n):
+        if batch.outcome[j] != UPDATE:
+            continue
+        s, gold, guess = examples[first + j], batch.paths[j, 0], batch.paths[j, 1]
+        add_path_difference(m, x, s, gold, guess, float(x.weight[s]), clock + j, share)
+        if share.number == 0 and learnt.size > 0 and m.order >= 1:
+            length = x.offset[s + 1] - x.offset[s]
+            _forget_others(m, learnt, guess, length)
+            _forget_others(m, learnt, gold, length)
+
+
+@part
+def _score_changes(T: Trellis, m: Chain, x: Data, examples: np.ndarray, first: int, n: int, batch: Batch) -> None:
+    """Of thousands of edges a few have changed: score these again."""
+    for j in range(n):
+        if batch.outcome[j] == UPDATE:
+            s = examples[first + j]
+            length = x.offset[s + 1] - x.offset[s]
+            score_changed_pairs(T, m, length, batch.paths[j, 0])
+            score_changed_pairs(T, m, length, batch.paths[j, 1])
+
+
 @kernel
 def train_perceptron(
-    m: Chain, x: Data, workspace: PairWorkspace, permutation: I64, first: int, last: int, clock: float
-) -> tuple[float, int, int, int]:
-    """One slice of an epoch: (clock, updates, wrong tokens, sentences without an allowed path). It ends early, which
-    the clock shows, where lists of weights that grow run out of room."""
-    T, guess, gold, learnt = workspace
-    updates = 0
-    wrong = 0
-    infeasible = 0
-    changed = True
-    for k in range(first, last):
-        s = permutation[k]
-        lo = x.offset[s]
-        if not has_room(m.weights[0], x.features[0], lo, x.offset[s + 1] - lo, 2):
+    m: Chain, x: Data, workspace: PairWorkspace, batch: Batch, examples: I64, team: Team, counts: F64
+) -> None:
+    """Learn from a slice of an epoch, batch by batch, and add to the counts (batches.py). It ends early, which the
+    counts show, where lists of weights that grow run out of room."""
+    T, learnt = workspace
+    order, first, changed = np.empty(batch.outcome.size, np.int64), 0, True
+    alone = applies_alone(m.weights[0], team)
+    while first < examples.size and not is_broken(team):
+        n = begin_batch(m.weights[0], x.features[0], x, examples, first, 2, order)
+        if n == 0:
             break
-        n = score(T, m, x, s, changed)
-        changed = False
-        viterbi(T, m, n, guess)
-        missed = wrong_labels(m, x, lo, n, guess)
-        if missed > 0:
-            wrong += missed
-            if gold_path(T, m, x, lo, n, gold):
-                add_path_difference(m, x, s, gold, guess, float(x.weight[s]), clock)
-                if learnt.size > 0 and m.order >= 1:
-                    _forget_others(m, learnt, guess, n)
-                    _forget_others(m, learnt, gold, n)
-                updates += 1
-                if T.skips.top.size > 0:  # of thousands of edges a few have changed
-                    score_changed_pairs(T, m, n, gold)
-                    score_changed_pairs(T, m, n, guess)
-                else:
-                    changed = True
-            else:
-                infeasible += 1
-        clock += 1.0
-    return clock, updates, wrong, infeasible
+        clock, j = counts[CLOCK], claim(team)
+        while j < n:
+            _find(T, m, x, examples[first + order[j]], changed, batch, order[j])
+            changed = False
+            j = claim(team)
+        if arrive(team):
+            _learn(m, x, learnt, examples, first, n, batch, clock, serial_share(team, alone))
+            count_batch(batch, n, counts)
+            release(team)
+        if not alone:
+            _learn(m, x, learnt, examples, first, n, batch, clock, share_of(team))
+        if T.skips.top.size > 0:
+            meet(team)
+            _score_changes(T, m, x, examples, first, n, batch)
+        else:
+            changed = changed or has_updates(batch, n)
+        meet(team)  # before places of the batch are used again
+        first += n
 
 
 @kernel

@@ -6,6 +6,9 @@ kernels/learning/violation.py) and the candidates are the beam after that step: 
 treated like whole paths. (Gold that is recombined with a better prefix has left the beam.) The perceptron uses the best
 of them. An update is bad if gold scores more than the best prefix: it fixes no violation, and the convergence proof
 does not hold for it. If labels have several states, gold is found by forced decoding (forced.py).
+
+Sentences of a batch are searched with the same weights, by all threads of a team (batches.py). Updates after which the
+search goes on, and adaptive rules, have batches of one sentence.
 """
 
 from __future__ import annotations
@@ -15,6 +18,19 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.chain.adaptive import apply_differences, clear, scaled_products
+from palmette.kernels.chain.batches import (
+    BAD,
+    CLOCK,
+    CUTS,
+    DONE,
+    NO_PATH,
+    RIGHT,
+    UPDATE,
+    Batch,
+    applies_alone,
+    begin_batch,
+    count_batch,
+)
 from palmette.kernels.chain.beam import (
     Beam,
     BeamData,
@@ -38,16 +54,17 @@ from palmette.kernels.chain.differences import (
     with_capacity,
 )
 from palmette.kernels.chain.forced import force_gold, trace_gold
+from palmette.kernels.chain.forms import Data
 from palmette.kernels.chain.label_context import (
     add_context_differences,
     add_weighted_contexts,
     context_entries,
     has_capacity,
 )
-from palmette.kernels.chain.lists import has_room
 from palmette.kernels.chain.score import score_states
 from palmette.kernels.core.compile import inline, kernel, part
-from palmette.kernels.core.types import I64, struct
+from palmette.kernels.core.team import Share, Team, arrive, claim, is_broken, meet, release, serial_share, share_of
+from palmette.kernels.core.types import F64, I64, struct
 from palmette.kernels.learning.coefficients import (
     asks_for_products,
     coefficients,
@@ -72,7 +89,7 @@ class BeamLearner(NamedTuple):
 
 @struct
 class BeamLearningWorkspace(NamedTuple):
-    """Arrays for the search of one sentence, its prefixes, and their update."""
+    """Arrays of one thread for the search of one sentence, its prefixes, and their update."""
 
     search: BeamWorkspace
     forced: Beam  # forced decoding of gold; not used if states are labels
@@ -143,72 +160,151 @@ def _gram(
     return t
 
 
+@part
+def _find(
+    w: BeamWeights, d: BeamData, own: BeamLearningWorkspace, learner: BeamLearner, s: int, start: int, clock: float,
+    batch: Batch, j: int, table: Differences,
+) -> tuple[int, Differences]:  # fmt: skip
+    """The update of a sentence whose first `start` tokens are done: place j of the batch. Returns (the token from which
+    the search goes on: its end if it does not; the table, which stays filled for adaptive rules)."""
+    m, x, update, rule = w.chain, d.data, learner.update, learner.rule
+    T, r = own.search
+    forced, c = own.forced, PathList(batch.paths[j], own.paths.numbers, own.paths.search)
+    lo, numbers, adaptive = x.offset[s], own.paths.numbers, rule.spread > 0.0
+    n = x.offset[s + 1] - lo
+    gold = x.known[lo : lo + n]
+    batch.outcome[j] = RIGHT
+    if n == 0:
+        return n, table
+    if m.plain and not is_allowed(m, gold, n):
+        batch.outcome[j] = NO_PATH
+        return n, table
+    score_states(T, m, x.features[0], lo, n)
+    reached, fell, item = search(T, r, w, d, s, start, gold, stops(update))
+    if item != 0:
+        batch.missed[j] += _missed_labels(r, c.paths[1], m.label_of, gold, start, reached)
+        batch.missed[j] += n - reached if not continues(update) else 0
+    elif not updates_on_right_guesses(rule):
+        return n, table
+    if searches_with_costs(rule):
+        augment(T, m, x, lo, n)
+        reached, fell, item = search(T, r, w, d, s, start, gold, stops(update))
+    if not m.plain and not force_gold(T, r, forced, w, d, s, start, reached, fell):
+        batch.outcome[j] = NO_PATH
+        return n, table
+    at = cut(update, reached, fell, r.best, r.gold) if item != 0 else n
+    found = _list_prefixes(r, forced, c, fell, at, gold, m.plain, rule)
+    found, gold_listed = drop_candidates(m, x, lo, at, found, rule, learner.chunks, c)
+    batch.found[j], batch.length[j] = found, at
+    moves = True
+    if asks_for_products(rule):
+        moves = margins_broken(numbers, found)
+        if moves:
+            table = _gram(w, d, s, at, found, c, table, adaptive)
+    if moves and coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
+        batch.outcome[j] = UPDATE
+        for k in range(found + 1):
+            batch.factors[j, k] = numbers.coefficient[k]
+        bad = r.gold[at] > (r.score[at, : r.size[at]].mean() if rule.mean else r.best[at])
+        batch.objective[j] = 1.0 if bad else 0.0
+    elif adaptive:
+        clear(table)
+    if not continues(update):
+        return n, table
+    restart_from_gold(r, c.paths[0], at, r.gold[at])
+    restart_from_gold(forced, c.paths[0], at, r.gold[at])
+    return at, table
+
+
+@part
+def _learn(
+    w: BeamWeights, d: BeamData, sums: Sums, examples: np.ndarray, n: int, batch: Batch, clock: float, share: Share
+) -> None:
+    """Make the updates of the first n examples, but for weights of label contexts."""
+    for j in range(n):
+        if batch.outcome[j] == UPDATE:
+            listed, at = batch.found[j] + 1, batch.length[j]
+            paths, factors = batch.paths[j, :listed], batch.factors[j, :listed]
+            add_weighted_prefixes(w.chain, d.data, examples[j], paths, factors, at, clock + j, sums, share)
+
+
+@part
+def _learn_contexts(
+    w: BeamWeights, d: BeamData, margins: bool, examples: np.ndarray, n: int, batch: Batch, clock: float
+) -> None:
+    """Make the updates of the first n examples of weights of label contexts, whose rows are given out on the way."""
+    for j in range(n):
+        if batch.outcome[j] == UPDATE:
+            lo, listed = d.data.offset[examples[j]], batch.found[j] + 1
+            paths, factors = batch.paths[j, :listed], batch.factors[j, :listed]
+            nothing = nothing_of(factors, margins)
+            add_weighted_contexts(
+                w.chain, w.contexts, d.contexts, lo, batch.length[j], paths, factors, nothing, clock + j
+            )  # fmt: skip
+
+
+@part
+def _begin(w: BeamWeights, d: BeamData, examples: np.ndarray, first: int, K: int, order: np.ndarray) -> int:
+    """As `begin_batch`; 0 also if rows of label contexts may run out."""
+    x, y = d.data, d.contexts
+    n = begin_batch(w.chain.weights[0], x.features[0], x, examples, first, K + 1, order)
+    needed = 0
+    for j in range(n if y.ptr.size > 0 else 0):
+        s = examples[first + j]
+        needed += (y.ptr[x.offset[s + 1]] - y.ptr[x.offset[s]]) * (K + 1)
+    return n if needed == 0 or has_capacity(w.contexts, needed) else 0
+
+
+@part
+def _count(x: Data, examples: np.ndarray, n: int, batch: Batch, counts: np.ndarray) -> None:
+    """Count updates that were no violation, and the positions of cuts."""
+    for j in range(n):
+        if batch.outcome[j] == UPDATE:
+            s = examples[j]
+            counts[BAD] += batch.objective[j]
+            counts[CUTS] += batch.length[j] / (x.offset[s + 1] - x.offset[s])
+
+
 @kernel
 def train_beam(
-    w: BeamWeights, d: BeamData, workspace: BeamLearningWorkspace, permutation: I64, first: int, last: int,
-    clock: float, learner: BeamLearner,
-) -> tuple[int, float, int, int, int, int, float]:  # fmt: skip
-    """Part of a slice of an epoch: (the number of the next example, clock, updates, wrong tokens, sentences
-    without an allowed gold, bad updates, sum of the relative positions of the cuts). It ends early where rows of
-    `w.contexts` or places of lists of weights run out. An update that stops the search counts the tokens after it as
-    wrong."""
-    m, p, x, y = w.chain, w.contexts, d.data, d.contexts
-    update, rule, chunks = learner.update, learner.rule, learner.chunks
-    T, r = workspace.search
-    forced, c, sums, table = workspace.forced, workspace.paths, workspace.sums, workspace.table
-    numbers, K = c.numbers, rule.candidates
-    updates, wrong, infeasible, bad, position = 0, 0, 0, 0, 0.0
-    goes_on, early, adaptive = continues(update), stops(update), rule.spread > 0.0
-    for k in range(first, last):
-        s = permutation[k]
-        lo = x.offset[s]
-        n = x.offset[s + 1] - lo
-        gold = x.known[lo : lo + n]
-        if not (has_capacity(p, y, lo, n, K + 1) and has_room(m.weights[0], x.features[0], lo, n, K + 1)):
-            return k, clock, updates, wrong, infeasible, bad, position
-        if m.plain and not is_allowed(m, gold, n):
-            infeasible += 1
-            clock += 1.0
-            continue
-        start = 0
-        while start < n:
-            score_states(T, m, x.features[0], lo, n)
-            reached, fell, item = search(T, r, w, d, s, start, gold, early)
-            if item != 0:
-                wrong += _missed_labels(r, c.paths[1], m.label_of, gold, start, reached)
-                wrong += n - reached if not goes_on else 0
-            elif not updates_on_right_guesses(rule):
+    w: BeamWeights, d: BeamData, workspace: BeamLearningWorkspace, batch: Batch, examples: I64, team: Team,
+    counts: F64, learner: BeamLearner,
+) -> None:  # fmt: skip
+    """Learn from a slice of an epoch, batch by batch, and add to the counts (batches.py). It ends early, which the
+    counts show, where rows of `w.contexts` or places of lists of weights run out. An update that stops the search
+    counts the tokens after it as wrong."""
+    m, x, rule, sums, table = w.chain, d.data, learner.rule, workspace.sums, workspace.table
+    order, first, adaptive = np.empty(batch.outcome.size, np.int64), 0, rule.spread > 0.0
+    alone = applies_alone(m.weights[0], team)
+    while first < examples.size and not is_broken(team):
+        n = _begin(w, d, examples, first, rule.candidates, order)
+        if n == 0:
+            break
+        now, clock, start, end = examples[first : first + n], counts[CLOCK], 0, 0
+        while True:
+            taken = claim(team)
+            while taken < n:
+                j = order[taken]
+                batch.missed[j] = 0
+                end = x.offset[now[j] + 1] - x.offset[now[j]]
+                begin = start if continues(learner.update) else 0
+                start, table = _find(w, d, workspace, learner, now[j], begin, clock + j, batch, j, table)
+                taken = claim(team)
+            if arrive(team):
+                if adaptive and batch.outcome[0] == UPDATE:
+                    factors = batch.factors[0, : batch.found[0] + 1]
+                    apply_differences(m, w.contexts, table, factors, rule.spread, clock)
+                elif not adaptive:
+                    _learn(w, d, sums, now, n, batch, clock, serial_share(team, alone))
+                    _learn_contexts(w, d, sums.margins, now, n, batch, clock)
+                _count(x, now, n, batch, counts)
+                count_batch(batch, n, counts)
+                release(team)
+            if not continues(learner.update) or start >= end:
                 break
-            if searches_with_costs(rule):
-                augment(T, m, x, lo, n)
-                reached, fell, item = search(T, r, w, d, s, start, gold, early)
-            if not m.plain and not force_gold(T, r, forced, w, d, s, start, reached, fell):
-                infeasible += 1
-                break
-            at = cut(update, reached, fell, r.best, r.gold) if item != 0 else n
-            found = _list_prefixes(r, forced, c, fell, at, gold, m.plain, rule)
-            found, gold_listed = drop_candidates(m, x, lo, at, found, rule, chunks, c)
-            moves = True
-            if asks_for_products(rule):
-                moves = margins_broken(numbers, found)
-                if moves:
-                    table = _gram(w, d, s, at, found, c, table, adaptive)
-            if moves and coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
-                paths, factors = c.paths[: found + 1], numbers.coefficient[: found + 1]
-                if adaptive:
-                    apply_differences(m, p, table, factors, rule.spread, clock)
-                else:
-                    add_weighted_prefixes(m, x, s, paths, factors, at, clock, sums)
-                    add_weighted_contexts(m, p, y, lo, at, paths, factors, nothing_of(factors, sums.margins), clock)
-                updates += 1
-                bad += r.gold[at] > (r.score[at, : r.size[at]].mean() if rule.mean else r.best[at])
-                position += at / n
-            elif adaptive:
-                clear(table)
-            if not goes_on:
-                break
-            restart_from_gold(r, c.paths[0], at, r.gold[at])
-            restart_from_gold(forced, c.paths[0], at, r.gold[at])
-            start = at
-        clock += 1.0
-    return last, clock, updates, wrong, infeasible, bad, position
+            counts[CLOCK] -= 1.0  # the same sentence goes on
+            counts[DONE] -= 1.0
+        if not alone:
+            _learn(w, d, sums, now, n, batch, clock, share_of(team))
+        meet(team)  # before places of the batch are used again
+        first += n

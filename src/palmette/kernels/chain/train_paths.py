@@ -1,6 +1,7 @@
 """Training with the best paths of exact search, in one compiled loop for all rules of kernels/learning/rule.py:
 
 score a trellis; list its best paths; turn scores, costs and inner products into coefficients; add the weighted paths.
+Sentences of a batch are searched with the same weights, by all threads of a team (batches.py).
 
 The perceptron's own loop, which needs only two paths, is `train_perceptron` in train.py.
 """
@@ -9,17 +10,30 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from palmette.kernels.chain.adaptive import apply_differences, clear, no_contexts, scaled_products
-from palmette.kernels.chain.blend import Sums, add_weighted_paths, make_sums
+from palmette.kernels.chain.batches import (
+    CLOCK,
+    NO_PATH,
+    RIGHT,
+    UPDATE,
+    Batch,
+    applies_alone,
+    begin_batch,
+    count_batch,
+    has_updates,
+)
+from palmette.kernels.chain.blend import Sums, add_weighted_prefixes, make_sums
 from palmette.kernels.chain.candidates import PathList, list_candidates, make_path_list
 from palmette.kernels.chain.costs import Chunks
 from palmette.kernels.chain.differences import Differences, differences_of, gram, make_differences
 from palmette.kernels.chain.forms import Chain, Data, Trellis, make_trellis
 from palmette.kernels.chain.label_context import LabelContextWeights
-from palmette.kernels.chain.lists import has_room
 from palmette.kernels.chain.score import score
-from palmette.kernels.core.compile import kernel
-from palmette.kernels.core.types import I64, struct
+from palmette.kernels.core.compile import kernel, part
+from palmette.kernels.core.team import Share, Team, arrive, claim, is_broken, meet, release, serial_share, share_of
+from palmette.kernels.core.types import F64, I64, struct
 from palmette.kernels.learning.coefficients import (
     asks_for_products,
     coefficients,
@@ -31,7 +45,7 @@ from palmette.kernels.learning.rule import Rule
 
 @struct
 class PathWorkspace(NamedTuple):
-    """Arrays for the best paths of a sentence and their update."""
+    """Arrays of one thread for the best paths of a sentence and their update."""
 
     trellis: Trellis
     paths: PathList
@@ -47,45 +61,105 @@ def make_path_workspace(m: Chain, x: Data, rule: Rule) -> PathWorkspace:
     return PathWorkspace(T, make_path_list(T, K), sums, table, no_contexts(m.bias.size))
 
 
+@part
+def _find(
+    w: PathWorkspace, m: Chain, x: Data, s: int, rule: Rule, chunks: Chunks, c: PathList, table: Differences,
+    clock: float,
+) -> tuple[int, int, int, Differences]:  # fmt: skip
+    """Gold and candidates of a scored sentence, with coefficients: (what was found, candidates, wrong tokens, the
+    table). With adaptive rules the table of an update stays filled."""
+    numbers, adaptive, lo = c.numbers, rule.spread > 0.0, x.offset[s]
+    found, missed, gold_listed = list_candidates(w.trellis, m, x, lo, x.offset[s + 1] - lo, rule, chunks, c)
+    if found < 0:
+        return NO_PATH, 0, missed, table
+    if missed == 0 and not updates_on_right_guesses(rule):
+        return RIGHT, found, missed, table
+    if asks_for_products(rule):  # expensive: only if a margin is violated
+        if not margins_broken(numbers, found):
+            return RIGHT, found, missed, table
+        paths = c.paths[: found + 1]
+        if adaptive:
+            table = differences_of(m, x, s, paths, table)
+            scaled_products(m, w.contexts, found, table, numbers.gram)
+        else:
+            table = gram(m, x, s, paths, table, numbers.gram)
+    if coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
+        return UPDATE, found, missed, table
+    if adaptive:
+        clear(table)
+    return RIGHT, found, missed, table
+
+
+@part
+def _learn(
+    w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, first: int, n: int, batch: Batch, clock: float,
+    share: Share,
+) -> None:  # fmt: skip
+    """Make the updates of the batch of n sentences that begins at examples[first]."""
+    for j in range(n):
+        if batch.outcome[j] == UPDATE:
+            s, listed = examples[first + j], batch.found[j] + 1
+            paths, factors = batch.paths[j, :listed], batch.factors[j, :listed]
+            add_weighted_prefixes(
+                m, x, s, paths, factors, x.offset[s + 1] - x.offset[s], clock + j, w.sums, share
+            )  # fmt: skip
+
+
+@part
+def _learn_adaptively(
+    w: PathWorkspace, m: Chain, x: Data, examples: np.ndarray, first: int, n: int, batch: Batch, clock: float,
+    rule: Rule, table: Differences,
+) -> Differences:  # fmt: skip
+    """Make the updates of a batch by an adaptive rule, whose steps depend on the updates before. The table of a batch
+    of one sentence is filled."""
+    for j in range(n):
+        if batch.outcome[j] == UPDATE:
+            s, listed = examples[first + j], batch.found[j] + 1
+            if batch.outcome.size > 1:
+                table = differences_of(m, x, s, batch.paths[j, :listed], table)
+                scaled_products(m, w.contexts, batch.found[j], table, w.paths.numbers.gram)
+            apply_differences(m, w.contexts, table, batch.factors[j, :listed], rule.spread, clock + j)
+    return table
+
+
 @kernel
 def train_paths(
-    m: Chain, x: Data, workspace: PathWorkspace, permutation: I64, first: int, last: int, clock: float,
+    m: Chain, x: Data, workspace: PathWorkspace, batch: Batch, examples: I64, team: Team, counts: F64,
     rule: Rule, chunks: Chunks,
-) -> tuple[float, int, int, int]:  # fmt: skip
-    """One slice of an epoch: (clock, updates, wrong tokens, sentences without an allowed path). It ends early, which
-    the clock shows, where lists of weights that grow run out of room."""
-    T, c, sums, table, contexts = workspace
-    numbers, adaptive = c.numbers, rule.spread > 0.0
-    updates, wrong, infeasible = 0, 0, 0
-    changed = True
-    for k in range(first, last):
-        s = permutation[k]
-        if not has_room(m.weights[0], x.features[0], x.offset[s], x.offset[s + 1] - x.offset[s], rule.candidates + 1):
+) -> None:  # fmt: skip
+    """Learn from a slice of an epoch, batch by batch, and add to the counts (batches.py). It ends early, which the
+    counts show, where lists of weights that grow run out of room."""
+    T, c, table, adaptive = workspace.trellis, workspace.paths, workspace.table, rule.spread > 0.0
+    coefficient = c.numbers.coefficient
+    order, first, changed = np.empty(batch.outcome.size, np.int64), 0, True
+    alone = adaptive or applies_alone(m.weights[0], team)
+    while first < examples.size and not is_broken(team):
+        n = begin_batch(m.weights[0], x.features[0], x, examples, first, rule.candidates + 1, order)
+        if n == 0:
             break
-        n = score(T, m, x, s, changed)
-        changed = False
-        found, missed, gold_listed = list_candidates(T, m, x, x.offset[s], n, rule, chunks, c)
-        wrong += missed
-        if found < 0:
-            infeasible += 1
-        elif missed > 0 or updates_on_right_guesses(rule):
-            moves, paths = True, c.paths[: found + 1]
-            if asks_for_products(rule):  # expensive: only if a margin is violated
-                moves = margins_broken(numbers, found)
-                if moves and adaptive:
-                    table = differences_of(m, x, s, paths, table)
-                    scaled_products(m, contexts, found, table, numbers.gram)
-                elif moves:
-                    table = gram(m, x, s, paths, table, numbers.gram)
-            if moves and coefficients(rule, numbers, found, gold_listed, clock, float(x.weight[s])):
-                factors = numbers.coefficient[: found + 1]
-                if adaptive:
-                    apply_differences(m, contexts, table, factors, rule.spread, clock)
-                else:
-                    add_weighted_paths(m, x, s, paths, factors, clock, sums)
-                updates += 1
-                changed = True
-            elif adaptive:
-                clear(table)
-        clock += 1.0
-    return clock, updates, wrong, infeasible
+        clock, taken = counts[CLOCK], claim(team)
+        while taken < n:
+            j = order[taken]
+            s, own = examples[first + j], PathList(batch.paths[j], c.numbers, c.search)
+            score(T, m, x, s, changed)
+            changed = False
+            outcome, found, missed, table = _find(workspace, m, x, s, rule, chunks, own, table, clock + j)
+            batch.outcome[j], batch.found[j], batch.missed[j] = outcome, found, missed
+            if outcome == UPDATE:
+                for k in range(found + 1):
+                    batch.factors[j, k] = coefficient[k]
+                if adaptive and batch.outcome.size > 1:
+                    clear(table)
+            taken = claim(team)
+        if arrive(team):
+            if adaptive:
+                table = _learn_adaptively(workspace, m, x, examples, first, n, batch, clock, rule, table)
+            else:
+                _learn(workspace, m, x, examples, first, n, batch, clock, serial_share(team, alone))
+            count_batch(batch, n, counts)
+            release(team)
+        if not alone:
+            _learn(workspace, m, x, examples, first, n, batch, clock, share_of(team))
+        changed = changed or has_updates(batch, n)
+        meet(team)  # before places of the batch are used again
+        first += n

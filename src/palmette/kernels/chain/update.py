@@ -6,6 +6,9 @@ label is that of its best state.
 
 Every change of a weight is also added, times the clock c, to an accumulator: w - a/c is then the mean of
 all weight vectors so far. The accumulators are float64: in float32 small steps would be lost after millions of updates.
+
+Several threads apply one update together, each to its share of the attributes (core/team.py); transition weights are
+the first one's.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from palmette.kernels.chain.ngrams import (
     triples_of,
 )
 from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.team import Share, is_own, row_to_change
 
 
 @inline
@@ -67,11 +71,13 @@ def add_tied_seen(
 
 
 @part
-def _move_seen(g: Ngrams, q: StateLayout, i: int, plus: int, minus: int, step: float, c: float) -> None:
+def _move_seen(g: Ngrams, q: StateLayout, i: int, plus: int, minus: int, step: float, c: float, share: Share) -> None:
     r, x, arity = g.weights, g.features, g.arity
     up, up_cell = block_and_cell(plus, arity, q)
     down, down_cell = block_and_cell(minus, arity, q)
     for k in range(x.ptr[i], x.ptr[i + 1]):
+        if not is_own(x.att[k], share):
+            continue
         change = step if x.val.size == 0 else step * x.val[k]
         change_seen(r, x.att[k], up, up_cell, change, c)
         change_seen(r, x.att[k], down, down_cell, -change, c)
@@ -81,17 +87,17 @@ def _move_seen(g: Ngrams, q: StateLayout, i: int, plus: int, minus: int, step: f
 
 
 @part
-def _move_rows(r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float) -> None:
+def _move_rows(
+    r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step: float, c: float, share: Share
+) -> None:
     """Update the attributes of token i: add `step` at the place `plus` and subtract it at `minus`. A dense row is
     allocated at its first change."""
     slot, used, w, a, att, val = r.slot, r.used, r.w, r.a, x.att, x.val
     for k in range(x.ptr[i], x.ptr[i + 1]):
-        change = step if val.size == 0 else step * val[k]
-        s = np.int64(slot[att[k]])
+        s = row_to_change(slot, used, att[k], share)
         if s == 0:
-            s = used[0]
-            slot[att[k]] = s
-            used[0] = s + 1
+            continue
+        change = step if val.size == 0 else step * val[k]
         w[s, plus] += change
         a[s, plus] += c * change
         w[s, minus] -= change
@@ -99,14 +105,18 @@ def _move_rows(r: FeatureWeights, x: Active, i: int, plus: int, minus: int, step
 
 
 @part
-def _add_tied_rows(g: Ngrams, q: StateLayout, i: int, plus: int, minus: int, step: float, c: float) -> None:
+def _add_tied_rows(
+    g: Ngrams, q: StateLayout, i: int, plus: int, minus: int, step: float, c: float, share: Share
+) -> None:
     """Apply the tied update to rows, which are allocated by now."""
     if same_labels(plus, minus, g.arity, q):
         return
     r, x = g.weights, g.features
     for k in range(x.ptr[i], x.ptr[i + 1]):
+        s = row_to_change(r.slot, r.used, x.att[k], share)
+        if s == 0:
+            continue
         change = q.tied_update * (step if x.val.size == 0 else step * x.val[k])
-        s = r.slot[x.att[k]]
         add_tied_dense(r.w[s], r.a[s], q, g.arity, plus, change, c)
         add_tied_dense(r.w[s], r.a[s], q, g.arity, minus, -change, c)
 
@@ -129,11 +139,11 @@ def _move_transition(
 
 @part
 def _move_ngrams(
-    g: Ngrams, q: StateLayout, lo: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float
+    g: Ngrams, q: StateLayout, lo: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float, share: Share
 ) -> None:
     """Update the features of one arity where the paths differ, except for start and end."""
     arity, w, a = g.arity, g.transitions.w.reshape(-1), g.transitions.a.reshape(-1)
-    moves = g.learns and arity > 1
+    moves = g.learns and arity > 1 and share.number == 0
     seen, rows, has_ties = g.weights.first.size > 0, g.features.ptr.size > 0, q.tied_update > 0.0
     for i in range(arity - 1, gold.size):
         plus, minus = place_of(q.H, q.W, gold, i, arity), place_of(q.H, q.W, guess, i, arity)
@@ -141,25 +151,27 @@ def _move_ngrams(
             if moves:
                 _move_transition(w, a, q, arity, plus, minus, step, c)
             if seen:
-                _move_seen(g, q, lo + i, plus, minus, step, c)
+                _move_seen(g, q, lo + i, plus, minus, step, c, share)
             elif rows:
-                _move_rows(g.weights, g.features, lo + i, plus, minus, step, c)
+                _move_rows(g.weights, g.features, lo + i, plus, minus, step, c, share)
                 if has_ties:
-                    _add_tied_rows(g, q, lo + i, plus, minus, step, c)
+                    _add_tied_rows(g, q, lo + i, plus, minus, step, c, share)
 
 
 @part
-def add_path_difference(m: Chain, x: Data, s: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float) -> None:
-    """w += step * (f(gold) - f(guess)) for sentence s at time c."""
+def add_path_difference(
+    m: Chain, x: Data, s: int, gold: np.ndarray, guess: np.ndarray, step: float, c: float, share: Share
+) -> None:
+    """w += step * (f(gold) - f(guess)) for sentence s at time c, for the weights of this share."""
     q, lo = layout_of(m), x.offset[s]
     n = x.offset[s + 1] - lo
     gold, guess = gold[:n], guess[:n]
-    _move_ngrams(singles_of(m, x), q, lo, gold, guess, step, c)
-    if m.learns[0]:
+    _move_ngrams(singles_of(m, x), q, lo, gold, guess, step, c, share)
+    if m.learns[0] and share.number == 0:
         ends = m.transitions[0]
         _move_transition(ends.w[0], ends.a[0], q, 1, gold[0], guess[0], step, c)
         _move_transition(ends.w[1], ends.a[1], q, 1, gold[n - 1], guess[n - 1], step, c)
     if m.order >= 1:
-        _move_ngrams(pairs_of(m, x), q, lo, gold, guess, step, c)
+        _move_ngrams(pairs_of(m, x), q, lo, gold, guess, step, c, share)
     if m.order >= 2:
-        _move_ngrams(triples_of(m, x), q, lo, gold, guess, step, c)
+        _move_ngrams(triples_of(m, x), q, lo, gold, guess, step, c, share)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from palmette.kernels.core.aligned import aligned_zeros
-from palmette.kernels.core.types import F32, F64, F64_2D, I32, I32_2D, I32_3D, I64, U8, U64, U64_2D, struct
+from palmette.kernels.core.types import F32, F64, F64_2D, I32, I32_2D, I32_3D, I64, I64_2D, U8, U64, U64_2D, struct
 from palmette.kernels.core.vector_rows import ROW_STEP
 from palmette.kernels.learning.rule import CandidateList, candidate_list
 
@@ -196,6 +196,28 @@ class Differences(NamedTuple):
     label: U64  # [F]    of each row
     value: I32_2D  # [F, K]
     used: I64  # [1]     rows in use
+
+
+class Changes(NamedTuple):
+    """Changes of weights that are not made yet, in their order."""
+
+    key: U64  # [capacity]  of a feature
+    action: I32  # [capacity]
+    amount: F64  # [capacity]
+    used: I64  # [1]
+
+
+@struct
+class Batch(NamedTuple):
+    """What was found for each of B sentences that are searched with the same weights; all threads read and write it.
+    Each thread lists changes in a row of its own."""
+
+    key: U64_2D  # [threads, capacity]
+    action: I32_2D  # [threads, capacity]
+    amount: F64_2D  # [threads, capacity]
+    used: I64_2D  # [threads, 1]
+    place: I64_2D  # [B, 3]  the thread, its first change and the end of its changes
+    counts: F64_2D  # [B, N_COUNTS]  see train.py
 
 
 @struct

@@ -12,7 +12,7 @@ import numpy as np
 
 from palmette.kernels.core.compile import part
 from palmette.kernels.tree.actions import variant_of
-from palmette.kernels.tree.forms import ROOT, WORD, Grammar, Weights, Words, Workspace
+from palmette.kernels.tree.forms import ROOT, WORD, Changes, Grammar, Weights, Words, Workspace
 from palmette.kernels.tree.search import score_actions
 from palmette.kernels.tree.update import add_step
 
@@ -37,9 +37,9 @@ def root_relation(workspace: Workspace, g: Grammar, w: Weights, x: int) -> np.in
 
 
 @part
-def learn_root(workspace: Workspace, g: Grammar, w: Weights, words: Words, s: int, clock: float) -> bool:
-    """Learn the relation of the root of sentence s, whose states of gold have been made. Returns whether it was
-    wrong."""
+def learn_root(workspace: Workspace, g: Grammar, w: Weights, words: Words, s: int, c: Changes) -> bool:
+    """Learn the relation of the root of sentence s, whose states of gold have been made: changes are listed in c.
+    Returns whether it was wrong."""
     z, lo = workspace.z, words.offset[s]
     last = 2 * (words.offset[s + 1] - lo) - 1
     gold = np.int64(g.action[ROOT, words.relation[lo + z.node[last, WORD]]])
@@ -47,5 +47,5 @@ def learn_root(workspace: Workspace, g: Grammar, w: Weights, words: Words, s: in
     if gold < 0 or guess == gold:
         return False
     at = np.int64(last)
-    add_step(z, g, w, (at, gold), (at, guess), 1.0, clock)
+    add_step(z, g, c, (at, gold), (at, guess), 1.0)
     return True

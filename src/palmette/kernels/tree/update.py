@@ -9,6 +9,9 @@ A rule with a spread adapts to each weight i by its state, which grows with ever
 
     w_i += scale_i * u_i,   state_i += spread * (u_i / sum of alphas)^2,   u_i = sum over k of alpha_k * d_ki
     scale_i = 1 / (1 + state_i), also in the inner products that the rule gets: sum over i of scale_i * d_ki * d_ji
+
+Changes of other rules are listed first, and made by `make_changes`: threads that search sentences at the same time do
+not see them before.
 """
 
 from __future__ import annotations
@@ -16,16 +19,28 @@ from __future__ import annotations
 import numpy as np
 
 from palmette.kernels.core.compile import inline, part
+from palmette.kernels.core.prefetch import fetch_item
 from palmette.kernels.learning.coefficients import asks_for_costs, asks_for_products, coefficients
 from palmette.kernels.learning.rule import Rule
 from palmette.kernels.tree.actions import same_arc
 from palmette.kernels.tree.derivations import list_derivations, read_derivation
-from palmette.kernels.tree.forms import Beam, Differences, Grammar, Paths, SearchOptions, States, Weights, Workspace
+from palmette.kernels.tree.forms import (
+    Beam,
+    Changes,
+    Differences,
+    Grammar,
+    Paths,
+    SearchOptions,
+    States,
+    Weights,
+    Workspace,
+)
 from palmette.kernels.tree.state import feature_key
 from palmette.kernels.tree.trace import trace
 from palmette.kernels.tree.weights import change, entry_for, has_weights, is_full
 
 NOTHING, PLACES, CAPACITY = 0, 1, 2  # results of `lacking`
+AHEAD = 8  # changes between the one that is made and the one whose place in the table is fetched
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 _20 = np.uint64(20)
@@ -119,32 +134,46 @@ def _add_features(z: States, g: Grammar, w: Weights, x: int, action: int, amount
         change(w, e, amount, clock)
 
 
+@inline
+def _list_change(c: Changes, at: int, key: np.uint64, action: int, amount: float) -> None:
+    c.key[at], c.action[at], c.amount[at] = key, action, amount
+
+
 @part
-def add_step(
-    z: States, g: Grammar, w: Weights, gold: tuple[int, int], guess: tuple[int, int], amount: float, clock: float
-) -> None:
-    """Add amount * (f(gold) - f(guess)) for one step, each a pair (state, action). A feature of both with the same
+def add_step(z: States, g: Grammar, c: Changes, gold: tuple[int, int], guess: tuple[int, int], amount: float) -> None:
+    """List amount * (f(gold) - f(guess)) for one step, each a pair (state, action). A feature of both with the same
     action is left out: adding and subtracting it would only give it an entry, which one weight in five would be."""
     ptr, atom, seed, atoms = g.ptr, g.atom, g.seed, z.atoms
-    same = gold[1] == guess[1]
+    same, at = gold[1] == guess[1], c.used[0]
     for t in range(seed.size):
         up = feature_key(ptr, atom, seed, atoms, gold[0], t)
         down = feature_key(ptr, atom, seed, atoms, guess[0], t)
         if not (same and up == down):
-            change(w, entry_for(w, up, gold[1]), amount, clock)
-            change(w, entry_for(w, down, guess[1]), -amount, clock)
+            _list_change(c, at, up, gold[1], amount)
+            _list_change(c, at + 1, down, guess[1], -amount)
+            at += 2
+    c.used[0] = at
 
 
 @part
-def _add_difference(
-    workspace: Workspace, g: Grammar, w: Weights, k: int, cut: int, amount: float, clock: float
-) -> None:
-    """Add amount * (f(gold) - f(candidate k)) to the weights. Gold's states are numbered by their steps."""
+def make_changes(w: Weights, c: Changes, first: int, last: int, clock: float) -> None:
+    """Make the listed changes first..last, one after the other."""
+    key, action, amount, table = c.key, c.action, c.amount, w.table
+    mask = np.uint64(table.size - 1)
+    for k in range(first, last):
+        if k + AHEAD < last:
+            fetch_item(table, np.int64((key[k + AHEAD] + key[k + AHEAD]) & mask))
+        change(w, entry_for(w, key[k], action[k]), amount[k], clock)
+
+
+@part
+def _add_difference(workspace: Workspace, g: Grammar, c: Changes, k: int, cut: int, amount: float) -> None:
+    """List amount * (f(gold) - f(candidate k)). Gold's states are numbered by their steps."""
     z, b, p = workspace.z, workspace.b, workspace.paths
     for i in range(p.differ[k], cut):
         gold = (np.int64(i), np.int64(b.gold_action[i]))
         guess = (np.int64(p.states[k, i]), np.int64(p.actions[k, i]))
-        add_step(z, g, w, gold, guess, amount, clock)
+        add_step(z, g, c, gold, guess, amount)
 
 
 @part
@@ -243,8 +272,11 @@ def _add_scaled(d: Differences, w: Weights, coefficient: np.ndarray, found: int,
 
 
 @part
-def learn(workspace: Workspace, g: Grammar, w: Weights, how: SearchOptions, rule: Rule, cut: int, clock: float) -> bool:
-    """One update with both prefixes cut after `cut` steps. Returns False if no weight changes."""
+def learn(
+    workspace: Workspace, g: Grammar, w: Weights, how: SearchOptions, rule: Rule, cut: int, c: Changes, clock: float
+) -> bool:
+    """One update with both prefixes cut after `cut` steps, which is listed in c; adaptive rules make it at once.
+    Returns False if no weight changes."""
     b, p = workspace.b, workspace.paths
     adaptive = rule.spread > 0.0
     if how.forest:
@@ -268,5 +300,5 @@ def learn(workspace: Workspace, g: Grammar, w: Weights, how: SearchOptions, rule
     for k in range(found):
         amount = -p.list.coefficient[k + 1]
         if amount > 0.0:
-            _add_difference(workspace, g, w, k, cut, amount, clock)
+            _add_difference(workspace, g, c, k, cut, amount)
     return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palmette.kernels.chain.forms import Active, Chain, FeatureWeights, no_state, no_sums, no_weights, stride_of
+from palmette.kernels.chain.forms import Chain, Data, FeatureWeights, no_state, no_sums, no_weights, stride_of
 from palmette.kernels.core.aligned import aligned_zeros
 
 MANY_LABELS = 256
@@ -66,12 +66,14 @@ def growing(rows: FeatureWeights, spare: int = SPARE) -> FeatureWeights:
     )  # fmt: skip
 
 
-def with_room(chain: Chain, x: Active, lo: int, n: int, paths: int) -> Chain:
-    """The chain with room in its lists for an update by so many paths of the tokens lo .. lo + n - 1, and for more."""
+def with_room(chain: Chain, x: Data, sentences: np.ndarray, paths: int) -> Chain:
+    """The chain with room in its lists for updates of these sentences by so many paths, and for more."""
     one, two, three = chain.weights
     if not grows(one):
         return chain
-    needed = 4 * int((one.slot[x.att[x.ptr[lo] : x.ptr[lo + n]]].astype(np.int64) + paths).sum())  # as `has_room`
+    ptr, att = x.features[0].ptr, x.features[0].att
+    seen = np.concatenate([att[ptr[x.offset[s]] : ptr[x.offset[s + 1]]] for s in sentences])
+    needed = 4 * int((one.slot[seen].astype(np.int64) + paths).sum())  # as `places_needed`
     if one.used[0] + needed <= one.combo.size:
         return chain
     more = growing(one, needed + max(SPARE, int(one.slot.sum(dtype=np.int64)) // 2))

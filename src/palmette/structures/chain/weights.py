@@ -194,6 +194,15 @@ def with_state(chain: Chain) -> Chain:
     return chain._replace(transitions=(ends, pairs, triples), weights=(one, two, three))
 
 
+def give_out_rows(chain: Chain) -> None:
+    """Give each attribute with dense weights its row now, not at its first change."""
+    for rows in chain.weights:
+        if rows.slot.size and not rows.first.size:
+            fresh = np.flatnonzero(rows.slot == 0)
+            rows.slot[fresh] = rows.used[0] + np.arange(fresh.size)
+            rows.used[0] += fresh.size
+
+
 def used_rows(rows: FeatureWeights) -> int:
     """Rows in use: row 0 and those given out, all places of fixed lists, those given out of lists that grow."""
     return int(rows.w.shape[0] if rows.first.size and not grows(rows) else rows.used[0])

@@ -101,7 +101,7 @@ def new_objective(problem: TrainingData, penalty: Penalty) -> ChainObjective:
     """The likelihood from the weights on that training starts from."""
     chain, _, _ = starting_weights(problem)
     return ChainObjective(
-        chain, problem.data, penalty.l2, problem.request.threads, seen_labels(problem), learnt_pairs(problem)
+        chain, problem.data, penalty.l2, problem.request.n_threads, seen_labels(problem), learnt_pairs(problem)
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from palmette.data.corpus import Corpus
 from palmette.errors import DataError
 from palmette.features.templates import LABEL_CONTEXT
+from palmette.kernels.chain.batches import BAD, CLOCK, CUTS, DONE, INFEASIBLE, UPDATES, WRONG, make_batch, new_counts
 from palmette.kernels.chain.beam import BeamData, BeamWeights
 from palmette.kernels.chain.costs import no_chunks
 from palmette.kernels.chain.forms import Active, Chain, no_active
@@ -49,7 +50,8 @@ class BeamLearning(ChainLearning):
     def __post_init__(self) -> None:
         super().__post_init__()
         weights, data = BeamWeights(self.chain, self.contexts), BeamData(self.data, self.seen)
-        self.workspace = make_beam_learning_workspace(weights, data, self.learner)
+        self.workspaces = [make_beam_learning_workspace(weights, data, self.learner) for _ in self.team.members]
+        self.batch = make_batch(self.team.batch, self.data, self.learner.rule.candidates)
         self.updates, self.bad, self.position = 0, 0, 0.0  # of this epoch; bad: updates that were no violation
 
     def begin_epoch(self, number: int) -> None:
@@ -61,25 +63,35 @@ class BeamLearning(ChainLearning):
         restart_contexts(self.contexts, self.clock)
 
     def learn(self, examples: np.ndarray) -> Counts:
-        total, first, last = Counts(), 0, examples.size
-        data, workspace = BeamData(self.data, self.seen), self.workspace
-        while first < last:
-            first, self.clock, updates, wrong, infeasible, bad, position = train_beam(
-                BeamWeights(self.chain, self.contexts), data, workspace, examples, first, last, self.clock, self.learner
-            )
-            total = total + Counts(updates, wrong)
-            self.infeasible += infeasible
-            self.updates, self.bad, self.position = self.updates + updates, self.bad + bad, self.position + position
-            if first < last:  # too few rows or places are allocated for the next sentence
-                self._grow(int(examples[first]))
+        total, first = Counts(), 0
+        while first < examples.size:
+            counts = self._learn(examples[first:])
+            self.clock = float(counts[CLOCK])
+            total = total + Counts(int(counts[UPDATES]), int(counts[WRONG]))
+            self.infeasible += int(counts[INFEASIBLE])
+            self.updates += int(counts[UPDATES])
+            self.bad += int(counts[BAD])
+            self.position += float(counts[CUTS])
+            first += int(counts[DONE])
+            if first < examples.size:  # too few rows or places are allocated for the next batch
+                self._grow(examples[first : first + self.team.batch])
         return total
 
-    def _grow(self, sentence: int) -> None:
-        lo, hi = self.data.offset[sentence], self.data.offset[sentence + 1]
+    def _learn(self, examples: np.ndarray) -> np.ndarray:
+        weights, data = BeamWeights(self.chain, self.contexts), BeamData(self.data, self.seen)
+        counts = new_counts(self.clock)
+        own, batch, learner = self.workspaces, self.batch, self.learner
+        self.team.run(train_beam, lambda t: (weights, data, own[t.number], batch, examples, t, counts, learner))
+        return counts
+
+    def _grow(self, sentences: np.ndarray) -> None:
         paths = self.learner.rule.candidates + 1
-        self.make_room(sentence, paths)
+        self.make_room(sentences, paths)
         if self.seen.ptr.size:
-            self.contexts = grown(self.contexts, int(self.seen.ptr[hi] - self.seen.ptr[lo]) * paths)
+            ptr, offset = self.seen.ptr, self.data.offset
+            self.contexts = grown(
+                self.contexts, paths * int((ptr[offset[sentences + 1]] - ptr[offset[sentences]]).sum())
+            )
 
     def snapshot(self) -> Any:
         contexts = estimated_contexts(self.contexts, self.mean_clock)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from palmette.errors import DataError
+from palmette.kernels.chain.batches import CLOCK, INFEASIBLE, OBJECTIVE, WRONG, make_batch
 from palmette.kernels.chain.forms import Active, FeatureWeights
-from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace
+from palmette.kernels.chain.stochastic import Descent, descend, make_descent_workspace, make_gradients
+from palmette.kernels.core.team import Team
 from palmette.options.learners import Crf
 from palmette.structures.chain.weights import norm
-from palmette.training.chain.exact import ChainLearning
+from palmette.training.chain.exact import ChainLearning, all_counts, counts_per_thread
 from palmette.training.chain.overflow import cure
 from palmette.training.trainer import Counts
 
@@ -33,7 +36,10 @@ class DescentLearning(ChainLearning):
         one, two, three = (_decay(x, r, self.l2) for x, r in zip(self.data.features, self.chain.weights, strict=True))
         learnt = np.zeros((0, 0), np.bool_) if self.learnt is None else self.learnt
         self.descent = Descent(float(self.step), fall, (one, two, three), 2 * self.l2 / sentences, learnt)
-        self.workspace = make_descent_workspace(self.chain, self.data)
+        self.workspaces = [make_descent_workspace(self.chain, self.data) for _ in self.team.members]
+        size, times = self.team.batch, len(self.team.members) if self.team.free else 1
+        self.gradients = [make_gradients(self.chain, self.data, size) for _ in range(times)]
+        self.batches = [make_batch(size, self.data) for _ in range(times)]
         self.objective = 0.0
 
     def begin_epoch(self, number: int) -> None:
@@ -41,12 +47,19 @@ class DescentLearning(ChainLearning):
         self.objective = 0.0
 
     def learn(self, examples: np.ndarray) -> Counts:
-        self.clock, objective, wrong, infeasible = descend(
-            self.chain, self.data, self.workspace, examples, 0, examples.size, self.clock, self.descent
-        )
-        self.objective += objective
-        self.infeasible += infeasible
-        return Counts(examples.size - infeasible, wrong)
+        m, x, team, parts = self.chain, self.data, self.team, self.team.parts(examples)
+        per_thread = counts_per_thread(team, self.clock)
+
+        def given(t: Team) -> tuple[Any, ...]:
+            k = t.number if team.free else 0
+            return self.workspaces[t.number], self.gradients[k], self.batches[k], parts[k], t, per_thread[k]
+
+        team.run(descend, lambda t: (m, x, *given(t), self.descent))
+        counts = all_counts(team, per_thread, self.clock)
+        self.clock = float(counts[CLOCK])
+        self.objective += float(counts[OBJECTIVE])
+        self.infeasible += int(counts[INFEASIBLE])
+        return Counts(examples.size - int(counts[INFEASIBLE]), int(counts[WRONG]))
 
     def figures(self) -> dict[str, float]:
         """The objective accumulated during the epoch, with the penalty of the weights at its end."""

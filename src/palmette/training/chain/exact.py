@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from palmette.kernels.chain.batches import CLOCK, DONE, INFEASIBLE, UPDATES, WRONG, Batch, make_batch, new_counts
 from palmette.kernels.chain.costs import Chunks, no_chunks
 from palmette.kernels.chain.forms import Chain, Data
 from palmette.kernels.chain.train import PairWorkspace, make_pair_workspace, train_perceptron
 from palmette.kernels.chain.train_paths import PathWorkspace, make_path_workspace, train_paths
+from palmette.kernels.core.team import Team
 from palmette.kernels.learning.rule import PERCEPTRON, Rule
 from palmette.structures.chain.lists import with_room
 from palmette.structures.chain.random_start import RandomStart, estimated_from
@@ -23,7 +25,21 @@ from palmette.structures.chain.weights import estimated, norm, restart_from_aver
 from palmette.training.chain.dev import Dev
 from palmette.training.chain.resume import saved_state
 from palmette.training.chain.state_roles import StateRoles
+from palmette.training.team import ThreadTeam
 from palmette.training.trainer import Counts, Learning
+
+
+def counts_per_thread(team: ThreadTeam, clock: float) -> list[np.ndarray]:
+    """An array for all threads, or one per thread if they are free."""
+    n = len(team.members)
+    return [new_counts(clock) for _ in range(n)] if team.free else [new_counts(clock)] * n
+
+
+def all_counts(team: ThreadTeam, counts: list[np.ndarray], clock: float) -> np.ndarray:
+    """The counts of all threads after a call that began at `clock`."""
+    total = np.asarray(np.sum(counts, axis=0) if team.free else counts[0])
+    total[CLOCK] = clock + total[DONE]
+    return total
 
 
 class Averaging(NamedTuple):
@@ -48,6 +64,7 @@ class ChainLearning(Learning):
     start: RandomStart | None = None  # of a latent chain
     latent: bool = False
     learnt: np.ndarray | None = None  # bool[H, W]: label pairs whose weights are learnt; None: all
+    team: ThreadTeam = field(default_factory=ThreadTeam)
     infeasible: int = field(default=0, init=False)  # sentences of this epoch without an allowed gold path
 
     def __post_init__(self) -> None:
@@ -57,6 +74,10 @@ class ChainLearning(Learning):
     def costs(self) -> np.ndarray:
         return np.diff(self.data.offset)
 
+    @property
+    def batch_size(self) -> int:
+        return self.team.batch
+
     def begin_epoch(self, number: int) -> None:
         self.infeasible = 0
         if self.averaging.every is not None and number % self.averaging.every == 0:
@@ -65,10 +86,9 @@ class ChainLearning(Learning):
     def restart_from_average(self) -> None:
         restart_from_average(self.chain, self.clock)
 
-    def make_room(self, sentence: int, paths: int) -> None:
-        """Enlarge the lists of weights for an update of a sentence by so many paths."""
-        lo, hi = (int(at) for at in self.data.offset[sentence : sentence + 2])
-        self.chain = with_room(self.chain, self.data.features[0], lo, hi - lo, paths)
+    def make_room(self, sentences: np.ndarray, paths: int) -> None:
+        """Enlarge the lists of weights for updates of these sentences by so many paths."""
+        self.chain = with_room(self.chain, self.data, sentences, paths)
 
     @property
     def mean_clock(self) -> float | None:
@@ -109,25 +129,44 @@ class PathLearning(ChainLearning):
     chunks: Chunks = field(default_factory=no_chunks)
 
     @cached_property
-    def pair_workspace(self) -> PairWorkspace:
-        return make_pair_workspace(self.chain, self.data, self.learnt)
+    def batches(self) -> list[Batch]:
+        """That of all threads, or one per thread if they are free."""
+        n = len(self.team.members)
+        made = [make_batch(self.team.batch, self.data, self.rule.candidates) for _ in range(n if self.team.free else 1)]
+        return made if self.team.free else made * n
 
     @cached_property
-    def path_workspace(self) -> PathWorkspace:
-        return make_path_workspace(self.chain, self.data, self.rule)
+    def pair_workspaces(self) -> list[PairWorkspace]:
+        return [make_pair_workspace(self.chain, self.data, self.learnt) for _ in self.team.members]
+
+    @cached_property
+    def path_workspaces(self) -> list[PathWorkspace]:
+        return [make_path_workspace(self.chain, self.data, self.rule) for _ in self.team.members]
 
     def learn(self, examples: np.ndarray) -> Counts:
-        total, first, last = Counts(), 0, examples.size
-        while first < last:
-            m, x, begun = self.chain, self.data, self.clock
-            if self.rule.kind == PERCEPTRON:
-                found = train_perceptron(m, x, self.pair_workspace, examples, first, last, begun)
-            else:
-                found = train_paths(m, x, self.path_workspace, examples, first, last, begun, self.rule, self.chunks)
-            self.clock, updates, wrong, infeasible = found
-            self.infeasible += infeasible
-            total = total + Counts(updates, wrong)
-            first += int(self.clock - begun)
-            if first < last:  # too little room in the lists of weights for the next sentence
-                self.make_room(int(examples[first]), max(2, self.rule.candidates + 1))
+        total, first = Counts(), 0
+        while first < examples.size:
+            counts = self._learn(examples[first:])
+            self.clock = float(counts[CLOCK])
+            self.infeasible += int(counts[INFEASIBLE])
+            total = total + Counts(int(counts[UPDATES]), int(counts[WRONG]))
+            first += int(counts[DONE])
+            if first < examples.size:  # too little room in the lists of weights for the next batch
+                self.make_room(examples[first : first + self.team.batch], max(2, self.rule.candidates + 1))
         return total
+
+    def _learn(self, examples: np.ndarray) -> np.ndarray:
+        """Learn from examples until there is too little room; the counts."""
+        m, x, team, batches, parts = self.chain, self.data, self.team, self.batches, self.team.parts(examples)
+        counts = counts_per_thread(team, self.clock)
+
+        def given(t: Team) -> tuple[Any, ...]:
+            return batches[t.number], parts[t.number], t, counts[t.number]
+
+        if self.rule.kind == PERCEPTRON:
+            own = self.pair_workspaces
+            team.run(train_perceptron, lambda t: (m, x, own[t.number], *given(t)))
+        else:
+            ours, rule, chunks = self.path_workspaces, self.rule, self.chunks
+            team.run(train_paths, lambda t: (m, x, ours[t.number], *given(t), rule, chunks))
+        return all_counts(team, counts, self.clock)

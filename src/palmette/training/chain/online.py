@@ -7,11 +7,14 @@ from typing import Any
 
 from palmette.data.labels.schemes import unseen_scheme
 from palmette.errors import UsageError, counted
+from palmette.kernels.chain.forms import Chain
 from palmette.kernels.chain.train_beam import BeamLearner
+from palmette.options.declare import OptionError
 from palmette.options.learners import Crf
 from palmette.options.search import UPDATE_NUMBERS
 from palmette.options.spelling import argument
-from palmette.structures.chain.weights import with_state
+from palmette.structures.chain.lists import grows
+from palmette.structures.chain.weights import give_out_rows, with_state
 from palmette.training.chain.beam import BeamLearning, best_before, starting_contexts
 from palmette.training.chain.costs import chunks_for
 from palmette.training.chain.descent import DescentLearning
@@ -20,6 +23,7 @@ from palmette.training.chain.request import TrainedChain, TrainingData
 from palmette.training.chain.seen import learnt_pairs
 from palmette.training.chain.start import random_start, split_states, starting_weights, training_log_of
 from palmette.training.result import EpochLog, TrainResult
+from palmette.training.team import ThreadTeam
 from palmette.training.trainer import train_epochs
 
 logger = logging.getLogger(__name__)
@@ -69,20 +73,30 @@ def start_learning(problem: TrainingData, averaging: Averaging, plain: TrainResu
     learner, beam = settings.chosen_learner, settings.beam
     if learner.keeps_state:
         chain = with_state(chain)
-    learnt = learnt_pairs(problem)
+    if settings.lock_free:
+        _check_lists(chain)
+        give_out_rows(chain)
+    common: dict[str, Any] = {
+        "averaging": averaging, "dev": problem.dev, "clock": clock, "start": start,
+        "team": ThreadTeam(problem.request.n_threads, settings.batch_size or 1, settings.lock_free),
+    }  # fmt: skip
+    exact = common | {"latent": latent, "learnt": learnt_pairs(problem)}
     if isinstance(learner, Crf):
-        return DescentLearning(chain, data, averaging, problem.dev, clock, start, latent, learnt, learner), before
+        return DescentLearning(chain, data, **exact, learner=learner), before
     rule = learner.rule(data.offset.size - 1, None if beam is None else beam.width)
     rule = rule if beam is None else beam.rule(rule)
     chunks = chunks_for(learner, problem.labels, unseen_scheme(problem.scheme))
     if beam is None:
-        return PathLearning(chain, data, averaging, problem.dev, clock, start, latent, learnt, rule, chunks), before
+        return PathLearning(chain, data, **exact, rule=rule, chunks=chunks), before
     contexts, seen = starting_contexts(problem, chain, learner.keeps_state)
     numbers = BeamLearner(beam.width, UPDATE_NUMBERS[str(beam.update)], rule, chunks, bool(beam.recombine))
-    learning = BeamLearning(
-        chain, data, averaging, problem.dev, clock, start, contexts=contexts, seen=seen, learner=numbers
-    )
+    learning = BeamLearning(chain, data, **common, contexts=contexts, seen=seen, learner=numbers)
     return learning, best_before(problem, before)
+
+
+def _check_lists(chain: Chain) -> None:
+    if any(grows(rows) for rows in chain.weights):
+        raise OptionError("lock_free", f"{chain.label_of.size} labels have lists of weights that grow: leave it out")
 
 
 def _plain_model(problem: TrainingData) -> TrainResult | None:

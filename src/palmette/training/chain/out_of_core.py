@@ -9,7 +9,6 @@ train       as in memory, in shuffled blocks                       online.py
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
@@ -195,7 +194,7 @@ def fit_out_of_core(
 ) -> tuple[ChainModel, TrainResult]:
     """Train a chain on a source. `begun`: its first block, and the pieces that follow."""
     check_compiled("training")
-    threads = os.cpu_count() or 1
+    threads = request.n_threads
     encoder = encoder_of(request)
     remembering = None if encoder is None else encoder.remembering()
     survey = Survey(source, remembering, request.settings.unicode, scratch)
@@ -230,7 +229,7 @@ def _settled(survey: Survey, blocks: LabelBlocks, whole: Corpus, request: TrainR
     mark_partial_labels(digest, settings.partial)
     digest, scheme = settle_scheme_of_blocks(digest, survey.digest, blocks, settings.constraints)
     labels = labels_of(digest, None)
-    settings = with_learner(settings, whole, None, len(labels))
+    settings = with_learner(settings, whole, None, len(labels)).with_batch_size_for(whole.n_sentences)
     known = training_mask(digest, labels)
     if isinstance(settings.learner, MaxEnt):
         check_fully_known(known, digest, len(labels))

@@ -48,7 +48,7 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     before = ((), None) if old is None else (old.labels, old.scheme)
     corpus, scheme = settle_scheme(corpus, settings.constraints, *before)
     labels = labels_of(corpus, old)
-    settings = with_learner(settings, corpus, old, len(labels))
+    settings = with_learner(settings, corpus, old, len(labels)).with_batch_size_for(corpus.n_sentences)
     known = training_mask(corpus, labels)
     if isinstance(settings.learner, MaxEnt):
         check_fully_known(known, corpus, len(labels))

@@ -18,6 +18,7 @@ from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape
 from palmette.training.chain.dev import Dev
 from palmette.training.result import Progress, TrainResult
+from palmette.training.team import available_cores
 from palmette.training.trainer import ExampleOrder
 
 
@@ -35,10 +36,14 @@ class TrainRequest:
     names: bool = True
     ends: bool = True
     progress: Progress | None = None
-    threads: int = 1
+    threads: int | None = None  # None: as many as there are cores
     # The least sum of an attribute's values with a label, and of occurrences of a label pair, that has a weight, as
     # CRFsuite counts; None: occurrences count, as the settings say
     least_sum: float | None = None
+
+    @property
+    def n_threads(self) -> int:
+        return self.threads or available_cores()
 
 
 class TrainingData(NamedTuple):

@@ -33,6 +33,7 @@ from palmette.structures.tree.projective import deprojectivised, projective_sent
 from palmette.structures.tree.templates import Templates
 from palmette.training.checks import warn_of_strange_trees
 from palmette.training.result import EpochLog, Progress, TrainResult
+from palmette.training.team import available_cores
 from palmette.training.trainer import train_epochs
 from palmette.training.tree.learning import ParserLearning
 from palmette.training.tree.resume import TrainingStart, restored_start, start_from_weights
@@ -51,15 +52,16 @@ def fit_parser(
     *,
     resume: ParserModel | None = None,
     checkpoint: bool = False,
-    threads: int = 1,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[ParserModel, TrainResult]:
     """Train a parser. With development data the epoch with the best LAS is kept.
 
     resume: a model to continue from, exactly if it has a checkpoint; then `templates` are its own. checkpoint: keep
-    what an exact resumption needs."""
+    what an exact resumption needs. threads: None for as many as there are cores."""
     check_compiled("training")
     check_trained_on(treebank)
+    cores, settings = threads or available_cores(), settings.with_batch_size_for(treebank.n_sentences)
     warn_of_strange_trees(treebank)
     projective = made_projective(treebank, settings.non_projective)
     if resume is None and not (projective.heads > 0).any():
@@ -73,7 +75,7 @@ def fit_parser(
     def evaluate(weights: Weights) -> dict[str, float]:
         assert dev is not None
         model = ParserModel(templates, actions, root, weights, settings)
-        scores = score_trees(dev, parsed(model, dev, settings.beam.width, settings.merge, threads))
+        scores = score_trees(dev, parsed(model, dev, settings.beam.width, settings.merge, cores))
         return {"las": scores.las, "dev_uas": scores.uas}
 
     grammar = make_grammar(templates, actions, relations, settings)
@@ -83,7 +85,8 @@ def fit_parser(
         n_actions(actions, settings),
         EpochLog(settings.patience, progress, window=settings.stop_rule()),
     )
-    learning = ParserLearning(grammar, words, settings, evaluate if dev is not None else None, start=start)
+    scorer = evaluate if dev is not None else None
+    learning = ParserLearning(grammar, words, settings, scorer, start=start, threads=cores)
     outcome = train_epochs(learning, settings.seed, len(log.epochs) + settings.n_passes(), log)
     meta = {"history": msgspec.to_builtins(outcome.training_log), "best_pass": outcome.best_epoch}
     model = ParserModel(templates, actions, root, outcome.best, settings, meta)

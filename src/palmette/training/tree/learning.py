@@ -10,12 +10,25 @@ from palmette.kernels.learning.coefficients import asks_for_products, searches_w
 from palmette.kernels.learning.rule import Rule
 from palmette.kernels.tree.cutoff import allow_features, count_gold
 from palmette.kernels.tree.forms import Grammar, SearchOptions, Weights, Words, make_workspace
-from palmette.kernels.tree.train import BAD, CLOCK, CUTS, MERGES, N_COUNTS, UPDATES, WRONG, train_tree
+from palmette.kernels.tree.train import (
+    BAD,
+    CLOCK,
+    CUTS,
+    DONE,
+    LACKS,
+    MERGES,
+    N_COUNTS,
+    UPDATES,
+    WRONG,
+    make_batch,
+    train_tree,
+)
 from palmette.kernels.tree.update import PLACES as MORE_PLACES
 from palmette.kernels.tree.weights import frozen, larger_table, restart_from_average
 from palmette.options.search import UPDATE_NUMBERS
 from palmette.options.tree import MAVG_EVERY, TreeSettings
 from palmette.structures.tree.model import frozen_weights, longest
+from palmette.training.team import ThreadTeam
 from palmette.training.trainer import Counts, Learning
 from palmette.training.tree.resume import TrainingStart, new_weights, saved_state
 
@@ -49,6 +62,7 @@ class ParserLearning(Learning):
         evaluate: Callable[[Weights], dict[str, float]] | None,
         rule: Rule | None = None,  # None: the rule of the settings
         start: TrainingStart | None = None,  # None: no weights
+        threads: int = 1,
     ) -> None:
         self.grammar, self.words, self.settings = grammar, words, settings
         beam = settings.beam
@@ -60,7 +74,12 @@ class ParserLearning(Learning):
         )
         self.weights, clock = start or TrainingStart(new_weights(self.rule.spread > 0))
         differences = _asks_for_products(self.rule) or self.rule.spread > 0
-        self.workspace = make_workspace(grammar, longest(words), self.how, self.rule.candidates, differences)
+        most = longest(words)
+        self.team = ThreadTeam(threads, settings.batch_size or 1)
+        self.workspaces = [
+            make_workspace(grammar, most, self.how, self.rule.candidates, differences) for _ in self.team.members
+        ]
+        self.batch = make_batch(self.team.batch, len(self.team.members), grammar, most, self.rule)
         self.counts = np.zeros(N_COUNTS)  # of this epoch, except for the clock
         self.counts[CLOCK] = clock
         if settings.min_count:
@@ -81,24 +100,34 @@ class ParserLearning(Learning):
         if self.settings.estimator == "mavg" and number % (self.settings.mavg_every or MAVG_EVERY) == 0:
             restart_from_average(self.weights, self.clock)
 
+    @property
+    def batch_size(self) -> int:
+        return self.team.batch
+
     def learn(self, examples: np.ndarray) -> Counts:
         before, first = self.counts.copy(), 0
-        while True:
-            done, lacks = train_tree(
-                self.workspace,
-                self.grammar,
-                self.weights,
-                self.words,
-                examples[first:],
-                self.how,
-                self.rule,
-                self.counts,
-            )
-            first += done
-            if first == examples.size:
-                new = self.counts - before
-                return Counts(int(new[UPDATES]), int(new[WRONG]))
-            self._grow(lacks)
+        while first < examples.size:
+            self.counts[DONE], self.counts[LACKS] = 0.0, 0.0
+            self._learn(examples[first:])
+            first += int(self.counts[DONE])
+            if first < examples.size:
+                self._grow(int(self.counts[LACKS]))
+        new = self.counts - before
+        return Counts(int(new[UPDATES]), int(new[WRONG]))
+
+    def _learn(self, examples: np.ndarray) -> None:
+        own, g, w, words, batch, counts = (
+            self.workspaces,
+            self.grammar,
+            self.weights,
+            self.words,
+            self.batch,
+            self.counts,
+        )
+        self.team.run(
+            train_tree,
+            lambda t: (own[t.number], g, w, words, batch, examples, self.how, self.rule, t, counts),
+        )
 
     def _grow(self, lacks: int) -> None:
         """Enlarge the table or the lists, whichever may be too small for the next sentence. One array after the other,
@@ -117,7 +146,7 @@ class ParserLearning(Learning):
         table, used, first, last = np.zeros(2, np.uint64), np.zeros(1, np.int64), 0, self.words.offset.size - 1
         while first < last:
             table = _larger_table(table)
-            first = count_gold(self.workspace, self.grammar, self.words, first, last, table, used)
+            first = count_gold(self.workspaces[0], self.grammar, self.words, first, last, table, used)
         keys, first = table[::2][table[1::2] >= least], 0
         while first < keys.size:
             first, lacks = allow_features(self.weights, keys, first)

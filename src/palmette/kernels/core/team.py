@@ -1,0 +1,217 @@
+"""Threads that run one kernel together: they share out the examples of a batch, wait for each other, and share out the
+rows of weights.
+
+Each thread calls the kernel with a `Team` of its own number and the same `meeting`. A batch goes like this, with
+`order` the examples of the batch, longest first:
+
+    while (j := claim(team)) < n:  find the update of example order[j]         all at the same time
+    if arrive(team):               one thread, while the others wait
+        what must be done in one order: new rows, counts
+        release(team)
+    apply the updates of all examples, in order, to the own rows               all at the same time
+    meet(team)
+
+Waiting takes a fraction of a microsecond, since threads look at a shared number all the time; after a while they offer
+their core to others. A thread that fails breaks the team up (`break_up`), so that nobody waits for it. The result is
+the same for any number of threads: each row is changed by one thread, in the order of the examples.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from palmette.kernels.core.compile import JIT, MODE, inline, part
+from palmette.kernels.core.types import I64, struct
+
+# Places in `meeting`, each on a cache line of its own
+ARRIVED, ROUND, CLAIMED, BROKEN, SIZE = 0, 8, 16, 24, 32
+PATIENCE = 20000  # looks before a core is offered to others: some 50 microseconds
+_MIX, _32 = np.uint64(0x9E3779B97F4A7C15), np.uint64(32)
+ROWS = 3  # 2 ** ROWS neighbouring rows have one owner, so that threads write to different cache lines
+
+
+@struct
+class Team(NamedTuple):
+    """One of the threads that run a kernel together."""
+
+    number: int  # of this thread, from 0
+    size: int
+    meeting: I64  # [SIZE]
+
+
+class Share(NamedTuple):
+    """The rows of weights that one thread changes; see `row_to_change`."""
+
+    number: np.int64
+    size: np.int64
+
+
+def make_team(size: int) -> list[Team]:
+    """As many members; one of them is alone."""
+    meeting = np.zeros(SIZE, np.int64)
+    return [Team(number, size, meeting) for number in range(size)]
+
+
+def break_up(team: Team) -> None:
+    """Let nobody wait any more: kernels return at their next meeting."""
+    team.meeting[BROKEN] = 1
+
+
+def _add(numbers: np.ndarray, at: int, value: int) -> int:
+    """numbers[at] += value in one step; what was there."""
+    before = int(numbers[at])
+    numbers[at] += value
+    return before
+
+
+def _get(numbers: np.ndarray, at: int) -> int:
+    """numbers[at] as other threads have left it."""
+    return int(numbers[at])
+
+
+def _offer_core() -> None:
+    """Let another thread run on this core."""
+
+
+if MODE == JIT:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    _OFFER = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
+
+    def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        made = context.make_array(signature.args[0])(context, builder, args[0])
+        return builder.gep(made.data, [args[1]])
+
+    @intrinsic
+    def _add(typingctx, numbers, at, value):  # type: ignore[no-untyped-def]
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.atomic_rmw("add", _place(context, builder, signature, args), args[2], "seq_cst")
+
+        return types.int64(numbers, types.int64, types.int64), code
+
+    @intrinsic
+    def _get(typingctx, numbers, at):  # type: ignore[no-untyped-def]
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.load_atomic(_place(context, builder, signature, args), "seq_cst", 8)
+
+        return types.int64(numbers, types.int64), code
+
+    @intrinsic
+    def _offer_core(typingctx):  # type: ignore[no-untyped-def]
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.FunctionType(ir.IntType(32), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, _OFFER), [])
+            return context.get_dummy_value()
+
+        return types.void(), code
+
+
+@inline
+def share_of(team: Team) -> Share:
+    """The rows that this thread changes."""
+    return Share(np.int64(team.number), np.int64(team.size))
+
+
+@inline
+def serial_share(team: Team, alone: bool) -> Share:
+    """What the thread does that came last. Alone it changes all rows; otherwise it changes none, and only gives out
+    rows to attributes that have none."""
+    return Share(np.int64(0), np.int64(1)) if alone else Share(np.int64(-1), np.int64(team.size))
+
+
+@inline
+def claim(team: Team) -> int:
+    """The number of an example that nobody has claimed, from 0; from the size of the batch on there is none left."""
+    if team.size == 1:
+        taken = team.meeting[CLAIMED]
+        team.meeting[CLAIMED] = taken + 1
+        return int(taken)
+    return int(_add(team.meeting, CLAIMED, 1))
+
+
+@part
+def arrive(team: Team) -> bool:
+    """True for the thread that comes last: the others wait until it calls `release`. Claims start again."""
+    meeting = team.meeting
+    if team.size == 1:
+        meeting[CLAIMED] = 0
+        return True
+    number = _get(meeting, ROUND)
+    if _add(meeting, ARRIVED, 1) == team.size - 1:
+        meeting[ARRIVED] = 0
+        meeting[CLAIMED] = 0
+        return True
+    looks = 0
+    while _get(meeting, ROUND) == number and _get(meeting, BROKEN) == 0:
+        looks += 1
+        if looks > PATIENCE:
+            _offer_core()
+    return False
+
+
+@inline
+def release(team: Team) -> None:
+    """End the wait of the others."""
+    if team.size > 1:
+        _add(team.meeting, ROUND, 1)
+
+
+@inline
+def meet(team: Team) -> None:
+    """Wait until all are here."""
+    if arrive(team):
+        release(team)
+
+
+@inline
+def is_broken(team: Team) -> bool:
+    """Whether a thread has failed: the kernel ends."""
+    return team.size > 1 and _get(team.meeting, BROKEN) != 0
+
+
+@inline
+def _owner(number: np.int64, size: np.int64) -> np.int64:
+    """The thread that changes a row, or the list of an attribute: neighbours have the same, and all threads have
+    about as many. Two products take a third of the time of a division."""
+    mixed = np.uint64(number >> ROWS) * _MIX >> _32
+    return np.int64(mixed * np.uint64(size) >> _32)
+
+
+@inline
+def row_to_change(slot: np.ndarray, used: np.ndarray, attribute: int, share: Share) -> np.int64:
+    """The row of an attribute, which it gets at its first change; 0 if another thread changes it."""
+    row = np.int64(slot[attribute])
+    if row == 0:
+        row = used[0]
+        slot[attribute] = row
+        used[0] = row + 1
+    if share.size > 1 and _owner(row, share.size) != share.number:
+        return np.int64(0)
+    return row
+
+
+@inline
+def is_own(attribute: int, share: Share) -> bool:
+    """Whether this thread changes the list of weights of an attribute."""
+    return share.size == 1 or _owner(np.int64(attribute), share.size) == share.number
+
+
+@part
+def longest_first(order: np.ndarray, offset: np.ndarray, examples: np.ndarray, first: int) -> None:
+    """order i64[n]: the n examples from `first` on, numbered from 0, longest first, so that threads end together."""
+    for j in range(order.size):
+        s = examples[first + j]
+        length, at = offset[s + 1] - offset[s], j
+        while at > 0:
+            other = examples[first + order[at - 1]]
+            if offset[other + 1] - offset[other] >= length:
+                break
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = j
