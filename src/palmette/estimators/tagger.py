@@ -94,7 +94,8 @@ class Tagger(
 
         numbers = label_numbers(labels)
         if self.out_of_core:
-            return self._fit_items((X, y), dev, numbers, sample_weight, progress=progress, verbose=verbose)
+            options = {"threads": threads, "progress": progress, "verbose": verbose}
+            return self._fit_items((X, y), dev, numbers, sample_weight, **options)
         items = corpus_from_items(X, y, mode=self._wanted(), numbers=numbers)
         corpus = items.corpus
         if sample_weight is not None:

@@ -183,6 +183,7 @@ class LargeData:
         request = TrainRequest(
             templates, settings, 1 if own.order is None else own.order, resources, tuple(own.forbidden),
             names=options.get("names", True), ends=own.ends, progress=reporter(progress, verbose),
+            threads=options.get("threads"),
         )  # fmt: skip
         self.model_, self.outcome_ = fit_out_of_core(source, (first, pieces), dev, request, scratch)
         report_end(self.outcome_, verbose)
