@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from palmette import Beam, Crf, Latent, Parser, Tagger, load_demo
+from palmette import Beam, Classifier, Crf, Latent, Parser, Pipeline, Tagger, load_demo, load_grammaticality
 from palmette.data.formats.conllu import parse_treebank
 from palmette.datasets.demo import demo_text, example_files
 from palmette.page.report import beside
@@ -43,13 +43,30 @@ def parser() -> Parser:
 
 
 @cache
+def classifier() -> Classifier:
+    X, y = load_grammaticality("train")
+    return Classifier(passes=3).fit(X[:300], y[:300])
+
+
+@cache
+def pipeline() -> Pipeline:
+    return Pipeline(passes=3).fit(parse_treebank(example_files("trees")["trees.conllu"].encode(), "trees"))
+
+
+@cache
 def models() -> dict[str, PageModel]:
     """All of them as the page shows them."""
     found = taggers()
     chunkers: dict[str, Any] = {
         name: PageModel(found[name], name, [found["pos"]]) for name in ("crf", "latent", "beam", "order2")
     }
-    return beside(chunkers | {"parser": PageModel(parser(), "parser"), "pos": PageModel(found["pos"], "pos")})
+    others: dict[str, Any] = {
+        "parser": parser(),
+        "pos": found["pos"],
+        "classifier": PageModel(classifier(), helpers=[found["pos"]]),
+        "pipeline": pipeline(),
+    }
+    return beside(chunkers | others)
 
 
 def test_text() -> str:

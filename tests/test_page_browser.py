@@ -249,13 +249,27 @@ def test_trees_and_their_film(page: Any, address: str, tmp_path: Path) -> None:
     assert page.locator(".arcs .right").count() > 0
 
 
+def test_pipelines_and_classifiers(page: Any, address: str) -> None:
+    opened(page, address, "tree", "pipeline").wait_for_selector(".film .beam")
+    record = VIEWS["tree"](models()["pipeline"], {"text": TEXT})
+    assert sorted(page.locator(".arcs-frame").first.locator(".relation").all_text_contents()) == sorted(
+        record["relations"]
+    )
+    chosen(page, "Model").select_option("classifier")
+    page.wait_for_selector(".verdict-class")
+    score = VIEWS["class"](models()["classifier"], {"text": TEXT})["score"]
+    assert float(page.locator(".verdict-class").get_attribute("data-score")) == score
+    page.get_by_role("link", name="What it learnt").click()
+    page.wait_for_selector(".weights")
+
+
 def test_a_sentence_that_cannot_be_read_says_why(browser: Any, address: str) -> None:
     context = browser.new_context()
     page = context.new_page()
     page.goto(f"{address}#/tree?model=parser")
     page.wait_for_selector(".film")
     page.fill("#sentence", "a " * 500)
-    assert "at most 400" in page.locator(".problem").inner_text(timeout=10_000)
+    assert "at most 400" in page.locator(".problem").inner_text(timeout=30_000)
     context.close()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from page_models import ROWS, TEXT, WORDS, gold_trees, models, parser, taggers, test_text
+from page_models import ROWS, TEXT, WORDS, classifier, gold_trees, models, parser, pipeline, taggers, test_text
 
 from palmette import Parser, load_demo
 from palmette.cli import main
@@ -157,6 +157,24 @@ def test_a_film_ends_with_the_tree_of_the_parser() -> None:
         scores = [item["score"] for item in after["items"]]
         assert scores == sorted(scores, reverse=True)
         assert {item["from"] for item in after["items"]} <= {item["id"] for item in before["items"]}
+
+
+def test_a_pipeline_shows_the_tree_that_it_finds() -> None:
+    record, doc = ask("pipeline", "tree", text=TEXT), pipeline()(TEXT)
+    assert record["tokens"] == [word.form for word in doc.words]
+    assert record["relations"] == [word.deprel for word in doc.words]
+    assert record["film"][-1]["winner"]["next"] == len(record["tokens"])
+
+
+def test_a_classifier_shows_its_class_and_tags() -> None:
+    tagged = list(zip(WORDS, taggers()["pos"].predict([WORDS])[0], strict=True))
+    record = ask("classifier", "class", tokens=WORDS)
+    assert record["score"] == classifier().decision_function([tagged])[0]
+    assert record["classes"][record["class"]] == classifier().predict([tagged])[0]
+    assert record["structures"] == classifier().structures([tagged])[0]
+    top = ask("classifier", "weights")["top"]
+    name = next(iter(top.values()))[0]["attribute"]
+    assert name in [one["attribute"] for one in ask("classifier", "weights", search=name)["attributes"]]
 
 
 @pytest.mark.parametrize("compact", [False, True])

@@ -30,7 +30,9 @@ class Page(HelperOptions, OutputOptions, Command):
     hidden = ("label", "unit", "penn-quotes")
     common = ("output", "data", "sentences", "text", "with", "format", "columns", "quiet")
 
-    models: list = option(argument=True, repeat=True, metavar="MODEL", help="Model files: taggers, parsers, pipelines.")
+    models: list = option(
+        argument=True, repeat=True, metavar="MODEL", help="Model files of any kind but language models."
+    )
     output: str = option(short="o", metavar="FILE", help="The HTML file to write.")
     data: str | None = option(
         default=None, metavar="FILE", help="Labelled sentences, such as test data: scored, and some of them shown."
@@ -69,10 +71,13 @@ class Page(HelperOptions, OutputOptions, Command):
 
     def _read(self, path: str, model: Any) -> Any:
         """The data as a model reads it."""
+        from palmette.estimators.classifier import Classifier
         from palmette.estimators.tagger import Tagger
 
         if isinstance(model, Tagger):
             return self._corpus(path, model)
+        if isinstance(model, Classifier):
+            raise UsageError("--data: of a classifier the page shows sentences that are typed: --text")
         from palmette.data.formats.conllu import read_treebank
 
         return read_treebank(path)
@@ -91,14 +96,21 @@ def load_any(path: str) -> Any:
     """A model file of whatever structure that the page shows."""
     from palmette.cli.common import is_model
     from palmette.data.model_file import peek_task
+    from palmette.estimators.classifier import Classifier
     from palmette.estimators.parser import Parser
     from palmette.estimators.tagger import Tagger
     from palmette.pipeline.pipeline import Pipeline
 
     if not is_model(path):
         raise UsageError(f"{path} is not a model file")
-    classes: dict[str | None, Any] = {"chain": Tagger, None: Tagger, "parse": Parser, "pipeline": Pipeline}
+    classes: dict[str | None, Any] = {
+        "chain": Tagger,
+        None: Tagger,
+        "parse": Parser,
+        "pipeline": Pipeline,
+        "classify": Classifier,
+    }
     kind = peek_task(path)  # None: a model of another tool
     if kind not in classes:
-        raise UsageError(f"{path} is a model of another kind ({kind}): the page shows taggers, parsers and pipelines")
+        raise UsageError(f"{path}: the page does not show models of the kind {kind!r}")
     return classes[kind].load(path)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from palmette.errors import DataError, UsageError
+from palmette.estimators.classifier import Classifier
+from palmette.page.classes import tag_weights
 from palmette.page.models import PageModel, page_model, whole
 from palmette.reports.inspection import top_attributes, transition_table
 from palmette.structures.chain.attribute_names import attribute_name, attribute_words
@@ -33,6 +35,12 @@ def about(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
         made |= _about_parser(shown.estimator.model_)
     elif shown.kind == "pipeline":
         made |= {"components": list(shown.estimator.model_.names), "views": ["tree"]}
+    elif shown.kind == "classifier":
+        model = shown.estimator.model_
+        made |= {
+            "learner": model.settings.chosen_learner.kind, "classes": list(model.classes),
+            "attributes": model.feature_index.size, "views": ["class", "weights", "curves"],
+        }  # fmt: skip
     else:
         made |= {"views": ["curves"] if _log(shown.estimator) else []}
     return made
@@ -73,12 +81,13 @@ def weights(model: Any, request: Mapping[str, Any]) -> dict[str, Any]:
     """The strongest weights of each label; with `search` the attributes whose string has that text, the strongest
     first, with the labels that they speak for and against."""
     shown = page_model(model)
+    top, text = whole(request.get("top", 10), "top", MOST_TOP, 1), request.get("search")
+    if text is not None and not isinstance(text, str):
+        raise DataError("search: a text is expected")
+    if isinstance(shown.estimator, Classifier):
+        return tag_weights(shown.estimator, top, text)
     chain = shown.tagger().model_
-    top = whole(request.get("top", 10), "top", MOST_TOP, 1)
-    text = request.get("search")
     if text:
-        if not isinstance(text, str):
-            raise DataError("search: a text is expected")
         return {"search": text} | _matching(chain, text, top)
     given = request.get("labels")
     labels = chain.labels if given is None else [label for label in given if label in chain.labels]

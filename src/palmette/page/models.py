@@ -67,7 +67,7 @@ def sentence_of(model: PageModel, request: Mapping[str, Any]) -> Corpus:
         if len(corpus.columns) >= tagger.model_.encoder.n_columns:
             helpers = []
     elif "tokens" in request:
-        corpus = _from_rows([[word] for word in _strings(request["tokens"], "tokens")])
+        corpus = _from_rows([[word] for word in strings(request["tokens"], "tokens")])
     else:
         corpus = _typed(request)
     if corpus.n_tokens > MOST_TOKENS:
@@ -102,7 +102,8 @@ def _from_rows(rows: list[list[str]]) -> Corpus:
     return Corpus(np.array([0, len(rows)], np.int64), columns, source="the sentence")
 
 
-def _strings(given: Any, name: str) -> list[str]:
+def strings(given: Any, name: str) -> list[str]:
+    """A list of strings of a request, none of them empty."""
     if not isinstance(given, list) or not given or not all(isinstance(cell, str) and cell for cell in given):
         raise DataError(f"{name}: a list of strings is expected, none of them empty")
     return given
@@ -111,7 +112,7 @@ def _strings(given: Any, name: str) -> list[str]:
 def _strings_2d(given: Any, name: str) -> list[list[str]]:
     if not isinstance(given, list) or not given:
         raise DataError(f"{name}: a list of lists of strings is expected")
-    return [_strings(row, name) for row in given]
+    return [strings(row, name) for row in given]
 
 
 def rows_of(corpus: Corpus) -> list[list[str]]:
@@ -129,7 +130,7 @@ def known_of(model: PageModel, corpus: Corpus, request: Mapping[str, Any]) -> La
     row: list[Any] = [None] * corpus.n_tokens
     for key, labels in given.items():
         place = whole(key, "allowed", corpus.n_tokens - 1)
-        row[place] = labels if isinstance(labels, str) else set(_strings(labels, "allowed"))
+        row[place] = labels if isinstance(labels, str) else set(strings(labels, "allowed"))
     return mask_from_items([row], corpus, model.tagger().model_.labels)
 
 

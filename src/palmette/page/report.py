@@ -15,7 +15,7 @@ from palmette.page.views import VIEWS
 TOP = 30  # strongest weights per label, among which the file can be searched
 DIGITS = 7  # of scores in a trellis: those of float32
 OF_MODEL = ("curves", "weights", "transitions")
-OF_SENTENCE = ("trellis", "explanation", "marginals", "nbest")
+OF_SENTENCE = ("tree", "class", "trellis", "explanation", "marginals", "nbest")
 
 Tell = Callable[[str], None]
 
@@ -84,8 +84,6 @@ def _word(row: Sequence[str]) -> dict[str, str]:
 def _of_sentence(model: PageModel, views: Sequence[str], request: dict[str, Any]) -> dict[str, Any]:
     words = [row[0] for row in request.get("rows", ())] or [word["form"] for word in request.get("words", ())]
     made: dict[str, Any] = {"text": request.get("text") or " ".join(words)}
-    if "tree" in views:
-        _put(made, "tree", "tree", model, request)
     for view in OF_SENTENCE:
         if view in views:
             _put(made, view, view, model, request)

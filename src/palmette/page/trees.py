@@ -67,9 +67,9 @@ def _prepared(shown: PageModel, request: Mapping[str, Any]) -> tuple[Parser, Tre
     if not isinstance(shown.estimator, Parser):
         raise UsageError(f"{shown.name} is a {shown.kind}: trees are for parsers and pipelines")
     parser = shown.estimator
-    ignored = tuple(parser.model_.meta.get("ignored", ()))
-    ready = Preparation([(tag_field(tagger), tagger) for tagger in shown.helpers], ignored)
-    return parser, ready(_words(request))
+    typed, ignored = request.get("words") is None, tuple(parser.model_.meta.get("ignored", ()))
+    taggers = [(tag_field(tagger), tagger) for tagger in shown.helpers] if typed else []
+    return parser, Preparation(taggers, ignored)(_words(request))
 
 
 def _words(request: Mapping[str, Any]) -> Treebank:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from palmette.page.classes import classified
 from palmette.page.errors import compared, errors
 from palmette.page.learnt import about, curves, transitions, weights
 from palmette.page.models import PageModel, page_model
@@ -29,6 +30,7 @@ VIEWS: dict[str, View] = {
     "marginals": marginals,
     "nbest": nbest,
     "tree": tree,
+    "class": classified,
     "errors": errors,
     "compare": compared,
     "weights": weights,

@@ -7,6 +7,7 @@ import { searchView } from "./search.js";
 import { whyView } from "./why.js";
 import { sureView } from "./sure.js";
 import { treeView } from "./tree.js";
+import { classView } from "./class.js";
 import { errorsView } from "./errors.js";
 import { learntView } from "./learnt.js";
 import { correctView } from "./correct.js";
@@ -17,6 +18,7 @@ const VIEWS = [
   { key: "why", name: "Why", needs: "explanation", make: whyView },
   { key: "sure", name: "How sure", needs: "marginals", make: sureView },
   { key: "tree", name: "Tree", needs: "tree", make: treeView },
+  { key: "class", name: "Class", needs: "class", make: classView },
   { key: "errors", name: "Errors", needs: "errors", make: errorsView },
   { key: "learnt", name: "What it learnt", needs: ["weights", "curves"], make: learntView },
   { key: "correct", name: "Correct", needs: "marginals", live: true, make: correctView },

@@ -37,7 +37,6 @@ export function correctView(app) {
       state.corrections = found.total;
       for (const one of found.corrections) state.saved.add(one.id);
       drawLearning();
-      draw();
     } catch (error) {
       replace(learning, problem(error));
     }
@@ -127,9 +126,10 @@ export function correctView(app) {
     select("by", [["confidence", "least confidence"], ["margin", "smallest margin"], ["entropy", "largest entropy"]], state.by, (value) => (state.by = value)),
     h("button", { class: "main pick", on: { click: pick } }, "Pick")),
   h("details", { open: !pool }, h("summary", {}, pool ? "or choose among sentences of your own" : "The server has no --pool FILE: give sentences of your own"), h("label", { class: "unseen", for: "texts" }, "Sentences of your own"), texts), message);
-  count();
-  watch();
-  if (pool) pick();
+  count().then(() => {
+    watch();
+    if (pool) pick(); // afterwards: nothing redraws a sentence that somebody works on
+  });
   return h("article", {}, heading("Correct and learn again", "The sentences that the model is least sure of, and that are not like each other. Correct them; every saved one is on the disk at once."), picking, work, learning);
 }
 

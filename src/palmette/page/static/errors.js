@@ -129,7 +129,7 @@ function byType(found) {
   const rows = Object.entries(kinds).sort((a, b) => b[1].gold - a[1].gold).slice(0, 30);
   if (!rows.length) return null;
   return section(Object.keys(found.scores.by_type).length ? "By type" : "By label", null, h("div", { class: "scroll" }, h("table", { class: "types" },
-    h("thead", {}, h("tr", {}, ["", "F1", "", "precision", "recall", "in gold"].map((name, k) => h("th", { scope: "col", class: k > 2 ? "number" : "" }, name)))),
+    h("thead", {}, h("tr", {}, ["", "F1", "", "precision", "recall", "in gold"].map((name, k) => (name ? h("th", { scope: "col", class: k > 2 ? "number" : "" }, name) : h("td", {}))))),
     h("tbody", {}, rows.map(([name, one]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "number" }, percent(one.f1)),
       h("td", { class: "type-bar" }, h("span", { class: "meter" }, h("i", { style: { width: `${100 * one.f1}%` } }))), h("td", { class: "number" }, percent(one.precision)), h("td", { class: "number" }, percent(one.recall)), h("td", { class: "number" }, whole(one.gold))))))));
 }

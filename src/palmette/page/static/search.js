@@ -16,8 +16,10 @@ export function searchView(app) {
     (record) => {
       state.record = record;
       state.lattice = new Lattice(record);
+      if (!Object.keys(record.allowed).length) state.free = record.paths[0].score; // the best score of all
       state.allowed = { ...record.allowed };
-      draw();
+      draw(state.place);
+      state.place = undefined;
     },
     (error) => replace(body, problem(error)),
   );
@@ -49,10 +51,15 @@ export function searchView(app) {
       }
       state.allowed = now;
       draw(place);
+      if (state.record.beam && app.source.live) { // what a beam keeps then, only the server knows
+        state.place = place;
+        ask({ ...app.sentence(), ...(state.beam === "" ? {} : { beam: Number(state.beam) }), allowed: now });
+      }
       app.say(`Labels now: ${lattice.best.map((one, k) => `${lattice.record.tokens[k]} ${lattice.label(one)}`).join(", ")}`);
     } else if (app.source.live) {
       state.allowed = now;
-      ask({ ...app.sentence(), allowed: now });
+      state.place = place;
+      ask({ ...app.sentence(), ...(state.beam === "" ? {} : { beam: Number(state.beam) }), allowed: now });
     } else {
       app.say("This model looks back further than one label; labels can be fixed on the live page.");
     }
@@ -81,7 +88,7 @@ export function searchView(app) {
     const { lattice, record } = state, n = record.tokens.length, kinds = record.labels.length;
     const second = record.paths[1], moved = Object.keys(state.allowed).length;
     const parts = [h("b", {}, sequences(kinds, n)), ` label sequences; the best one scores `, h("b", {}, fixed(lattice.score))];
-    if (moved) parts.push(`, ${fixed(record.paths[0].score - lattice.score)} less than without the ${counted(moved, "label")} that you fixed`);
+    if (moved) parts.push(`, ${fixed(state.free - lattice.score)} less than without the ${counted(moved, "label")} that you fixed`);
     else if (second) parts.push(`, the runner-up ${fixed(record.paths[0].score - second.score)} less`);
     parts.push(".");
     const beam = record.beam;
