@@ -158,7 +158,7 @@ async def schema(soak: Soak, reports: list[str]) -> None:
             sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json", "--checks", "not_a_server_error",
             "--max-examples", "15", "--seed", str(seed), "--request-timeout", "10", "--no-color",
             "--phases", "examples,fuzzing", "--suppress-health-check", "all",
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=tempfile.gettempdir(),
         )  # fmt: skip
         try:
             out, _ = await asyncio.wait_for(process.communicate(), max(1.0, soak.until - time.monotonic()) + 20)

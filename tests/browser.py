@@ -38,7 +38,7 @@ def quiet_page(browser: Any, **options: Any) -> Iterator[Any]:
     """A page of its own that must not complain, nor ask any other host."""
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(30_000)
     heard: list[str] = []
     page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: heard.append(str(error)))

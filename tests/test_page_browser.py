@@ -269,7 +269,7 @@ def test_a_sentence_that_cannot_be_read_says_why(browser: Any, address: str) -> 
     page.goto(f"{address}#/tree?model=parser")
     page.wait_for_selector(".film")
     page.fill("#sentence", "a " * 500)
-    assert "at most 400" in page.locator(".problem").inner_text(timeout=10_000)
+    assert "at most 400" in page.locator(".problem").inner_text(timeout=30_000)
     context.close()
 
 

@@ -93,7 +93,7 @@ def test_nothing_confirmed_is_lost_and_training_goes_on(browser: Any, folder: Pa
             page.keyboard.press("Shift+Enter")
             page.wait_for_selector(".corrections:text-is('2')")
             page.get_by_role("button", name="Train again").click()
-            page.wait_for_selector(".part:has(.after) [role=status]:has-text('Done')", timeout=30_000)
+            page.wait_for_selector(".part:has(.after) [role=status]:has-text('Done')", timeout=60_000)
 
 
 def test_the_curves_of_a_running_training(browser: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,5 +112,5 @@ def test_the_curves_of_a_running_training(browser: Any, capsys: pytest.CaptureFi
         page.wait_for_selector("text=3 passes")
         assert "75.00%" in page.locator(".summary").inner_text()
         begun = time.perf_counter()
-    assert time.perf_counter() - begun < 10  # an open page does not hold the training up
+    assert time.perf_counter() - begun < 30  # an open page does not hold the training up
     assert told == [1, 2, 3]

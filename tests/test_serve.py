@@ -13,14 +13,18 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from serve_cases import PLAIN, client, folder
 from starlette.testclient import TestClient
 
-from palmette import Classifier, Parser, Pipeline, Tagger
+from palmette import Classifier, Parser, Pipeline, Tagger, load_demo
+from palmette.data.items import corpus_from_items
 from palmette.data.labels.schemes import spans
 from palmette.reports.explanation import explanation
 from palmette.serve.app import create_app
 from palmette.serve.batcher import Batcher, InFlight
+from palmette.serve.cells import corpus_of_cells
 from palmette.serve.failure import Failure
 from palmette.serve.limits import Limits
 from palmette.serve.registry import Source, named_models
@@ -102,6 +106,45 @@ def test_empty_sentences_and_texts() -> None:
         found = ask(c, "chunk", sentences=[[], ROWS[0]])
     assert found[0]["labels"] == []
     assert len(found[1]["labels"]) == 4
+
+
+CELL = st.text(st.characters(exclude_categories=["Cs"]), max_size=4) | st.sampled_from(
+    ["a", "é", "e\u0301", "#", "", " "]
+)
+
+
+@given(st.integers(1, 3).flatmap(lambda width: st.lists(st.lists(
+    st.tuples(*[CELL] * width), min_size=1, max_size=4), min_size=1, max_size=4)))  # fmt: skip
+def test_cells_are_numbered_as_by_the_general_way(rows: list[Any]) -> None:
+    expected = corpus_from_items(rows, mode="columns").corpus
+    found = corpus_of_cells(rows)
+    if any("\n" in cell for sentence in rows for row in sentence for cell in row):
+        assert found is None
+        return
+    assert found is not None
+    assert found.offset.tolist() == expected.offset.tolist()
+    for own, other in zip(found.columns, expected.columns, strict=True):
+        assert own.ids.tolist() == other.ids.tolist()
+        assert own.types == other.types
+        assert own.hash.tolist() == other.hash.tolist()
+        assert own.power.tolist() == other.power.tolist()
+
+
+@pytest.mark.parametrize(
+    "strange", [[], [[]], [["a"], []], [["a", ["b"]]], [[["a"], ["b", "c"]]], [[{"a": 1}]], [[[]]]]
+)
+def test_other_sentences_take_the_general_way(strange: list[Any]) -> None:
+    assert corpus_of_cells(strange) is None
+
+
+def test_few_and_many_sentences_have_the_labels_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    tagger, (rows, _) = Tagger.load(folder() / "chunk.palm"), load_demo("dev")
+    X = [[list(row) for row in sentence] for sentence in rows]
+    expected = tagger.predict(X)
+    for few in (0, 1_000_000):  # all together; one by one
+        monkeypatch.setattr("palmette.serve.answers.FEW", few)
+        with client() as c:
+            assert [one["labels"] for one in ask(c, "chunk", sentences=X)] == expected
 
 
 # Other kinds

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from palmette.data.labels.schemes import spans
 from palmette.estimators.tagger import Tagger
 from palmette.reports.explanation import explanation
+from palmette.serve.cells import corpus_of_cells
 from palmette.serve.inputs import Inputs
 from palmette.serve.limits import Limits
 from palmette.serve.served import Served
@@ -15,6 +17,7 @@ from palmette.serve.types import Request, Span, TaggedSentence, TaggerAnswer
 from palmette.serve.types import Sequence as LabelSequence
 from palmette.structures.chain.model import CAP
 
+FEW = 3_000  # tokens that are decoded sentence by sentence
 SLICE = 20_000  # tokens that are decoded at a time, between looks at whether anybody still waits
 
 
@@ -59,10 +62,36 @@ def label(served: Served, sentences: list[list[Any]], text: bool, wanted: Wanted
     for part in slices(sentences):
         if wanted is not None:
             wanted.check()
-        found = tagger._predicted(part, None, "viterbi", CAP)
+        found = _quick(tagger, part) or _together(tagger, part) or tagger._predicted(part, None, "viterbi", CAP)[:2]
         labels += found[0]
         scores += found[1]
     return Labels(labels, scores, sentences)
+
+
+def _quick(tagger: Tagger, sentences: list[list[Any]]) -> tuple[list[list[Any]], list[float]] | None:
+    """Few sentences one by one, which is quicker; None if they are many, or if one of them takes the general way."""
+    if sum(map(len, sentences)) > FEW:
+        return None
+    quick = tagger.model_.session().quick
+    found = []
+    for sentence in sentences:
+        one = quick(sentence)
+        if one is None:
+            return None
+        found.append(one)
+    return [labels for labels, _ in found], [score for _, score in found]
+
+
+def _together(tagger: Tagger, sentences: list[list[Any]]) -> tuple[list[list[Any]], list[float]] | None:
+    """Many sentences of columns at once; None if they are not plain rows of strings, as many as the model reads."""
+    model = tagger.model_
+    corpus = None if model.encoder is None else corpus_of_cells(sentences)
+    if corpus is None or model.encoder is None or len(corpus.columns) < model.encoder.n_columns:
+        return None
+    found = model.decode(corpus, "viterbi")
+    classes = model.classes
+    names = [classes[k] for k in found.labels.tolist()]
+    return [names[a:b] for a, b in pairwise(corpus.offset.tolist())], found.scores.tolist()
 
 
 def slices(sentences: list[list[Any]]) -> Iterator[list[list[Any]]]:
