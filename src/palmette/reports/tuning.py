@@ -19,7 +19,7 @@ from palmette.options.spelling import as_flags
 from palmette.reports.console import OutputConsole
 from palmette.reports.tables import percent, plain_table
 from palmette.structures.training_log import Epoch, unit_of
-from palmette.tuning.halving import best_of, rank
+from palmette.tuning.halving import best_of, highest
 from palmette.tuning.trial import Task, Trial
 from palmette.tuning.tune import TuneResult
 
@@ -88,7 +88,7 @@ class TuningDisplay:
         spent = f"{seconds // 60}:{seconds % 60:02}" + ("" if self.minutes is None else f" of {self.minutes:g} minutes")
         best = best_of(trials)
         shown = "" if best is None else f", best on all sentences {percent(best.score)}"
-        table = trials_table(sorted(trials, key=lambda trial: (-trial.level.share * trial.level.effort, *rank(trial))))
+        table = trials_table(highest(trials))
         table.title, table.title_justify = escape(f"{spent}, {self.step}{shown}"), "left"
         now = "; ".join(f"trial {number}: {text}" for number, text in sorted(running.items())[:ROWS])
         table.caption, table.caption_justify = escape(now), "left"
@@ -114,9 +114,10 @@ def print_tuning(found: TuneResult, console: Console | None = None) -> None:
     n = counted(len(found.trials), "training") + (f", {failed} of them failed" if failed else "")
     ended = ", interrupted" if found.interrupted else ""
     console.print(f"{counted(tried, 'setting')} tried in {n} and {found.seconds:.1f} s{ended}; scores: {_name(found)}")
-    console.print(trials_table(found.highest))
-    if len(found.highest) > ROWS:
-        console.print(f"and {len(found.highest) - ROWS} more", style="dim", markup=False)
+    trials = highest(found.trials)
+    console.print(trials_table(trials))
+    if len(trials) > ROWS:
+        console.print(f"and {len(trials) - ROWS} more", style="dim", markup=False)
     console.print(_verdict(found), markup=False)
 
 

@@ -41,6 +41,14 @@ def rank(trial: Trial) -> tuple[float, float, int]:
     return (-(trial.score if trial.score is not None else -math.inf), -trial.level.effort, trial.number)
 
 
+def highest(trials: Iterable[Trial]) -> list[Trial]:
+    """Of each setting the training that got most; those that got most first, and of these the best."""
+    most: dict[int, Trial] = {}
+    for trial in sorted(trials, key=lambda trial: (trial.level.share, trial.level.effort)):
+        most[trial.number] = trial
+    return sorted(most.values(), key=lambda trial: (-trial.level.share, -trial.level.effort, *rank(trial)))
+
+
 def best_of(trials: Iterable[Trial]) -> Trial | None:
     """The best trial that learnt from all sentences: its score is that of a command."""
     return min((t for t in trials if t.in_full), key=rank, default=None)

@@ -215,8 +215,8 @@ def _dimensions(tries: Mapping[str, Any]) -> list[Dimension]:
     made: list[Dimension] = []
     for name, values in tries.items():
         if name not in options:
-            where = either("Tagger", "`palmette train --help all`")
-            raise OptionError(name, f"no such option to try; see {where}")
+            where = either("Tagger", "`palmette train`")
+            raise OptionError(name, f"no such option to try: it is none of {where}")
         if options[name][0].repeat:
             raise OptionError(name, "cannot be tried; it holds for all settings")
         made.append(_dimension(name, options[name], values))

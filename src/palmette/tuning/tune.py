@@ -54,14 +54,6 @@ class TuneResult(msgspec.Struct, frozen=True):
         return next((trial for trial in self.trials if trial.number == 0), None)
 
     @property
-    def highest(self) -> list[Trial]:
-        """Of each setting the training that got most, best first."""
-        most: dict[int, Trial] = {}
-        for trial in sorted(self.trials, key=lambda trial: (trial.level.share, trial.level.effort)):
-            most[trial.number] = trial
-        return sorted(most.values(), key=lambda trial: (-trial.level.share, -trial.level.effort, *rank(trial)))
-
-    @property
     def table(self) -> list[dict[str, Any]]:
         """A row for each training, best first, such as `pandas.DataFrame` takes."""
         return [
