@@ -20,6 +20,7 @@ CASES: dict[str, dict[str, str | None]] = {
     "prefix3": {"abcd": "abc", "abc": "abc", "ab": None},
     "suffix3": {"abcd": "bcd", "abc": "abc", "ab": None},
     "suffix5": {"naïveté": "ïveté"},
+    "suffix9": {"evlerimizden": "erimizden", "naïveté": None},
     "capital": {"Éa": "capital", "éA": None, "": None, "ǅa": "capital"},
     "allcaps": {"NATO": "allcaps", "U.S.": "allcaps", "I": None, "B2": None, "Ab": None, "IL-2": "allcaps"},
     "digits": {"a1": "digits", "a": None, "٣": "digits"},
@@ -150,7 +151,7 @@ def test_chains_stop_at_an_absent_value() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["nonsense", "lower.", ".lower", "lower.nonsense", "test", "cluster", "suffix6", "lower,x", "Lower"],
+    ["nonsense", "lower.", ".lower", "lower.nonsense", "test", "cluster", "suffix10", "lower,x", "Lower"],
 )
 def test_unknown_atoms(name: str) -> None:
     for call in (atom_function, check_atom):
