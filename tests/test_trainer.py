@@ -10,13 +10,15 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from palmette.structures.training_log import Epoch, without_times
 from palmette.training import slices as slicing
 from palmette.training.interrupt import Interrupt, interruptible, stop_on_sigterm
 from palmette.training.result import EpochLog
 from palmette.training.slices import Monitor, Slices
-from palmette.training.trainer import Counts, Learning, shuffled, train_epochs
+from palmette.training.trainer import WINDOW, Counts, Learning, balanced, shuffled, train_epochs
 
 N = 20
 
@@ -206,3 +208,21 @@ def test_work_in_slices() -> None:
         seen += examples.size
         interrupt.signal = signal.SIGINT
     assert 0 < seen < 70
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 300), st.integers(1, 9), st.integers(0, 3))
+def test_batches_have_examples_of_the_same_cost(n: int, batch: int, seed: int) -> None:
+    costs = np.random.default_rng(seed).integers(1, 100, n)
+    order = shuffled(seed, 1, n)
+    found = balanced(order, costs, batch, seed, 1)
+    assert sorted(found.tolist()) == list(range(n))
+    if batch == 1:
+        assert found is order
+    span = WINDOW * batch
+    for first in range(0, n - n % span, span):  # whole stretches keep their examples, in batches of neighbours by cost
+        assert sorted(found[first : first + span]) == sorted(order[first : first + span])
+        rows = np.sort(costs[found[first : first + span]].reshape(-1, batch), axis=1)
+        ordered = rows[np.lexsort((rows[:, -1], rows[:, 0]))]
+        assert (ordered[1:, 0] >= ordered[:-1, -1]).all()
+    assert (found == balanced(order, costs, batch, seed, 1)).all()

@@ -19,6 +19,8 @@ from palmette.training.interrupt import interruptible
 from palmette.training.result import EpochLog, TrainResult
 from palmette.training.slices import Monitor, Slices
 
+WINDOW = 32  # batches among which examples of the same cost are found
+
 
 class Counts(NamedTuple):
     """Counts of a slice or an epoch."""
@@ -67,7 +69,9 @@ class Learning(ABC):
 
     def permutation(self, seed: int, number: int) -> np.ndarray:
         """The order of the examples in epoch `number`."""
-        return shuffled(seed, number, self.costs.size) if self.order is None else self.order.permutation(seed, number)
+        order = self.order
+        found = shuffled(seed, number, self.costs.size) if order is None else order.permutation(seed, number)
+        return balanced(found, self.costs, self.batch_size, seed, number)
 
     def train(self, permutation: np.ndarray, monitor: Monitor) -> Counts:
         """Learn from a shard, its examples in this order: the work of one epoch. Ctrl-C ends it early."""
@@ -116,6 +120,21 @@ def shuffled(seed: int, number: int, n: int) -> np.ndarray:
     """The permutation of epoch `number`: a function of seed and number, so that a resumed training continues exactly
     as it would have without a break."""
     return np.random.default_rng([seed, number]).permutation(n)
+
+
+def balanced(permutation: np.ndarray, costs: np.ndarray, batch: int, seed: int, number: int) -> np.ndarray:
+    """The permutation with examples of about the same cost in each batch, so that threads end together: in every
+    stretch of WINDOW batches examples are sorted by cost, and then the batches are put in random order."""
+    if batch == 1:
+        return permutation
+    n, window = permutation.size, WINDOW * batch
+    stretch = np.arange(n) // window
+    by_cost = permutation[np.lexsort((costs[permutation], stretch))]
+    place = np.arange(n) // batch  # the number of a batch
+    whole = n // batch  # the last one may be smaller: it stays at the end
+    drawn = np.random.default_rng([seed, number, batch]).random(whole + 1)
+    drawn[whole] = 1.0
+    return np.asarray(by_cost[np.lexsort((place, drawn[place], stretch))])
 
 
 def train_epochs(learning: Learning, seed: int, epochs: int, log: EpochLog) -> TrainResult:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from palmette.data.corpus import Corpus
 from palmette.data.labels.mask import known_gold, label_names
 from palmette.data.labels.partial import mark_partial_labels
 from palmette.data.labels.schemes import are_chunk_labels, unseen_scheme
+from palmette.data.stream import map_in_order
 from palmette.errors import DataError, UsageError
 from palmette.evaluation.scores import Scores, score
 from palmette.features.encode import Encoder
@@ -41,11 +43,16 @@ class Dev:
     sure: np.ndarray | None = None  # bool[N]: where gold is fully known; None: everywhere
     scheme: str | None = None  # of bare labels, which do not show it
     error: float = 1.0  # share of wrong tokens at the last call of `figure`
+    threads: int = 1
 
     def scores(self, weights: Any) -> Scores:
         """Scores of a Chain."""
-        guess, _ = best_labels(weights, self.data, restricted=False)
+        guess = np.concatenate(self._on_threads(lambda data: best_labels(weights, data, restricted=False)[0]))
         return score(self.gold, guess, self.data.offset, self.labels, scheme=self.scheme, known=self.sure)
+
+    def _on_threads(self, decode: Callable[[Data], np.ndarray]) -> list[np.ndarray]:
+        """Decode parts of the data on threads, in order."""
+        return list(map_in_order(decode, parts_of(self.data, self.threads), self.threads))
 
     def figure(self, weights: Any) -> float:
         found = self.scores(weights)
@@ -68,6 +75,21 @@ class BeamDev(Dev):
         return score(self.gold, guess, self.data.offset, self.labels, scheme=self.scheme, known=self.sure)
 
 
+def parts_of(data: Data, threads: int) -> list[Data]:
+    """The sentences in several parts of about the same number of tokens for each thread; all of them for one thread."""
+    offset, features = data.offset, data.features
+    n = min(4 * threads if threads > 1 else 1, max(1, offset.size - 1))
+    cuts = np.unique(np.searchsorted(offset, np.linspace(0, offset[-1], n + 1)))
+    found = []
+    for a, b in pairwise(cuts.tolist()):
+        lo, hi = int(offset[a]), int(offset[b])
+        one, two, three = (x._replace(ptr=x.ptr[lo : hi + 1]) if x.ptr.size else x for x in features)
+        found.append(
+            Data(offset[a : b + 1] - lo, data.known[lo:hi], data.allow, data.weight[a:b], (one, two, three))
+        )  # fmt: skip
+    return found or [data]
+
+
 def check_labelled(corpus: Corpus, what: str) -> None:
     """DataError if the corpus has no sentences or no labels."""
     if corpus.n_tokens == 0:
@@ -78,7 +100,7 @@ def check_labelled(corpus: Corpus, what: str) -> None:
 
 def held_out(
     dev: Corpus | None, encoder: Encoder | None, feature_indexes: Mapping[int, FeatureIndex], labels: list[str],
-    settings: ChainSettings, scheme: str | None,
+    settings: ChainSettings, scheme: str | None, threads: int = 1,
 ) -> Dev | None:  # fmt: skip
     """Development data for a model with these attributes, labels and tag scheme."""
     if dev is None:
@@ -109,7 +131,7 @@ def held_out(
         )
     if metric == "auto":
         metric = "f1" if spans else "accuracy"
-    return Dev(data, gold, names, metric, sure, bare)
+    return Dev(data, gold, names, metric, sure, bare, threads=threads)
 
 
 def for_beam(dev: Dev | None, corpus: Corpus | None, beam: BeamSearch, collected: Collected) -> Dev | None:

@@ -63,7 +63,7 @@ def prepare(corpus: Corpus, dev: Corpus | None, request: TrainRequest) -> tuple[
     data = collected.data(known.rows, allow_table(len(labels), known.sets))
     report_size(collected, shape, settings, labels_shown(labels, scheme))
     report_partial(int(np.count_nonzero(known.rows >= len(labels))), known.rows.size)
-    on_dev = held_out(dev, encoder, collected.feature_indexes, labels, settings, scheme)
+    on_dev = held_out(dev, encoder, collected.feature_indexes, labels, settings, scheme, request.n_threads)
     problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request, scheme)
     if settings.beam is not None:
         check_beam(data.known, corpus, len(labels))
