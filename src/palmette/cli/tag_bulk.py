@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def is_bulk(command: Tag) -> bool:
-    """Whether outputs go to a folder: it exists, its name ends with a slash, or there are several inputs."""
+    """Whether outputs go to a folder: its name ends with a slash, or there are several inputs."""
     several = bool(command.more) or command.ray is not None or _is_pattern(command.data)
-    return several or command.output.endswith(("/", os.sep)) or os.path.isdir(command.output)
+    return several or command.output.endswith(("/", os.sep))
 
 
 def _is_pattern(name: str) -> bool:
