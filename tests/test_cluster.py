@@ -179,7 +179,7 @@ def test_what_shards_of_files_do_not_do_is_refused(files, tmp_path):
     with pytest.raises(DataError, match="missing"):
         Tagger(shards=2).fit_files([tmp_path / "missing.txt"])
     strange = tmp_path / "strange.txt"
-    strange.write_text("a x ?\nb x A\n\n")
+    strange.write_text("a x ?\nb x A\n\n" * 9)
     with pytest.raises(DataError, match="looks like a partial one"):
         Tagger(learner="perceptron", shards=2).fit_files([strange])
 
