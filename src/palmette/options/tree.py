@@ -72,9 +72,9 @@ class TreeSettings(TreeOptions, Value):
         return cast(Learner, self.learner)
 
     def with_batch_size_for(self, n_sentences: int) -> TreeSettings:
-        """The settings with a size of batches for so many training sentences; left open if it is 1, as adaptive steps
-        need it."""
-        if self.batch_size is not None or self.chosen_learner.adaptive:
+        """The settings with a size of batches for so many training sentences; left open if it is 1. Adaptive steps need
+        that, and searches that go on after an update are better if they see it."""
+        if self.batch_size is not None or self.chosen_learner.adaptive or self.beam.update in CONTINUING:
             return self
         return self.replace(batch_size=automatic_batch_size(n_sentences))
 
