@@ -71,7 +71,7 @@ def _f1(tagger: Tagger, path: Path) -> float:
 def tagging(files: Material, estimator: str, cut: int, seed: int) -> Cell:
     """Error on EWT test; the best pass on dev is kept."""
     tagger = Tagger(
-        template=TAGGING, learner="perceptron", estimator=estimator, min_count=max(1, cut), seed=seed,
+        template=TAGGING, learner="perceptron", batch_size=1, estimator=estimator, min_count=max(1, cut), seed=seed,
         passes=MOST_PASSES["tagging"], patience=5,
     )  # fmt: skip
     begun = time.perf_counter()
@@ -85,7 +85,8 @@ def tagging(files: Material, estimator: str, cut: int, seed: int) -> Cell:
 def chunking(files: Material, estimator: str, cut: int, seed: int) -> Cell:
     """F on NP test: passes chosen on a held-out tenth, then trained on everything."""
     settings: dict[str, Any] = {
-        "template": CHUNKING, "learner": "perceptron", "estimator": estimator, "min_count": max(1, cut), "seed": seed,
+        "template": CHUNKING, "learner": "perceptron", "batch_size": 1, "estimator": estimator,
+        "min_count": max(1, cut), "seed": seed,
     }  # fmt: skip
     begun = time.perf_counter()
     train = files.np["train"]

@@ -35,7 +35,11 @@ def estimator_from(kind: type[_Made], settings: Mapping[str, Any]) -> _Made:
     """An estimator from flat names of options (those of flags), as records have them: who names no learner means the
     perceptron."""
     learner = {"learner": "perceptron"} if kind.__options__["learner"].default == "auto" else {}
-    return kind(**assemble(kind, learner | {RENAMED.get(name, name): value for name, value in settings.items()}))
+    made = kind(**assemble(kind, learner | {RENAMED.get(name, name): value for name, value in settings.items()}))
+    # Records are of learners that take one sentence after the other, as the published ones do.
+    if "batch_size" in kind.__options__ and not made.settings().chosen_learner.full_batch:
+        made.batch_size = 1
+    return made
 
 
 class Record:

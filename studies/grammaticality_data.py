@@ -70,10 +70,12 @@ class Material:
     def __post_init__(self) -> None:
         lowered = {part: self._lowered(part) for part in ("train", "test")}
         words = FormatSpec(label="1", columns=("0",))
-        self.tagger = Tagger("pos", learner="perceptron", passes=10).fit_file(lowered["train"], spec=words)
+        self.tagger = Tagger("pos", learner="perceptron", batch_size=1, passes=10).fit_file(
+            lowered["train"], spec=words
+        )
         self.tagger_accuracy = self.tagger.evaluate(read_corpus(lowered["test"], words)).accuracy
         noun = {part: np_file(path, path.with_suffix(".np")) for part, path in lowered.items()}
-        self.chunker = Tagger("ngrams", learner="perceptron", passes=10).fit_file(noun["train"])
+        self.chunker = Tagger("ngrams", learner="perceptron", batch_size=1, passes=10).fit_file(noun["train"])
         self.chunker_f1 = self.chunker.evaluate(read_corpus(noun["test"], FormatSpec())).f1 or 0.0
         self.reviews, self.brown = (self._lines(name) for name in ("reviews", "brown"))
         order = np.random.default_rng(PARTS_SEED).permutation(len(self.reviews))
@@ -86,7 +88,7 @@ class Material:
     @cached_property
     def all_chunks(self) -> Tagger:
         """A chunker with all types of CoNLL-2000."""
-        return Tagger("ngrams", learner="perceptron", passes=10).fit_file(self.folder / "train.txt")
+        return Tagger("ngrams", learner="perceptron", batch_size=1, passes=10).fit_file(self.folder / "train.txt")
 
     def _lowered(self, part: str) -> Path:
         """CoNLL-2000 with its words in lower case."""

@@ -142,7 +142,7 @@ def predicted_cell(seed: int) -> Cell:
     accuracy = {}
     for field in ("upos", "xpos"):
         corpus = read_corpus(path, FormatSpec(label=field))
-        tagger = Tagger("pos", learner="perceptron", passes=5).fit_corpus(corpus, None, names=False)
+        tagger = Tagger("pos", learner="perceptron", batch_size=1, passes=5).fit_corpus(corpus, None, names=False)
         tagger.model_.meta["reading"] = {"format": "conllu", "label": field, "columns": ("form",)}
         made["train"] = jackknife(made["train"], [field], seed=seed)
         for part in ("dev", "test"):

@@ -16,6 +16,7 @@ from palmette.data.formats.spec import FormatSpec
 from palmette.errors import UsageError
 from palmette.options.chain import TaggerOptions
 from palmette.options.declare import option
+from palmette.options.learners import HiddenMarkov
 from palmette.options.training import LIMITS
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ class Train(JsonOptions, Command):
             before["learner"] = old.settings().chosen_learner.without_limit()
         tagger = Tagger(**file_params(self.params(TaggerOptions, before)))
         learner = tagger.settings().chosen_learner
+        if isinstance(learner, HiddenMarkov) and self.threads is not None:
+            raise UsageError("--threads is for learners that pass over the data; hmm counts once")
         if old is not None and learner.kind != old.settings().chosen_learner.kind:
             raise UsageError(f"--resume continues with the learner of the model, {old.settings().chosen_learner.kind}")
         return tagger

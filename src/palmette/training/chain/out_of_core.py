@@ -216,7 +216,9 @@ def fit_out_of_core(
         on_dev = for_beam(on_dev, dev, beam, collected)
     data = _data(offset, known, allow, weight, actives)
     order = BlockOrder(encoding.mapped, offset)
-    problem = TrainingData(collected, data, shape, allowed, labels, on_dev, settings, request, scheme, order)
+    problem = TrainingData(
+        collected, data, shape, allowed, labels, on_dev, settings, request, scheme, order, whole.n_sentences
+    )
     trained = trained_chain(problem)._replace(state=dict)  # the sums of the weights are no longer needed
     extremes = _data(np.array([0, 1]), np.zeros(1, np.int32), allow, weight, encoding.mapped.extremes())
     return finished(whole, problem._replace(data=extremes), scheme, trained)
