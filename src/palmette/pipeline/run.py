@@ -21,6 +21,7 @@ from palmette.data.text import PLAIN, TextSpec, check_utf8, write_text
 from palmette.data.treebank import Treebank
 from palmette.errors import UsageError, either
 from palmette.options.pipeline import INPUTS, OUTPUTS, SPLITTER
+from palmette.options.spelling import argument
 from palmette.pipeline.model import FIELDS_OF, PipelineModel
 from palmette.pipeline.plain import column_lines, plain_sentences
 from palmette.pipeline.text_parts import text_parts, text_pieces
@@ -84,7 +85,7 @@ def make_job(model: PipelineModel, input: str, output: str, components: Iterable
             raise UsageError(f"plain text is split by the component tok: add it, or give words: {words}")
         model.split("")  # raises
     if beam is not None and "parse" not in names:
-        raise UsageError(either("beam", "--beam") + ": it is of the parser, which does not run")
+        raise UsageError(f"{argument('beam')}: it is of the parser, which does not run")
     return Job(model, names, beam, input, output)
 
 
