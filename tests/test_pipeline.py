@@ -324,7 +324,8 @@ def test_a_tagger_comes_out_and_goes_in(cli: Cli, nlp: Pipeline) -> None:
     words = [[word.form for word in sentence] for sentence in nlp(TEXT)]
     upos = [[word.upos for word in sentence] for sentence in nlp(TEXT)]
     assert Tagger.load(cli.folder / "upos.palm").predict(words) == upos
-    cli.fine(f"parser parse parser.palm {TEST} --tagger upos.palm -o retagged.conllu -q")
+    cli.fine("pipeline extract en.palm parse -o its_parser.palm -q")
+    cli.fine(f"parser parse its_parser.palm {TEST} --tagger upos.palm -o retagged.conllu -q")
     cli.fine(f"train {TRAIN} --label upos --features pos -o own.palm --passes 1 -q")
     cli.fine("pipeline replace en.palm upos=own.palm -o own_tags.palm")
     own = Tagger.load(cli.folder / "own.palm").predict(words)

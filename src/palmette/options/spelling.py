@@ -23,6 +23,7 @@ from palmette.options.declare import Option, Options, Value
 
 # Parameters of methods: in Python, and on the command line
 ARGUMENTS = {
+    "beam": ("beam", "--beam"),
     "add": ("add=[tagger]", "--with pos=pos.palm"),
     "against": ("against", "--against"),
     "bias": ("bias={label: ...}", "--bias LABEL=X"),

@@ -30,7 +30,7 @@ from palmette.kernels.chain.forms import Active
 from palmette.kernels.core.compile import check_compiled
 from palmette.options.chain import ChainOptions, ChainSettings
 from palmette.options.spelling import named, spelt
-from palmette.structures.chain.constraints import constraints
+from palmette.structures.chain.constraints import constraints, rewriting
 from palmette.structures.chain.data import ONES, allow_table
 from palmette.structures.chain.lists import MANY_LABELS
 from palmette.structures.chain.model import ChainModel
@@ -211,9 +211,7 @@ def _scheme(labels: list[str], pairs: np.ndarray, settings: ChainSettings) -> st
         return str(asked).upper()
     scheme = recognise_pairs(labels, pairs)
     if scheme is None and asked == "strict":
-        raise DataError(
-            "the labels follow no tag scheme", hint="`palmette convert --to iob2` rewrites ill-formed chunks"
-        )
+        raise DataError("the labels follow no tag scheme", hint=rewriting("IOB2"))
     return scheme
 
 
