@@ -65,3 +65,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     called = [report for report in reports if getattr(report, "when", None) == "call"]
     ran = sum(any(name == "corpus" for name, _ in report.user_properties) for report in called)
     terminalreporter.write_line(f"corpus tests: {ran} ran")
+
+
+LONGEST = ("test_the_core_with_every_index_checked",)  # these begin first, so that no process waits for them at the end
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: getattr(item, "originalname", item.name) not in LONGEST)
