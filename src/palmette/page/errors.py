@@ -84,7 +84,8 @@ def _wrong_sentences(
 
 
 def _tree_errors(parser: Parser, gold: Treebank) -> dict[str, Any]:
-    """The same of trees: a token is wrong if its head or its relation is; the confusions are those of relations."""
+    """Scores, confusions and wrong sentences of trees. A token is wrong if its head or its relation is; confusions are
+    those of relations."""
     if not gold.n_tokens or (gold.heads < 0).any():
         raise DataError("scores compare trees, and some sentence has none")
     found = parser.parse(gold)

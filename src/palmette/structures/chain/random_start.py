@@ -17,7 +17,7 @@ import numpy as np
 from palmette.features.index import keys_of
 from palmette.kernels.chain.forms import Chain, FeatureWeights, stride_of
 from palmette.kernels.core.index import FeatureIndex
-from palmette.structures.chain.weights import ARITIES, Shape, estimated, slices_of, used_rows
+from palmette.structures.chain.weights import ARITIES, Shape, estimated, give_out, slices_of, used_rows
 
 _PLACES = np.uint64(1 << 21)  # more than there can be states
 # Of the mixing function splitmix64
@@ -69,9 +69,8 @@ def start_rows(chain: Chain, start: FeatureStart, old_states: int = 0) -> None:
 
 
 def _start_rows(rows: FeatureWeights, arity: int, H: int, start: FeatureStart, old_states: int) -> None:
-    known, fresh = used_rows(rows), np.flatnonzero(rows.slot == 0)
-    rows.slot[fresh] = known + np.arange(fresh.size)
-    rows.used[0] = known + fresh.size
+    known = used_rows(rows)
+    give_out(rows)
     attribute = _owners(rows)
     new = _has_new_states(arity, H, old_states) if 0 < old_states < H else None
     for part in slices_of(rows.w[: used_rows(rows)]):

@@ -198,9 +198,14 @@ def give_out_rows(chain: Chain) -> None:
     """Give each attribute with dense weights its row now, not at its first change."""
     for rows in chain.weights:
         if rows.slot.size and not rows.first.size:
-            fresh = np.flatnonzero(rows.slot == 0)
-            rows.slot[fresh] = rows.used[0] + np.arange(fresh.size)
-            rows.used[0] += fresh.size
+            give_out(rows)
+
+
+def give_out(rows: FeatureWeights) -> None:
+    """Give each attribute without a dense row the next one, in the order of attributes."""
+    fresh = np.flatnonzero(rows.slot == 0)
+    rows.slot[fresh] = rows.used[0] + np.arange(fresh.size)
+    rows.used[0] += fresh.size
 
 
 def used_rows(rows: FeatureWeights) -> int:
