@@ -48,10 +48,16 @@ def trained(data: list[list[tuple[Any, str]]], algorithm: str = "lbfgs", **param
         return Path(folder, "model").read_bytes()
 
 
+class Theirs(pycrfsuite.Tagger):
+    """python-crfsuite's tagger, which reads a model in memory where it lies and does not keep it."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data  # must live as long as the tagger: otherwise it reads, and writes by, what comes there next
+        self.open_inmemory(data)
+
+
 def theirs(data: bytes) -> Any:
-    tagger = pycrfsuite.Tagger()
-    tagger.open_inmemory(data)
-    return tagger
+    return Theirs(data)
 
 
 def ours(data: bytes, folder: Path) -> Tagger:
