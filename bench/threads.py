@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,7 +67,21 @@ def bench_threads(data: Path, times: int) -> None:
         one, alone, two = found[name].values()
         print(f"{name:<16} one by one {one:6.2f} s   batches {alone:6.2f} s   2 threads {two:6.2f} s   "
               f"{one / two:.2f}x and {alone / two:.2f}x")  # fmt: skip
-    keep("threads", {"batch": BATCH, "times": times, "cores": os.cpu_count(), "seconds": found})
+    limits = _limits()
+    keep("threads", {"batch": BATCH, "times": times, "cores": os.cpu_count(), "seconds": found, "limits": limits})
+
+
+def _limits() -> dict[str, float]:
+    """What the cores of this machine cost each other; measured in a process whose kernels are compiled by Numba."""
+    command = [sys.executable, "-m", "bench.transfer"]
+    done = subprocess.run(command, env={**os.environ, "PALMETTE_KERNELS": "jit"}, capture_output=True, text=True)
+    if done.returncode:
+        print("what limits two threads was not measured:", done.stderr.strip().splitlines()[-1])
+        return {}
+    found: dict[str, float] = json.loads(done.stdout)
+    for name, figure in found.items():
+        print(f"{name:<36} {figure:6.1f}")
+    return found
 
 
 def _tasks(data: Path) -> dict[str, tuple[Corpus, Corpus, str]]:
