@@ -38,16 +38,16 @@ def bench_start(data: Path, times: int) -> None:
         files["ten test files"].write_bytes((test.read_bytes().rstrip(b"\n") + b"\n\n") * 10)
         for what, file in files.items():
             found[what] = _sides(
-                ["tag", str(mine), str(file), "-o", str(folder / "o.txt"), "-q"],
+                ["tag", str(mine), str(file), "-o", str(folder / "o.txt"), "--threads", "1", "-q"],
                 ["tag", str(theirs), str(file), str(folder / "p.txt")], times,
             )  # fmt: skip
         found["training"] = _sides(
-            ["train", str(train), "-o", str(mine), "--template", str(CRFPP), "--passes", "10", "-q"],
+            ["train", str(train), "-o", str(mine), "--template", str(CRFPP), "--passes", "10", "--threads", "1", "-q"],
             ["train", str(train), str(theirs)], times,
         )  # fmt: skip
         os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "none")
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        words = ["tag", str(mine), str(files["one sentence"]), "-o", str(folder / "o.txt"), "-q"]
+        words = ["tag", str(mine), str(files["one sentence"]), "-o", str(folder / "o.txt"), "--threads", "1", "-q"]
         cold = ["tag", str(theirs), str(files["one sentence"]), str(folder / "p.txt")]
         found["one sentence, cold"] = _sides(words, cold, times, keep_bytecode=False)
         del os.environ["PYTHONPYCACHEPREFIX"], os.environ["PYTHONDONTWRITEBYTECODE"]

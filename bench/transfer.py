@@ -1,5 +1,5 @@
 """What two threads that learn together pay for their cores: a meeting, a cache line that the other core has changed,
-and reading memory side by side. Run by `python -m bench threads` in a process whose kernels Numba compiles; prints JSON.
+and reading memory side by side. Run by `python -m bench threads` in a process whose kernels Numba compiles.
 """
 
 from __future__ import annotations

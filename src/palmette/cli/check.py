@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import format_spec
+from palmette.cli.common import ThreadOptions, format_spec
 from palmette.cli.output import Ticker, library_muted, print_json
 from palmette.data.formats.spec import FormatSpec, names_from_text
 from palmette.options.declare import option
 
 
-class Check(JsonOptions, Command):
+class Check(ThreadOptions, JsonOptions, Command):
     """Look at labelled data before training: bad tag sequences, lines and cells, labels that look like mistakes,
     duplicates, test sentences, and with --noise doubtful labels. Exit code: 0, also if something was found; with
     --strict 1 if something was found; 1 if a file cannot be read."""
@@ -30,7 +30,6 @@ class Check(JsonOptions, Command):
         "several trainings).",
     )  # fmt: skip
     folds: int = option(default=5, low=2, help="Parts of the data that --noise trains without, one after the other.")
-    threads: int = option(default=1, low=1, help="Threads of --noise; the result is the same for any number.")
     seed: int = option(default=1, low=0, help="Seed of the folds and the trainings of --noise.")
     skip: tuple | None = option(
         default=None, parse=names_from_text, metavar="KIND,...",
@@ -47,7 +46,7 @@ class Check(JsonOptions, Command):
         with library_muted():
             result = check(
                 *self.files, against=self.against or (), spec=spec, skip=self.skip or (), top=self.top,
-                noise=self.folds if self.noise else False, threads=self.threads, seed=self.seed,
+                noise=self.folds if self.noise else False, threads=self.n_threads, seed=self.seed,
                 progress=None if ticker is None else lambda done, n: _tell(ticker, done, n),
             )  # fmt: skip
         if self.json:

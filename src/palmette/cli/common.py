@@ -50,6 +50,21 @@ class SearchOptions(Options):
     )  # fmt: skip
 
 
+class ThreadOptions(Options):
+    """Of commands that read with a model."""
+
+    threads: int | None = option(
+        default=None, low=1, help="Threads (default: all cores); the result is the same for any number."
+    )
+
+    @property
+    def n_threads(self) -> int:
+        """As told, or one per core."""
+        from palmette.data.cores import available_cores
+
+        return self.threads or available_cores()
+
+
 class EncodingOptions(Options):
     """The encoding of what is written."""
 

@@ -11,6 +11,7 @@ from palmette.cli.common import (
     HelperOptions,
     PartialOptions,
     SearchOptions,
+    ThreadOptions,
     biases,
     format_spec,
     input_spec,
@@ -52,7 +53,7 @@ class Tagged(NamedTuple):
     scheme: str | None = None  # that the model has for bare labels
 
 
-class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOptions, Command):
+class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, ThreadOptions, JsonOptions, Command):
     """Score a tagger on gold labels, or a file that has gold and guess in its last two columns. The data is
     read as the training data was, unless the options of the data say otherwise. Figures in JSON are fractions of 1."""
 
@@ -60,7 +61,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
     owners = (FormatSpec,)
     hidden = ("unit", "penn-quotes")
     common = (
-        "guess", "format", "label", "decode", "errors", "calibration", "picture", "with", "json", "quiet",
+        "guess", "format", "label", "decode", "errors", "calibration", "picture", "with", "threads", "json", "quiet",
     )  # fmt: skip
 
     model: str | None = option(default=None, argument=True, help="The model file.")
@@ -117,7 +118,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
             return
         if self.model is not None:
             raise UsageError("give a model and a file, or --guess FILE, not both")
-        of_models = (self.with_, self.bias, self.search, self.beam, self.recombine)
+        of_models = (self.with_, self.bias, self.search, self.beam, self.recombine, self.threads)
         if any(value is not None for value in of_models) or self.given("label", "columns", "format", "tag_names"):
             raise UsageError("--guess scores the last two columns of a file: leave the options of a model out")
 
@@ -141,7 +142,7 @@ class Eval(HelperOptions, BiasOptions, SearchOptions, PartialOptions, JsonOption
         corpus = read_corpus(self.data, input_spec(self, tagger, self.data, labelled=True))
         corpus = with_columns(corpus, [helper.model_ for helper in self.helpers(self.quiet)], tagger.model_)
         bias = biases(self.bias)
-        gold, guess, labels = tagger.gold_and_guess(corpus, bias, self.partial, self.decode)
+        gold, guess, labels = tagger.gold_and_guess(corpus, bias, self.partial, self.decode, self.n_threads)
         words = corpus.columns[0].cells() if corpus.columns else []
         calibrated = None
         if self.calibration:

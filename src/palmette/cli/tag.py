@@ -14,6 +14,7 @@ from palmette.cli.common import (
     EncodingOptions,
     HelperOptions,
     SearchOptions,
+    ThreadOptions,
     biases,
     input_spec,
     load_tagger,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOptions, Command):
+class Tag(HelperOptions, BiasOptions, SearchOptions, ThreadOptions, EncodingOptions, OutputOptions, Command):
     """Tag a file, standard input or a typed sentence with a model. The input is read as the training data was, unless
     the options of the data say otherwise."""
 
@@ -62,7 +63,6 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
         default=None,
         help="Write this many label sequences per sentence, best first, with scores and (crf, dplvm) probabilities.",
     )  # fmt: skip
-    threads: int = option(default=1, low=1, help="Threads to tag with.")
     ray: str | None = option(
         default=None, metavar="ADDRESS|auto|local", group="output",
         help="Tag files on a Ray cluster, whose workers read and write the same paths.",
@@ -136,7 +136,7 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
         of_files = self.to or self.known or self.scores or self.output_encoding or self.given(*OF_FILES)
         if self.text is not None and ((self.data, self.output) != ("-", "-") or of_files):
             raise UsageError("--text tags a typed sentence: leave the file and the options for files out")
-        if self.stream and (self.output != "-" or self.threads > 1 or self.text is not None):
+        if self.stream and (self.output != "-" or self.threads is not None or self.text is not None):
             raise UsageError(
                 "--stream answers on standard output as the input arrives: leave -o, --threads and --text out"
             )
@@ -178,8 +178,9 @@ class Tag(HelperOptions, BiasOptions, SearchOptions, EncodingOptions, OutputOpti
     def _write(self, tagger: Tagger, helpers: list[Tagger], spec: FormatSpec, decode: str) -> int:
         """Tag the file; the number of its tokens."""
         shared: dict[str, Any] = {
-            "spec": spec, "output": self.to, "threads": self.threads, "bias": biases(self.bias), "add": helpers,
-            "known": self.known, "output_encoding": self.output_encoding, "flush": self.stream,
+            "spec": spec, "output": self.to, "threads": 1 if self.stream else self.n_threads,
+            "bias": biases(self.bias), "add": helpers, "known": self.known,
+            "output_encoding": self.output_encoding, "flush": self.stream,
             "progress": None if self.quiet or self.stream else Meter(),
         }  # fmt: skip
         if self.nbest is not None:

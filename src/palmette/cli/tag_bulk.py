@@ -48,7 +48,7 @@ def tag_bulk(command: Tag, decode: str) -> None:
     begun = time.perf_counter()
     found = tag_files(
         command.model, [command.data, *(command.more or ())], command.output,
-        spec=None if spec is None else FormatSpec(**spec), cluster=command.ray, threads=command.threads,
+        spec=None if spec is None else FormatSpec(**spec), cluster=command.ray, threads=command.n_threads,
         progress=None if command.quiet else Meter(), **{name: value for name, value in options.items() if value},
     )  # fmt: skip
     if not command.quiet:

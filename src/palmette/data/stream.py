@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from itertools import chain, islice
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 
 from palmette.data.files import FilePath, shown
@@ -145,6 +146,12 @@ def process_file(
 def map_in_order(work: Callable[[_Block], _Result], blocks: Iterable[_Block], threads: int) -> Iterator[_Result]:
     """work(block) for each block, in order, on several threads; at most threads + 1 blocks are pending."""
     if threads <= 1:
+        yield from map(work, blocks)
+        return
+    rest = iter(blocks)
+    begun = list(islice(rest, 2))
+    blocks = chain(begun, rest)
+    if len(begun) < 2:  # no thread is started for one block
         yield from map(work, blocks)
         return
     from collections import deque

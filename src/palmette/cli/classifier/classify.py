@@ -6,7 +6,7 @@ import time
 
 from palmette.cli.classifier.common import ClassifyingOptions, FormatOption, load_with_tagger
 from palmette.cli.command import Command, OutputOptions
-from palmette.cli.common import OF_FILES, EncodingOptions, text_spec
+from palmette.cli.common import OF_FILES, EncodingOptions, ThreadOptions, text_spec
 from palmette.cli.output import Meter, report_rate, report_source
 from palmette.data.text import TextSpec
 from palmette.errors import UsageError
@@ -15,11 +15,11 @@ from palmette.options.declare import option
 WRITTEN = {"lines": "class, score and words, separated by TABs", "jsonl": "one JSON object per sentence"}
 
 
-class Classify(FormatOption, ClassifyingOptions, EncodingOptions, OutputOptions, Command):
+class Classify(FormatOption, ClassifyingOptions, ThreadOptions, EncodingOptions, OutputOptions, Command):
     """Write the class and the score of each sentence."""
 
     examples = ("classifier classify classifier.palm input.txt -o classes.tsv",)
-    common = ("output", "text", "tagger", "format", "to", "structures", "quiet")
+    common = ("output", "text", "tagger", "format", "to", "structures", "threads", "quiet")
     owners = (TextSpec,)
     hidden = ("max-cell",)
 
@@ -53,7 +53,7 @@ class Classify(FormatOption, ClassifyingOptions, EncodingOptions, OutputOptions,
         begun = time.perf_counter()
         n = classifier.classify_file(
             self.data, self.output, format=self.format, output=self.to, structures=self.structures,
-            spec=text_spec(self), output_encoding=self.output_encoding,
+            spec=text_spec(self), output_encoding=self.output_encoding, threads=self.n_threads,
             progress=None if self.quiet else Meter("sentence"),
         )  # fmt: skip
         if self.output != "-" and not self.quiet:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from palmette.cli.common import load_tagger
+from palmette.cli.common import ThreadOptions, load_tagger
 from palmette.errors import UsageError
 from palmette.options.declare import Options, option
 from palmette.options.search import MOST_BEAM
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 DRAWN = 20  # sentences that are drawn by default
 
 
-class ParsingOptions(Options):
+class ParsingOptions(ThreadOptions):
     """Options of commands that parse with a model."""
 
     beam: int | None = option(
@@ -32,7 +32,6 @@ class ParsingOptions(Options):
         help="Tag the sentences with a palmette tagger before parsing: MODEL, upos=MODEL or xpos=MODEL; may be given "
         "several times.",
     )  # fmt: skip
-    threads: int = option(default=1, low=1, help="Threads to parse with.")
 
 
 class DrawingOptions(Options):

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from palmette.cli.command import Command, JsonOptions
-from palmette.cli.common import text_spec
+from palmette.cli.common import ThreadOptions, text_spec
 from palmette.cli.compaction import MOST_LOSS, log_loss, save_and_report
 from palmette.cli.parser.common import load_parser, preparation
 from palmette.data.text import TextSpec
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class CompactParser(JsonOptions, Command):
+class CompactParser(ThreadOptions, JsonOptions, Command):
     """Make a parser small: weights of 8 or 16 bits, and without the weights that development data does not miss. The
     loss on the development data is reported. A compact parser is used like any other."""
 
@@ -44,7 +44,6 @@ class CompactParser(JsonOptions, Command):
     skip_bad: bool = option(
         default=False, help="Leave out sentences of the development data that are not trees, and report how many."
     )
-    threads: int = option(default=1, low=1, help="Threads to parse development data with.")
 
     def run(self) -> None:
         from palmette.data import model_file
@@ -56,7 +55,7 @@ class CompactParser(JsonOptions, Command):
         if self.dev is not None:
             ready = preparation(parser, self.tagger, self.quiet or self.json)
             dev = ready(read_treebank(self.dev, skip_bad=self.skip_bad, spec=text_spec(self)))
-        report = parser.compact(dev, most_loss=self.most_loss, threads=self.threads)
+        report = parser.compact(dev, most_loss=self.most_loss, threads=self.n_threads)
         about = about_compaction(report) if self.json else None
         save_and_report(parser.save, self.model, self.output, about, lambda: log_compaction(report))
 

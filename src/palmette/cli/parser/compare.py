@@ -86,5 +86,5 @@ class CompareParsers(ParsingOptions, JsonOptions, Command):
             words = words or read_treebank(gold, labelled=False, spec=spec)
             parser = load_parser(file, self.quiet)
             ready = preparation(parser, self.tagger, self.quiet)
-            found.append(parser.parse(ready(words), beam=self.beam, threads=self.threads))
+            found.append(parser.parse(ready(words), beam=self.beam, threads=self.n_threads))
         return right, found

@@ -57,7 +57,7 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
 
         if peek_task(self.first) is not None:
             gold, guess = self._parsed()
-        elif self.beam is not None or self.tagger or self.threads > 1 or self.skip_bad:
+        elif self.beam is not None or self.tagger or self.threads is not None or self.skip_bad:
             raise UsageError("--beam, --tagger, --skip-bad and --threads are for a model: give it before the gold file")
         else:
             from palmette.data.formats.conllu_light import read_trees
@@ -85,7 +85,7 @@ class EvalParser(DrawingOptions, ParsingOptions, JsonOptions, Command):
         if not gold.n_tokens:
             raise DataError("no sentence to score", file=self.second)
         prepare = WarningPreparation(parser, preparation(parser, self.tagger, self.quiet))
-        return gold, parser.parse(prepare(gold), beam=self.beam, threads=self.threads)
+        return gold, parser.parse(prepare(gold), beam=self.beam, threads=self.n_threads)
 
     def _drawings(self, gold: HasTrees, guess: HasTrees, n: int) -> list[tuple[str, Tree, Tree | None]]:
         """Title, guess and gold of each sentence that is to be drawn."""

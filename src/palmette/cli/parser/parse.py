@@ -76,7 +76,7 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
             )  # fmt: skip
         else:
             n = parser.parse_file(
-                self.data, self.output, beam=self.beam, threads=self.threads, prepare=prepare, fields=ready.fields,
+                self.data, self.output, beam=self.beam, threads=self.n_threads, prepare=prepare, fields=ready.fields,
                 spec=text_spec(self), output_encoding=self.output_encoding,
                 progress=None if self.quiet else Meter("word"),
             )  # fmt: skip
@@ -120,7 +120,7 @@ class Parse(DrawingOptions, ParsingOptions, EncodingOptions, OutputOptions, Comm
 
         treebank = read_treebank(self.data, labelled=False, spec=text_spec(self))
         chosen = chosen_sentences(self.sentences, treebank.n_sentences)
-        found = parser.parse(prepare(treebank), beam=self.beam, threads=self.threads)
+        found = parser.parse(prepare(treebank), beam=self.beam, threads=self.n_threads)
         if self.output != "-" or not self.draw:
             encoding = self.output_encoding or text_spec(self).encoding
             write_treebank(self.output, found, fields=(*TREE, *prepare.fields), encoding=encoding)

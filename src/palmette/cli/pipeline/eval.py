@@ -28,7 +28,7 @@ class EvalPipeline(RunningOptions, JsonOptions, Command):
 
         pipeline = Pipeline.load(self.model)
         found = pipeline.evaluate(
-            self.gold, input=self.input, beam=self.beam, threads=self.threads, spec=text_spec(self)
+            self.gold, input=self.input, beam=self.beam, threads=self.n_threads, spec=text_spec(self)
         )
         if self.json:
             print_json(found.to_dict())

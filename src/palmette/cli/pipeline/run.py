@@ -61,7 +61,7 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
             n = self._drawn(pipeline, job)
         else:
             meter = None if self.quiet else Meter("word")
-            n = run_file(job, self.data, self.output, threads=self.threads, spec=text_spec(self), progress=meter)
+            n = run_file(job, self.data, self.output, threads=self.n_threads, spec=text_spec(self), progress=meter)
         files = [file for file in (self.output, self.svg) if file is not None and file != "-"]
         if files and not self.quiet:
             report_rate(n, "word", time.perf_counter() - begun, files)
@@ -86,7 +86,7 @@ class RunPipeline(DrawingOptions, RunningOptions, OutputOptions, Command):
         if self.text is not None:
             parts = [typed_part(job, self.text)]
         else:
-            parts = list(annotated_parts(job, self.data, self.threads, text_spec(self)))
+            parts = list(annotated_parts(job, self.data, self.n_threads, text_spec(self)))
         if self.output != "-" or not self.draw:
             with write_text(self.output) as out:
                 for data, _ in written(job, parts):

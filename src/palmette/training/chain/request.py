@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palmette.data.cores import available_cores
 from palmette.data.labels.schemes import Transitions
 from palmette.features.resources import Resources
 from palmette.features.templates import TemplateSet
@@ -18,7 +19,6 @@ from palmette.structures.chain.model import ChainModel
 from palmette.structures.chain.weights import Shape
 from palmette.training.chain.dev import Dev
 from palmette.training.result import Progress, TrainResult
-from palmette.training.team import available_cores
 from palmette.training.trainer import ExampleOrder
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from palmette.data.cores import available_cores
 from palmette.data.treebank import Treebank
 from palmette.errors import DataError, UsageError, counted
 from palmette.evaluation.attachment import score_trees
@@ -33,7 +34,6 @@ from palmette.structures.tree.projective import deprojectivised, projective_sent
 from palmette.structures.tree.templates import Templates
 from palmette.training.checks import warn_of_strange_trees
 from palmette.training.result import EpochLog, Progress, TrainResult
-from palmette.training.team import available_cores
 from palmette.training.trainer import train_epochs
 from palmette.training.tree.learning import ParserLearning
 from palmette.training.tree.resume import TrainingStart, restored_start, start_from_weights
