@@ -14,6 +14,7 @@ from strategies import cases, few
 from palmette import Parser, Tagger, load_demo, load_trees
 from palmette.errors import UsageError
 from palmette.kernels.chain.forms import Chain, Data
+from palmette.options.chain import ChainSettings
 from palmette.options.learners import Arow, Crf, Learner, Mira, PassiveAggressive, Perceptron, ProbPerc
 from palmette.options.search import Beam
 from palmette.options.training import BATCHES, automatic_batch_size
@@ -168,6 +169,10 @@ def test_the_rule_for_the_size_of_batches() -> None:
     assert automatic_batch_size(BATCHES[-1][0] - 1) is None
     assert automatic_batch_size(BATCHES[-1][0]) == BATCHES[-1][1]
     assert automatic_batch_size(10**9) == BATCHES[0][1]
+    assert automatic_batch_size(10**9, 4) == 4
+    assert automatic_batch_size(10, 4) is None
+    for learner, size in (("mira", 4), ("pa", 4), ("arow", 4), ("perceptron", BATCHES[0][1])):
+        assert ChainSettings(learner=learner).with_batch_size_for(10**9).batch_size == size
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ class ChainSettings(ChainOptions, Value):
             return self
         if self.lock_free or self.shards > 1:  # threads have work without batches
             return self
-        return self.replace(batch_size=automatic_batch_size(n_sentences))
+        return self.replace(batch_size=automatic_batch_size(n_sentences, self.chosen_learner.most_batch))
 
     def resolved(self) -> ChainSettings:
         """The settings with the defaults of the search and the penalty filled in, as a model stores them."""

@@ -62,6 +62,9 @@ OPTIMISERS = {
 RATES = {"sgd": 0.1, "adagrad": 0.1}
 ITERATIONS = 100  # of L-BFGS, at most
 
+# Each sentence of a batch makes the whole step after which it is right: from 8 on they go too far together
+MARGIN_BATCH = 4
+
 
 class Learner(Value):
     """How weights are learnt."""
@@ -71,6 +74,7 @@ class Learner(Value):
     maximises_likelihood: ClassVar[bool] = False  # has an objective to minimise
     probabilistic: ClassVar[bool] = False  # posteriors of paths are probabilities without calibration
     adaptive: ClassVar[bool] = False  # steps adapt to each weight by its state
+    most_batch: ClassVar[int | None] = None  # sentences of a batch, unless the user asks for more; None: no limit
     unused: ClassVar[tuple[str, ...]] = ()  # options of the estimator that have no effect with it
 
     @property
@@ -173,6 +177,7 @@ class Mira(ListLearner):
     """MIRA (Crammer et al. 2006): the smallest change after which gold beats the n best outputs by their costs."""
 
     kind = "mira"
+    most_batch = MARGIN_BATCH
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     nbest: int | None = option(
         default=None, low=1, high=MOST_CANDIDATES,
@@ -202,6 +207,7 @@ class PassiveAggressive(Learner):
     the best output in the beam, and a classifier the other class."""
 
     kind = "pa"
+    most_batch = MARGIN_BATCH
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     pa_type: str = option(
         default="PA-I", help="How far a step goes.",
@@ -218,6 +224,7 @@ class Arow(ListLearner):
     moved often take smaller steps."""
 
     kind = "arow"
+    most_batch = MARGIN_BATCH
     structures = (CHAIN, BEAM, TREE, LATENT, ROW)
     adaptive = True
     nbest: int | None = option(

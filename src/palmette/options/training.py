@@ -24,9 +24,10 @@ BATCHES = ((1_000_000, 32), (200_000, 16), (50_000, 8), (5_000, 4))
 MOST_BATCH = 4096
 
 
-def automatic_batch_size(n_sentences: int) -> int | None:
-    """The size of batches for so many training sentences; None if they are learnt from one by one."""
-    return next((size for least, size in BATCHES if n_sentences >= least), None)
+def automatic_batch_size(n_sentences: int, most: int | None = None) -> int | None:
+    """The size of batches for so many training sentences; None if they are learnt from one by one. A learner may limit
+    it."""
+    return next((min(size, most or size) for least, size in BATCHES if n_sentences >= least), None)
 
 
 class StopWindow(NamedTuple):

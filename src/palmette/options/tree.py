@@ -76,7 +76,7 @@ class TreeSettings(TreeOptions, Value):
         that, and searches that go on after an update are better if they see it."""
         if self.batch_size is not None or self.chosen_learner.adaptive or self.beam.update in CONTINUING:
             return self
-        return self.replace(batch_size=automatic_batch_size(n_sentences))
+        return self.replace(batch_size=automatic_batch_size(n_sentences, self.chosen_learner.most_batch))
 
     @property
     def beam(self) -> Beam:
