@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.balance import most_gain
 from bench.measure import RESULTS, keep
 from palmette import Beam, Crf, FormatSpec, Mira, Parser, Tagger
 from palmette.data.corpus import Corpus
@@ -67,7 +68,12 @@ def bench_threads(data: Path, times: int) -> None:
         one, alone, two = found[name].values()
         print(f"{name:<16} one by one {one:6.2f} s   batches {alone:6.2f} s   2 threads {two:6.2f} s   "
               f"{one / two:.2f}x and {alone / two:.2f}x")  # fmt: skip
-    limits = _limits()
+    limits = {
+        f"{name}: most that batches of {BATCH} can gain": most_gain(corpus, LEARNERS[name], BATCH) for name in LEARNERS
+    }
+    for name, figure in limits.items():
+        print(f"{name:<52} {figure:5.2f}x")
+    limits |= _limits()
     keep("threads", {"batch": BATCH, "times": times, "cores": os.cpu_count(), "seconds": found, "limits": limits})
 
 
@@ -80,7 +86,7 @@ def _limits() -> dict[str, float]:
         return {}
     found: dict[str, float] = json.loads(done.stdout)
     for name, figure in found.items():
-        print(f"{name:<36} {figure:6.1f}")
+        print(f"{name:<52} {figure:5.1f}")
     return found
 
 

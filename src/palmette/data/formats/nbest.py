@@ -57,13 +57,13 @@ def _number(value: float) -> str:
 
 def _blocks(writer: NBestWriter, corpus: Corpus, lists: Lists) -> Iterator[bytes]:
     rows, between = writer.row.rows(corpus, writer.labels)
+    endings = {label: between + label.encode() + b"\n" for label in writer.labels}
     for start, candidates in zip(corpus.offset.tolist(), lists, strict=False):
+        own = rows[start : start + len(candidates[0].output)]
         for rank, one in enumerate(candidates):
             number = one.score if one.probability is None else one.probability
-            yield f"# {rank} {_number(number)}\n".encode()
-            for k, label in enumerate(one.output):
-                yield rows[start + k] + between + label.encode() + b"\n"
-            yield b"\n"
+            lines = [row + endings[label] for row, label in zip(own, one.output, strict=True)]
+            yield b"".join([f"# {rank} {_number(number)}\n".encode(), *lines, b"\n"])
 
 
 def _side_by_side(writer: NBestWriter, corpus: Corpus, lists: Lists) -> Iterator[bytes]:

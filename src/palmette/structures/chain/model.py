@@ -242,9 +242,16 @@ class ChainModel(Searching):
         """The labels i32[N] that `decode` finds, by several threads, each with a part of the sentences."""
         if threads == 1 or corpus.n_sentences < LEAST_PART * threads:
             return self.decode(corpus, how, bias).labels
-        parts = np.array_split(np.arange(corpus.n_sentences), 4 * threads)
-        work = map_in_order(lambda part: self.decode(take(corpus, part), how, bias).labels, parts, threads)
+        parts, reader = np.array_split(np.arange(corpus.n_sentences), 4 * threads), self.remembering()
+        work = map_in_order(lambda part: reader.decode(take(corpus, part), how, bias).labels, parts, threads)
         return np.concatenate(list(work))
+
+    def remembering(self) -> Self:
+        """The model for many blocks of text: what atoms make of words is remembered from block to block."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made.encoder = None if self.encoder is None else self.encoder.remembering()
+        return made
 
     @property
     def searched(self) -> Chain:
