@@ -49,7 +49,7 @@ from palmette.training.chain.request import TrainedChain, TrainingData, TrainReq
 from palmette.training.chain.sharded_objective import ShardedObjective
 from palmette.training.chain.start import training_log_of
 from palmette.training.cluster import Cluster
-from palmette.training.result import EpochLog, TrainResult
+from palmette.training.result import EpochLog, TrainResult, watcher_of
 from palmette.training.trainer import train_epochs
 
 logger = logging.getLogger(__name__)
@@ -73,6 +73,7 @@ def fit_files(
     checkpoint after each pass of a learner that has one."""
     check_compiled("training")
     check_request(request)
+    cluster.watcher = watcher_of(request.progress)
     settled = _settle(cluster, dev, request, choose)
     trained = _by_likelihood(cluster, settled) if _is_full_batch(settled) else _by_passes(cluster, settled, keep)
     return _finished(settled, trained)
@@ -107,6 +108,7 @@ def _settle(cluster: Cluster, dev: Corpus | None, request: TrainRequest, choose:
     if old is not None:
         settings = settings.replace(unicode=old.settings.unicode)
     each = [(settings.partial, settings.unicode)] * cluster.size
+    cluster.doing = "reading"
     surveys: list[Survey] = cluster.each("survey", each, lasting=True)
     labels, pairs = _labels(surveys, [] if old is None else list(old.labels))
     _check_labels(surveys, labels)
@@ -229,6 +231,7 @@ def _averaging(settings: ChainSettings, has_dev: bool) -> Averaging:
 def _numbered(cluster: Cluster, plan: Plan, old: ChainModel | None) -> Keys:
     """Count the attributes of all shards, cut off rare ones, and number them: those of an older model first, then by
     their keys."""
+    cluster.doing = "counting"
     counted_parts: list[tuple[Keys, Keys]] = cluster.each("count", [(plan,)] * cluster.size, lasting=True)
     keys, totals = {}, {}
     for arity in counted_parts[0][0]:
@@ -245,6 +248,7 @@ def _numbered(cluster: Cluster, plan: Plan, old: ChainModel | None) -> Keys:
             there = np.isin(before, kept.keys)
             times_before[there] = kept.counts[np.searchsorted(kept.keys, before[there])]
             totals[arity] = np.concatenate((times_before, kept.counts[new]))
+    cluster.doing = "encoding"
     cluster.each("number", [(keys, totals)] * cluster.size, lasting=True)
     return keys
 
