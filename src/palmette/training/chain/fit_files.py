@@ -339,6 +339,7 @@ def _checkpoint(settled: _Settled, trained: TrainedChain) -> ChainModel:
 def shard_names(cluster: Cluster, arity: int, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Bytes and offsets of the strings of attributes u64[A], by the first shard that has each."""
     texts = [b""] * keys.size
+    cluster.doing = "naming"
     for there, data, offset in cluster.each("names", [(arity, keys)] * cluster.size):
         raw, marks = data.tobytes(), offset.tolist()
         spelt_here = [raw[a:b] for a, b in pairwise(marks)]
