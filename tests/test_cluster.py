@@ -25,6 +25,7 @@ from palmette.data.pieces import Piece, divided, read_pieces
 from palmette.errors import DataError, UsageError
 from palmette.estimators import tagger_shards
 from palmette.reports.worker_progress import WorkerBars, WorkerLines
+from palmette.training.chain import fit_files
 from palmette.training.chain.file_shard import FileShard
 from palmette.training.cluster import WorkerProgress
 
@@ -160,6 +161,29 @@ def test_a_training_goes_on_from_its_checkpoint(files, tmp_path):
     half.fit_files(files, resume=half.model_, checkpoint=True, names=False)
     whole.model_.settings = whole.model_.settings.replace(passes=2)  # those of the last call
     assert model_bytes(half, tmp_path) == model_bytes(whole, tmp_path)
+
+
+def test_lbfgs_writes_its_model_now_and_then_and_goes_on_from_it(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(fit_files, "EVERY", 0.0)
+    options = {"shards": 2, "min_count": 2}
+    plain = Tagger("chunk", learner=Crf(iterations=8), **options).fit_files(files)
+    output = tmp_path / "m.palm"
+
+    def fails(number, done, total, finished):
+        if finished is not None and number == 6:
+            raise OSError("the driver is gone")
+
+    with pytest.raises(OSError, match="gone"):
+        Tagger("chunk", learner=Crf(iterations=8), **options).fit_files(files, output=output, progress=fails)
+    half = Tagger.load(output)
+    assert len(half.model_.meta["history"]) == 5
+    objectives = [row.figures["objective"] for row in plain.outcome_.training_log]
+    half.set_params(learner=Crf(iterations=4), **options).fit_files(files, resume=half.model_)
+    first = half.outcome_.training_log[0].figures["objective"]
+    assert first < objectives[4]
+    assert _names(half) <= _names(plain)
+    kept = Tagger("chunk", learner=Crf(iterations=8), **options).fit_files(files, output=output)
+    assert model_bytes(kept, tmp_path) == model_bytes(plain, tmp_path)
 
 
 def test_ctrl_c_leaves_a_usable_model(files, tmp_path):

@@ -57,16 +57,16 @@ class WorkerBars:
     """A bar per worker below the bar of the training; `bars` is that rich.progress.Progress."""
 
     def __init__(self, bars: Any) -> None:
-        self.bars, self.rows = bars, []  # type: ignore[var-annotated]
+        self.bars = bars
+        self.rows: list[Any] = []
 
     def __call__(self, doing: str, workers: Sequence[WorkerProgress]) -> None:
         numbers = behind(workers, ROWS)
         while len(self.rows) < len(numbers):
-            self.rows.append(self.bars.add_task("", total=1.0, speed=""))
+            self.rows.append(self.bars.add_task("", total=None, speed=""))  # None: a bar that moves
         for row, k in zip(self.rows, numbers, strict=False):
             worker = workers[k]
-            total = None if not worker.total and not worker.finished else 1.0  # None: a bar that moves
             self.bars.update(
-                row, description=f"  shard {k + 1}", completed=_share(worker), total=total,
+                row, description=f"  shard {k + 1}", completed=_share(worker), total=1.0 if worker.total else None,
                 speed=f"{doing}: {state_of(worker)}",
             )  # fmt: skip
