@@ -227,7 +227,7 @@ def trained_on_ray(options: dict, files: list[str], folder: Path) -> bytes:
 
 @pytest.mark.parametrize("kind", ["perceptron", "crf"])
 def test_ray_trains_the_same_model_as_threads(kind, files, tmp_path, driver):
-    options = {"shards": 3, **KINDS[kind]}
+    options = {"shards": 2, **KINDS[kind]}
     here = Tagger("chunk", **options).fit_files(files, threads=2)
     assert model_bytes(here, tmp_path) == driver(trained_on_ray, options, files, tmp_path)
 

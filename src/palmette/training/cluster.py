@@ -138,8 +138,9 @@ class Threads(Cluster):
             self.stop(monitor.interrupt.signal)
         while True:
             left = wait(running, PAUSE).not_done
-            states = zip(self.workers, running, strict=True)
-            self.tell([WorkerProgress(*worker.progress(), one.done()) for worker, one in states], monitor)
+            told = [worker.progress() for worker in self.workers]
+            ended = [one.done() for one in running]
+            self.tell([WorkerProgress(far[0], far[1], end) for far, end in zip(told, ended, strict=True)], monitor)
             if not left:
                 return [one.result() for one in running]
 
