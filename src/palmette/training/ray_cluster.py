@@ -80,6 +80,7 @@ class Connection:
         here: dict[str, Any] = {}
         if address == LOCAL:
             here = {"num_cpus": cpus, "include_dashboard": False, "_system_config": PATIENT}
+            logger.info("starting a Ray cluster in this machine")
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **here)
         except (ConnectionError, ValueError, RuntimeError) as error:
